@@ -1,0 +1,45 @@
+/** Status values. What can fail returns a dberr_t; the text for a person goes into an err_sink_t. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include <stdarg.h>
+
+#include "base/types.h"
+
+typedef enum dberr {
+    DB_SUCCESS = 0,
+    DB_ERROR,             /**< bad argument of a user: usage, unknown name, value too long */
+    DB_DUPLICATE_KEY,     /**< the primary key exists */
+    DB_RECORD_NOT_FOUND,  /**< no live row with this primary key */
+    DB_LOCK_CONFLICT,     /**< the row was changed by another open transaction */
+    DB_NOT_FOUND,         /**< no such table, index, file or transaction */
+    DB_ALREADY_EXISTS,    /**< a table, index, file or transaction of this name exists */
+    DB_TABLE_LOCKED,      /**< DDL on a table that an open transaction has changed, or the reverse */
+    DB_OUT_OF_SPACE,      /**< no free page, buffer frame or undo slot */
+    DB_OUT_OF_MEMORY,
+    DB_IO_ERROR,          /**< a file operation failed; the handle is poisoned (I23) */
+    DB_CORRUPTION,        /**< bytes on disk break a format rule */
+    DB_UNRECOVERABLE,     /**< recovery refuses this image (I30); the message names the cause */
+    DB_NEEDS_RECOVERY,    /**< the log holds changes that the data files lack */
+    DB_DIR_LOCKED,        /**< another process or handle has this data directory open */
+    DB_INTERRUPTED,       /**< stopped on request between two steps */
+    DB_UNSUPPORTED        /**< known, but not built */
+} dberr_t;
+
+#define WARN_UNUSED __attribute__((warn_unused_result))
+
+/** The last message of a database handle, one line of UTF-8 without a final newline. */
+typedef struct err_sink {
+    char msg[512];
+} err_sink_t;
+
+/** The field's name of a status, as "DB_CORRUPTION". Never NULL. */
+const char *err_name(dberr_t err);
+
+/** Formats a message into sink (which may be NULL) and returns err, so that callers can write
+`return err_set(sink, DB_CORRUPTION, "page %u: ...", n);`. The innermost message wins: callers pass
+an error on without a second err_set unless they have more to tell. */
+__attribute__((format(printf, 3, 4))) dberr_t err_set(err_sink_t *sink, dberr_t err,
+                                                      const char *format, ...);
+
+#endif

@@ -1,0 +1,106 @@
+/** Buffer pool: a bounded set of frames, LRU eviction, dirty page lists, page cleaning, checkpoint.
+
+Invariants
+- a page with an open mtr on it (fix_count > 0) is neither written nor evicted;
+- (I4) a page is written home only when the log is durable up to its LSN;
+- (I13) doublewrite is skipped only as buf_dblwr.h says;
+- (I15) a freed page is not written: the freeing log is made durable and the page leaves the lists;
+- every dirty block is on the global flush list (ascending oldest_modification) and on its space's
+  list, so that flushing a space costs in proportion to that space's dirty pages. */
+#ifndef BUF_BUF_H
+#define BUF_BUF_H
+
+#include "base/options.h"
+#include "fil/fil.h"
+#include "page/fil_page.h"
+
+typedef struct buf_pool buf_pool_t;
+
+typedef struct buf_block {
+    page_id_t id;
+    byte *frame;                /**< page_size bytes */
+    uint32_t fix_count;
+    lsn_t oldest_modification;  /**< start LSN of the first unflushed change; 0 = clean */
+    lsn_t newest_modification;
+    lsn_t init_lsn;             /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
+    bool init_on_flush;         /**< first write since that initialisation may skip doublewrite */
+    bool nonlogged;             /**< changed by a NO_REDO mtr since the last write */
+    bool freed;                 /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
+    index_id_t observer;        /**< index of the NO_REDO load that dirtied it; 0 = none */
+    struct buf_block *hash_next;
+    struct buf_block *lru_prev, *lru_next;
+    struct buf_block *flush_prev, *flush_next;   /**< global, ascending oldest_modification */
+    struct buf_block *space_prev, *space_next;   /**< the space's dirty pages, the same order */
+} buf_block_t;
+
+/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl.
+Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
+WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
+                                    const engine_options_t *options, buf_pool_t **out);
+void buf_pool_free(buf_pool_t *pool); /**< writes nothing; NULL is fine */
+
+env_t *buf_env(const buf_pool_t *pool);
+log_t *buf_log(const buf_pool_t *pool);
+fil_t *buf_fil(const buf_pool_t *pool);
+uint32_t buf_page_size(const buf_pool_t *pool);
+
+/** log_optimize_ddl as it is now. Switching it flushes everything and takes a full checkpoint, so that
+no page skipped doublewrite before a later INDEX_LOAD of its space (MDEV-19747). */
+bool buf_log_optimize_ddl(const buf_pool_t *pool);
+WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
+
+/* ---- pages; every success pins the block, the caller (mtr) unpins it ---- */
+
+/** The page, read and verified if it is not here. DB_CORRUPTION: torn or wrong page, freed page,
+page beyond the space. DB_OUT_OF_SPACE: every frame is pinned. May flush and evict others. */
+WARN_UNUSED dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out);
+
+/** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared. */
+WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out);
+
+/** The block if it is in the pool, unpinned, else NULL. */
+buf_block_t *buf_page_peek(buf_pool_t *pool, page_id_t id);
+
+void buf_block_unfix(buf_pool_t *pool, buf_block_t *block);
+
+/** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs. */
+void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
+
+/** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */
+void buf_discard_space(buf_pool_t *pool, space_id_t space);
+
+/** Forgets the dirty pages of an interrupted NO_REDO load without writing (flush observer). */
+void buf_discard_observer(buf_pool_t *pool, space_id_t space, index_id_t observer);
+
+/* ---- flushing; none of these may be called with an mtr open ---- */
+
+/** Writes up to max_pages of the oldest dirty pages with oldest_modification < lsn_limit; one step of the
+page cleaner. *n_flushed may be NULL. */
+WARN_UNUSED dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t lsn_limit,
+                                   uint32_t *n_flushed);
+/** Writes every dirty page of the space, and fsyncs its file. */
+WARN_UNUSED dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space);
+WARN_UNUSED dberr_t buf_flush_all(buf_pool_t *pool); /**< all spaces, fsynced */
+
+lsn_t buf_oldest_modification(const buf_pool_t *pool); /**< 0 if nothing is dirty */
+uint32_t buf_dirty_pages(const buf_pool_t *pool);
+
+/** Empties the pool: flushes all, then evicts every page (between recovery batches). */
+WARN_UNUSED dberr_t buf_flush_and_evict_all(buf_pool_t *pool);
+
+/* ---- checkpoint (buf_checkpoint.c) ---- */
+
+/** A checkpoint at the present oldest modification, in the order of I19: C, fsync of all data files,
+FILE_NAME of spaces with max_lsn >= C and marker into the log, log fsync, slot, fsync. No page is
+flushed. Does nothing when C is the last checkpoint's and nothing was logged since. */
+WARN_UNUSED dberr_t buf_checkpoint(buf_pool_t *pool);
+
+/** Flushes everything, then checkpoints: "sharp". */
+WARN_UNUSED dberr_t buf_checkpoint_full(buf_pool_t *pool);
+
+/** Call before starting a writing mtr, with no page pinned: makes room in the log for one mtr of
+MTR_LOG_MAX_PAGES pages of records, by page cleaning and checkpoints as the age demands. */
+WARN_UNUSED dberr_t buf_log_free_check(buf_pool_t *pool);
+#define MTR_LOG_MAX_PAGES 12U
+
+#endif

@@ -1,0 +1,73 @@
+/** Tablespaces: files, space ids, create / rename / delete / extend. FORMAT.md, "Files".
+
+Rules (README.md of this folder): the log record of a file operation is durable before the operation
+and the directory is synced after it (I24). Files: "ibdata1" is space 0; a table's space is
+"NAME.ibd". fil does not know what is inside a page, except that page 0 tells the space id. */
+#ifndef FIL_FIL_H
+#define FIL_FIL_H
+
+#include "log/log.h"
+
+#define FIL_SYSTEM_PATH "ibdata1"
+#define FIL_IBD_SUFFIX ".ibd"
+
+typedef struct fil fil_t;
+
+typedef struct fil_space {
+    space_id_t id;
+    char path[PATH_LEN_MAX + 1];
+    os_file_t *file;
+    uint32_t size_pages;    /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
+    bool named;             /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
+    bool nonlogged;         /**< redo was or will be off for pages of this space since the last start:
+                                 doublewrite must never be skipped (MDEV-19738) */
+    bool needs_sync;        /**< page writes since the last fsync */
+    lsn_t enable_lsn;       /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
+    lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
+    void *flush_list;       /**< owned by buf/: the dirty pages of this space */
+    struct fil_space *next; /**< in order of id */
+} fil_space_t;
+
+/** log may still be closed for writing; it must be writable before the first file operation. */
+WARN_UNUSED dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out);
+void fil_close(fil_t *fil); /**< closes all files; NULL is fine */
+
+fil_space_t *fil_space_get(fil_t *fil, space_id_t id);        /**< NULL if unknown */
+fil_space_t *fil_space_by_path(fil_t *fil, const char *path); /**< NULL if unknown */
+fil_space_t *fil_first(fil_t *fil);                           /**< walk with ->next */
+uint32_t fil_page_size(const fil_t *fil);
+env_t *fil_env(const fil_t *fil);
+
+/** New file: FILE_CREATE2 durable, create, extend to size_pages zero pages, fsync, directory sync. */
+WARN_UNUSED dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path,
+                                     uint32_t size_pages, fil_space_t **out);
+
+/** Registers an existing file. size_pages is what page 0 says, or 0 = as many as the file holds. */
+WARN_UNUSED dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t size_pages,
+                                   fil_space_t **out);
+
+/** Recovery of FILE_CREATE2: creates the empty file (kept if it exists) and registers it; no log. */
+WARN_UNUSED dberr_t fil_space_recreate(fil_t *fil, space_id_t id, const char *path,
+                                       fil_space_t **out);
+
+/** FILE_DELETE durable, unlink, directory sync, forget. No page of it may be in the pool (CHECK by buf). */
+WARN_UNUSED dberr_t fil_space_delete(fil_t *fil, fil_space_t *space);
+
+/** FILE_RENAME2 durable, rename, directory sync. */
+WARN_UNUSED dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path);
+
+/** Makes the file at least size_pages long (zero pages) and raises space->size_pages. */
+WARN_UNUSED dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages);
+
+/** DB_CORRUPTION if page_no is not below size_pages; bytes past the end of the file read as zero. */
+WARN_UNUSED dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *page);
+WARN_UNUSED dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no,
+                                   const byte *page);
+
+WARN_UNUSED dberr_t fil_sync(fil_t *fil, fil_space_t *space); /**< fsync if needs_sync */
+WARN_UNUSED dberr_t fil_sync_all(fil_t *fil);
+
+/** "t1" -> "t1.ibd". CHECK: the name is at most NAME_LEN_MAX. */
+void fil_path_of_table(const char *table, char path[PATH_LEN_MAX + 1]);
+
+#endif

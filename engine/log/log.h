@@ -1,0 +1,119 @@
+/** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
+
+File: block 0 header; block 1 checkpoint slot 0; block 2 zero; block 3 checkpoint slot 1; from byte
+2048 the circular area of blocks. LSNs count every byte of the area, block headers and trailers
+included; the block of LSN L lies at 2048 + (L - start_lsn) mod area size, rounded down to 512.
+
+Block: 0 number (lsn / 512, 4 bytes)  4 epoch (4)  8 bytes used incl. header (2)  10 offset of the
+first record group that starts in it, or 0 (2)  12 payload  508 CRC-32C of [0, 508) (4).
+
+Invariants
+- (I20) the writer never overwrites [last checkpoint, end).
+- (I21) epoch: every open of the log takes an epoch greater than all earlier ones, made durable in a
+  checkpoint slot before the first block is written with it. Along the log epochs never decrease; a
+  block with a smaller one than its predecessor is a leftover and the soft end.
+- (I19) checkpoint: the caller orders it (buf/buf_checkpoint.c); this module writes marker and slot. */
+#ifndef LOG_LOG_H
+#define LOG_LOG_H
+
+#include "log/log_rec.h"
+#include "os/os.h"
+
+#define LOG_FILE_NAME "ib_logfile0"
+#define LOG_BLOCK_SIZE 512U
+#define LOG_BLOCK_HDR_SIZE 12U
+#define LOG_BLOCK_TRL_SIZE 4U
+#define LOG_BLOCK_PAYLOAD 496U
+#define LOG_FILE_HDR_SIZE 2048U
+#define LOG_START_LSN 8192U /**< of a new database */
+
+typedef struct log log_t;
+
+/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC. */
+typedef struct log_checkpoint {
+    uint64_t no;        /**< grows by 1; slot = no % 2 */
+    lsn_t lsn;          /**< C: recovery starts here; always the start of a record group */
+    lsn_t marker_lsn;   /**< start of the record group that ends with MLOG_CHECKPOINT(C) */
+    uint32_t epoch;
+} log_checkpoint_t;
+
+/** Header facts that survive any torn data page. */
+typedef struct log_file_info {
+    uint32_t format_id;
+    uint32_t page_size;
+    uint64_t file_size;
+    lsn_t start_lsn;
+} log_file_info_t;
+
+/** Writes a complete new log file of file_size bytes under `path`, synced, with checkpoint 0 at
+LOG_START_LSN whose marker is present in the log. Used by bootstrap under a temporary name. */
+WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size,
+                                    uint64_t file_size);
+
+/** Opens LOG_FILE_NAME for reading: header, both slots. Nothing is written. Caller: log_close().
+DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
+WARN_UNUSED dberr_t log_open(env_t *env, log_t **out);
+void log_close(log_t *log); /**< NULL is fine; writes nothing */
+
+const log_file_info_t *log_info(const log_t *log);
+/** Valid slots, newest first; *n is 1 or 2. */
+void log_checkpoints(const log_t *log, log_checkpoint_t out[2], uint32_t *n);
+
+/* ---- reading: used by recv, check and cli; independent of the write position ---- */
+
+/** A forward reader over record groups (the records of one mtr). */
+typedef struct log_reader log_reader_t;
+
+/** Starts at `from`, which must be the start of a record group. Caller: log_reader_free(). */
+WARN_UNUSED dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out);
+void log_reader_free(log_reader_t *reader);
+
+/** One complete mtr: records recs[0..n), start LSN, end LSN. Valid until the next call. */
+typedef struct log_group {
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+    const redo_rec_t *recs;
+    uint32_t n_recs;
+} log_group_t;
+
+/** Next complete group. DB_NOT_FOUND: the soft end (log_reader_end_lsn() tells where; an incomplete
+last group is not part of the log). DB_CORRUPTION: a valid block holds an impossible record. */
+WARN_UNUSED dberr_t log_reader_next(log_reader_t *reader, log_group_t *group);
+
+/** End of the last complete group returned: where the log ends once next() said DB_NOT_FOUND. */
+lsn_t log_reader_end_lsn(const log_reader_t *reader);
+uint32_t log_reader_epoch(const log_reader_t *reader); /**< largest epoch seen */
+
+/* ---- writing ---- */
+
+/** Makes the log writable: it continues at `end` (from the reader) with checkpoint `ckpt` in force.
+Takes a new epoch and makes it durable by rewriting `ckpt` into the alternate slot, then fsync. */
+WARN_UNUSED dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end);
+
+/** Appends one record group (already encoded, with its end) to the log buffer; no I/O unless the buffer
+is full, in which case older contents are written. CHECK: fits the capacity (log_free_check). */
+void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn);
+
+/** Encodes and appends one record as a group of its own; end_lsn may be NULL. */
+void log_append_rec(log_t *log, const redo_rec_t *rec, lsn_t *end_lsn);
+
+lsn_t log_lsn(const log_t *log);         /**< lsn_current: end of the last appended group */
+lsn_t log_flushed_lsn(const log_t *log); /**< lsn_flushed: durable */
+lsn_t log_written_lsn(const log_t *log);
+lsn_t log_checkpoint_lsn(const log_t *log); /**< lsn_last_checkpoint */
+const log_checkpoint_t *log_last_checkpoint(const log_t *log);
+uint64_t log_capacity(const log_t *log);    /**< checkpoint age in bytes that must never be exceeded */
+const log_format_t *log_format(const log_t *log);
+env_t *log_env(const log_t *log);
+
+/** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
+WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
+
+/** Writes the checkpoint (C, marker) into the alternate slot and fsyncs: the marker must be durable
+(CHECK). After success the log before C may be overwritten. */
+WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn);
+
+/** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the tools. */
+bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *out);
+
+#endif

@@ -1,0 +1,97 @@
+/** The only door to files. Two back ends share one vtable: POSIX (os_posix.c) and memory images
+(os_mem.c). All paths are relative to the data directory that the back end was opened on, and flat
+or one level deep ("t1.ibd", "tmp/merge0"). Reads and writes are positioned and complete: a short
+transfer is an error, except that a read at or past the end of a file returns what is there. */
+#ifndef OS_OS_H
+#define OS_OS_H
+
+#include "base/err.h"
+#include "base/probe.h"
+#include "base/stats.h"
+#include "base/types.h"
+
+typedef struct os os_t;
+typedef struct os_file os_file_t;
+
+typedef enum os_open_mode {
+    OS_OPEN,        /**< the file must exist (else DB_NOT_FOUND) */
+    OS_CREATE_NEW,  /**< it must not exist (else DB_ALREADY_EXISTS) */
+    OS_CREATE_TRUNC /**< created, or emptied if it exists */
+} os_open_mode_t;
+
+/** Called once per directory entry, sorted by name; a non-success return ends the listing. */
+typedef dberr_t (*os_list_fn)(void *ctx, const char *name);
+
+/** Back end operations. errno is 0 or what the system said (POSIX), for the message. */
+typedef struct os_vtable {
+    dberr_t (*open)(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out);
+    dberr_t (*read)(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n_read);
+    dberr_t (*write)(os_file_t *file, uint64_t offset, const void *buf, size_t len);
+    dberr_t (*sync)(os_file_t *file);
+    dberr_t (*truncate)(os_file_t *file, uint64_t size_bytes); /**< grows with zeros, or cuts */
+    dberr_t (*size)(os_file_t *file, uint64_t *size_bytes);
+    void (*close)(os_file_t *file);
+    dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
+    dberr_t (*unlink)(os_t *os, const char *path);
+    dberr_t (*sync_dir)(os_t *os);                   /**< makes entries of the directory durable */
+    dberr_t (*exists)(os_t *os, const char *path, bool *exists);
+    dberr_t (*list)(os_t *os, os_list_fn fn, void *ctx);
+    dberr_t (*lock)(os_t *os);                       /**< exclusive; DB_DIR_LOCKED if held elsewhere */
+    void (*destroy)(os_t *os);                       /**< releases the lock and the back end */
+} os_vtable_t;
+
+/** A data directory. Fields are private to os/. */
+struct os {
+    const os_vtable_t *vt;
+    int last_errno;
+};
+
+struct os_file {
+    os_t *os;
+};
+
+/** Opens the directory dir (an existing one; created when create is true). Caller: os_destroy().
+@return DB_NOT_FOUND, DB_IO_ERROR, DB_OUT_OF_MEMORY */
+WARN_UNUSED dberr_t os_posix_create(const char *dir, bool create, err_sink_t *err, os_t **out);
+
+/** An empty memory directory: files are byte arrays, everything written is there at once.
+Caller: os_destroy(). */
+WARN_UNUSED dberr_t os_mem_create(os_t **out);
+
+/** Direct access to a memory file for tests and the explorer: *bytes stays owned by the back end
+and is valid until the next operation on that file. DB_NOT_FOUND if there is no such file. */
+WARN_UNUSED dberr_t os_mem_peek(os_t *os, const char *path, byte **bytes, uint64_t *size_bytes);
+
+/** A deep copy of a memory directory (no open files, no lock): the crashed image of a test. */
+WARN_UNUSED dberr_t os_mem_clone(os_t *os, os_t **out);
+
+void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
+
+/** What every module of one database handle shares. A failed write, truncate, rename, unlink or
+sync sets io_failed for good: every later change of a file is then refused with DB_IO_ERROR (I23),
+and a failed fsync is never retried. */
+typedef struct env {
+    os_t *os;          /**< borrowed */
+    probe_t *probe;    /**< borrowed, never NULL */
+    err_sink_t err;
+    stats_t stats;
+    bool io_failed;
+} env_t;
+
+/** Wrappers that apply the poison rule and set env->err; modules call these, never the vtable. */
+WARN_UNUSED dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out);
+WARN_UNUSED dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,
+                             size_t *n_read);
+WARN_UNUSED dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf,
+                              size_t len);
+WARN_UNUSED dberr_t env_sync(env_t *env, os_file_t *file);
+WARN_UNUSED dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes);
+WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
+void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
+WARN_UNUSED dberr_t env_rename(env_t *env, const char *from, const char *to);
+WARN_UNUSED dberr_t env_unlink(env_t *env, const char *path); /**< DB_NOT_FOUND does not poison */
+WARN_UNUSED dberr_t env_sync_dir(env_t *env);
+WARN_UNUSED dberr_t env_exists(env_t *env, const char *path, bool *exists);
+WARN_UNUSED dberr_t env_list(env_t *env, os_list_fn fn, void *ctx);
+
+#endif
