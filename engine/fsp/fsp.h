@@ -52,6 +52,11 @@ WARN_UNUSED dberr_t fsp_page_alloc(mtr_t *alloc_mtr, mtr_t *init_mtr, space_id_t
                                    uint32_t owner, page_no_t hint, page_type_t type,
                                    buf_block_t **out);
 
+/** The map half of fsp_page_alloc(): takes a page number and touches no page of it. For index loads, which
+must know the number of the next page before they write this one; the page is created later. */
+WARN_UNUSED dberr_t fsp_page_reserve(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
+                                     page_no_t *out);
+
 /** Takes exactly the page page_no (bootstrap of the fixed system pages). */
 WARN_UNUSED dberr_t fsp_page_alloc_at(mtr_t *mtr, space_id_t space, uint32_t owner,
                                       page_no_t page_no, page_type_t type, buf_block_t **out);

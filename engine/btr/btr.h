@@ -1,0 +1,66 @@
+/** B+-trees with fixed-size records: search, scan, insert, delete, in-place update, split and merge.
+
+A tree is described by btr_t, which dict/ builds from the catalogue. The root page number never changes
+(a root split moves the contents down, a root merge moves them up). Keys are unique in every tree: a
+secondary key ends with the primary key. Each operation is one mini-transaction of its own and
+calls buf_log_free_check() first, so callers must have no page pinned.
+
+Invariants: keys strictly ascend in a page and across siblings (I7); links are reciprocal and FIL_NULL at
+the ends (I8); all keys below a node pointer are >= its key and < the next one's (I9), the leftmost
+node pointer of a level being MIN_REC; a page other than the root is never empty. */
+#ifndef BTR_BTR_H
+#define BTR_BTR_H
+
+#include "fsp/fsp.h"
+#include "page/page_index.h"
+
+typedef struct btr {
+    index_id_t id;          /**< also the owner of its pages in the allocation map */
+    space_id_t space;
+    page_no_t root;         /**< FIL_NULL: no tree yet */
+    uint32_t key_len;       /**< bytes compared */
+    uint32_t leaf_rec_size; /**< info byte included */
+} btr_t;
+
+static inline uint32_t btr_node_rec_size(const btr_t *btr)
+{
+    return 1 + btr->key_len + 4;
+}
+
+/** Allocates an empty root (a leaf) in its own mtr and sets btr->root. */
+WARN_UNUSED dberr_t btr_create(buf_pool_t *pool, btr_t *btr);
+
+/** Copies the record with this key (leaf_rec_size bytes, info byte first) to rec. DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec);
+
+/** rec: leaf_rec_size bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
+WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec);
+
+/** Removes the record for good. DB_NOT_FOUND. Merges or drops pages that become too empty. */
+WARN_UNUSED dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key);
+
+/** Overwrites len bytes from rec_offset (0 = info byte); never the key (CHECK). DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key,
+                               uint32_t rec_offset, const byte *bytes, uint32_t len);
+
+/** A forward range scan. The tree must not change while one is open. Holds one leaf pinned. */
+typedef struct btr_cursor {
+    mtr_t mtr;
+    const btr_t *btr;
+    buf_block_t *block;
+    uint32_t slot;
+    uint64_t pages_seen; /**< bounds a scan over a damaged, circular chain */
+    bool open;
+} btr_cursor_t;
+
+/** Positions before the first record with key >= key (NULL = the first). key_len may be a prefix. */
+WARN_UNUSED dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr,
+                                    const byte *key, uint32_t key_len);
+/** Next record, valid until the next call; DB_NOT_FOUND at the end. */
+WARN_UNUSED dberr_t btr_cursor_next(btr_cursor_t *cursor, const byte **rec);
+void btr_cursor_close(btr_cursor_t *cursor); /**< always, also after an error */
+
+/** Frees all pages of the tree, by owner (fsp_owner_free). Pages in the pool are forgotten. */
+WARN_UNUSED dberr_t btr_free(buf_pool_t *pool, const btr_t *btr);
+
+#endif

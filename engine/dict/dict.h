@@ -1,0 +1,139 @@
+/** The catalogue: what tables, columns and indexes there are, in pages and in memory.
+
+Four system tables live in the system space, each one clustered B+-tree: SYS_TABLES, SYS_COLUMNS, SYS_INDEXES,
+SYS_FIELDS (FORMAT.md, "Catalogue"). dict/ knows their rows and keeps a cache of table objects; rows are
+changed by trx/ and ddl/ through ordinary transactions, so that a crash rolls a DDL step back.
+
+Fixed pages of the system space: 0 FSP_HDR, 1 DICT_HDR (id counters, roots of the four trees), 2 TRX_SYS,
+3 RSEG (both trx/).
+
+Row bytes ("row"): the columns in the order of definition, each at its fixed width: BIGINT 8 bytes
+big-endian with the sign bit inverted, CHAR(n) n bytes padded with spaces. A clustered record is: info
+byte, primary key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the other columns in order of
+definition. A secondary record: info byte, the key columns (each cut to its prefix length), then the
+primary key columns. Digests are taken over these bytes, see check/check.h. */
+#ifndef DICT_DICT_H
+#define DICT_DICT_H
+
+#include "btr/btr.h"
+
+#define DICT_HDR_PAGE 1U
+#define TRX_SYS_PAGE 2U
+#define RSEG_PAGE 3U
+
+#define DATA_TRX_ID_LEN 6U
+#define DATA_ROLL_PTR_LEN 7U
+
+typedef enum dict_type {
+    DICT_BIGINT = 1, /**< 8 bytes */
+    DICT_CHAR = 2    /**< 1 ... 255 bytes, padded with spaces */
+} dict_type_t;
+
+/** Status of a table or index row in the catalogue: what recovery must do with it. */
+typedef enum dict_status {
+    DICT_READY = 1,
+    DICT_INCOMPLETE = 2, /**< being created: recovery drops it */
+    DICT_DROPPING = 3    /**< drop has committed: recovery finishes it */
+} dict_status_t;
+
+typedef struct dict_col {
+    char name[NAME_LEN_MAX + 1];
+    dict_type_t type;
+    uint32_t len;        /**< bytes */
+    uint32_t row_offset; /**< in row bytes */
+    uint32_t rec_offset; /**< in the clustered record, info byte included */
+} dict_col_t;
+
+typedef struct dict_field {
+    uint32_t col;        /**< position in the table */
+    uint32_t prefix_len; /**< bytes used; the column's length if it is not a prefix key */
+} dict_field_t;
+
+typedef struct dict_table dict_table_t;
+
+typedef struct dict_index {
+    index_id_t id;
+    char name[NAME_LEN_MAX + 1];
+    dict_table_t *table;
+    dict_status_t status;
+    bool clustered;
+    uint32_t n_fields;   /**< key columns as the user named them, primary key suffix not included */
+    dict_field_t fields[COLUMNS_MAX];
+    btr_t tree;          /**< key_len includes the primary key suffix of a secondary index */
+} dict_index_t;
+
+struct dict_table {
+    table_id_t id;
+    char name[NAME_LEN_MAX + 1];
+    space_id_t space;
+    dict_status_t status;
+    uint32_t n_cols;
+    dict_col_t cols[COLUMNS_MAX];
+    uint32_t n_indexes;  /**< indexes[0] is the clustered one; secondary ones in order of id */
+    dict_index_t indexes[INDEXES_MAX];
+    uint32_t row_size;   /**< bytes of a row */
+    uint32_t pk_len;     /**< bytes of the primary key */
+    uint32_t n_trx;      /**< open transactions that have changed it (kept by trx/) */
+    dict_table_t *next;  /**< in order of id */
+};
+
+typedef enum sys_table {
+    SYS_TABLES,  /**< ID pk, NAME CHAR(64), SPACE, N_COLS, STATUS */
+    SYS_COLUMNS, /**< TABLE_ID pk, POS pk, NAME CHAR(64), TYPE, LEN */
+    SYS_INDEXES, /**< TABLE_ID pk, ID pk, NAME CHAR(64), N_FIELDS, CLUSTERED, ROOT, STATUS */
+    SYS_FIELDS,  /**< INDEX_ID pk, POS pk, COL, PREFIX_LEN */
+    SYS_N
+} sys_table_t;
+
+typedef struct dict dict_t;
+
+/** Formats DICT_HDR and the four empty trees of a new database. Page 0 exists. */
+WARN_UNUSED dberr_t dict_bootstrap(buf_pool_t *pool);
+
+/** Opens the catalogue: header and system tables; no user table is loaded. Caller: dict_close(). */
+WARN_UNUSED dberr_t dict_open(buf_pool_t *pool, dict_t **out);
+void dict_close(dict_t *dict); /**< NULL is fine */
+
+/** (Re)builds the cache from the catalogue pages: after recovery's rollback and after DDL. Every row is
+validated: DB_CORRUPTION on names, types, lengths or references that cannot be. */
+WARN_UNUSED dberr_t dict_load(dict_t *dict);
+
+dict_table_t *dict_table_get(dict_t *dict, const char *name); /**< any status but READY is not found: NULL */
+dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id);  /**< any status; the system tables too */
+dict_table_t *dict_first(dict_t *dict);                       /**< user tables of any status, by id */
+dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
+dict_index_t *dict_index_get(dict_table_t *table, const char *name); /**< NULL if unknown or not READY */
+buf_pool_t *dict_pool(const dict_t *dict);
+
+/** Fresh ids, made durable with the next log flush (a logged change of DICT_HDR). */
+WARN_UNUSED dberr_t dict_new_table_id(dict_t *dict, table_id_t *out);
+WARN_UNUSED dberr_t dict_new_index_id(dict_t *dict, index_id_t *out);
+WARN_UNUSED dberr_t dict_new_space_id(dict_t *dict, space_id_t *out);
+
+/** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object whose cols and
+indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too long, a record
+of which fewer than 2 fit a page, prefix longer than its column, duplicate column names. */
+WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err);
+
+/* ---- conversions; sizes as computed by dict_table_layout ---- */
+void dict_row_to_rec(const dict_table_t *table, const byte *row, trx_id_t trx_id, roll_ptr_t roll_ptr,
+                     byte *rec);
+void dict_rec_to_row(const dict_table_t *table, const byte *rec, byte *row);
+void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk);
+/** Builds the secondary record (info byte 0) of a row. */
+void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec);
+trx_id_t dict_rec_trx_id(const dict_table_t *table, const byte *rec);
+roll_ptr_t dict_rec_roll_ptr(const dict_table_t *table, const byte *rec);
+uint32_t dict_rec_trx_id_offset(const dict_table_t *table); /**< in the clustered record */
+
+static inline uint64_t dict_bigint_encode(int64_t value)
+{
+    return (uint64_t)value ^ (1ULL << 63);
+}
+
+static inline int64_t dict_bigint_decode(uint64_t stored)
+{
+    return (int64_t)(stored ^ (1ULL << 63));
+}
+
+#endif

@@ -1,0 +1,68 @@
+/** Transactions: several open at once, undo log in pages, rollback, delete marks, purge.
+
+Order of a change (each step its own mtr): undo record, clustered record (with DB_TRX_ID and DB_ROLL_PTR), then
+each secondary index. Rollback undoes in reverse and truncates the undo log step by step, so that a crash
+during rollback continues where it stopped. A row whose newest version belongs to another open
+transaction gives DB_LOCK_CONFLICT and changes nothing. There is no MVCC: reads see the newest version of
+rows that are not delete-marked.
+
+Commit: one mtr turns the undo log's state to committed and links it into the history list; the
+transaction is durable when that mtr's log is. Purge takes committed undo logs in commit order: removes
+delete-marked records for good, resets DB_TRX_ID and DB_ROLL_PTR of the rest to 0 (MDEV-12288), frees the undo
+pages (I25). */
+#ifndef TRX_TRX_H
+#define TRX_TRX_H
+
+#include "dict/dict.h"
+
+typedef struct trx_sys trx_sys_t;
+typedef struct trx trx_t;
+
+/** Formats TRX_SYS and RSEG pages of a new database. */
+WARN_UNUSED dberr_t trx_sys_bootstrap(buf_pool_t *pool);
+
+/** Reads TRX_SYS and RSEG, and resurrects the transactions and history found there; nothing is rolled
+back or purged yet. flush_log_at_trx_commit: 0, 1, 2. Caller: trx_sys_close(). */
+WARN_UNUSED dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_commit,
+                                 trx_sys_t **out);
+void trx_sys_close(trx_sys_t *sys); /**< open transactions stay in the undo log; NULL is fine */
+
+dict_t *trx_sys_dict(const trx_sys_t *sys);
+buf_pool_t *trx_sys_pool(const trx_sys_t *sys);
+uint64_t trx_sys_history_len(const trx_sys_t *sys); /**< committed undo logs not purged yet */
+uint32_t trx_sys_n_active(const trx_sys_t *sys);
+
+/** Rolls back every resurrected (active) transaction: recovery's last step. fn (may be NULL) sees each id. */
+WARN_UNUSED dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys,
+                                                 void (*fn)(void *ctx, trx_id_t id), void *ctx);
+
+/** Starts a transaction; its id is taken at the first change. *out belongs to sys until it ends. */
+WARN_UNUSED dberr_t trx_begin(trx_sys_t *sys, trx_t **out);
+/** Ends and frees trx in every case. After success and flush_log_at_trx_commit = 1 it is durable. */
+WARN_UNUSED dberr_t trx_commit(trx_t *trx);
+WARN_UNUSED dberr_t trx_rollback(trx_t *trx);
+/** As trx_commit, but always durable on return (DDL). */
+WARN_UNUSED dberr_t trx_commit_durable(trx_t *trx);
+trx_id_t trx_id(const trx_t *trx); /**< 0 before the first change */
+
+/** One purge step: at most max_records undo records of the oldest committed undo log. *done = history empty. */
+WARN_UNUSED dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done);
+
+/* ---- rows (trx/row.c) ---- */
+
+/** New value of one column, at the column's width. */
+typedef struct row_upd {
+    uint32_t col;
+    const byte *value;
+} row_upd_t;
+
+/** Statements; an error changes nothing (a partly done statement is rolled back to its start).
+@return DB_DUPLICATE_KEY, DB_RECORD_NOT_FOUND, DB_LOCK_CONFLICT, DB_OUT_OF_SPACE, or a fatal error */
+WARN_UNUSED dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row);
+WARN_UNUSED dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_upd_t *upd,
+                               uint32_t n_upd);
+WARN_UNUSED dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk);
+/** The newest version if it is not delete-marked; DB_RECORD_NOT_FOUND. row: table->row_size bytes. */
+WARN_UNUSED dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row);
+
+#endif
