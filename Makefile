@@ -1,0 +1,46 @@
+# Every target does the set-up that it needs; a second call does no work again.
+.DEFAULT_GOAL := help
+.PHONY: help setup build torture test test-c test-py test-asan check fmt bench clean
+
+PRESET := release
+PY := .venv/bin/python
+
+help: ## This list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: ## Debian packages and the Python environment
+	@tools/setup.sh
+
+build: setup ## The engine and the fault layer, in build/release
+	@cmake --preset $(PRESET) >/dev/null
+	@cmake --build --preset $(PRESET) -- --quiet
+
+torture: build ## The smoke campaign on the bundled engine: summary and report
+	@.venv/bin/tornpage run smoke
+
+test: test-c test-py test-asan ## Every test: ctest, pytest, end-to-end trials, and the C tests under asan
+
+test-c: build
+	@ctest --preset $(PRESET) --parallel 2
+
+test-py: build
+	@$(PY) -m pytest -n 2
+
+test-asan: setup
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -- --quiet
+	@ctest --preset asan --parallel 2
+
+check: build ## Formats, linters, types, layering
+	@tools/check.sh
+
+fmt: setup ## Formats C and Python in place
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@$(PY) -m ruff check --quiet --fix harness tests tools
+	@$(PY) -m ruff format --quiet harness tests tools
+
+bench: build ## Speed, side by side: trials, bulk load, cost of the preload
+	@$(PY) tools/bench.py
+
+clean: ## Removes what was built or run
+	rm -rf build out .venv

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Every static check. Runs all of them and fails at the end, so that one call shows everything.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+failed=()
+step() {
+    local name=$1
+    shift
+    echo "check: $name"
+    "$@" || failed+=("$name")
+}
+
+c_files() {
+    git ls-files 'engine/*.c' 'engine/*.h' 'faults/*.c' 'faults/*.h' 'tests/*.c' 'tests/*.h'
+}
+
+format() {
+    c_files | xargs clang-format --dry-run --Werror
+}
+
+analyse() {
+    cppcheck --quiet --std=c11 --inline-suppr --enable=warning,performance,portability \
+        --error-exitcode=1 --suppress=missingIncludeSystem --library=posix \
+        -j 2 -I engine engine faults
+}
+
+step "clang-format" format
+step "cppcheck" analyse
+step "layering" .venv/bin/python tools/layering.py
+step "ruff" .venv/bin/python -m ruff check harness tests tools
+step "ruff format" .venv/bin/python -m ruff format --check harness tests tools
+step "mypy" .venv/bin/python -m mypy
+
+if ((${#failed[@]})); then
+    echo "check: failed: ${failed[*]}" >&2
+    exit 1
+fi
+echo "check: clean"
