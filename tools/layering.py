@@ -12,7 +12,8 @@ import re
 import sys
 from pathlib import Path
 
-ENGINE = "base os page log fil buf mtr fsp btr dict trx ddl recv check api cli".split()
+ENGINE = ["base", "os", "page", "log", "fil", "buf", "mtr", "fsp", "btr", "dict", "trx", "ddl"]
+ENGINE += ["recv", "check", "api", "cli"]
 ONLY = {"check": {"base", "os", "page", "log", "check"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 

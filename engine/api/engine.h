@@ -12,6 +12,10 @@ engine_error() is refused, and nothing more is written (I23). */
 
 typedef struct engine engine_t;
 
+/** Is there a database in os? DB_NOT_FOUND: no, or its creation was interrupted. DB_UNRECOVERABLE: data files
+without a redo log. Changes nothing and takes no lock. */
+WARN_UNUSED dberr_t engine_check_dir(os_t *os, err_sink_t *err);
+
 /** Opens (create = true: creates if empty) the database in os, recovering it if needed. os and probe are
 borrowed until engine_close(). On failure *err has the line to show.
 DB_UNRECOVERABLE, DB_DIR_LOCKED, DB_NOT_FOUND (no database here), DB_ERROR (options), ... */
@@ -35,12 +39,16 @@ WARN_UNUSED dberr_t engine_add_indexes(engine_t *engine, const char *table,
 WARN_UNUSED dberr_t engine_begin(engine_t *engine, trx_t **out);
 WARN_UNUSED dberr_t engine_commit(engine_t *engine, trx_t *trx);
 WARN_UNUSED dberr_t engine_rollback(engine_t *engine, trx_t *trx);
+/** For statements of several rows: what came after the savepoint is undone, the transaction stays open. */
+uint64_t engine_savepoint(const engine_t *engine, const trx_t *trx);
+WARN_UNUSED dberr_t engine_rollback_to(engine_t *engine, trx_t *trx, uint64_t savepoint);
 WARN_UNUSED dberr_t engine_insert(engine_t *engine, trx_t *trx, const char *table, const byte *row);
 WARN_UNUSED dberr_t engine_update(engine_t *engine, trx_t *trx, const char *table, const byte *pk,
                                   const row_upd_t *upd, uint32_t n_upd);
 WARN_UNUSED dberr_t engine_delete(engine_t *engine, trx_t *trx, const char *table, const byte *pk);
 WARN_UNUSED dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *row);
-/** Calls fn for each live row, in primary key order, or in the order of a secondary index (NULL = primary). */
+/** Calls fn for each live row, in primary key order, or in the order of a secondary index (NULL = primary).
+fn must not call the engine; its failure ends the scan and is returned. */
 WARN_UNUSED dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
                                 dberr_t (*fn)(void *ctx, const byte *row), void *ctx);
 

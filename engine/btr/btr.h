@@ -1,21 +1,24 @@
-/** B+-trees with fixed-size records: search, scan, insert, delete, in-place update, split and merge.
+/** B+-trees with fixed-size records: search, scan, insert, delete, update, split and merge.
 
-A tree is described by btr_t, which dict/ builds from the catalogue. The root page number never changes
-(a root split moves the contents down, a root merge moves them up). Keys are unique in every tree: a
-secondary key ends with the primary key. Each operation is one mini-transaction of its own and
-calls buf_log_free_check() first, so callers must have no page pinned.
+A tree is described by btr_t, which dict/ builds from the catalogue. The root page number never
+changes (a root split moves the contents down, a root merge moves them up). Keys are unique in every
+tree: a secondary key ends with the primary key. Each operation is one mini-transaction of its own
+and calls buf_log_free_check() first, so callers must have no page pinned.
 
-Invariants: keys strictly ascend in a page and across siblings (I7); links are reciprocal and FIL_NULL at
-the ends (I8); all keys below a node pointer are >= its key and < the next one's (I9), the leftmost
-node pointer of a level being MIN_REC; a page other than the root is never empty. */
+Invariants: keys strictly ascend in a page and across siblings (I7); links are reciprocal and
+FIL_NULL at the ends (I8); all keys below a node pointer are >= its key and < the next one's (I9),
+the leftmost node pointer of a level being MIN_REC; a page other than the root is never empty. */
 #ifndef BTR_BTR_H
 #define BTR_BTR_H
 
 #include "fsp/fsp.h"
 #include "page/page_index.h"
 
+/** Bytes of the longest key; dict/ narrows it so that node pages keep a useful fan-out. */
+#define BTR_KEY_LEN_MAX 3072U
+
 typedef struct btr {
-    index_id_t id;          /**< also the owner of its pages in the allocation map */
+    index_id_t id; /**< also the owner of its pages in the allocation map */
     space_id_t space;
     page_no_t root;         /**< FIL_NULL: no tree yet */
     uint32_t key_len;       /**< bytes compared */
@@ -46,6 +49,7 @@ WARN_UNUSED dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *k
 /** A forward range scan. The tree must not change while one is open. Holds one leaf pinned. */
 typedef struct btr_cursor {
     mtr_t mtr;
+    buf_pool_t *pool;
     const btr_t *btr;
     buf_block_t *block;
     uint32_t slot;
@@ -53,7 +57,7 @@ typedef struct btr_cursor {
     bool open;
 } btr_cursor_t;
 
-/** Positions before the first record with key >= key (NULL = the first). key_len may be a prefix. */
+/** Positions before the first record with key >= key (NULL = the first); key_len may be short. */
 WARN_UNUSED dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr,
                                     const byte *key, uint32_t key_len);
 /** Next record, valid until the next call; DB_NOT_FOUND at the end. */

@@ -1,8 +1,8 @@
 /** Bottom-up load of a B+-tree from sorted records (WL#7277).
 
 Page numbers are reserved by an always-logged mtr; contents go into a NO_REDO mtr with the index as
-flush observer (redo = false) or a logged one (redo = true). Records of the page under construction of
-each level wait in memory: a page is written into the pool only when it is complete, directory,
+flush observer (redo = false) or a logged one (redo = true). Records of the page under construction
+of each level wait in memory: a page is written into the pool only when it is complete, directory,
 header and links (prev, next) included. No page stays pinned between calls. */
 #ifndef BTR_BTR_BULK_H
 #define BTR_BTR_BULK_H
@@ -11,7 +11,8 @@ header and links (prev, next) included. No page stays pinned between calls. */
 
 typedef struct btr_bulk btr_bulk_t;
 
-/** fill_percent (10 ... 100) of a page's capacity is used. btr->root is ignored. Caller: btr_bulk_free(). */
+/** fill_percent (10 ... 100) of a page's capacity is used. btr->root is ignored. Caller:
+btr_bulk_free(). */
 WARN_UNUSED dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo,
                                     uint32_t fill_percent, btr_bulk_t **out);
 /** Adds a leaf record; keys strictly ascend (DB_DUPLICATE_KEY otherwise). */

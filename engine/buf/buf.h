@@ -27,6 +27,9 @@ typedef struct buf_block {
     bool nonlogged;             /**< changed by a NO_REDO mtr since the last write */
     bool freed;                 /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
     index_id_t observer;        /**< index of the NO_REDO load that dirtied it; 0 = none */
+    const void *writer;         /**< the open mtr that has changed it (one at a time); NULL = none */
+    index_id_t validated;       /**< kept by btr/: the index as whose page the whole frame was validated
+                                     since it was read or created; 0 = not yet */
     struct buf_block *hash_next;
     struct buf_block *lru_prev, *lru_next;
     struct buf_block *flush_prev, *flush_next;   /**< global, ascending oldest_modification */
@@ -52,18 +55,22 @@ WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
 /* ---- pages; every success pins the block, the caller (mtr) unpins it ---- */
 
 /** The page, read and verified if it is not here. DB_CORRUPTION: torn or wrong page, freed page,
-page beyond the space. DB_OUT_OF_SPACE: every frame is pinned. May flush and evict others. */
+page beyond the space, page LSN beyond the end of the log (which must be writable). DB_OUT_OF_SPACE:
+every frame is pinned. May flush and evict others. */
 WARN_UNUSED dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
-/** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared. */
+/** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared.
+DB_CORRUPTION: page beyond the space, or pinned (only a damaged map gives out a page that is in use). */
 WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** The block if it is in the pool, unpinned, else NULL. */
 buf_block_t *buf_page_peek(buf_pool_t *pool, page_id_t id);
 
+void buf_block_fix(buf_pool_t *pool, buf_block_t *block); /**< one more pin of a block in the pool */
 void buf_block_unfix(buf_pool_t *pool, buf_block_t *block);
 
-/** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs. */
+/** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs and the
+space's max_lsn. The frame's LSN is the caller's to set. */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */

@@ -1,17 +1,18 @@
 /** The catalogue: what tables, columns and indexes there are, in pages and in memory.
 
-Four system tables live in the system space, each one clustered B+-tree: SYS_TABLES, SYS_COLUMNS, SYS_INDEXES,
-SYS_FIELDS (FORMAT.md, "Catalogue"). dict/ knows their rows and keeps a cache of table objects; rows are
-changed by trx/ and ddl/ through ordinary transactions, so that a crash rolls a DDL step back.
+Four system tables live in the system space, each one clustered B+-tree: SYS_TABLES, SYS_COLUMNS,
+SYS_INDEXES, SYS_FIELDS (FORMAT.md, "Catalogue"). dict/ knows their rows and keeps a cache of table
+objects; rows are changed by trx/ and ddl/ through ordinary transactions, so that a crash rolls a
+DDL step back.
 
-Fixed pages of the system space: 0 FSP_HDR, 1 DICT_HDR (id counters, roots of the four trees), 2 TRX_SYS,
-3 RSEG (both trx/).
+Fixed pages of the system space: 0 FSP_HDR, 1 DICT_HDR (id counters, roots of the four trees), 2
+TRX_SYS, 3 RSEG (both trx/).
 
 Row bytes ("row"): the columns in the order of definition, each at its fixed width: BIGINT 8 bytes
-big-endian with the sign bit inverted, CHAR(n) n bytes padded with spaces. A clustered record is: info
-byte, primary key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the other columns in order of
-definition. A secondary record: info byte, the key columns (each cut to its prefix length), then the
-primary key columns. Digests are taken over these bytes, see check/check.h. */
+big-endian with the sign bit inverted, CHAR(n) n bytes padded with spaces. A clustered record is:
+info byte, primary key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the other columns in
+order of definition. A secondary record: info byte, the key columns (each cut to its prefix length),
+then the primary key columns. Digests are taken over these bytes, see check/check.h. */
 #ifndef DICT_DICT_H
 #define DICT_DICT_H
 
@@ -57,9 +58,9 @@ typedef struct dict_index {
     dict_table_t *table;
     dict_status_t status;
     bool clustered;
-    uint32_t n_fields;   /**< key columns as the user named them, primary key suffix not included */
+    uint32_t n_fields; /**< key columns as the user named them, primary key suffix not included */
     dict_field_t fields[COLUMNS_MAX];
-    btr_t tree;          /**< key_len includes the primary key suffix of a secondary index */
+    btr_t tree; /**< key_len includes the primary key suffix of a secondary index */
 } dict_index_t;
 
 struct dict_table {
@@ -69,12 +70,12 @@ struct dict_table {
     dict_status_t status;
     uint32_t n_cols;
     dict_col_t cols[COLUMNS_MAX];
-    uint32_t n_indexes;  /**< indexes[0] is the clustered one; secondary ones in order of id */
+    uint32_t n_indexes; /**< indexes[0] is the clustered one; secondary ones in order of id */
     dict_index_t indexes[INDEXES_MAX];
-    uint32_t row_size;   /**< bytes of a row */
-    uint32_t pk_len;     /**< bytes of the primary key */
-    uint32_t n_trx;      /**< open transactions that have changed it (kept by trx/) */
-    dict_table_t *next;  /**< in order of id */
+    uint32_t row_size;  /**< bytes of a row */
+    uint32_t pk_len;    /**< bytes of the primary key */
+    uint32_t n_trx;     /**< open transactions that have changed it (kept by trx/) */
+    dict_table_t *next; /**< in order of id */
 };
 
 typedef enum sys_table {
@@ -94,15 +95,16 @@ WARN_UNUSED dberr_t dict_bootstrap(buf_pool_t *pool);
 WARN_UNUSED dberr_t dict_open(buf_pool_t *pool, dict_t **out);
 void dict_close(dict_t *dict); /**< NULL is fine */
 
-/** (Re)builds the cache from the catalogue pages: after recovery's rollback and after DDL. Every row is
-validated: DB_CORRUPTION on names, types, lengths or references that cannot be. */
+/** (Re)builds the cache from the catalogue pages: after recovery's rollback and after DDL. Every
+row is validated: DB_CORRUPTION on names, types, lengths or references that cannot be. */
 WARN_UNUSED dberr_t dict_load(dict_t *dict);
 
-dict_table_t *dict_table_get(dict_t *dict, const char *name); /**< any status but READY is not found: NULL */
-dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id);  /**< any status; the system tables too */
-dict_table_t *dict_first(dict_t *dict);                       /**< user tables of any status, by id */
+/** Look-ups; NULL if there is none. By name only what is READY, by id any status. */
+dict_table_t *dict_table_get(dict_t *dict, const char *name);
+dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id); /**< the system tables too */
+dict_table_t *dict_first(dict_t *dict); /**< user tables of any status, by id */
 dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
-dict_index_t *dict_index_get(dict_table_t *table, const char *name); /**< NULL if unknown or not READY */
+dict_index_t *dict_index_get(dict_table_t *table, const char *name);
 buf_pool_t *dict_pool(const dict_t *dict);
 
 /** Fresh ids, made durable with the next log flush (a logged change of DICT_HDR). */
@@ -110,14 +112,15 @@ WARN_UNUSED dberr_t dict_new_table_id(dict_t *dict, table_id_t *out);
 WARN_UNUSED dberr_t dict_new_index_id(dict_t *dict, index_id_t *out);
 WARN_UNUSED dberr_t dict_new_space_id(dict_t *dict, space_id_t *out);
 
-/** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object whose cols and
-indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too long, a record
-of which fewer than 2 fit a page, prefix longer than its column, duplicate column names. */
+/** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object
+whose cols and indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too
+long, a record of which fewer than 2 fit a page, prefix longer than its column, duplicate column
+names. */
 WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err);
 
 /* ---- conversions; sizes as computed by dict_table_layout ---- */
-void dict_row_to_rec(const dict_table_t *table, const byte *row, trx_id_t trx_id, roll_ptr_t roll_ptr,
-                     byte *rec);
+void dict_row_to_rec(const dict_table_t *table, const byte *row, trx_id_t trx_id,
+                     roll_ptr_t roll_ptr, byte *rec);
 void dict_rec_to_row(const dict_table_t *table, const byte *rec, byte *row);
 void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk);
 /** Builds the secondary record (info byte 0) of a row. */

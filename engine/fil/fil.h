@@ -10,6 +10,7 @@ and the directory is synced after it (I24). Files: "ibdata1" is space 0; a table
 
 #define FIL_SYSTEM_PATH "ibdata1"
 #define FIL_IBD_SUFFIX ".ibd"
+#define FIL_PAGES_MAX (1U << 26) /**< largest size of a space in pages */
 
 typedef struct fil fil_t;
 

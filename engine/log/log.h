@@ -1,18 +1,29 @@
 /** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
 
-File: block 0 header; block 1 checkpoint slot 0; block 2 zero; block 3 checkpoint slot 1; from byte
-2048 the circular area of blocks. LSNs count every byte of the area, block headers and trailers
-included; the block of LSN L lies at 2048 + (L - start_lsn) mod area size, rounded down to 512.
+File: block 0 header (0 magic "TPLG" (4)  4 format id (4)  8 page size (4)  12 file size (8)  20
+start LSN (8)  28 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
+3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs count every byte of the area,
+block headers and trailers included; the block of LSN L lies at 2048 + (L - start_lsn) mod area
+size, rounded down to 512.
 
-Block: 0 number (lsn / 512, 4 bytes)  4 epoch (4)  8 bytes used incl. header (2)  10 offset of the
-first record group that starts in it, or 0 (2)  12 payload  508 CRC-32C of [0, 508) (4).
+Block: 0 number (lsn / 512, low 32 bits)  4 epoch (4)  8 bytes used incl. header: 512 = full, 12 ...
+507 = last block of the log (2)  10 offset of the first record group that starts in it, or 0 (2)
+12 payload  508 CRC-32C of [0, 508) (4).
+
+Convention: start and end of a group are payload positions, lsn % 512 in [12, 508). A group that
+ends with the last payload byte of a block ends at byte 12 of the next one. The first group of a
+database therefore starts at LOG_FIRST_LSN, not at LOG_START_LSN, which is the first byte of its
+block.
 
 Invariants
 - (I20) the writer never overwrites [last checkpoint, end).
 - (I21) epoch: every open of the log takes an epoch greater than all earlier ones, made durable in a
   checkpoint slot before the first block is written with it. Along the log epochs never decrease; a
-  block with a smaller one than its predecessor is a leftover and the soft end.
-- (I19) checkpoint: the caller orders it (buf/buf_checkpoint.c); this module writes marker and slot. */
+  block with a smaller one than its predecessor is a leftover and the soft end. The first block of
+  an epoch, cut at the end of the log that was found, is durable before anything is appended:
+  otherwise a later block of the new epoch could complete an unfinished group of the old one.
+- (I19) checkpoint: the caller orders it (buf/buf_checkpoint.c); this module writes marker and slot.
+*/
 #ifndef LOG_LOG_H
 #define LOG_LOG_H
 
@@ -25,11 +36,15 @@ Invariants
 #define LOG_BLOCK_TRL_SIZE 4U
 #define LOG_BLOCK_PAYLOAD 496U
 #define LOG_FILE_HDR_SIZE 2048U
-#define LOG_START_LSN 8192U /**< of a new database */
+#define LOG_START_LSN 8192U /**< of a new database: the first byte of its first log block */
+#define LOG_FIRST_LSN (LOG_START_LSN + LOG_BLOCK_HDR_SIZE) /**< its first group, checkpoint and marker */
+#define LOG_GROUP_LEN_MAX (16U << 20)   /**< bytes of one record group */
+#define LOG_GROUP_RECS_MAX (1U << 18)   /**< records of one record group */
 
 typedef struct log log_t;
 
-/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC. */
+/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC.
+*/
 typedef struct log_checkpoint {
     uint64_t no;        /**< grows by 1; slot = no % 2 */
     lsn_t lsn;          /**< C: recovery starts here; always the start of a record group */
@@ -45,14 +60,18 @@ typedef struct log_file_info {
     lsn_t start_lsn;
 } log_file_info_t;
 
-/** Writes a complete new log file of file_size bytes under `path`, synced, with checkpoint 0 at
-LOG_START_LSN whose marker is present in the log. Used by bootstrap under a temporary name. */
+/** Writes a complete new log file of file_size bytes (a multiple of 512, at least
+LOG_FILE_SIZE_MIN_PAGES pages) under `path`, synced, replacing what is there. Checkpoint 0 is at
+LOG_FIRST_LSN, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. Used by
+bootstrap under a temporary name. */
 WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size,
                                     uint64_t file_size);
 
 /** Opens LOG_FILE_NAME for reading: header, both slots. Nothing is written. Caller: log_close().
 DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
 WARN_UNUSED dberr_t log_open(env_t *env, log_t **out);
+/** The same under another name: bootstrap opens the file that it will rename to LOG_FILE_NAME. */
+WARN_UNUSED dberr_t log_open_path(env_t *env, const char *path, log_t **out);
 void log_close(log_t *log); /**< NULL is fine; writes nothing */
 
 const log_file_info_t *log_info(const log_t *log);
@@ -76,8 +95,9 @@ typedef struct log_group {
     uint32_t n_recs;
 } log_group_t;
 
-/** Next complete group. DB_NOT_FOUND: the soft end (log_reader_end_lsn() tells where; an incomplete
-last group is not part of the log). DB_CORRUPTION: a valid block holds an impossible record. */
+/** Next complete group; MLOG_MULTI_REC_END and MLOG_DUMMY_RECORD are not among its records (n_recs
+may be 0). DB_NOT_FOUND: the soft end (log_reader_end_lsn() tells where; an incomplete last group is
+not part of the log). DB_CORRUPTION: a valid block holds an impossible header, record or group. */
 WARN_UNUSED dberr_t log_reader_next(log_reader_t *reader, log_group_t *group);
 
 /** End of the last complete group returned: where the log ends once next() said DB_NOT_FOUND. */
@@ -87,11 +107,17 @@ uint32_t log_reader_epoch(const log_reader_t *reader); /**< largest epoch seen *
 /* ---- writing ---- */
 
 /** Makes the log writable: it continues at `end` (from the reader) with checkpoint `ckpt` in force.
-Takes a new epoch and makes it durable by rewriting `ckpt` into the alternate slot, then fsync. */
+Takes a new epoch and makes it durable by rewriting `ckpt` with the next number into the alternate
+slot, then fsync; then rewrites the block of `end`, cut there, with the new epoch, then fsync.
+DB_CORRUPTION when the log cannot go on there: no such end, or less than a sixteenth of the area
+free. On success everything before `end` is durable, so call it before the first home write of
+recovery (I4). Free log_readers first: they see the file, not the buffer. */
 WARN_UNUSED dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end);
 
-/** Appends one record group (already encoded, with its end) to the log buffer; no I/O unless the buffer
-is full, in which case older contents are written. CHECK: fits the capacity (log_free_check). */
+/** Appends one record group (already encoded, with its end) to the log buffer; no I/O unless the
+buffer is full, in which case older contents are written. CHECK: fits the capacity (log_free_check).
+After an I/O failure, or when the buffer cannot grow (which poisons the handle), only the LSN
+advances: nothing of it can reach the file any more (I23). */
 void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn);
 
 /** Encodes and appends one record as a group of its own; end_lsn may be NULL. */
@@ -102,7 +128,10 @@ lsn_t log_flushed_lsn(const log_t *log); /**< lsn_flushed: durable */
 lsn_t log_written_lsn(const log_t *log);
 lsn_t log_checkpoint_lsn(const log_t *log); /**< lsn_last_checkpoint */
 const log_checkpoint_t *log_last_checkpoint(const log_t *log);
-uint64_t log_capacity(const log_t *log);    /**< checkpoint age in bytes that must never be exceeded */
+/** Checkpoint age in bytes (LSN difference) that ordinary groups must never exceed. Seven eighths
+of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
+*/
+uint64_t log_capacity(const log_t *log);
 const log_format_t *log_format(const log_t *log);
 env_t *log_env(const log_t *log);
 
@@ -113,7 +142,8 @@ WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 (CHECK). After success the log before C may be overwritten. */
 WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn);
 
-/** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the tools. */
+/** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the
+tools. */
 bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *out);
 
 #endif

@@ -1,6 +1,7 @@
-/** Redo records: what one says (redo_rec_t), how it is written (log_format_t), and what it does to a
-page (log_rec_apply). The rest of the engine knows redo_rec_t only, so that the 10.5 physical format
-can stand beside the 10.4 one behind log_format_t. FORMAT.md, "Redo records", tells the bytes. */
+/** Redo records: what one says (redo_rec_t), how it is written (log_format_t), and what it does to
+a page (log_rec_apply). The rest of the engine knows redo_rec_t only, so that the 10.5 physical
+format can stand beside the 10.4 one behind log_format_t. FORMAT.md, "Redo records", tells the
+bytes. */
 #ifndef LOG_LOG_REC_H
 #define LOG_LOG_REC_H
 
@@ -60,8 +61,9 @@ const char *mlog_type_name(mlog_type_t type); /**< "MLOG_INDEX_LOAD", ...; "unkn
 typedef struct log_format {
     const char *name;   /**< "10.4" */
     uint32_t id;        /**< stored in the log file header */
-    /** Appends rec to buf; *len is advanced. single = the only record of its mtr (flag 0x80 on the
-    type byte). buf has room for LOG_REC_OVERHEAD_MAX + len + paths (CHECK). */
+    /** Appends rec to buf; *len is advanced. CHECK: every field is in the range that decode
+    demands. single = the only record of its mtr (flag 0x80 on the type byte). buf has room for
+    LOG_REC_OVERHEAD_MAX + len + paths (CHECK). */
     void (*encode)(const redo_rec_t *rec, bool single, byte *buf, size_t buf_size, size_t *len);
     /** Decodes one record at buf. *used = bytes read, *single = the flag. DB_NOT_FOUND: more than n
     bytes are needed. DB_CORRUPTION: no such record can start like this. Hostile bytes never read

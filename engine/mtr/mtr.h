@@ -18,7 +18,8 @@ typedef enum mtr_mode {
     MTR_READ_ONLY /**< a change is a programmer's mistake */
 } mtr_mode_t;
 
-#define MTR_MEMO_MAX 256U /**< pages pinned by one mtr */
+#define MTR_MEMO_MAX 256U /**< pages pinned or freed by one mtr */
+#define MTR_SPACES_MAX 8U /**< spaces that the records of one mtr name */
 
 /** Private to mtr/, here so that callers can put it on their stack. */
 typedef struct mtr {
@@ -29,15 +30,17 @@ typedef struct mtr {
     uint32_t n_recs;
     uint32_t n_memo;
     struct {
-        buf_block_t *block;
+        page_id_t id;
+        buf_block_t *block; /**< NULL: freed without being in the pool */
         bool dirty;
         bool init; /**< initialised by a logged record of this mtr */
         bool freed;
     } memo[MTR_MEMO_MAX];
+    uint32_t n_spaces;
+    space_id_t spaces[MTR_SPACES_MAX]; /**< named by records, the system space excepted */
     byte *log;        /**< encoded records, grown as needed */
     size_t log_len;
     size_t log_size;
-    size_t first_len; /**< length of the first record, for the single flag */
     lsn_t end_lsn;    /**< after commit */
 } mtr_t;
 
@@ -49,13 +52,17 @@ void mtr_commit(mtr_t *mtr);
 /** Unpins all. If something was changed, poisons the handle. */
 void mtr_abort(mtr_t *mtr);
 
-/** Pins a page for this mtr (once per page; a second get gives the same block). As buf_page_get. */
+/** Pins a page for this mtr (once per page; a second get gives the same block). As buf_page_get;
+DB_OUT_OF_SPACE beyond MTR_MEMO_MAX pages, DB_CORRUPTION for a page that this mtr has freed. */
 WARN_UNUSED dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out);
 /** Creates and initialises a page: MLOG_INIT_FILE_PAGE2. As buf_page_create. */
 WARN_UNUSED dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
 /** Logs MLOG_INIT_FREE_PAGE and marks the page freed if it is in the pool. The only record of its page
-in the mtr (CHECK: no earlier change of it here). */
+in the mtr (CHECK: no earlier change of it here; ask mtr_page_is_changed before, if bytes from disk
+chose the page). */
 void mtr_page_free(mtr_t *mtr, page_id_t id);
+bool mtr_page_is_changed(const mtr_t *mtr, page_id_t id); /**< freed included */
+bool mtr_page_is_freed(const mtr_t *mtr, page_id_t id);
 
 /** Direct changes of a pinned page. offset + length lies in the page (CHECK). */
 void mtr_write_1(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value);

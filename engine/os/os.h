@@ -36,7 +36,8 @@ typedef struct os_vtable {
     dberr_t (*sync_dir)(os_t *os);                   /**< makes entries of the directory durable */
     dberr_t (*exists)(os_t *os, const char *path, bool *exists);
     dberr_t (*list)(os_t *os, os_list_fn fn, void *ctx);
-    dberr_t (*lock)(os_t *os);                       /**< exclusive; DB_DIR_LOCKED if held elsewhere */
+    dberr_t (*lock)(os_t *os);                       /**< exclusive; DB_DIR_LOCKED if held already */
+    void (*unlock)(os_t *os);                        /**< nothing if not held */
     void (*destroy)(os_t *os);                       /**< releases the lock and the back end */
 } os_vtable_t;
 
@@ -48,7 +49,13 @@ struct os {
 
 struct os_file {
     os_t *os;
+    char path[PATH_LEN_MAX + 1]; /**< as it was opened, for messages */
 };
+
+/** Is this a path that the back ends accept: at most PATH_LEN_MAX bytes, none of them 0, one or two
+components separated by one '/', none of them starting with '.'? Redo records of hostile images
+carry paths too. */
+bool os_path_is_valid(const char *path, size_t len);
 
 /** Opens the directory dir (an existing one; created when create is true). Caller: os_destroy().
 @return DB_NOT_FOUND, DB_IO_ERROR, DB_OUT_OF_MEMORY */
@@ -67,9 +74,9 @@ WARN_UNUSED dberr_t os_mem_clone(os_t *os, os_t **out);
 
 void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 
-/** What every module of one database handle shares. A failed write, truncate, rename, unlink or
-sync sets io_failed for good: every later change of a file is then refused with DB_IO_ERROR (I23),
-and a failed fsync is never retried. */
+/** What every module of one database handle shares. A failed create, write, truncate, rename,
+unlink or sync sets io_failed for good: every later change of a file is then refused with
+DB_IO_ERROR (I23), and a failed fsync is never retried. */
 typedef struct env {
     os_t *os;          /**< borrowed */
     probe_t *probe;    /**< borrowed, never NULL */
@@ -93,5 +100,9 @@ WARN_UNUSED dberr_t env_unlink(env_t *env, const char *path); /**< DB_NOT_FOUND 
 WARN_UNUSED dberr_t env_sync_dir(env_t *env);
 WARN_UNUSED dberr_t env_exists(env_t *env, const char *path, bool *exists);
 WARN_UNUSED dberr_t env_list(env_t *env, os_list_fn fn, void *ctx);
+/** The exclusive lock of the data directory, on the file "engine.lock" where there are real files.
+DB_DIR_LOCKED when another process or handle holds it. */
+WARN_UNUSED dberr_t env_lock(env_t *env);
+void env_unlock(env_t *env);
 
 #endif

@@ -1,15 +1,15 @@
 /** Transactions: several open at once, undo log in pages, rollback, delete marks, purge.
 
-Order of a change (each step its own mtr): undo record, clustered record (with DB_TRX_ID and DB_ROLL_PTR), then
-each secondary index. Rollback undoes in reverse and truncates the undo log step by step, so that a crash
-during rollback continues where it stopped. A row whose newest version belongs to another open
-transaction gives DB_LOCK_CONFLICT and changes nothing. There is no MVCC: reads see the newest version of
-rows that are not delete-marked.
+Order of a change (each step its own mtr): undo record, clustered record (with DB_TRX_ID and
+DB_ROLL_PTR), then each secondary index. Rollback undoes in reverse and truncates the undo log step
+by step, so that a crash during rollback continues where it stopped. A row whose newest version
+belongs to another open transaction gives DB_LOCK_CONFLICT and changes nothing. There is no MVCC:
+reads see the newest version of rows that are not delete-marked.
 
 Commit: one mtr turns the undo log's state to committed and links it into the history list; the
-transaction is durable when that mtr's log is. Purge takes committed undo logs in commit order: removes
-delete-marked records for good, resets DB_TRX_ID and DB_ROLL_PTR of the rest to 0 (MDEV-12288), frees the undo
-pages (I25). */
+transaction is durable when that mtr's log is. Purge takes committed undo logs in commit order:
+removes delete-marked records for good, resets DB_TRX_ID and DB_ROLL_PTR of the rest to 0
+(MDEV-12288), frees the undo pages (I25). */
 #ifndef TRX_TRX_H
 #define TRX_TRX_H
 
@@ -21,8 +21,8 @@ typedef struct trx trx_t;
 /** Formats TRX_SYS and RSEG pages of a new database. */
 WARN_UNUSED dberr_t trx_sys_bootstrap(buf_pool_t *pool);
 
-/** Reads TRX_SYS and RSEG, and resurrects the transactions and history found there; nothing is rolled
-back or purged yet. flush_log_at_trx_commit: 0, 1, 2. Caller: trx_sys_close(). */
+/** Reads TRX_SYS and RSEG, and resurrects the transactions and history found there; nothing is
+rolled back or purged yet. flush_log_at_trx_commit: 0, 1, 2. Caller: trx_sys_close(). */
 WARN_UNUSED dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_commit,
                                  trx_sys_t **out);
 void trx_sys_close(trx_sys_t *sys); /**< open transactions stay in the undo log; NULL is fine */
@@ -32,20 +32,31 @@ buf_pool_t *trx_sys_pool(const trx_sys_t *sys);
 uint64_t trx_sys_history_len(const trx_sys_t *sys); /**< committed undo logs not purged yet */
 uint32_t trx_sys_n_active(const trx_sys_t *sys);
 
-/** Rolls back every resurrected (active) transaction: recovery's last step. fn (may be NULL) sees each id. */
-WARN_UNUSED dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys,
-                                                 void (*fn)(void *ctx, trx_id_t id), void *ctx);
+/** Rolls back every resurrected (active) transaction. First those that changed the catalogue; then
+dict_load(), because the rest needs table objects; then the others. So recovery calls it right after
+trx_sys_open(), and ddl_recover() after it. fn (may be NULL) sees each id before its rollback. */
+WARN_UNUSED dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys, void (*fn)(void *ctx, trx_id_t id),
+                                                 void *ctx);
 
 /** Starts a transaction; its id is taken at the first change. *out belongs to sys until it ends. */
 WARN_UNUSED dberr_t trx_begin(trx_sys_t *sys, trx_t **out);
-/** Ends and frees trx in every case. After success and flush_log_at_trx_commit = 1 it is durable. */
+/** Ends and frees trx in every case. After success and flush_log_at_trx_commit = 1 it is durable. A
+failure of commit or rollback poisons the handle (DB_IO_ERROR or DB_CORRUPTION): recovery ends the
+transaction. */
 WARN_UNUSED dberr_t trx_commit(trx_t *trx);
 WARN_UNUSED dberr_t trx_rollback(trx_t *trx);
 /** As trx_commit, but always durable on return (DDL). */
 WARN_UNUSED dberr_t trx_commit_durable(trx_t *trx);
 trx_id_t trx_id(const trx_t *trx); /**< 0 before the first change */
 
-/** One purge step: at most max_records undo records of the oldest committed undo log. *done = history empty. */
+/** A point inside an open transaction, for statements that change several rows. */
+uint64_t trx_savepoint(const trx_t *trx);
+/** Undoes everything the transaction did after the savepoint; it stays open. */
+WARN_UNUSED dberr_t trx_rollback_to(trx_t *trx, uint64_t savepoint);
+
+/** One purge step: at most max_records undo records of the oldest committed undo logs. *done =
+nothing is left that can be purged now: the history is empty, or a transaction that has changed
+something is open (it may roll back onto any old version, so nothing is purged meanwhile). */
 WARN_UNUSED dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done);
 
 /* ---- rows (trx/row.c) ---- */
@@ -57,12 +68,14 @@ typedef struct row_upd {
 } row_upd_t;
 
 /** Statements; an error changes nothing (a partly done statement is rolled back to its start).
-@return DB_DUPLICATE_KEY, DB_RECORD_NOT_FOUND, DB_LOCK_CONFLICT, DB_OUT_OF_SPACE, or a fatal error */
+@return DB_DUPLICATE_KEY, DB_RECORD_NOT_FOUND, DB_LOCK_CONFLICT, DB_OUT_OF_SPACE, or a fatal error
+*/
 WARN_UNUSED dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row);
-WARN_UNUSED dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_upd_t *upd,
-                               uint32_t n_upd);
+WARN_UNUSED dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk,
+                               const row_upd_t *upd, uint32_t n_upd);
 WARN_UNUSED dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk);
-/** The newest version if it is not delete-marked; DB_RECORD_NOT_FOUND. row: table->row_size bytes. */
+/** The newest version if it is not delete-marked; DB_RECORD_NOT_FOUND. row: table->row_size bytes.
+*/
 WARN_UNUSED dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row);
 
 #endif

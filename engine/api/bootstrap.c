@@ -1,0 +1,198 @@
+/* Creation of a database.
+
+Place: api/, beside engine.c.
+
+    ib_logfile101 created, synced | directory synced | ibdata1, ib_dblwr, system pages, checkpoint |
+    ib_logfile101 renamed to ib_logfile0 | directory synced
+
+Rules
+1. The final name of the redo log is the last thing to appear: with it the database is whole, without it
+   nothing was acknowledged, and creation starts again from nothing.
+2. The temporary log is durable in the directory before any other file exists, so a data file without any
+   log was not left by an interrupted creation: it is refused, never overwritten (I30).
+3. Space 0 has no FILE_CREATE record: redo never creates it, and recovery always opens it by name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_int.h"
+#include "base/check.h"
+#include "buf/buf_dblwr.h"
+#include "trx/trx.h"
+
+#define LOG_FILE_TMP_NAME "ib_logfile101"
+#define LOCK_FILE_NAME "engine.lock"
+
+/* ---- what is in the directory ---- */
+
+typedef struct dir_contents {
+    bool log;
+    bool log_tmp;
+    bool system;
+    bool tables;
+    bool dblwr;
+    bool other;
+} dir_contents_t;
+
+static dberr_t dir_see(void *ctx, const char *name)
+{
+    dir_contents_t *dir = ctx;
+    size_t len = strlen(name);
+    size_t suffix = sizeof(FIL_IBD_SUFFIX) - 1;
+    if (strcmp(name, LOG_FILE_NAME) == 0) {
+        dir->log = true;
+    } else if (strcmp(name, LOG_FILE_TMP_NAME) == 0) {
+        dir->log_tmp = true;
+    } else if (strcmp(name, FIL_SYSTEM_PATH) == 0) {
+        dir->system = true;
+    } else if (strcmp(name, DBLWR_FILE_NAME) == 0) {
+        dir->dblwr = true;
+    } else if (len > suffix && strcmp(name + len - suffix, FIL_IBD_SUFFIX) == 0) {
+        dir->tables = true;
+    } else if (strcmp(name, LOCK_FILE_NAME) != 0) {
+        dir->other = true;
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t engine_dir_inspect(env_t *env, dir_kind_t *out)
+{
+    dir_contents_t dir = {.log = false};
+    dberr_t err = env_list(env, dir_see, &dir);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (dir.log) {
+        *out = DIR_DATABASE;
+    } else if (dir.tables || ((dir.system || dir.dblwr) && !dir.log_tmp)) {
+        *out = DIR_NO_LOG;
+    } else if (dir.log_tmp) {
+        *out = DIR_UNFINISHED;
+    } else {
+        *out = dir.other ? DIR_FOREIGN : DIR_EMPTY;
+    }
+    return DB_SUCCESS;
+}
+
+/* ---- creation ---- */
+
+typedef struct bootstrap {
+    env_t *env;
+    const engine_options_t *options;
+    log_t *log;
+    fil_t *fil;
+    buf_pool_t *pool;
+} bootstrap_t;
+
+/** Leftovers go while the temporary log is still there to tell what they are. */
+static dberr_t bootstrap_clean(env_t *env)
+{
+    static const char *const LEFTOVERS[] = {FIL_SYSTEM_PATH, DBLWR_FILE_NAME};
+    bool removed = false;
+    for (size_t i = 0; i < sizeof(LEFTOVERS) / sizeof(LEFTOVERS[0]); i++) {
+        bool exists = false;
+        dberr_t err = env_exists(env, LEFTOVERS[i], &exists);
+        if (err == DB_SUCCESS && exists) {
+            err = env_unlink(env, LEFTOVERS[i]);
+            removed = true;
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return removed ? env_sync_dir(env) : DB_SUCCESS;
+}
+
+static dberr_t bootstrap_log(bootstrap_t *boot)
+{
+    env_t *env = boot->env;
+    dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, boot->options->page_size,
+                                  boot->options->log_file_size);
+    if (err == DB_SUCCESS) {
+        err = env_sync_dir(env);
+    }
+    if (err == DB_SUCCESS) {
+        err = log_open_path(env, LOG_FILE_TMP_NAME, &boot->log);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    log_reader_t *reader = NULL;
+    log_group_t group;
+    err = log_reader_create(boot->log, LOG_FIRST_LSN, &reader);
+    while (err == DB_SUCCESS) {
+        err = log_reader_next(reader, &group);
+    }
+    if (err == DB_NOT_FOUND) {
+        lsn_t end = log_reader_end_lsn(reader);
+        log_reader_free(reader);
+        return log_start_writing(boot->log, log_last_checkpoint(boot->log), end);
+    }
+    log_reader_free(reader);
+    return err;
+}
+
+static dberr_t bootstrap_system_file(bootstrap_t *boot)
+{
+    env_t *env = boot->env;
+    os_file_t *file = NULL;
+    dberr_t err = env_open(env, FIL_SYSTEM_PATH, OS_CREATE_NEW, &file);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = env_truncate(env, file, (uint64_t)FSP_INITIAL_PAGES * boot->options->page_size);
+    env_close(env, file);
+    if (err == DB_SUCCESS) {
+        err = fil_create(env, boot->log, boot->options->page_size, &boot->fil);
+    }
+    fil_space_t *space = NULL;
+    return err == DB_SUCCESS
+               ? fil_space_open(boot->fil, SPACE_SYSTEM, FIL_SYSTEM_PATH, FSP_INITIAL_PAGES, &space)
+               : err;
+}
+
+static dberr_t bootstrap_pages(bootstrap_t *boot)
+{
+    dberr_t err = buf_pool_create(boot->env, boot->log, boot->fil, boot->options, &boot->pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, boot->pool, MTR_LOG_ALL);
+    err = fsp_header_init(&mtr, SPACE_SYSTEM, FSP_INITIAL_PAGES);
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_commit(&mtr);
+    /* Fixed pages first: the trees of the catalogue take whatever is free. */
+    err = trx_sys_bootstrap(boot->pool);
+    if (err == DB_SUCCESS) {
+        err = dict_bootstrap(boot->pool);
+    }
+    return err == DB_SUCCESS ? buf_checkpoint_full(boot->pool) : err;
+}
+
+dberr_t engine_bootstrap(env_t *env, const engine_options_t *options)
+{
+    bootstrap_t boot = {.env = env, .options = options};
+    dberr_t err = bootstrap_clean(env);
+    if (err == DB_SUCCESS) {
+        err = bootstrap_log(&boot);
+    }
+    if (err == DB_SUCCESS) {
+        err = bootstrap_system_file(&boot);
+    }
+    if (err == DB_SUCCESS) {
+        err = bootstrap_pages(&boot);
+    }
+    buf_pool_free(boot.pool);
+    fil_close(boot.fil);
+    log_close(boot.log);
+    if (err == DB_SUCCESS) {
+        err = env_sync_dir(env);
+    }
+    if (err == DB_SUCCESS) {
+        err = env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME);
+    }
+    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+}

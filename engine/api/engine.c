@@ -1,0 +1,233 @@
+/* The database handle: opens what the layers below are, in the right order, and lets go of them again.
+
+Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
+
+    open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish
+    close   roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+
+Rules
+1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no torn data
+   page can damage; an option that says otherwise is refused, never adapted.
+2. What is no data directory is left as it is, without even a lock file.
+3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_int.h"
+#include "recv/recv.h"
+
+#define PAGE_SIZE_DEFAULT 4096U
+#define LOG_FILE_SIZE_DEFAULT (1ULL << 20)
+
+/* ---- open ---- */
+
+static dberr_t engine_resolve_new(engine_t *engine)
+{
+    engine_options_t *o = &engine->options;
+    if (o->page_size == 0) {
+        o->page_size = PAGE_SIZE_DEFAULT;
+    }
+    uint64_t least = (uint64_t)LOG_FILE_SIZE_MIN_PAGES * o->page_size;
+    if (o->log_file_size == 0) {
+        o->log_file_size = least > LOG_FILE_SIZE_DEFAULT ? least : LOG_FILE_SIZE_DEFAULT;
+    }
+    o->log_file_size -= o->log_file_size % LOG_BLOCK_SIZE;
+    if (o->log_file_size < least) {
+        return err_set(&engine->env.err, DB_ERROR,
+                       "log_file_size must be at least %u pages: %" PRIu64 " bytes",
+                       LOG_FILE_SIZE_MIN_PAGES, least);
+    }
+    return options_validate(o, &engine->env.err);
+}
+
+static dberr_t engine_resolve_existing(engine_t *engine)
+{
+    engine_options_t *o = &engine->options;
+    const log_file_info_t *info = log_info(engine->log);
+    if (o->page_size != 0 && o->page_size != info->page_size) {
+        return err_set(&engine->env.err, DB_ERROR, "page_size is %u in this directory, not %u",
+                       info->page_size, o->page_size);
+    }
+    if (o->log_file_size != 0
+        && o->log_file_size - o->log_file_size % LOG_BLOCK_SIZE != info->file_size) {
+        return err_set(&engine->env.err, DB_ERROR,
+                       "log_file_size is %" PRIu64 " in this directory, not %" PRIu64,
+                       info->file_size, o->log_file_size);
+    }
+    o->page_size = info->page_size;
+    o->log_file_size = info->file_size;
+    return DB_SUCCESS;
+}
+
+/** Refuses what is no database and must not become one. */
+static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
+{
+    err_sink_t *sink = &env->err;
+    dberr_t err = engine_dir_inspect(env, kind);
+    if (err != DB_SUCCESS || *kind == DIR_DATABASE) {
+        return err;
+    }
+    if (*kind == DIR_NO_LOG) {
+        return err_set(sink, DB_UNRECOVERABLE, "redo log missing: there are data files, but no %s",
+                       LOG_FILE_NAME);
+    }
+    if (*kind == DIR_FOREIGN) {
+        return err_set(sink, DB_NOT_FOUND, "not a data directory: it holds other files");
+    }
+    if (create) {
+        return DB_SUCCESS;
+    }
+    return err_set(sink, DB_NOT_FOUND,
+                   *kind == DIR_EMPTY ? "not a data directory: it is empty"
+                                      : "no database here: its creation was interrupted");
+}
+
+dberr_t engine_check_dir(os_t *os, err_sink_t *err)
+{
+    probe_t probe = {.point = NULL};
+    env_t env = {.os = os, .probe = &probe};
+    dir_kind_t kind = DIR_EMPTY;
+    dberr_t e = engine_check_kind(&env, false, &kind);
+    *err = env.err;
+    return e;
+}
+
+/** Locks the directory and creates the database if there is none. */
+static dberr_t engine_open_dir(engine_t *engine, bool create)
+{
+    /* Looked at before the lock, which creates a file: what is no database is left as it is. */
+    dir_kind_t kind = DIR_EMPTY;
+    dberr_t err = engine_check_kind(&engine->env, create, &kind);
+    if (err == DB_SUCCESS) {
+        err = env_lock(&engine->env);
+        engine->locked = err == DB_SUCCESS;
+    }
+    if (err == DB_SUCCESS && kind != DIR_DATABASE) {
+        err = engine_check_kind(&engine->env, create, &kind);
+    }
+    if (err != DB_SUCCESS || kind == DIR_DATABASE) {
+        return err;
+    }
+    engine_options_t asked = engine->options;
+    err = engine_resolve_new(engine);
+    if (err == DB_SUCCESS) {
+        err = engine_bootstrap(&engine->env, &engine->options);
+    }
+    engine->options = asked;
+    return err;
+}
+
+static bool engine_was_recovered(const stats_t *stats)
+{
+    return stats->recv_records > 0 || stats->recv_dblwr_restored > 0
+           || stats->recv_pages_created > 0 || stats->recv_trx_rolled_back > 0
+           || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0;
+}
+
+static dberr_t engine_open_layers(engine_t *engine)
+{
+    env_t *env = &engine->env;
+    dberr_t err = log_open(env, &engine->log);
+    if (err == DB_SUCCESS) {
+        err = engine_resolve_existing(engine);
+    }
+    if (err == DB_SUCCESS) {
+        err = fil_create(env, engine->log, engine->options.page_size, &engine->fil);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_pool_create(env, engine->log, engine->fil, &engine->options, &engine->pool);
+    }
+    if (err == DB_SUCCESS) {
+        err = recv_redo(engine->log, engine->fil, engine->pool, &engine->options);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_open(engine->pool, &engine->dict);
+    }
+    if (err == DB_SUCCESS) {
+        err = trx_sys_open(engine->pool, engine->dict, engine->options.flush_log_at_trx_commit,
+                           &engine->sys);
+    }
+    /* The user tables are loaded in there, after the catalogue's own transactions were rolled back. */
+    return err == DB_SUCCESS ? recv_finish(engine->sys) : err;
+}
+
+static void engine_free(engine_t *engine)
+{
+    trx_sys_close(engine->sys);
+    dict_close(engine->dict);
+    buf_pool_free(engine->pool);
+    fil_close(engine->fil);
+    log_close(engine->log);
+    if (engine->locked) {
+        env_unlock(&engine->env);
+    }
+    free(engine->open);
+    free(engine);
+}
+
+dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, bool create,
+                    engine_t **out, err_sink_t *err)
+{
+    engine_t *engine = calloc(1, sizeof(*engine));
+    if (engine == NULL) {
+        return err_set(err, DB_OUT_OF_MEMORY, "no memory for a database handle");
+    }
+    engine->env.os = os;
+    engine->env.probe = probe;
+    engine->options = *options;
+    dberr_t e = options_validate(options, &engine->env.err);
+    if (e == DB_SUCCESS) {
+        e = engine_open_dir(engine, create);
+    }
+    if (e == DB_SUCCESS) {
+        e = engine_open_layers(engine);
+    }
+    if (e != DB_SUCCESS) {
+        e = engine_explain(engine, e);
+        *err = engine->env.err;
+        engine_free(engine);
+        return e;
+    }
+    engine->recovered = engine_was_recovered(&engine->env.stats);
+    *out = engine;
+    return DB_SUCCESS;
+}
+
+dberr_t engine_close(engine_t *engine, bool clean)
+{
+    dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
+    if (clean) {
+        while (err == DB_SUCCESS && engine->n_open > 0) {
+            err = trx_rollback(engine->open[--engine->n_open]);
+        }
+        if (err == DB_SUCCESS) {
+            err = buf_checkpoint_full(engine->pool);
+        }
+    }
+    engine_free(engine);
+    return err;
+}
+
+const char *engine_error(const engine_t *engine)
+{
+    return engine->env.err.msg;
+}
+
+void engine_get_status(const engine_t *engine, engine_status_t *status)
+{
+    *status = (engine_status_t){
+        .page_size = engine->options.page_size,
+        .log_file_size = engine->options.log_file_size,
+        .lsn_current = log_lsn(engine->log),
+        .lsn_flushed = log_flushed_lsn(engine->log),
+        .lsn_last_checkpoint = log_checkpoint_lsn(engine->log),
+        .checkpoint_age = log_lsn(engine->log) - log_checkpoint_lsn(engine->log),
+        .dirty_pages = buf_dirty_pages(engine->pool),
+        .history_len = trx_sys_history_len(engine->sys),
+        .active_trx = trx_sys_n_active(engine->sys),
+        .recovered = engine->recovered,
+        .poisoned = engine->env.io_failed,
+        .stats = engine->env.stats,
+    };
+}

@@ -1,0 +1,326 @@
+/* Calls on an open database: statements, transactions, background work by hand.
+
+Place: top of the engine, beside engine.c.
+
+Rules
+1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done in
+   memory must not reach a file. From then on every call is refused and nothing is written.
+2. A call that fails otherwise has changed nothing that its caller can see.
+3. Every failure has a message: the innermost one, or at least the status. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_int.h"
+#include "base/check.h"
+
+#define BUILD_STEP_ROWS 1000U
+
+/* ---- guarding calls ---- */
+
+static dberr_t engine_enter(engine_t *engine)
+{
+    if (engine->env.io_failed) {
+        /* The first cause stays the message. */
+        return DB_IO_ERROR;
+    }
+    engine->env.err.msg[0] = '\0';
+    return DB_SUCCESS;
+}
+
+dberr_t engine_explain(engine_t *engine, dberr_t err)
+{
+    if (err != DB_SUCCESS && engine->env.err.msg[0] == '\0') {
+        return err_set(&engine->env.err, err, "%s", err_name(err));
+    }
+    return err;
+}
+
+/** End of a writing call. */
+static dberr_t engine_leave(engine_t *engine, dberr_t err)
+{
+    if (err == DB_IO_ERROR || err == DB_CORRUPTION || err == DB_UNRECOVERABLE) {
+        engine->env.io_failed = true;
+    }
+    return engine_explain(engine, err);
+}
+
+static dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)
+{
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    *out = dict_table_get(engine->dict, name);
+    return *out != NULL ? DB_SUCCESS
+                        : err_set(&engine->env.err, DB_NOT_FOUND, "no table '%s'", name);
+}
+
+/* ---- data definition ---- */
+
+dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_create_table(engine->sys, definition)) : err;
+}
+
+dberr_t engine_drop_table(engine_t *engine, const char *name)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_table(engine->sys, name)) : err;
+}
+
+dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_rename_table(engine->sys, from, to)) : err;
+}
+
+dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index)) : err;
+}
+
+static dberr_t engine_run_build(engine_t *engine, ddl_add_index_t *build)
+{
+    bool done = false;
+    dberr_t err = DB_SUCCESS;
+    while (err == DB_SUCCESS && !done) {
+        err = ddl_add_index_step(build, BUILD_STEP_ROWS, &done);
+    }
+    err = engine_leave(engine, err);
+    if (err == DB_SUCCESS || engine->env.io_failed) {
+        return err;
+    }
+    err_sink_t cause = engine->env.err;
+    dberr_t abort_err = ddl_add_index_abort(build);
+    if (abort_err != DB_SUCCESS) {
+        return engine_leave(engine, abort_err);
+    }
+    engine->env.err = cause;
+    return err;
+}
+
+dberr_t engine_add_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
+                           uint32_t n_defs)
+{
+    ddl_add_index_t *build = NULL;
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = ddl_add_index_begin(engine->sys, table, defs, n_defs, engine->options.sort_buffer_size,
+                              &build);
+    if (err != DB_SUCCESS) {
+        return engine_leave(engine, err);
+    }
+    err = engine_run_build(engine, build);
+    ddl_add_index_free(build);
+    return err;
+}
+
+/* ---- transactions ---- */
+
+dberr_t engine_begin(engine_t *engine, trx_t **out)
+{
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (engine->n_open == engine->open_capacity) {
+        uint32_t capacity = engine->open_capacity == 0 ? 8 : 2 * engine->open_capacity;
+        trx_t **open = realloc(engine->open, capacity * sizeof(trx_t *));
+        if (open == NULL) {
+            return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for a transaction");
+        }
+        engine->open = open;
+        engine->open_capacity = capacity;
+    }
+    err = trx_begin(engine->sys, out);
+    if (err == DB_SUCCESS) {
+        engine->open[engine->n_open++] = *out;
+    }
+    return engine_leave(engine, err);
+}
+
+/** Both ends of a transaction free it, whatever they return. */
+static void engine_forget_trx(engine_t *engine, const trx_t *trx)
+{
+    uint32_t i = 0;
+    while (i < engine->n_open && engine->open[i] != trx) {
+        i++;
+    }
+    CHECK(i < engine->n_open);
+    engine->n_open--;
+    memmove(&engine->open[i], &engine->open[i + 1], (engine->n_open - i) * sizeof(trx_t *));
+}
+
+dberr_t engine_commit(engine_t *engine, trx_t *trx)
+{
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    engine_forget_trx(engine, trx);
+    return engine_leave(engine, trx_commit(trx));
+}
+
+dberr_t engine_rollback(engine_t *engine, trx_t *trx)
+{
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    engine_forget_trx(engine, trx);
+    return engine_leave(engine, trx_rollback(trx));
+}
+
+uint64_t engine_savepoint(const engine_t *engine, const trx_t *trx)
+{
+    (void)engine;
+    return trx_savepoint(trx);
+}
+
+dberr_t engine_rollback_to(engine_t *engine, trx_t *trx, uint64_t savepoint)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, trx_rollback_to(trx, savepoint)) : err;
+}
+
+/* ---- rows ---- */
+
+dberr_t engine_insert(engine_t *engine, trx_t *trx, const char *table, const byte *row)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    return err == DB_SUCCESS ? engine_leave(engine, row_insert(trx, t, row)) : err;
+}
+
+dberr_t engine_update(engine_t *engine, trx_t *trx, const char *table, const byte *pk,
+                      const row_upd_t *upd, uint32_t n_upd)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    return err == DB_SUCCESS ? engine_leave(engine, row_update(trx, t, pk, upd, n_upd)) : err;
+}
+
+dberr_t engine_delete(engine_t *engine, trx_t *trx, const char *table, const byte *pk)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    return err == DB_SUCCESS ? engine_leave(engine, row_delete(trx, t, pk)) : err;
+}
+
+dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *row)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    return err == DB_SUCCESS ? engine_explain(engine, row_get(t, engine->pool, pk, row)) : err;
+}
+
+/** The row that a record of the index stands for. */
+static dberr_t engine_scan_row(engine_t *engine, dict_table_t *table, const dict_index_t *index,
+                               const byte *rec, byte *row)
+{
+    if (index->clustered) {
+        dict_rec_to_row(table, rec, row);
+        return DB_SUCCESS;
+    }
+    const byte *pk = rec_payload(rec) + index->tree.key_len - table->pk_len;
+    dberr_t err = row_get(table, engine->pool, pk, row);
+    if (err == DB_RECORD_NOT_FOUND) {
+        return err_set(&engine->env.err, DB_CORRUPTION, "index '%s' of table '%s' has an entry without "
+                       "a row", index->name, table->name);
+    }
+    return err;
+}
+
+dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
+                    dberr_t (*fn)(void *ctx, const byte *row), void *ctx)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    const dict_index_t *i = index == NULL ? &t->indexes[0] : dict_index_get(t, index);
+    if (i == NULL) {
+        return err_set(&engine->env.err, DB_NOT_FOUND, "no index '%s' in table '%s'", index, table);
+    }
+    byte *row = malloc(t->row_size);
+    if (row == NULL) {
+        return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for a scan");
+    }
+    btr_cursor_t cursor;
+    err = btr_cursor_open(&cursor, engine->pool, &i->tree, NULL, 0);
+    if (err == DB_SUCCESS) {
+        const byte *rec = NULL;
+        while ((err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
+            if (rec_is_deleted(rec)) {
+                continue;
+            }
+            err = engine_scan_row(engine, t, i, rec, row);
+            err = err == DB_SUCCESS ? fn(ctx, row) : err;
+            if (err != DB_SUCCESS) {
+                break;
+            }
+        }
+        btr_cursor_close(&cursor);
+    }
+    free(row);
+    return err == DB_NOT_FOUND ? DB_SUCCESS : engine_explain(engine, err);
+}
+
+const dict_table_t *engine_table(engine_t *engine, const char *name)
+{
+    return dict_table_get(engine->dict, name);
+}
+
+/* ---- background work, by hand ---- */
+
+dberr_t engine_checkpoint(engine_t *engine, bool full)
+{
+    dberr_t err = engine_enter(engine);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = full ? buf_checkpoint_full(engine->pool) : buf_checkpoint(engine->pool);
+    return engine_leave(engine, err);
+}
+
+dberr_t engine_flush_table(engine_t *engine, const char *table)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    return err == DB_SUCCESS ? engine_leave(engine, buf_flush_space(engine->pool, t->space)) : err;
+}
+
+dberr_t engine_flush_log(engine_t *engine)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS
+               ? engine_leave(engine, log_write_up_to(engine->log, log_lsn(engine->log), true))
+               : err;
+}
+
+dberr_t engine_clean_pages(engine_t *engine, uint32_t max_pages)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS
+               ? engine_leave(engine, buf_flush_list(engine->pool, max_pages, LSN_MAX, NULL))
+               : err;
+}
+
+dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS
+               ? engine_leave(engine, trx_purge_step(engine->sys, max_records, done))
+               : err;
+}
+
+dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on)) : err;
+}

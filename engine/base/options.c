@@ -1,0 +1,212 @@
+/* Options: defaults, ranges and the text form. Lowest layer.
+
+1. One table gives each option's name, type and range; parse and validate both read it.
+2. Zero in page_size and log_file_size means "as the directory has it" and is always in range. */
+#include "base/options.h"
+
+#include <string.h>
+
+typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64 } option_kind_t;
+
+typedef struct option_def {
+    const char *name;
+    option_kind_t kind;
+    size_t offset;
+    bool is_size; /* takes k, m, g */
+    bool zero_ok;
+    uint64_t min;
+    uint64_t max;
+} option_def_t;
+
+#define KIB ((uint64_t)1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+#define OPTION(field, kind, is_size, zero_ok, min, max)                                            \
+    {                                                                                              \
+#field, kind, offsetof(engine_options_t, field), is_size, zero_ok, min, max                \
+    }
+
+static const option_def_t OPTION_DEFS[] = {
+    OPTION(page_size, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX),
+    OPTION(log_file_size, OPTION_U64, true, true, LOG_FILE_SIZE_MIN_PAGES *PAGE_SIZE_MIN,
+           1024 * GIB),
+    OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024),
+    OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1),
+    OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1),
+    OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256),
+    OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2),
+    OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
+    OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
+};
+
+#define N_OPTIONS (sizeof(OPTION_DEFS) / sizeof(OPTION_DEFS[0]))
+
+void options_set_defaults(engine_options_t *options)
+{
+    *options = (engine_options_t){
+        .page_size = 0,
+        .log_file_size = 0,
+        .buffer_pool_pages = 256,
+        .log_optimize_ddl = true,
+        .doublewrite = true,
+        .dblwr_pages = 64,
+        .flush_log_at_trx_commit = 1,
+        .sort_buffer_size = 1 * MIB,
+        .recv_memory = 4 * MIB,
+    };
+}
+
+static uint64_t option_get(const engine_options_t *options, const option_def_t *def)
+{
+    const char *field = (const char *)options + def->offset;
+    uint32_t v32;
+    uint64_t v64;
+    bool flag;
+
+    switch (def->kind) {
+    case OPTION_BOOL:
+        memcpy(&flag, field, sizeof(flag));
+        return flag ? 1 : 0;
+    case OPTION_U32:
+        memcpy(&v32, field, sizeof(v32));
+        return v32;
+    case OPTION_U64:
+        break;
+    }
+    memcpy(&v64, field, sizeof(v64));
+    return v64;
+}
+
+static void option_put(engine_options_t *options, const option_def_t *def, uint64_t value)
+{
+    char *field = (char *)options + def->offset;
+    uint32_t v32 = (uint32_t)value;
+    bool flag = value != 0;
+
+    switch (def->kind) {
+    case OPTION_BOOL:
+        memcpy(field, &flag, sizeof(flag));
+        break;
+    case OPTION_U32:
+        memcpy(field, &v32, sizeof(v32));
+        break;
+    case OPTION_U64:
+        memcpy(field, &value, sizeof(value));
+        break;
+    }
+}
+
+static dberr_t option_check(const option_def_t *def, uint64_t value, err_sink_t *err)
+{
+    if ((value == 0 && def->zero_ok) || (value >= def->min && value <= def->max)) {
+        return DB_SUCCESS;
+    }
+    return err_set(err, DB_ERROR, "%s must be %s%llu to %llu, not %llu", def->name,
+                   def->zero_ok && def->min > 0 ? "0 or " : "", (unsigned long long)def->min,
+                   (unsigned long long)def->max, (unsigned long long)value);
+}
+
+dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
+{
+    uint32_t page_size = options->page_size != 0 ? options->page_size : PAGE_SIZE_MIN;
+    uint64_t log_min = (uint64_t)LOG_FILE_SIZE_MIN_PAGES * page_size;
+
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        dberr_t e = option_check(&OPTION_DEFS[i], option_get(options, &OPTION_DEFS[i]), err);
+
+        if (e != DB_SUCCESS) {
+            return e;
+        }
+    }
+    if (!page_size_is_valid(page_size)) {
+        return err_set(err, DB_ERROR, "page_size must be 4096, 8192, 16384, 32768 or 65536, not %u",
+                       page_size);
+    }
+    if (options->log_file_size != 0
+        && (options->log_file_size < log_min || options->log_file_size % SECTOR_SIZE != 0)) {
+        return err_set(err, DB_ERROR,
+                       "log_file_size must be a multiple of %u and at least %u pages "
+                       "(%llu bytes), not %llu",
+                       SECTOR_SIZE, LOG_FILE_SIZE_MIN_PAGES, (unsigned long long)log_min,
+                       (unsigned long long)options->log_file_size);
+    }
+    return DB_SUCCESS;
+}
+
+static bool parse_bool(const char *text, uint64_t *value)
+{
+    if (strcmp(text, "on") == 0 || strcmp(text, "ON") == 0 || strcmp(text, "1") == 0) {
+        *value = 1;
+        return true;
+    }
+    *value = 0;
+    return strcmp(text, "off") == 0 || strcmp(text, "OFF") == 0 || strcmp(text, "0") == 0;
+}
+
+/** Decimal digits, then for a size at most one of k, m, g in either case. */
+static bool parse_number(const char *text, bool is_size, uint64_t *value)
+{
+    uint64_t v = 0;
+    uint64_t unit = 1;
+    const char *s = text;
+
+    for (; *s >= '0' && *s <= '9'; s++) {
+        uint64_t digit = (uint64_t)(*s - '0');
+
+        if (v > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        v = v * 10 + digit;
+    }
+    if (s == text) {
+        return false;
+    }
+    if (is_size && *s != '\0') {
+        unit = *s == 'k' || *s == 'K'   ? KIB
+               : *s == 'm' || *s == 'M' ? MIB
+               : *s == 'g' || *s == 'G' ? GIB
+                                        : 0;
+        s++;
+    }
+    if (*s != '\0' || unit == 0 || v > UINT64_MAX / unit) {
+        return false;
+    }
+    *value = v * unit;
+    return true;
+}
+
+dberr_t options_parse(engine_options_t *options, const char *name, const char *value,
+                      err_sink_t *err)
+{
+    const option_def_t *def = NULL;
+    uint64_t v = 0;
+    dberr_t e;
+
+    for (size_t i = 0; i < N_OPTIONS && def == NULL; i++) {
+        if (strcmp(OPTION_DEFS[i].name, name) == 0) {
+            def = &OPTION_DEFS[i];
+        }
+    }
+    if (def == NULL) {
+        return err_set(err, DB_ERROR, "unknown option '%s'", name);
+    }
+    if (def->kind == OPTION_BOOL) {
+        if (!parse_bool(value, &v)) {
+            return err_set(err, DB_ERROR, "%s must be on or off, not '%s'", name, value);
+        }
+    } else if (!parse_number(value, def->is_size, &v)) {
+        return err_set(err, DB_ERROR, "%s must be a number%s, not '%s'", name,
+                       def->is_size ? " with k, m or g at most" : "", value);
+    }
+    e = option_check(def, v, err);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    if (def->offset == offsetof(engine_options_t, page_size) && v != 0
+        && !page_size_is_valid((uint32_t)v)) {
+        return err_set(err, DB_ERROR, "page_size must be 4k, 8k, 16k, 32k or 64k, not '%s'", value);
+    }
+    option_put(options, def, v);
+    return DB_SUCCESS;
+}

@@ -1,0 +1,36 @@
+/* Markers and fault points of an armed probe. Lowest layer.
+
+1. A point's marker is in the trace before its hook may end the process.
+2. Marker text has no newline and at most 255 bytes. */
+#include "base/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/check.h"
+
+#define MARK_LEN_MAX 255
+
+void probe_mark(probe_t *probe, const char *format, ...)
+{
+    char text[MARK_LEN_MAX + 1];
+    va_list args;
+    int len;
+
+    if (probe->mark == NULL) {
+        return;
+    }
+    va_start(args, format);
+    len = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    CHECK(len > 0 && len <= MARK_LEN_MAX);
+    probe->mark(probe->ctx, text, (size_t)len);
+}
+
+void probe_point(probe_t *probe, const char *name)
+{
+    probe_mark(probe, "point name=%s", name);
+    if (probe->point != NULL) {
+        probe->point(probe->ctx, name);
+    }
+}

@@ -1,0 +1,61 @@
+/* The list of counters. Lowest layer.
+
+1. Every field of stats_t is listed exactly once, in the order of the header. */
+#include "base/stats.h"
+
+#include <stddef.h>
+
+typedef struct stat_field {
+    const char *name;
+    size_t offset;
+} stat_field_t;
+
+#define STAT(field)                                                                                \
+    {                                                                                              \
+#field, offsetof(stats_t, field)                                                           \
+    }
+
+static const stat_field_t STAT_FIELDS[] = {
+    STAT(data_reads),
+    STAT(data_writes),
+    STAT(data_fsyncs),
+    STAT(dblwr_writes),
+    STAT(dblwr_batches),
+    STAT(dblwr_skipped_init),
+    STAT(pages_freed_unwritten),
+    STAT(os_log_written),
+    STAT(os_log_fsyncs),
+    STAT(checkpoints),
+    STAT(pages_evicted),
+    STAT(flush_list_visited),
+    STAT(btr_splits),
+    STAT(btr_merges),
+    STAT(bulk_rows),
+    STAT(sort_runs),
+    STAT(trx_commits),
+    STAT(trx_rollbacks),
+    STAT(purged_records),
+    STAT(recv_dblwr_restored),
+    STAT(recv_pages_read),
+    STAT(recv_pages_created),
+    STAT(recv_index_load_reads),
+    STAT(recv_records),
+    STAT(recv_batches),
+    STAT(recv_trx_rolled_back),
+    STAT(recv_indexes_dropped),
+    STAT(recv_tables_dropped),
+};
+
+#define N_STATS (sizeof(STAT_FIELDS) / sizeof(STAT_FIELDS[0]))
+
+_Static_assert(N_STATS * sizeof(uint64_t) == sizeof(stats_t), "a counter is missing from the list");
+
+void stats_each(const stats_t *stats, void (*fn)(void *ctx, const char *name, uint64_t value),
+                void *ctx)
+{
+    for (size_t i = 0; i < N_STATS; i++) {
+        const char *field = (const char *)stats + STAT_FIELDS[i].offset;
+
+        fn(ctx, STAT_FIELDS[i].name, *(const uint64_t *)(const void *)field);
+    }
+}

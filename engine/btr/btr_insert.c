@@ -1,0 +1,208 @@
+/* Insert and page split.
+
+    path, full from level 0 to k-1          after
+        [ node, room ]                      [ node, + pointer to N1 ]
+        [ node, full ]  level k-1           [ node ] <-> [ N1, + pointer to N0 ]
+        [ leaf, full ]  level 0             [ leaf ] <-> [ N0 ] <-> old next leaf
+
+1. Plan first: which pages split, their right siblings pinned and checked, new pages allocated.
+   After that only page changes follow, which cannot fail on checked pages.
+2. The root keeps its number: when it is full its records move to a new child, and that one splits.
+3. A split moves the upper half to a new right page; an insert behind the last record of a level
+   goes to a new page alone, so that ascending inserts leave full pages.
+4. Node pointers whose key is above the new one, on the way, get its key first (btr_search.c, 2). */
+#include "btr/btr_int.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+
+typedef struct btr_split_plan {
+    uint32_t n_splits;                    /**< full pages of the path, from level 0 */
+    bool raise;                           /**< the root is among them */
+    buf_block_t *next[BTR_LEVEL_MAX + 1]; /**< right sibling of the page to split, or NULL */
+    buf_block_t *page[BTR_LEVEL_MAX + 1]; /**< the new right page */
+    buf_block_t *child;                   /**< takes the root's records */
+} btr_split_plan_t;
+
+static dberr_t btr_split_alloc(btr_op_t *op, const buf_block_t *near_block, buf_block_t **out)
+{
+    return fsp_page_alloc(&op->mtr, &op->mtr, op->btr->space, (uint32_t)op->btr->id,
+                          near_block->id.page_no + 1, FIL_PAGE_INDEX, out);
+}
+
+static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
+{
+    uint32_t n = 0;
+
+    memset(plan, 0, sizeof *plan);
+    while (n <= op->root_level && !page_has_room(op->path[n].block->frame, op->page_size)) {
+        n++;
+    }
+    plan->n_splits = n;
+    plan->raise = n > op->root_level;
+    if (plan->raise && op->root_level == BTR_LEVEL_MAX) {
+        return err_set(&buf_env(op->pool)->err, DB_OUT_OF_SPACE,
+                       "index %" PRIu64 " is too deep for one more level", op->btr->id);
+    }
+    for (uint32_t level = 0; level < n; level++) {
+        dberr_t err = btr_sibling_get(op->pool, &op->mtr, op->btr, op->path[level].block, true,
+                                      &plan->next[level]);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    for (uint32_t level = 0; level < n; level++) {
+        dberr_t err = btr_split_alloc(op, op->path[level].block, &plan->page[level]);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return plan->raise ? btr_split_alloc(op, op->path[op->root_level].block, &plan->child)
+                       : DB_SUCCESS;
+}
+
+static void btr_node_rec(const btr_op_t *op, const buf_block_t *child, uint32_t info, byte *rec)
+{
+    const byte *first = page_rec(child->frame, op->page_size, 0);
+
+    rec[0] = (byte)info;
+    memcpy(rec + 1, rec_payload(first), op->btr->key_len);
+    mach_write_4(rec + 1 + op->btr->key_len, child->id.page_no);
+}
+
+static dberr_t btr_format(btr_op_t *op, buf_block_t *block, uint32_t level)
+{
+    return mtr_index_create(&op->mtr, block, level, op->btr->id, btr_rec_size(op->btr, level),
+                            op->btr->key_len);
+}
+
+/** Moves the root's records to child; the root becomes its parent and the path one level longer. */
+static dberr_t btr_root_raise(btr_op_t *op, buf_block_t *child)
+{
+    uint32_t level = op->root_level;
+    buf_block_t *root = op->path[level].block;
+    byte rec[BTR_NODE_REC_MAX];
+    dberr_t err = btr_format(op, child, level);
+
+    if (err == DB_SUCCESS) {
+        err = btr_append_recs(op, child, root, 0, UINT32_MAX);
+    }
+    if (err == DB_SUCCESS) {
+        err = btr_format(op, root, level + 1);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    btr_node_rec(op, child, REC_INFO_MIN_REC, rec);
+    err = mtr_rec_insert(&op->mtr, root, 0, rec, btr_node_rec_size(op->btr));
+    op->path[level].block = child;
+    op->path[level + 1] = (btr_step_t){.block = root};
+    op->root_level = level + 1;
+    return err;
+}
+
+/** Links the empty page right in behind block. */
+static void btr_link_right(btr_op_t *op, buf_block_t *block, buf_block_t *right, buf_block_t *next)
+{
+    mtr_write_4(&op->mtr, right, FIL_PAGE_PREV, block->id.page_no);
+    if (next != NULL) {
+        mtr_write_4(&op->mtr, right, FIL_PAGE_NEXT, next->id.page_no);
+        mtr_write_4(&op->mtr, next, FIL_PAGE_PREV, right->id.page_no);
+    }
+    mtr_write_4(&op->mtr, block, FIL_PAGE_NEXT, right->id.page_no);
+}
+
+/** Splits the full page of a level and puts rec, meant for slot, into the half where it belongs. */
+static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, buf_block_t *next,
+                              uint32_t slot, const byte *rec)
+{
+    buf_block_t *left = op->path[level].block;
+    uint32_t n = page_n_recs(left->frame);
+    bool ascending = next == NULL && slot == n;
+    uint32_t split = ascending ? n : n / 2;
+    bool to_left = slot <= split && !ascending;
+    dberr_t err = btr_format(op, right, level);
+
+    if (err == DB_SUCCESS) {
+        err = btr_append_recs(op, right, left, split, UINT32_MAX);
+    }
+    if (err == DB_SUCCESS && split < n) {
+        err = mtr_list_end_delete(&op->mtr, left, split);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    btr_link_right(op, left, right, next);
+    buf_env(op->pool)->stats.btr_splits++;
+    return mtr_rec_insert(&op->mtr, to_left ? left : right, to_left ? slot : slot - split, rec,
+                          btr_rec_size(op->btr, level));
+}
+
+/** Lowers the first node pointers that lie above the new key. */
+static dberr_t btr_lower_keys(btr_op_t *op, const byte *key)
+{
+    for (uint32_t level = 1; level <= op->root_level; level++) {
+        if (op->path[level].low) {
+            dberr_t err =
+                mtr_rec_update(&op->mtr, op->path[level].block, 0, 1, key, op->btr->key_len);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, const byte *rec)
+{
+    uint32_t slot = op->path[0].slot;
+    byte node_rec[BTR_NODE_REC_MAX];
+    dberr_t err = btr_lower_keys(op, rec_payload(rec));
+
+    if (err == DB_SUCCESS && plan->raise) {
+        err = btr_root_raise(op, plan->child);
+    }
+    for (uint32_t level = 0; err == DB_SUCCESS; level++) {
+        if (level == plan->n_splits) {
+            return mtr_rec_insert(&op->mtr, op->path[level].block, slot, rec,
+                                  btr_rec_size(op->btr, level));
+        }
+        err = btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec);
+        if (err == DB_SUCCESS) {
+            btr_node_rec(op, plan->page[level], 0, node_rec);
+            rec = node_rec;
+            slot = op->path[level + 1].slot + 1;
+        }
+    }
+    return err;
+}
+
+dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec)
+{
+    btr_split_plan_t plan;
+    btr_op_t op;
+    dberr_t err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = btr_descend(&op, rec_payload(rec), btr->key_len);
+    if (err == DB_SUCCESS && op.exact) {
+        err = DB_DUPLICATE_KEY;
+    }
+    if (err == DB_SUCCESS) {
+        err = btr_split_plan(&op, &plan);
+    }
+    if (err == DB_SUCCESS) {
+        err = btr_insert_apply(&op, &plan, rec);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&op.mtr);
+        return err;
+    }
+    mtr_commit(&op.mtr);
+    return DB_SUCCESS;
+}

@@ -1,0 +1,62 @@
+/** Private to btr/: one operation on a tree, with its mini-transaction and the path from the root.
+*/
+#ifndef BTR_BTR_INT_H
+#define BTR_BTR_INT_H
+
+#include "btr/btr.h"
+
+#define BTR_LEVEL_ANY UINT32_MAX
+#define BTR_NODE_REC_MAX (1U + BTR_KEY_LEN_MAX + 4U)
+
+/** Where the path crosses a level. */
+typedef struct btr_step {
+    buf_block_t *block;
+    uint32_t slot; /**< leaf: first record >= key; above: the node pointer that was followed */
+    bool low;      /**< key < first node pointer of a page that is not the leftmost one */
+} btr_step_t;
+
+typedef struct btr_op {
+    buf_pool_t *pool;
+    const btr_t *btr;
+    uint32_t page_size;
+    uint32_t root_level;
+    btr_step_t path[BTR_LEVEL_MAX + 1]; /**< by level; valid up to root_level */
+    bool exact;                         /**< path[0] is on a record with this key */
+    mtr_t mtr;
+} btr_op_t;
+
+/* ---- btr_page.c ---- */
+
+/** Makes room in the log if mode writes it, and starts the mtr. */
+WARN_UNUSED dberr_t btr_op_start(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, mtr_mode_t mode);
+
+/** DB_CORRUPTION with a message that names space and page. */
+WARN_UNUSED dberr_t btr_corrupt(buf_pool_t *pool, const btr_t *btr, page_no_t page_no,
+                                const char *what);
+
+uint32_t btr_rec_size(const btr_t *btr, uint32_t level);
+
+/** Pins a page of the tree and checks that it can be trusted: its header at each access, all of it
+when it is met for the first time since it came into the pool. */
+WARN_UNUSED dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t page_no,
+                                 uint32_t level, buf_block_t **out);
+
+/** Pins the next or previous page on the level; *out = NULL at the end. DB_CORRUPTION unless it
+links back (I8). */
+WARN_UNUSED dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr,
+                                    const buf_block_t *block, bool next, buf_block_t **out);
+
+/** Child page number of a node pointer. */
+page_no_t btr_node_child(const btr_t *btr, const byte *rec);
+
+/** Appends the records [from, n) of src to dst, slot `skip` left out (UINT32_MAX: none). */
+WARN_UNUSED dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src,
+                                    uint32_t from, uint32_t skip);
+
+/* ---- btr_search.c ---- */
+
+/** Pins the path to the leaf for key: its first key_len bytes count (NULL = smaller than any key).
+*/
+WARN_UNUSED dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len);
+
+#endif

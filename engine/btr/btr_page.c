@@ -1,0 +1,179 @@
+/* Access to the pages of one tree. Lowest file of btr/; the others get every page through here.
+
+1. No page is used before it was checked: type, index id, level, record shape and links at each
+   access (bytes of the header), the whole page and its key order (I6, I7) once after it came into
+   the pool. Later changes go through mtr/, which keeps a valid page valid, so page_rec() never
+   meets a bad slot.
+2. A page other than the root has records; a node page has records; the leftmost page of a level
+   above the leaves, and only that one, starts with MIN_REC (I9).
+3. A level is always the parent's minus one, so that a circle of child pointers ends at level 0. */
+#include "btr/btr_int.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+
+dberr_t btr_op_start(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, mtr_mode_t mode)
+{
+    CHECK(btr->id >= INDEX_ID_FIRST && btr->id <= UINT32_MAX);
+    CHECK(btr->key_len > 0 && btr->key_len <= BTR_KEY_LEN_MAX && btr->key_len < btr->leaf_rec_size);
+    op->pool = pool;
+    op->btr = btr;
+    op->page_size = buf_page_size(pool);
+    op->root_level = 0;
+    op->exact = false;
+    if (mode == MTR_LOG_ALL) {
+        dberr_t err = buf_log_free_check(pool);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    mtr_start(&op->mtr, pool, mode);
+    return DB_SUCCESS;
+}
+
+dberr_t btr_corrupt(buf_pool_t *pool, const btr_t *btr, page_no_t page_no, const char *what)
+{
+    return err_set(&buf_env(pool)->err, DB_CORRUPTION,
+                   "index %" PRIu64 ", space %" PRIu32 " page %" PRIu32 ": %s", btr->id, btr->space,
+                   page_no, what);
+}
+
+uint32_t btr_rec_size(const btr_t *btr, uint32_t level)
+{
+    return level == 0 ? btr->leaf_rec_size : btr_node_rec_size(btr);
+}
+
+page_no_t btr_node_child(const btr_t *btr, const byte *rec)
+{
+    return mach_read_4(rec_payload(rec) + btr->key_len);
+}
+
+/** What is wrong with the header of a page that should be on this level of the tree; NULL =
+nothing. */
+static const char *btr_header_fault(const btr_t *btr, const byte *page, page_no_t page_no,
+                                    uint32_t level)
+{
+    bool root = page_no == btr->root;
+
+    if (fil_page_get_type(page) != FIL_PAGE_INDEX) {
+        return "not an index page";
+    }
+    if (page_index_id(page) != btr->id) {
+        return "belongs to another index";
+    }
+    if (page_level(page) > BTR_LEVEL_MAX || (level != BTR_LEVEL_ANY && page_level(page) != level)) {
+        return "wrong level";
+    }
+    if (page_rec_size(page) != btr_rec_size(btr, page_level(page))
+        || page_key_len(page) != btr->key_len) {
+        return "record shape differs from the catalogue's";
+    }
+    if (page_n_recs(page) == 0 && (!root || page_level(page) > 0)) {
+        return "no records";
+    }
+    if (root && (fil_page_get_prev(page) != FIL_NULL || fil_page_get_next(page) != FIL_NULL)) {
+        return "the root has a sibling";
+    }
+    return NULL;
+}
+
+/** Everything that the header does not show: slots, free list, order of keys. */
+static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t page_size)
+{
+    const char *why = NULL;
+    const byte *prev = NULL;
+
+    if (page_index_validate(page, page_size, &why) != DB_SUCCESS) {
+        return why;
+    }
+    for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
+        const byte *rec = page_rec(page, page_size, slot);
+
+        if (prev != NULL && (rec_info(prev) & REC_INFO_MIN_REC) == 0
+            && memcmp(rec_payload(prev), rec_payload(rec), btr->key_len) >= 0) {
+            return "keys do not ascend";
+        }
+        prev = rec;
+    }
+    return NULL;
+}
+
+dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, page_no_t page_no,
+                     uint32_t level, buf_block_t **out)
+{
+    uint32_t page_size = buf_page_size(pool);
+    const char *fault = NULL;
+    buf_block_t *block = NULL;
+    dberr_t err = mtr_page_get(mtr, (page_id_t){btr->space, page_no}, &block);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    fault = btr_header_fault(btr, block->frame, page_no, level);
+    if (fault == NULL && block->validated != btr->id) {
+        fault = btr_page_fault(btr, block->frame, page_size);
+        if (fault == NULL) {
+            block->validated = btr->id;
+        }
+    }
+    if (fault == NULL && page_level(block->frame) > 0) {
+        bool min_rec = (rec_info(page_rec(block->frame, page_size, 0)) & REC_INFO_MIN_REC) != 0;
+
+        if (min_rec != (fil_page_get_prev(block->frame) == FIL_NULL)) {
+            fault = "minimum record flag";
+        }
+    }
+    if (fault != NULL) {
+        return btr_corrupt(pool, btr, page_no, fault);
+    }
+    *out = block;
+    return DB_SUCCESS;
+}
+
+dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, const buf_block_t *block,
+                        bool next, buf_block_t **out)
+{
+    const byte *page = block->frame;
+    page_no_t page_no = next ? fil_page_get_next(page) : fil_page_get_prev(page);
+    buf_block_t *sibling = NULL;
+    dberr_t err;
+
+    if (page_no == FIL_NULL) {
+        *out = NULL;
+        return DB_SUCCESS;
+    }
+    if (page_no == block->id.page_no) {
+        return btr_corrupt(pool, btr, page_no, "is its own sibling");
+    }
+    err = btr_page_get(pool, mtr, btr, page_no, page_level(page), &sibling);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    page = sibling->frame;
+    if ((next ? fil_page_get_prev(page) : fil_page_get_next(page)) != block->id.page_no) {
+        return btr_corrupt(pool, btr, page_no, "does not link back to its sibling");
+    }
+    *out = sibling;
+    return DB_SUCCESS;
+}
+
+dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, uint32_t from,
+                        uint32_t skip)
+{
+    uint32_t rec_size = page_rec_size(src->frame);
+    uint32_t slot = page_n_recs(dst->frame);
+
+    for (uint32_t i = from; i < page_n_recs(src->frame); i++) {
+        if (i != skip) {
+            dberr_t err = mtr_rec_insert(&op->mtr, dst, slot++,
+                                         page_rec(src->frame, op->page_size, i), rec_size);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+    }
+    return DB_SUCCESS;
+}

@@ -1,0 +1,196 @@
+/** Checkpoints, and the page cleaning that keeps the log from running into them.
+
+Place: beside buf_flush.c; the log module only writes the slot that this file tells it to.
+
+Invariants
+1. (I19) the order is: C; fsync of all data files; FILE_NAME records and MLOG_CHECKPOINT(C) as one
+   record group; log fsync; slot write; slot fsync. C comes first: a change older than C was
+   written home before C was chosen, so the fsync that follows covers it. Choosing C later would
+   count in writes that completed after the fsync;
+2. every space with a change at or after C has its FILE_NAME at or after C: in the marker's group,
+   or in front of the first later mtr that touches it (fil_space->named);
+3. (I20) no mtr starts unless its records fit between the end of the log and the checkpoint. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "buf/buf_int.h"
+
+static bool buf_checkpoint_names(const fil_space_t *space, lsn_t c)
+{
+    return space->id != SPACE_SYSTEM && space->max_lsn >= c;
+}
+
+/** Upper bound of the bytes of a marker group, log block overhead excluded. */
+static size_t buf_checkpoint_group_max(const buf_pool_t *pool)
+{
+    size_t len = 2 * LOG_REC_OVERHEAD_MAX;
+    for (const fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
+        len += LOG_REC_OVERHEAD_MAX + strlen(space->path);
+    }
+    return len;
+}
+
+static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
+{
+    const log_format_t *format = log_format(pool->log);
+    size_t size = buf_checkpoint_group_max(pool);
+    byte *group = malloc(size);
+    if (group == NULL) {
+        return err_set(&pool->env->err, DB_OUT_OF_MEMORY, "no memory for a checkpoint marker");
+    }
+    size_t len = 0;
+    bool alone = true;
+    for (fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
+        space->named = buf_checkpoint_names(space, c);
+        if (space->named) {
+            redo_rec_t name = {.type = MLOG_FILE_NAME,
+                               .space = space->id,
+                               .path = space->path,
+                               .path_len = (uint32_t)strlen(space->path)};
+            format->encode(&name, false, group, size, &len);
+            alone = false;
+        }
+    }
+    redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = c};
+    format->encode(&marker, alone, group, size, &len);
+    if (!alone) {
+        redo_rec_t end = {.type = MLOG_MULTI_REC_END};
+        format->encode(&end, false, group, size, &len);
+    }
+    log_append(pool->log, group, len, marker_lsn, &pool->ckpt_end_lsn);
+    free(group);
+    return log_write_up_to(pool->log, pool->ckpt_end_lsn, true);
+}
+
+/** Would a checkpoint now say nothing new? */
+static bool buf_checkpoint_is_current(const buf_pool_t *pool)
+{
+    if (log_lsn(pool->log) != pool->ckpt_end_lsn) {
+        return false;
+    }
+    lsn_t oldest = buf_oldest_modification(pool);
+    return oldest == 0 ? pool->ckpt_sharp : oldest == log_checkpoint_lsn(pool->log);
+}
+
+dberr_t buf_checkpoint(buf_pool_t *pool)
+{
+    CHECK(pool->n_fixed == 0);
+    env_t *env = pool->env;
+    if (env->io_failed) {
+        return err_set(&env->err, DB_IO_ERROR, "no checkpoint after a failed file operation");
+    }
+    if (buf_checkpoint_is_current(pool)) {
+        return DB_SUCCESS;
+    }
+    lsn_t oldest = buf_oldest_modification(pool);
+    lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
+    dberr_t err = fil_sync_all(pool->fil);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(env->probe, "ckpt.data_synced");
+    lsn_t marker_lsn = 0;
+    err = buf_checkpoint_log_marker(pool, c, &marker_lsn);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(env->probe, "ckpt.marker_durable");
+    err = log_checkpoint_write(pool->log, c, marker_lsn);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    pool->ckpt_sharp = oldest == 0;
+    PROBE_POINT(env->probe, "ckpt.done");
+    return DB_SUCCESS;
+}
+
+dberr_t buf_checkpoint_full(buf_pool_t *pool)
+{
+    dberr_t err = buf_flush_all(pool);
+    if (err == DB_SUCCESS) {
+        err = buf_checkpoint(pool);
+    }
+    return err;
+}
+
+/** Bytes of log, block overhead included, that one mtr, an allocation mtr beside it and the next
+checkpoint's marker may need. */
+static uint64_t buf_log_reserve(const buf_pool_t *pool)
+{
+    uint64_t payload = 2ULL * MTR_LOG_MAX_PAGES * pool->page_size + buf_checkpoint_group_max(pool);
+    return (payload / LOG_BLOCK_PAYLOAD + 2) * LOG_BLOCK_SIZE;
+}
+
+static uint64_t buf_log_age(const buf_pool_t *pool)
+{
+    return log_lsn(pool->log) - log_checkpoint_lsn(pool->log);
+}
+
+/** Brings the age below what leaves room for the reserve: flushes as far as half of the capacity,
+so that the next checkpoint is not due at once. */
+static dberr_t buf_log_make_room(buf_pool_t *pool, uint64_t reserve)
+{
+    uint64_t capacity = log_capacity(pool->log);
+    uint64_t keep = capacity / 2 < capacity - reserve ? capacity / 2 : capacity - reserve;
+    lsn_t lsn = log_lsn(pool->log);
+    lsn_t limit = lsn > keep ? lsn - keep : 0;
+    uint32_t n = 0;
+    do {
+        dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, &n);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    } while (n > 0);
+    return buf_checkpoint(pool);
+}
+
+/** One step ahead of need: writes some of the oldest pages, and checkpoints once that is worth its
+fsyncs. */
+static dberr_t buf_log_clean_ahead(buf_pool_t *pool)
+{
+    uint64_t capacity = log_capacity(pool->log);
+    lsn_t limit = log_lsn(pool->log) - capacity / 2;
+    dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, NULL);
+    lsn_t oldest = buf_oldest_modification(pool);
+    if (err == DB_SUCCESS && (oldest == 0 || oldest >= limit)) {
+        err = buf_checkpoint(pool);
+    }
+    return err;
+}
+
+dberr_t buf_log_free_check(buf_pool_t *pool)
+{
+    CHECK(pool->n_fixed == 0);
+    if (pool->env->io_failed) {
+        return err_set(&pool->env->err, DB_IO_ERROR, "no changes after a failed file operation");
+    }
+    uint64_t capacity = log_capacity(pool->log);
+    uint64_t reserve = buf_log_reserve(pool);
+    if (reserve >= capacity) {
+        return err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                       "the log's %" PRIu64 " bytes are too few for this number of tables",
+                       capacity);
+    }
+    if (buf_log_age(pool) + reserve > capacity) {
+        dberr_t err = buf_log_make_room(pool, reserve);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        /* The marker itself took some room; a second, sharp one leaves nothing but itself. */
+        if (buf_log_age(pool) + reserve > capacity) {
+            err = buf_checkpoint_full(pool);
+        }
+        if (err == DB_SUCCESS && buf_log_age(pool) + reserve > capacity) {
+            err = err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                          "the log's %" PRIu64 " bytes are too few for this number of tables",
+                          capacity);
+        }
+        return err;
+    }
+    if (buf_log_age(pool) > capacity / 4 * 3) {
+        return buf_log_clean_ahead(pool);
+    }
+    return DB_SUCCESS;
+}

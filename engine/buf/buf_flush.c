@@ -1,0 +1,226 @@
+/** Dirty page lists and what walks them: page cleaning, flushing a space, discarding.
+
+Place: beside buf_pool.c; every write goes through buf_dblwr_flush.
+
+The global list runs from the oldest to the newest modification, so that its head bounds the
+checkpoint. fil_space->flush_list is the head of a ring in the same order through space_prev and
+space_next: flushing a space looks at that space's dirty pages only.
+
+Invariants
+1. both lists ascend in oldest_modification;
+2. nothing here runs with a page pinned: a pinned page may be half changed. */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "buf/buf_int.h"
+
+static fil_space_t *buf_space_of(buf_pool_t *pool, const buf_block_t *block)
+{
+    fil_space_t *space = fil_space_get(pool->fil, block->id.space);
+    CHECK(space != NULL); /* a space's pages are discarded before it goes */
+    return space;
+}
+
+static void buf_flush_global_insert(buf_pool_t *pool, buf_block_t *block)
+{
+    buf_block_t *after = pool->flush_last;
+    while (after != NULL && after->oldest_modification > block->oldest_modification) {
+        after = after->flush_prev;
+    }
+    buf_block_t *before = after != NULL ? after->flush_next : pool->flush_first;
+    block->flush_prev = after;
+    block->flush_next = before;
+    if (after != NULL) {
+        after->flush_next = block;
+    } else {
+        pool->flush_first = block;
+    }
+    if (before != NULL) {
+        before->flush_prev = block;
+    } else {
+        pool->flush_last = block;
+    }
+}
+
+static void buf_flush_space_insert(fil_space_t *space, buf_block_t *block)
+{
+    buf_block_t *head = space->flush_list;
+    if (head == NULL) {
+        block->space_prev = block;
+        block->space_next = block;
+        space->flush_list = block;
+        return;
+    }
+    buf_block_t *after = head->space_prev;
+    while (after->oldest_modification > block->oldest_modification && after != head) {
+        after = after->space_prev;
+    }
+    if (after->oldest_modification > block->oldest_modification) {
+        space->flush_list = block; /* the new head: behind the ring's tail */
+        after = head->space_prev;
+    }
+    block->space_prev = after;
+    block->space_next = after->space_next;
+    after->space_next->space_prev = block;
+    after->space_next = block;
+}
+
+void buf_flush_remove(buf_pool_t *pool, buf_block_t *block)
+{
+    CHECK(block->oldest_modification != 0);
+    if (block->flush_prev != NULL) {
+        block->flush_prev->flush_next = block->flush_next;
+    } else {
+        pool->flush_first = block->flush_next;
+    }
+    if (block->flush_next != NULL) {
+        block->flush_next->flush_prev = block->flush_prev;
+    } else {
+        pool->flush_last = block->flush_prev;
+    }
+    fil_space_t *space = buf_space_of(pool, block);
+    if (block->space_next == block) {
+        space->flush_list = NULL;
+    } else {
+        block->space_prev->space_next = block->space_next;
+        block->space_next->space_prev = block->space_prev;
+        if (space->flush_list == block) {
+            space->flush_list = block->space_next;
+        }
+    }
+    block->flush_prev = block->flush_next = NULL;
+    block->space_prev = block->space_next = NULL;
+    block->oldest_modification = 0;
+    pool->n_dirty--;
+}
+
+void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn)
+{
+    CHECK(block->fix_count > 0);
+    CHECK(start_lsn != 0 && start_lsn <= end_lsn && end_lsn >= block->newest_modification);
+    fil_space_t *space = buf_space_of(pool, block);
+    block->newest_modification = end_lsn;
+    if (space->max_lsn < end_lsn) {
+        space->max_lsn = end_lsn;
+    }
+    if (block->oldest_modification != 0) {
+        if (block->oldest_modification <= start_lsn) {
+            return;
+        }
+        buf_flush_remove(pool, block);
+    }
+    block->oldest_modification = start_lsn;
+    buf_flush_global_insert(pool, block);
+    buf_flush_space_insert(space, block);
+    pool->n_dirty++;
+}
+
+lsn_t buf_oldest_modification(const buf_pool_t *pool)
+{
+    return pool->flush_first != NULL ? pool->flush_first->oldest_modification : 0;
+}
+
+uint32_t buf_dirty_pages(const buf_pool_t *pool)
+{
+    return pool->n_dirty;
+}
+
+dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t lsn_limit, uint32_t *n_flushed)
+{
+    CHECK(pool->n_fixed == 0);
+    uint32_t n = 0;
+    for (buf_block_t *block = pool->flush_first;
+         block != NULL && n < max_pages && block->oldest_modification < lsn_limit;
+         block = block->flush_next) {
+        pool->collected[n++] = block;
+    }
+    dberr_t err = buf_dblwr_flush(pool, pool->collected, n);
+    if (err == DB_SUCCESS && n_flushed != NULL) {
+        *n_flushed = n;
+    }
+    return err;
+}
+
+dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
+{
+    CHECK(pool->n_fixed == 0);
+    fil_space_t *space = fil_space_get(pool->fil, space_id);
+    CHECK(space != NULL);
+    uint32_t n = 0;
+    buf_block_t *block = space->flush_list;
+    while (block != NULL) {
+        pool->collected[n++] = block;
+        pool->env->stats.flush_list_visited++;
+        block = block->space_next != space->flush_list ? block->space_next : NULL;
+    }
+    PROBE_MARK(pool->env->probe, "flush_space space=%" PRIu32 " pages=%" PRIu32, space_id, n);
+    dberr_t err = buf_dblwr_flush(pool, pool->collected, n);
+    if (err == DB_SUCCESS) {
+        err = fil_sync(pool->fil, space);
+    }
+    return err;
+}
+
+dberr_t buf_flush_all(buf_pool_t *pool)
+{
+    dberr_t err = buf_flush_list(pool, UINT32_MAX, LSN_MAX, NULL);
+    if (err == DB_SUCCESS) {
+        err = fil_sync_all(pool->fil);
+    }
+    return err;
+}
+
+dberr_t buf_flush_and_evict_all(buf_pool_t *pool)
+{
+    dberr_t err = buf_flush_all(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    while (pool->lru_last != NULL) {
+        buf_block_release(pool, pool->lru_last);
+        pool->env->stats.pages_evicted++;
+    }
+    return DB_SUCCESS;
+}
+
+/** Forgets a page that must not reach its file. */
+static void buf_block_discard(buf_pool_t *pool, buf_block_t *block)
+{
+    CHECK(block->fix_count == 0);
+    if (block->oldest_modification != 0) {
+        PROBE_MARK(pool->env->probe, "page_discard space=%" PRIu32 " page=%" PRIu32,
+                   block->id.space, block->id.page_no);
+        buf_flush_remove(pool, block);
+    }
+    buf_block_release(pool, block);
+}
+
+void buf_discard_space(buf_pool_t *pool, space_id_t space)
+{
+    buf_block_t *block = pool->lru_last;
+    while (block != NULL) {
+        buf_block_t *next = block->lru_prev;
+        if (block->id.space == space) {
+            buf_block_discard(pool, block);
+        }
+        block = next;
+    }
+}
+
+void buf_discard_observer(buf_pool_t *pool, space_id_t space_id, index_id_t observer)
+{
+    CHECK(observer != 0);
+    fil_space_t *space = fil_space_get(pool->fil, space_id);
+    CHECK(space != NULL);
+    uint32_t n = 0;
+    buf_block_t *block = space->flush_list;
+    while (block != NULL) {
+        if (block->observer == observer) {
+            pool->collected[n++] = block;
+        }
+        block = block->space_next != space->flush_list ? block->space_next : NULL;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        buf_block_discard(pool, pool->collected[i]);
+    }
+}

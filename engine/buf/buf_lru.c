@@ -1,0 +1,99 @@
+/** LRU list and eviction.
+
+Place: beside buf_pool.c. The victim is the least recently used unpinned page. If it is dirty, the
+dirty pages nearest to the tail are written with it in one doublewrite batch, so that the next
+misses find clean victims.
+
+Invariants
+1. the choice depends on the order of page accesses only: the same accesses give the same I/O;
+2. a pinned page is neither written nor evicted. */
+#include <inttypes.h>
+
+#include "base/check.h"
+#include "buf/buf_int.h"
+
+void buf_lru_add_first(buf_pool_t *pool, buf_block_t *block)
+{
+    block->lru_prev = NULL;
+    block->lru_next = pool->lru_first;
+    if (pool->lru_first != NULL) {
+        pool->lru_first->lru_prev = block;
+    } else {
+        pool->lru_last = block;
+    }
+    pool->lru_first = block;
+}
+
+void buf_lru_remove(buf_pool_t *pool, buf_block_t *block)
+{
+    if (block->lru_prev != NULL) {
+        block->lru_prev->lru_next = block->lru_next;
+    } else {
+        pool->lru_first = block->lru_next;
+    }
+    if (block->lru_next != NULL) {
+        block->lru_next->lru_prev = block->lru_prev;
+    } else {
+        pool->lru_last = block->lru_prev;
+    }
+    block->lru_prev = NULL;
+    block->lru_next = NULL;
+}
+
+void buf_lru_touch(buf_pool_t *pool, buf_block_t *block)
+{
+    if (pool->lru_first != block) {
+        buf_lru_remove(pool, block);
+        buf_lru_add_first(pool, block);
+    }
+}
+
+static buf_block_t *buf_lru_victim(const buf_pool_t *pool)
+{
+    buf_block_t *block = pool->lru_last;
+    while (block != NULL && block->fix_count > 0) {
+        block = block->lru_prev;
+    }
+    return block;
+}
+
+/** Writes the dirty unpinned pages nearest to the tail, starting with the victim. */
+static dberr_t buf_lru_flush_tail(buf_pool_t *pool, buf_block_t *victim)
+{
+    uint32_t max =
+        pool->dblwr_pages < BUF_LRU_FLUSH_PAGES ? pool->dblwr_pages : BUF_LRU_FLUSH_PAGES;
+    buf_block_t *chosen[BUF_LRU_FLUSH_PAGES];
+    uint32_t n = 0;
+    for (buf_block_t *block = victim; block != NULL && n < max; block = block->lru_prev) {
+        if (block->fix_count == 0 && block->oldest_modification != 0) {
+            chosen[n++] = block;
+        }
+    }
+    return buf_dblwr_flush(pool, chosen, n);
+}
+
+dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out)
+{
+    if (pool->free_first == NULL) {
+        buf_block_t *victim = buf_lru_victim(pool);
+        if (victim == NULL) {
+            return err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                           "all %" PRIu32 " pages of the buffer pool are in use", pool->n_blocks);
+        }
+        if (victim->oldest_modification != 0) {
+            dberr_t err = buf_lru_flush_tail(pool, victim);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+        /* Dropping freed pages may have filled the free list already, the victim among them. */
+        if (pool->free_first == NULL) {
+            buf_block_release(pool, victim);
+            pool->env->stats.pages_evicted++;
+        }
+    }
+    buf_block_t *block = pool->free_first;
+    pool->free_first = block->hash_next;
+    *out = block;
+    return DB_SUCCESS;
+}

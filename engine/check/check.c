@@ -1,0 +1,207 @@
+/** The scan: order of the parts, findings, digests.
+
+Place: top of check/, used by cli/ and by tests. Shares base/, os/, page/ and log/ with the engine and nothing
+else.
+
+    log -> files and page 0 -> every allocated page -> transactions -> catalogue -> trees and rows
+        -> what nothing led to
+
+Rules
+1. no file is changed, and the scan ends with bounded memory whatever the bytes are;
+2. if the log still has changes to apply, the files are not expected to be right: nothing is checked. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check_int.h"
+
+void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t page_no,
+              const char *format, ...)
+{
+    check_report_t *report = chk->report;
+    if (report->n_findings++ >= CHECK_FINDINGS_MAX) {
+        return;
+    }
+    check_finding_t *finding = &report->findings[report->n_findings - 1];
+    finding->invariant = invariant;
+    finding->page_no = page_no;
+    if (file != NULL) {
+        memcpy(finding->path, file->path, sizeof finding->path);
+    }
+    va_list args;
+    va_start(args, format);
+    vsnprintf(finding->what, sizeof finding->what, format, args);
+    va_end(args);
+}
+
+bool chk_is_zero(const byte *bytes, uint32_t len)
+{
+    for (uint32_t i = 0; i < len; i++) {
+        if (bytes[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** A directory without log and system space is something else. */
+static dberr_t chk_is_database(chk_t *chk)
+{
+    bool log = false;
+    bool system = false;
+    dberr_t err = env_exists(chk->env, LOG_FILE_NAME, &log);
+    if (err == DB_SUCCESS) {
+        err = env_exists(chk->env, CHK_SYSTEM_PATH, &system);
+    }
+    if (err == DB_SUCCESS && !log && !system) {
+        err = err_set(&chk->env->err, DB_NOT_FOUND, "not a data directory: it has no %s",
+                      LOG_FILE_NAME);
+    } else if (err == DB_SUCCESS && !(log && system)) {
+        err = err_set(&chk->env->err, DB_UNRECOVERABLE, "%s is missing",
+                      log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
+    }
+    return err;
+}
+
+static dberr_t chk_files_scan(chk_t *chk)
+{
+    dberr_t err = chk_files_open(chk);
+    for (chk_file_t *file = chk->files; err == DB_SUCCESS && file != NULL; file = file->next) {
+        err = file->usable ? chk_file_scan(chk, file) : DB_SUCCESS;
+    }
+    return err;
+}
+
+/** Unclaimed files and a catalogue that cannot be read say nothing about what their pages are for. */
+static dberr_t chk_unreached(chk_t *chk)
+{
+    dberr_t err = DB_SUCCESS;
+    for (chk_file_t *file = chk->files; err == DB_SUCCESS && file != NULL; file = file->next) {
+        if (file->usable && chk->dict_whole && (file->claimed || file->space == SPACE_SYSTEM)) {
+            err = chk_file_unreached(chk, file);
+        }
+    }
+    return err;
+}
+
+static dberr_t chk_all(chk_t *chk)
+{
+    dberr_t err = chk_files_scan(chk);
+    if (err == DB_SUCCESS) {
+        err = chk_undo(chk);
+    }
+    if (err == DB_SUCCESS) {
+        err = chk_dict(chk);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < chk->n_tables; i++) {
+        chk_table_t *table = chk->tables[i];
+        chk_file_t *file = chk_file_of_space(chk, table->space);
+        if (table->status == CHK_READY) {
+            err = chk_table_rows(chk, table);
+        }
+        if (file != NULL && (table->status != CHK_READY || !table->sound)) {
+            file->claimed = false; /* reported with the catalogue; its trees are not known */
+        }
+    }
+    return err == DB_SUCCESS ? chk_unreached(chk) : err;
+}
+
+/* ---- the report ---- */
+
+static int chk_index_name_cmp(const void *a, const void *b)
+{
+    const check_index_t *x = a;
+    const check_index_t *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static int chk_table_name_cmp(const void *a, const void *b)
+{
+    const check_table_t *x = a;
+    const check_table_t *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static void chk_table_report(const chk_table_t *table, check_table_t *out)
+{
+    memcpy(out->name, table->name, sizeof out->name);
+    out->rows = table->indexes[0].live.n;
+    out->hash = table->indexes[0].live.hash;
+    for (uint32_t i = 1; i < table->n_indexes; i++) {
+        const chk_index_t *index = &table->indexes[i];
+        if (index->status == CHK_READY) {
+            check_index_t *to = &out->indexes[out->n_indexes++];
+            memcpy(to->name, index->name, sizeof to->name);
+            to->entries = index->live.n;
+            to->hash = index->live.hash;
+        }
+    }
+    qsort(out->indexes, out->n_indexes, sizeof *out->indexes, chk_index_name_cmp);
+}
+
+static dberr_t chk_digests(chk_t *chk)
+{
+    check_report_t *report = chk->report;
+    report->tables = calloc((size_t)chk->n_tables + 1, sizeof *report->tables);
+    if (report->tables == NULL) {
+        return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the report");
+    }
+    for (uint32_t i = 0; i < chk->n_tables; i++) {
+        const chk_table_t *table = chk->tables[i];
+        if (table->status == CHK_READY && table->sound) {
+            chk_table_report(table, &report->tables[report->n_tables++]);
+        }
+    }
+    qsort(report->tables, report->n_tables, sizeof *report->tables, chk_table_name_cmp);
+    return DB_SUCCESS;
+}
+
+static dberr_t chk_run(chk_t *chk)
+{
+    dberr_t err = chk_is_database(chk);
+    if (err == DB_SUCCESS) {
+        err = chk_log(chk);
+    }
+    if (err != DB_SUCCESS || chk->report->needs_recovery) {
+        return err;
+    }
+    chk->page = malloc(chk->page_size);
+    if (chk->page == NULL) {
+        return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a page");
+    }
+    err = chk_all(chk);
+    return err == DB_SUCCESS ? chk_digests(chk) : err;
+}
+
+dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
+{
+    probe_t probe = {.ctx = NULL};
+    env_t env = {.os = os, .probe = &probe};
+    chk_t chk = {.env = &env, .report = report};
+    *report = (check_report_t){.needs_recovery = false};
+    report->findings = calloc(CHECK_FINDINGS_MAX, sizeof *report->findings);
+    dberr_t status = report->findings != NULL
+                         ? chk_run(&chk)
+                         : err_set(&env.err, DB_OUT_OF_MEMORY, "no memory for findings");
+    for (uint32_t i = 0; i < chk.n_tables; i++) {
+        free(chk.tables[i]);
+    }
+    free(chk.tables);
+    chk_files_close(&chk);
+    free(chk.page);
+    if (status != DB_SUCCESS) {
+        check_report_free(report);
+        if (err != NULL) {
+            *err = env.err;
+        }
+    }
+    return status;
+}
+
+void check_report_free(check_report_t *report)
+{
+    free(report->findings);
+    free(report->tables);
+    *report = (check_report_t){.needs_recovery = false};
+}

@@ -1,0 +1,167 @@
+/** Private to check/: the state of one scan, files with their page bitmaps, tree walks, the catalogue. */
+#ifndef CHECK_CHECK_INT_H
+#define CHECK_CHECK_INT_H
+
+#include "check/check.h"
+#include "check/check_format.h"
+#include "log/log.h"
+#include "page/fil_page.h"
+
+#define CHK_BROKEN_MAX 16U   /**< owners per file whose pages could not all be walked */
+
+/** One tablespace file. */
+typedef struct chk_file {
+    struct chk_file *next; /**< ibdata1 first, then by name */
+    char path[PATH_LEN_MAX + 1];
+    os_file_t *file;
+    space_id_t space;
+    bool usable;         /**< page 0 is right: space and size_pages are known */
+    bool claimed;        /**< a table of the catalogue has this space id */
+    uint32_t fsp_size;   /**< FSP_SIZE */
+    uint32_t n_used;     /**< FSP_N_USED */
+    uint32_t size_pages; /**< pages that are in the map and in the file */
+    byte *reached;       /**< bit per page: a tree, a chain or the map led here */
+    byte *bad;           /**< bit per page: damaged, and reported */
+    uint32_t map_no;     /**< page number of the map page in map_page; FIL_NULL = none */
+    byte *map_page;
+    uint32_t n_broken;
+    uint32_t broken[CHK_BROKEN_MAX];
+} chk_file_t;
+
+typedef struct chk_col {
+    char name[NAME_LEN_MAX + 1];
+    uint32_t type;
+    uint32_t len;
+    uint32_t row_offset;
+    uint32_t rec_offset;
+} chk_col_t;
+
+/** What the leaf records of an index add up to. */
+typedef struct chk_sum {
+    uint64_t n;
+    uint64_t hash;
+} chk_sum_t;
+
+typedef struct chk_index {
+    index_id_t id;
+    char name[NAME_LEN_MAX + 1];
+    bool clustered;
+    uint32_t status;
+    uint32_t n_fields;
+    struct {
+        uint32_t col;
+        uint32_t prefix_len;
+    } fields[COLUMNS_MAX];
+    page_no_t root;
+    uint32_t key_len;
+    uint32_t rec_size;
+    chk_sum_t live;     /**< entries found that are not delete-marked */
+    chk_sum_t expected; /**< secondary: entries that the live rows call for */
+} chk_index_t;
+
+typedef struct chk_table {
+    table_id_t id;
+    char name[NAME_LEN_MAX + 1];
+    space_id_t space;
+    uint32_t status;
+    bool sound; /**< columns and indexes make sense: trees can be walked */
+    uint32_t n_cols;
+    chk_col_t cols[COLUMNS_MAX];
+    uint32_t n_indexes; /**< the clustered one first */
+    chk_index_t indexes[INDEXES_MAX];
+    uint32_t row_size;
+    uint32_t pk_len;
+} chk_table_t;
+
+typedef struct chk {
+    env_t *env;
+    check_report_t *report;
+    uint32_t page_size;
+    lsn_t end_lsn;
+    chk_file_t *files;
+    byte *page;              /**< one page, for short use */
+    chk_table_t **tables;    /**< user tables in order of id */
+    uint32_t n_tables;
+    bool dict_whole;         /**< the catalogue could be read */
+    trx_id_t trx_id_limit;   /**< every id is below; 0 = unknown */
+    bool quiet;              /**< no history and no active transaction: purge is complete */
+} chk_t;
+
+/* ---- check.c ---- */
+
+/** Adds a finding. file may be NULL. */
+__attribute__((format(printf, 5, 6))) void chk_find(chk_t *chk, uint32_t invariant,
+                                                    const chk_file_t *file, page_no_t page_no,
+                                                    const char *format, ...);
+
+bool chk_is_zero(const byte *bytes, uint32_t len);
+
+/* ---- check_log.c ---- */
+
+/** Reads the log behind the newest checkpoint: its end, and whether recovery has anything to do. */
+WARN_UNUSED dberr_t chk_log(chk_t *chk);
+
+/* ---- check_space.c ---- */
+
+WARN_UNUSED dberr_t chk_files_open(chk_t *chk);
+void chk_files_close(chk_t *chk);
+chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space); /**< a usable one, or NULL */
+/** Envelope and shape of every allocated page, map pages, N_USED, file size. */
+WARN_UNUSED dberr_t chk_file_scan(chk_t *chk, chk_file_t *file);
+WARN_UNUSED dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page);
+/** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was reported, here
+or by the scan of the file. `twice` is the invariant that a second way to the page breaks. */
+WARN_UNUSED dberr_t chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner,
+                              uint32_t twice, bool *ok);
+/** Not all pages of owner could be walked: do not report those that nothing led to. */
+void chk_broken(chk_file_t *file, uint32_t owner);
+/** Reports allocated pages that nothing led to. */
+WARN_UNUSED dberr_t chk_file_unreached(chk_t *chk, chk_file_t *file);
+
+/* ---- check_tree.c ---- */
+
+typedef struct chk_tree {
+    chk_file_t *file;
+    const char *table; /**< names, for messages */
+    const char *index;
+    index_id_t id;
+    page_no_t root;
+    uint32_t key_len;
+    uint32_t rec_size; /**< of leaf records */
+} chk_tree_t;
+
+/** Called for each leaf record in key order: info byte first, rec_size bytes. */
+typedef dberr_t (*chk_rec_fn)(void *ctx, page_no_t page_no, const byte *rec);
+
+/** Walks a whole tree. *whole = nothing wrong was met; otherwise the walk stopped at the first thing. */
+WARN_UNUSED dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn fn, void *ctx,
+                                  bool *whole);
+
+/* ---- check_undo.c ---- */
+
+/** TRX_SYS, RSEG, the history and active undo logs. */
+WARN_UNUSED dberr_t chk_undo(chk_t *chk);
+
+/* ---- check_dict.c ---- */
+
+/** Reads the catalogue into chk->tables and matches it with the files (I12). */
+WARN_UNUSED dberr_t chk_dict(chk_t *chk);
+
+/* ---- check_rows.c ---- */
+
+/** Computes offsets and sizes of a table whose cols and fields are set. False: they cannot be. */
+bool chk_table_layout(chk_table_t *table, uint32_t page_size);
+/** Leftovers of transactions in clustered rows and index entries, of one tree. */
+typedef struct chk_marks {
+    uint64_t n_deleted;
+    uint64_t n_trx_id;    /**< rows that still carry history */
+    uint64_t n_beyond;    /**< DB_TRX_ID at or above the limit */
+    page_no_t page_no;    /**< of the first of any of them */
+} chk_marks_t;
+void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
+                   chk_marks_t *marks);
+void chk_marks_report(chk_t *chk, const chk_tree_t *tree, const chk_marks_t *marks);
+/** Walks all trees of a READY table: I6 to I10, I25, and its digests. */
+WARN_UNUSED dberr_t chk_table_rows(chk_t *chk, chk_table_t *table);
+
+#endif

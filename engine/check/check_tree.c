@@ -1,0 +1,251 @@
+/** One B+-tree, from its root: shape, order, links, bounds.
+
+Place: check/; the scan of the file has seen every page by itself before.
+
+Checked: I6 shape of the pages as this index has it; I7 keys ascend in a page and across siblings; I8 links
+and levels; I9 bounds of node pointers, one parent per page; I11 every page belongs to the tree's owner.
+
+The walk is a depth-first descent with one page in memory per level. It ends, because a page is entered only
+when its bit in the file's bitmap is not set yet. It stops at the first thing that is wrong: behind a broken
+link or pointer nothing more can be said, and one finding per tree is enough. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mach.h"
+#include "check/check_int.h"
+#include "page/page_index.h"
+
+/** What the walk keeps per level. */
+typedef struct chk_level {
+    byte *page;       /**< the page entered last */
+    page_no_t page_no; /**< FIL_NULL: none yet */
+    page_no_t next;   /**< its right sibling by its own link */
+    uint32_t n_recs;
+    uint32_t slot;    /**< next child to enter */
+    const byte *low;  /**< key bounds that the levels above give; NULL = none */
+    const byte *high;
+    byte *last_key;   /**< greatest key so far; valid when has_last */
+    bool has_last;
+} chk_level_t;
+
+typedef struct chk_walk {
+    chk_t *chk;
+    const chk_tree_t *tree;
+    uint32_t n_levels;
+    chk_level_t levels[BTR_LEVEL_MAX + 1];
+    bool whole;
+} chk_walk_t;
+
+__attribute__((format(printf, 4, 5))) static void
+chk_walk_find(chk_walk_t *walk, uint32_t invariant, page_no_t page_no, const char *format, ...)
+{
+    char what[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    walk->whole = false;
+    chk_find(walk->chk, invariant, walk->tree->file, page_no, "index %s of table %s: %s",
+             walk->tree->index, walk->tree->table, what);
+}
+
+/** The shape that a page of this level has in this index. */
+static bool chk_page_shape(chk_walk_t *walk, const byte *page, page_no_t page_no, uint32_t level)
+{
+    const chk_tree_t *tree = walk->tree;
+    uint32_t rec_size = level == 0 ? tree->rec_size : 1 + tree->key_len + 4;
+    if (page_level(page) != level) {
+        chk_walk_find(walk, 8, page_no, "level %" PRIu32 " instead of %" PRIu32, page_level(page),
+                      level);
+    } else if (page_index_id(page) != tree->id || page_rec_size(page) != rec_size
+               || page_key_len(page) != tree->key_len) {
+        chk_walk_find(walk, 6, page_no, "index id, record size or key length is not this index's");
+    } else if (page_n_recs(page) == 0 && (page_no != tree->root || level != 0)) {
+        chk_walk_find(walk, 6, page_no, "an empty page that is not an empty tree");
+    }
+    return walk->whole;
+}
+
+/** prev and next against the page that was entered before on this level. */
+static bool chk_page_links(chk_walk_t *walk, const byte *page, page_no_t page_no,
+                           const chk_level_t *level)
+{
+    page_no_t prev = fil_page_get_prev(page);
+    if (prev != level->page_no) {
+        chk_walk_find(walk, 8, page_no, "previous page is %" PRIu32 ", but links to %" PRIu32,
+                      level->page_no, prev);
+    } else if (level->page_no != FIL_NULL && level->next != page_no) {
+        chk_walk_find(walk, 8, level->page_no,
+                      "next page is %" PRIu32 ", but links to %" PRIu32, page_no, level->next);
+    }
+    return walk->whole;
+}
+
+static bool chk_rec_is_min(const byte *rec)
+{
+    return (rec_info(rec) & REC_INFO_MIN_REC) != 0;
+}
+
+/** Order inside the page and against the left sibling; bounds of the parent's node pointer. */
+static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
+                          const chk_level_t *level, bool leftmost)
+{
+    uint32_t key_len = walk->tree->key_len;
+    uint32_t page_size = walk->chk->page_size;
+    uint32_t n = page_n_recs(page);
+    const byte *before = level->has_last ? level->last_key : NULL;
+    for (uint32_t slot = 0; slot < n && walk->whole; slot++) {
+        const byte *rec = page_rec(page, page_size, slot);
+        const byte *key = rec_payload(rec);
+        bool min = chk_rec_is_min(rec);
+        if (min != (leftmost && slot == 0 && page_level(page) > 0)) {
+            chk_walk_find(walk, 9, page_no, "record %" PRIu32 ": minimum record mark is wrong", slot);
+        } else if (min) {
+            continue;
+        } else if (before != NULL && memcmp(before, key, key_len) >= 0) {
+            chk_walk_find(walk, 7, page_no, "record %" PRIu32 " is not above the one before it", slot);
+        } else if ((level->low != NULL && memcmp(key, level->low, key_len) < 0)
+                   || (level->high != NULL && memcmp(key, level->high, key_len) >= 0)) {
+            chk_walk_find(walk, 9, page_no, "record %" PRIu32 " is outside its node pointer's bounds",
+                          slot);
+        }
+        before = key;
+    }
+    return walk->whole;
+}
+
+/** Enters a page: level->low and high are set. On a finding walk->whole is false. */
+static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t level_no)
+{
+    chk_t *chk = walk->chk;
+    chk_level_t *level = &walk->levels[level_no];
+    bool leftmost = level->page_no == FIL_NULL;
+    bool ok = false;
+    dberr_t err =
+        chk_reach(chk, walk->tree->file, page_no, (uint32_t)walk->tree->id, 9, &ok);
+    if (err == DB_SUCCESS && ok) {
+        err = chk_page_read(chk, walk->tree->file, page_no, level->page);
+    }
+    walk->whole &= ok;
+    if (err != DB_SUCCESS || !walk->whole) {
+        return err;
+    }
+    const byte *page = level->page;
+    if (!chk_page_shape(walk, page, page_no, level_no)
+        || !chk_page_links(walk, page, page_no, level)
+        || !chk_page_keys(walk, page, page_no, level, leftmost)) {
+        return DB_SUCCESS;
+    }
+    level->page_no = page_no;
+    level->next = fil_page_get_next(page);
+    level->n_recs = page_n_recs(page);
+    level->slot = 0;
+    if (level->n_recs > 0) {
+        const byte *last = page_rec(page, chk->page_size, level->n_recs - 1);
+        if (!chk_rec_is_min(last)) {
+            memcpy(level->last_key, rec_payload(last), walk->tree->key_len);
+            level->has_last = true;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+/** Page number and bounds of the next child of a level. */
+static page_no_t chk_next_child(chk_walk_t *walk, uint32_t level_no)
+{
+    chk_level_t *level = &walk->levels[level_no];
+    chk_level_t *below = &walk->levels[level_no - 1];
+    uint32_t page_size = walk->chk->page_size;
+    const byte *rec = page_rec(level->page, page_size, level->slot++);
+    below->low = chk_rec_is_min(rec) ? level->low : rec_payload(rec);
+    below->high = level->slot < level->n_recs
+                      ? rec_payload(page_rec(level->page, page_size, level->slot))
+                      : level->high;
+    return mach_read_4(rec_payload(rec) + walk->tree->key_len);
+}
+
+static dberr_t chk_leaf_records(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
+{
+    const chk_level_t *leaf = &walk->levels[0];
+    for (uint32_t slot = 0; slot < leaf->n_recs; slot++) {
+        dberr_t err = fn(ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot));
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t chk_descend(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
+{
+    uint32_t top = walk->n_levels - 1;
+    uint32_t level = top;
+    dberr_t err = chk_page_enter(walk, walk->tree->root, top);
+    while (err == DB_SUCCESS && walk->whole) {
+        if (level == 0) {
+            err = chk_leaf_records(walk, fn, ctx);
+        } else if (walk->levels[level].slot < walk->levels[level].n_recs) {
+            page_no_t child = chk_next_child(walk, level--);
+            err = chk_page_enter(walk, child, level);
+            continue;
+        }
+        if (level == top) {
+            break;
+        }
+        level++;
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && walk->whole && i <= top; i++) {
+        if (walk->levels[i].next != FIL_NULL) {
+            chk_walk_find(walk, 8, walk->levels[i].page_no,
+                          "the last page of its level links to %" PRIu32, walk->levels[i].next);
+        }
+    }
+    return err;
+}
+
+/** The number of levels is the root's business; its page is looked at twice. */
+static dberr_t chk_walk_init(chk_walk_t *walk, byte **memory)
+{
+    chk_t *chk = walk->chk;
+    const chk_tree_t *tree = walk->tree;
+    walk->n_levels = 1;
+    if (tree->root < tree->file->size_pages) {
+        dberr_t err = chk_page_read(chk, tree->file, tree->root, chk->page);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        uint32_t level = page_level(chk->page);
+        walk->n_levels = level <= BTR_LEVEL_MAX ? level + 1 : 1;
+    }
+    size_t per_level = (size_t)chk->page_size + tree->key_len;
+    *memory = malloc(per_level * walk->n_levels);
+    if (*memory == NULL) {
+        return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory to walk an index");
+    }
+    for (uint32_t i = 0; i < walk->n_levels; i++) {
+        walk->levels[i] = (chk_level_t){.page = *memory + i * per_level,
+                                        .page_no = FIL_NULL,
+                                        .next = FIL_NULL,
+                                        .last_key = *memory + i * per_level + chk->page_size};
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn fn, void *ctx, bool *whole)
+{
+    chk_walk_t walk = {.chk = chk, .tree = tree, .whole = true};
+    byte *memory = NULL;
+    dberr_t err = chk_walk_init(&walk, &memory);
+    if (err == DB_SUCCESS) {
+        err = chk_descend(&walk, fn, ctx);
+    }
+    free(memory);
+    if (!walk.whole) {
+        chk_broken(tree->file, (uint32_t)tree->id);
+    }
+    *whole = walk.whole;
+    return err;
+}

@@ -1,0 +1,90 @@
+/** Private to the `engine` program: arguments, exit codes, output. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <jansson.h>
+
+#include "api/engine.h"
+#include "check/check.h"
+
+typedef enum cli_exit {
+    EXIT_OK = 0,
+    EXIT_FINDINGS = 1,       /**< check found violations; page is damaged */
+    EXIT_USAGE = 2,          /**< usage, option or script error */
+    EXIT_REFUSED = 3,        /**< unrecoverable or corrupt */
+    EXIT_IO = 4,             /**< a file operation failed: poisoned handle */
+    EXIT_LOCKED = 5,         /**< another process has the data directory open */
+    EXIT_NO_DATABASE = 6,    /**< not a data directory */
+    EXIT_NEEDS_RECOVERY = 7
+} cli_exit_t;
+
+typedef struct cli_args {
+    const char *command;
+    const char *path;   /**< directory or file */
+    const char *script; /**< run */
+    uint32_t page_no;   /**< page */
+    uint32_t page_size; /**< page: 0 = as page 0 of the file says */
+    uint64_t from;      /**< log: 0 = the checkpoint */
+    engine_options_t options;
+    bool json;
+    bool acks;
+    bool crash;
+    bool check;
+    bool offline;
+} cli_args_t;
+
+/* Each prints its result and returns an exit code. */
+int cli_run(const cli_args_t *args);
+int cli_recover(const cli_args_t *args);
+int cli_check(const cli_args_t *args);
+int cli_page(const cli_args_t *args);
+int cli_log(const cli_args_t *args);
+int cli_status(const cli_args_t *args);
+
+/* ---- cli_json.c ---- */
+
+int cli_exit_code(dberr_t err);
+
+/** One line on stderr and, with --json, {"ok":false,...} on stdout. Returns the exit code of err. */
+int cli_fail(const cli_args_t *args, dberr_t err, const char *message);
+
+/** Prints an object as one line on stdout, and releases it. */
+void cli_print_json(json_t *object);
+/** Writes out stdout; EXIT_IO instead of code if that fails. */
+int cli_finish(int code);
+
+json_t *cli_u64(uint64_t value);
+/** Text as printable ASCII, escaped as in scripts (\" \\ \xNN). Caller: free(); NULL if out of memory. */
+char *cli_escape(const byte *text, size_t len);
+json_t *cli_escaped(const byte *text, size_t len); /**< the same as a JSON string */
+char *cli_hex(const byte *bytes, size_t len); /**< lower case; caller: free() */
+
+json_t *cli_status_json(const engine_status_t *status);
+void cli_print_status(const engine_status_t *status);
+json_t *cli_check_json(const check_report_t *report);
+void cli_print_check(const check_report_t *report);
+
+/* ---- cli_probe.c ---- */
+
+typedef struct cli_probe {
+    probe_t base;
+    void (*trace_mark)(const char *text, size_t len); /**< of the preload library, or NULL */
+} cli_probe_t;
+
+/** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay where it is. */
+void cli_probe_init(cli_probe_t *probe);
+
+/* ---- cli_log.c ---- */
+
+/** A data directory opened for reading only, locked if it has a lock file. */
+typedef struct cli_dir {
+    os_t *os;
+    env_t env;
+    cli_probe_t probe; /**< never armed */
+} cli_dir_t;
+
+/** Refuses what is no database. Caller: cli_dir_close() in every case. */
+WARN_UNUSED dberr_t cli_dir_open(cli_dir_t *dir, const char *path);
+void cli_dir_close(cli_dir_t *dir);
+
+#endif

@@ -1,0 +1,107 @@
+/* `engine recover` and `engine check`.
+
+Rules
+1. `check` never changes a file and never recovers; `recover` does nothing but open and close cleanly.
+2. Violations are a result, not an error: exit code 1 with the whole report printed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static int report_exit(const check_report_t *report)
+{
+    if (report->needs_recovery) {
+        return EXIT_NEEDS_RECOVERY;
+    }
+    return report->n_findings > 0 ? EXIT_FINDINGS : EXIT_OK;
+}
+
+int cli_check(const cli_args_t *args)
+{
+    cli_dir_t dir;
+    check_report_t report;
+    dberr_t err = cli_dir_open(&dir, args->path);
+    if (err == DB_SUCCESS) {
+        err = check_run(dir.os, &report, &dir.env.err);
+    }
+    int code = EXIT_OK;
+    if (err != DB_SUCCESS) {
+        code = cli_fail(args, err, dir.env.err.msg);
+    } else {
+        if (args->json) {
+            cli_print_json(cli_check_json(&report));
+        } else {
+            cli_print_check(&report);
+        }
+        code = cli_finish(report_exit(&report));
+        check_report_free(&report);
+    }
+    cli_dir_close(&dir);
+    return code;
+}
+
+/** Opens (which recovers) and closes cleanly. */
+static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t *probe,
+                                  engine_status_t *status, err_sink_t *err)
+{
+    engine_t *engine = NULL;
+    dberr_t e = engine_open(os, &probe->base, &args->options, false, &engine, err);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    engine_get_status(engine, status);
+    e = engine_close(engine, true);
+    if (e != DB_SUCCESS) {
+        return err_set(err, e, "the database could not be closed cleanly: %s", err_name(e));
+    }
+    return DB_SUCCESS;
+}
+
+static int recover_print(const cli_args_t *args, const engine_status_t *status,
+                         const check_report_t *report)
+{
+    if (args->json) {
+        json_t *result = json_object();
+        (void)json_object_set_new(result, "ok", json_true());
+        (void)json_object_set_new(result, "status", cli_status_json(status));
+        if (report != NULL) {
+            (void)json_object_set_new(result, "check", cli_check_json(report));
+        }
+        cli_print_json(result);
+    } else {
+        cli_print_status(status);
+        if (report != NULL) {
+            cli_print_check(report);
+        }
+    }
+    return cli_finish(report != NULL ? report_exit(report) : EXIT_OK);
+}
+
+int cli_recover(const cli_args_t *args)
+{
+    cli_probe_t probe;
+    engine_status_t status;
+    check_report_t report;
+    err_sink_t err = {.msg = ""};
+    os_t *os = NULL;
+    dberr_t e = os_posix_create(args->path, false, &err, &os);
+    if (e == DB_SUCCESS) {
+        cli_probe_init(&probe);
+        e = recover_open_close(args, os, &probe, &status, &err);
+    }
+    if (e == DB_SUCCESS && args->check) {
+        e = check_run(os, &report, &err);
+    }
+    int code = EXIT_OK;
+    if (e != DB_SUCCESS) {
+        code = cli_fail(args, e, err.msg);
+    } else {
+        code = recover_print(args, &status, args->check ? &report : NULL);
+        if (args->check) {
+            check_report_free(&report);
+        }
+    }
+    os_destroy(os);
+    return code;
+}

@@ -1,0 +1,94 @@
+/* The probe of the `engine` program: markers go to the preload library, fault points to libfiu.
+
+Place: cli/; the engine itself knows neither.
+
+Rules
+1. Nobody listens, nothing happens: the probe stays unarmed, and libfiu is not even initialised.
+2. libfiu is set up from the environment once per process: by the preload library or by fiu-run's own if one
+   of them is here, else by this file.
+3. A point that libfiu fails ends the process as a crash would, by SIGKILL: no handler, no buffer flushed. */
+#include <dlfcn.h>
+#include <fiu-control.h>
+#define FIU_ENABLE 1
+#include <fiu.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+#define POINT_PREFIX "tornpage/"
+#define POINT_NAME_MAX 128
+#define COMMAND_MAX 512
+
+static void probe_to_trace(void *ctx, const char *text, size_t len)
+{
+    const cli_probe_t *probe = ctx;
+    probe->trace_mark(text, len);
+}
+
+static void probe_to_fiu(void *ctx, const char *name)
+{
+    char full[POINT_NAME_MAX];
+    (void)ctx;
+    (void)snprintf(full, sizeof(full), POINT_PREFIX "%s", name);
+    if (fiu_fail(full) != 0) {
+        (void)kill(getpid(), SIGKILL);
+        for (;;) {
+            (void)pause();
+        }
+    }
+}
+
+/** One command per line, as fiu-run writes them. */
+static void run_fiu_commands(const char *commands)
+{
+    while (*commands != '\0') {
+        char command[COMMAND_MAX];
+        size_t len = strcspn(commands, "\n");
+        char *error = NULL;
+        if (len > 0 && len < sizeof(command)) {
+            memcpy(command, commands, len);
+            command[len] = '\0';
+            if (fiu_rc_string(command, &error) != 0) {
+                (void)fprintf(stderr, "engine: FIU_ENABLE: %s\n",
+                              error != NULL ? error : "bad command");
+            }
+        }
+        commands += len + (commands[len] == '\n');
+    }
+}
+
+static void setup_fiu(bool traced, const char *commands, const char *fifo)
+{
+    const char *preload = getenv("LD_PRELOAD");
+    (void)fiu_init(0);
+    if (traced || (preload != NULL && strstr(preload, "fiu_run_preload") != NULL)) {
+        return;
+    }
+    if (commands != NULL) {
+        run_fiu_commands(commands);
+    }
+    if (fifo != NULL && fifo[0] != '\0' && fiu_rc_fifo(fifo) < 0) {
+        (void)fprintf(stderr, "engine: FIU_CTRL_FIFO: the control pipe cannot be opened\n");
+    }
+}
+
+void cli_probe_init(cli_probe_t *probe)
+{
+    const char *commands = getenv("FIU_ENABLE");
+    const char *fifo = getenv("FIU_CTRL_FIFO");
+    void *symbol = dlsym(RTLD_DEFAULT, "tp_trace_mark");
+    memcpy(&probe->trace_mark, &symbol, sizeof(symbol));
+    probe->base = (probe_t){.ctx = probe};
+    if (commands != NULL || fifo != NULL) {
+        setup_fiu(symbol != NULL, commands, fifo);
+        probe->base.point = probe_to_fiu;
+    }
+    if (symbol != NULL) {
+        probe->base.mark = probe_to_trace;
+    }
+    atomic_store(&probe->base.armed, probe->base.point != NULL || symbol != NULL);
+}

@@ -1,0 +1,193 @@
+/* `engine run`: reads a script, opens the database, executes statement by statement.
+
+Place: cli/, above cli_stmt.c.
+
+Rules
+1. The journal: marker `issue` before a statement, `ack` after it succeeded (for a commit: after it is as
+   durable as flush_log_at_trx_commit says), `fail` after it failed and changed nothing. A statement that
+   met a fatal error gets neither: it may have been applied.
+2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli_run.h"
+
+/** Did the statement change nothing, so that the script can go on? */
+static bool is_statement_error(dberr_t err)
+{
+    switch (err) {
+    case DB_ERROR:
+    case DB_DUPLICATE_KEY:
+    case DB_RECORD_NOT_FOUND:
+    case DB_LOCK_CONFLICT:
+    case DB_NOT_FOUND:
+    case DB_ALREADY_EXISTS:
+    case DB_TABLE_LOCKED:
+    case DB_OUT_OF_SPACE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *run_message(const run_t *run)
+{
+    return run->err.msg[0] != '\0' ? run->err.msg : engine_error(run->engine);
+}
+
+static void run_report_failure(run_t *run, const stmt_t *stmt, dberr_t err)
+{
+    const char *message = run_message(run);
+    run->n_failed++;
+    if (run->args->json) {
+        (void)json_array_append_new(
+            run->failed, json_pack("{s:I, s:s, s:o}", "line", (json_int_t)stmt->line, "error",
+                                   err_name(err), "message",
+                                   cli_escaped((const byte *)message, strlen(message))));
+    } else {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "engine: line %" PRIu32 ": %s: %s\n", stmt->line, err_name(err),
+                      message);
+    }
+}
+
+static dberr_t run_script(run_t *run, const script_t *script)
+{
+    for (uint32_t i = 0; i < script_n_stmts(script); i++) {
+        const stmt_t *stmt = script_stmt(script, i);
+        run->err.msg[0] = '\0';
+        PROBE_MARK(&run->probe.base, "issue n=%" PRIu32 " trx=%s", stmt->line,
+                   stmt->trx != NULL ? stmt->trx : "-");
+        dberr_t err = run_statement(run, stmt);
+        engine_status_t status;
+        engine_get_status(run->engine, &status);
+        if (err != DB_SUCCESS && (status.poisoned || !is_statement_error(err))) {
+            char message[sizeof(run->err.msg)];
+            (void)snprintf(message, sizeof(message), "%s", run_message(run));
+            return err_set(&run->err, err, "line %" PRIu32 ": %.400s", stmt->line, message);
+        }
+        if (err != DB_SUCCESS) {
+            PROBE_MARK(&run->probe.base, "fail n=%" PRIu32 " err=%s", stmt->line, err_name(err));
+            run_report_failure(run, stmt, err);
+            continue;
+        }
+        PROBE_MARK(&run->probe.base, "ack n=%" PRIu32, stmt->line);
+        run->n_acked++;
+        if (run->args->acks && (printf("ack %" PRIu32 "\n", stmt->line) < 0 || fflush(stdout) != 0)) {
+            return err_set(&run->err, DB_IO_ERROR, "line %" PRIu32 ": the acknowledgement cannot be "
+                           "written", stmt->line);
+        }
+    }
+    run->err.msg[0] = '\0';
+    return DB_SUCCESS;
+}
+
+/** The last line of output. */
+static int run_print_result(run_t *run, dberr_t err, const engine_status_t *status)
+{
+    if (err != DB_SUCCESS) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "engine: %s\n", run->err.msg);
+    }
+    if (!run->args->json) {
+        (void)printf("%" PRIu32 " statements done, %" PRIu32 " failed\n", run->n_acked,
+                     run->n_failed);
+        return cli_finish(cli_exit_code(err));
+    }
+    json_t *result = json_object();
+    (void)json_object_set_new(result, "ok", json_boolean(err == DB_SUCCESS));
+    if (err != DB_SUCCESS) {
+        (void)json_object_set_new(result, "error", json_string(err_name(err)));
+        (void)json_object_set_new(
+            result, "message", cli_escaped((const byte *)run->err.msg, strlen(run->err.msg)));
+    }
+    (void)json_object_set_new(result, "statements", cli_u64(run->n_acked + run->n_failed));
+    (void)json_object_set(result, "failed", run->failed);
+    (void)json_object_set_new(result, "status", cli_status_json(status));
+    cli_print_json(result);
+    return cli_finish(cli_exit_code(err));
+}
+
+static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
+{
+    const cli_args_t *args = run->args;
+    dberr_t err = engine_open(os, &run->probe.base, &args->options, true, &run->engine, &run->err);
+    if (err != DB_SUCCESS) {
+        return cli_fail(args, err, run->err.msg);
+    }
+    err = run_script(run, script);
+    engine_status_t status;
+    engine_get_status(run->engine, &status);
+    bool clean = !args->crash && !status.poisoned;
+    dberr_t close_err = engine_close(run->engine, clean);
+    run->engine = NULL;
+    if (err == DB_SUCCESS && close_err != DB_SUCCESS) {
+        err = err_set(&run->err, close_err, "the database could not be closed cleanly: %s",
+                      err_name(close_err));
+    }
+    return run_print_result(run, err, &status);
+}
+
+/** Reads a whole file. Caller: free(). NULL with a message in err. */
+static char *read_script(const char *path, size_t *len, err_sink_t *err)
+{
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    char *text = NULL;
+    size_t size = 0;
+    *len = 0;
+    while (file != NULL && !ferror(file) && !feof(file)) {
+        if (*len == size) {
+            size = size == 0 ? 64 * 1024 : 2 * size;
+            char *grown = realloc(text, size);
+            if (grown == NULL) {
+                break;
+            }
+            text = grown;
+        }
+        *len += fread(text + *len, 1, size - *len, file);
+    }
+    if (file == NULL || ferror(file) || !feof(file)) {
+        (void)err_set(err, DB_ERROR, "script %s cannot be read", path);
+        free(text);
+        text = NULL;
+    }
+    if (file != NULL && file != stdin) {
+        (void)fclose(file);
+    }
+    return text;
+}
+
+int cli_run(const cli_args_t *args)
+{
+    run_t run = {.args = args};
+    script_t *script = NULL;
+    os_t *os = NULL;
+    size_t len = 0;
+    char *text = read_script(args->script, &len, &run.err);
+    if (text == NULL) {
+        return cli_fail(args, DB_ERROR, run.err.msg);
+    }
+    dberr_t err = script_parse(text, len, &script, &run.err);
+    free(text);
+    if (err == DB_SUCCESS) {
+        err = os_posix_create(args->path, true, &run.err, &os);
+    }
+    if (err != DB_SUCCESS) {
+        script_free(script);
+        return cli_fail(args, err, run.err.msg);
+    }
+    cli_probe_init(&run.probe);
+    run.failed = json_array();
+    int code = run_open_and_execute(&run, os, script);
+    json_decref(run.failed);
+    while (run.open != NULL) {
+        named_trx_t *next = run.open->next;
+        free(run.open);
+        run.open = next;
+    }
+    os_destroy(os);
+    script_free(script);
+    return code;
+}

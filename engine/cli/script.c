@@ -1,0 +1,418 @@
+/* The script parser: lines and statements.
+
+Place: cli/, above script_token.c; knows names and limits of the engine, but no database.
+
+Rules
+1. Nothing is executed unless everything was understood: the first wrong line is named and ends it.
+2. All memory hangs from the script: one copy of the text, into which names point, and a list of blocks,
+   each bounded by the line that it was made for. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/script_int.h"
+
+static dberr_t parse_type(parser_t *p, const char *text, dict_col_t *col)
+{
+    size_t len = strlen(text);
+    if (strcmp(text, "bigint") == 0) {
+        col->type = DICT_BIGINT;
+        col->len = 8;
+        return DB_SUCCESS;
+    }
+    if (len > 6 && len < 16 && memcmp(text, "char(", 5) == 0 && text[len - 1] == ')') {
+        char number[16];
+        int64_t n = 0;
+        memcpy(number, text + 5, len - 6);
+        number[len - 6] = '\0';
+        if (parse_integer(number, 1, CHAR_LEN_MAX, &n)) {
+            col->type = DICT_CHAR;
+            col->len = (uint32_t)n;
+            return DB_SUCCESS;
+        }
+    }
+    return parse_error(p, "type must be bigint or char(1) to char(%u), not '%s'", CHAR_LEN_MAX, text);
+}
+
+static dberr_t parse_column(parser_t *p, dict_table_t *table)
+{
+    char *token = p->tokens[p->pos++];
+    char *colon = strchr(token, ':');
+    if (colon == NULL) {
+        return parse_error(p, "COLUMN:TYPE expected, not '%s'", token);
+    }
+    *colon = '\0';
+    dberr_t err = parse_name_check(p, "column", token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (table->n_cols == COLUMNS_MAX) {
+        return parse_error(p, "more than %u columns", COLUMNS_MAX);
+    }
+    dict_col_t *col = &table->cols[table->n_cols++];
+    memcpy(col->name, token, strlen(token) + 1);
+    return parse_type(p, colon + 1, col);
+}
+
+static dberr_t parse_primary(parser_t *p, char *list, dict_table_t *table)
+{
+    dict_index_t *primary = &table->indexes[0];
+    for (char *name = list, *comma = list; comma != NULL; name = comma + 1) {
+        comma = strchr(name, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        uint32_t col = 0;
+        while (col < table->n_cols && strcmp(table->cols[col].name, name) != 0) {
+            col++;
+        }
+        if (col == table->n_cols) {
+            return parse_error(p, "primary key names no column '%s'", name);
+        }
+        for (uint32_t i = 0; i < primary->n_fields; i++) {
+            if (primary->fields[i].col == col) {
+                return parse_error(p, "primary key names column '%s' twice", name);
+            }
+        }
+        primary->fields[primary->n_fields].col = col;
+        primary->fields[primary->n_fields].prefix_len = table->cols[col].len;
+        primary->n_fields++;
+        if (comma == NULL) {
+            break;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
+{
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    if (err == DB_SUCCESS) {
+        err = parse_alloc(p, 1, sizeof(dict_table_t), &stmt->definition);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_table_t *table = stmt->definition;
+    memcpy(table->name, stmt->table, strlen(stmt->table) + 1);
+    while (err == DB_SUCCESS && parse_has_more(p) && !parse_word(p, "primary")) {
+        err = parse_column(p, table);
+        for (uint32_t i = 0; err == DB_SUCCESS && i + 1 < table->n_cols; i++) {
+            if (strcmp(table->cols[i].name, table->cols[table->n_cols - 1].name) == 0) {
+                err = parse_error(p, "column '%s' twice", table->cols[i].name);
+            }
+        }
+    }
+    char *list = NULL;
+    if (err == DB_SUCCESS) {
+        err = parse_next(p, "primary COLUMN[,COLUMN...]", &list);
+    }
+    return err == DB_SUCCESS ? parse_primary(p, list, table) : err;
+}
+
+/** COL or COL:PREFIX, cut out of the list. */
+static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
+{
+    if (def->n_fields == COLUMNS_MAX) {
+        return parse_error(p, "index '%s' has more than %u columns", def->name, COLUMNS_MAX);
+    }
+    char *colon = strchr(text, ':');
+    int64_t prefix = 0;
+    if (colon != NULL) {
+        *colon = '\0';
+        if (!parse_integer(colon + 1, 1, CHAR_LEN_MAX, &prefix)) {
+            return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text, CHAR_LEN_MAX,
+                               colon + 1);
+        }
+    }
+    dberr_t err = parse_name_check(p, "column", text);
+    if (err == DB_SUCCESS) {
+        memcpy(def->fields[def->n_fields].col, text, strlen(text) + 1);
+        def->fields[def->n_fields].prefix_len = (uint32_t)prefix;
+        def->n_fields++;
+    }
+    return err;
+}
+
+static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
+{
+    char *open = strchr(token, '(');
+    size_t len = strlen(token);
+    if (open == NULL || token[len - 1] != ')') {
+        return parse_error(p, "INDEX(COLUMN[:PREFIX],...) without blanks expected, not '%s'", token);
+    }
+    *open = '\0';
+    token[len - 1] = '\0';
+    dberr_t err = parse_name_check(p, "index", token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    memcpy(def->name, token, strlen(token) + 1);
+    for (char *field = open + 1; err == DB_SUCCESS && field != NULL;) {
+        char *comma = strchr(field, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        err = parse_index_field(p, field, def);
+        field = comma != NULL ? comma + 1 : NULL;
+    }
+    return err;
+}
+
+static dberr_t parse_add_index(parser_t *p, stmt_t *stmt)
+{
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    uint32_t max = p->n - p->pos;
+    if (err == DB_SUCCESS && (max == 0 || max >= INDEXES_MAX)) {
+        err = parse_error(p, "1 to %u indexes expected", INDEXES_MAX - 1);
+    }
+    if (err == DB_SUCCESS) {
+        err = parse_alloc(p, max, sizeof(ddl_index_def_t), &stmt->indexes);
+    }
+    while (err == DB_SUCCESS && parse_has_more(p)) {
+        err = parse_index(p, p->tokens[p->pos++], &stmt->indexes[stmt->n_indexes++]);
+    }
+    return err;
+}
+
+static dberr_t parse_insert_seq(parser_t *p, stmt_t *stmt)
+{
+    dberr_t err = parse_trx(p, true, &stmt->trx);
+    if (err == DB_SUCCESS) {
+        err = parse_name(p, "table", &stmt->table);
+    }
+    if (err == DB_SUCCESS) {
+        err = parse_number(p, "first key", INT64_MIN, INT64_MAX, &stmt->first);
+    }
+    if (err == DB_SUCCESS) {
+        err = parse_number(p, "last key", stmt->first, INT64_MAX, &stmt->last);
+    }
+    return err;
+}
+
+static dberr_t parse_row_stmt(parser_t *p, stmt_t *stmt)
+{
+    dberr_t err = DB_SUCCESS;
+    if (stmt->kind != STMT_SELECT) {
+        err = parse_trx(p, true, &stmt->trx);
+    }
+    if (err == DB_SUCCESS) {
+        err = parse_name(p, "table", &stmt->table);
+    }
+    if (err == DB_SUCCESS) {
+        err = parse_assigns(p, &stmt->assigns, &stmt->n_assigns);
+    }
+    if (err == DB_SUCCESS && stmt->kind == STMT_UPDATE) {
+        err = parse_word(p, "set") ? parse_assigns(p, &stmt->sets, &stmt->n_sets)
+                                   : parse_error(p, "`set` expected behind the primary key");
+    }
+    return err;
+}
+
+static dberr_t parse_two_names(parser_t *p, stmt_t *stmt, const char *second)
+{
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    return err == DB_SUCCESS ? parse_name(p, second, &stmt->name) : err;
+}
+
+static dberr_t parse_count(parser_t *p, stmt_t *stmt)
+{
+    int64_t count = 0;
+    if (stmt->kind == STMT_PURGE && parse_word(p, "all")) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = parse_number(p, "count", 1, INT32_MAX, &count);
+    stmt->count = (uint32_t)count;
+    return err;
+}
+
+static dberr_t parse_set(parser_t *p, stmt_t *stmt)
+{
+    if (!parse_word(p, "log_optimize_ddl")) {
+        return parse_error(p, "only log_optimize_ddl can be set");
+    }
+    stmt->flag = parse_word(p, "on");
+    return stmt->flag || parse_word(p, "off") ? DB_SUCCESS : parse_error(p, "on or off expected");
+}
+
+static dberr_t parse_scan(parser_t *p, stmt_t *stmt)
+{
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    return err == DB_SUCCESS && parse_has_more(p) ? parse_name(p, "index", &stmt->name) : err;
+}
+
+static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
+{
+    switch (stmt->kind) {
+    case STMT_CREATE_TABLE:
+        return parse_create_table(p, stmt);
+    case STMT_DROP_TABLE:
+    case STMT_FLUSH_TABLE:
+        return parse_name(p, "table", &stmt->table);
+    case STMT_RENAME_TABLE:
+        return parse_two_names(p, stmt, "new table");
+    case STMT_ADD_INDEX:
+        return parse_add_index(p, stmt);
+    case STMT_DROP_INDEX:
+        return parse_two_names(p, stmt, "index");
+    case STMT_BEGIN:
+    case STMT_COMMIT:
+    case STMT_ROLLBACK:
+        return parse_trx(p, false, &stmt->trx);
+    case STMT_INSERT:
+    case STMT_UPDATE:
+    case STMT_DELETE:
+    case STMT_SELECT:
+        return parse_row_stmt(p, stmt);
+    case STMT_INSERT_SEQ:
+        return parse_insert_seq(p, stmt);
+    case STMT_SCAN:
+        return parse_scan(p, stmt);
+    case STMT_PURGE:
+    case STMT_CLEAN:
+        return parse_count(p, stmt);
+    case STMT_CHECKPOINT:
+        stmt->flag = parse_word(p, "full");
+        return DB_SUCCESS;
+    case STMT_SET:
+        return parse_set(p, stmt);
+    case STMT_FLUSH_LOG:
+    case STMT_STATUS:
+        return DB_SUCCESS;
+    }
+    return parse_error(p, "unknown statement");
+}
+
+typedef struct verb {
+    const char *word;
+    const char *second; /**< NULL: one word is enough */
+    stmt_kind_t kind;
+} verb_t;
+
+static const verb_t VERBS[] = {
+    {"create", "table", STMT_CREATE_TABLE},
+    {"drop", "table", STMT_DROP_TABLE},
+    {"rename", "table", STMT_RENAME_TABLE},
+    {"add", "index", STMT_ADD_INDEX},
+    {"drop", "index", STMT_DROP_INDEX},
+    {"begin", NULL, STMT_BEGIN},
+    {"commit", NULL, STMT_COMMIT},
+    {"rollback", NULL, STMT_ROLLBACK},
+    {"insert", NULL, STMT_INSERT},
+    {"insert_seq", NULL, STMT_INSERT_SEQ},
+    {"update", NULL, STMT_UPDATE},
+    {"delete", NULL, STMT_DELETE},
+    {"select", NULL, STMT_SELECT},
+    {"scan", NULL, STMT_SCAN},
+    {"purge", NULL, STMT_PURGE},
+    {"clean", NULL, STMT_CLEAN},
+    {"checkpoint", NULL, STMT_CHECKPOINT},
+    {"flush", "table", STMT_FLUSH_TABLE},
+    {"flush", "log", STMT_FLUSH_LOG},
+    {"set", NULL, STMT_SET},
+    {"status", NULL, STMT_STATUS},
+};
+
+static dberr_t parse_verb(parser_t *p, stmt_t *stmt)
+{
+    const char *second = p->n > 1 ? p->tokens[1] : "";
+    for (size_t i = 0; i < sizeof(VERBS) / sizeof(VERBS[0]); i++) {
+        if (strcmp(p->tokens[0], VERBS[i].word) != 0
+            || (VERBS[i].second != NULL && strcmp(second, VERBS[i].second) != 0)) {
+            continue;
+        }
+        stmt->kind = VERBS[i].kind;
+        p->pos = VERBS[i].second == NULL ? 1 : 2;
+        return DB_SUCCESS;
+    }
+    return parse_error(p, "unknown statement '%s'", p->tokens[0]);
+}
+
+static dberr_t parse_line(parser_t *p, char *line)
+{
+    script_t *script = p->script;
+    dberr_t err = parse_tokens(p, line);
+    if (err != DB_SUCCESS || p->n == 0) {
+        return err;
+    }
+    if (script->n == script->capacity) {
+        uint32_t capacity = script->capacity == 0 ? 64 : 2 * script->capacity;
+        stmt_t *stmts = realloc(script->stmts, capacity * sizeof(stmt_t));
+        if (stmts == NULL) {
+            return err_set(p->err, DB_OUT_OF_MEMORY, "no memory for the script");
+        }
+        script->stmts = stmts;
+        script->capacity = capacity;
+    }
+    stmt_t *stmt = &script->stmts[script->n];
+    *stmt = (stmt_t){.line = p->line};
+    err = parse_verb(p, stmt);
+    if (err == DB_SUCCESS) {
+        err = parse_arguments(p, stmt);
+    }
+    if (err == DB_SUCCESS && parse_has_more(p)) {
+        err = parse_error(p, "'%s' is too much", p->tokens[p->pos]);
+    }
+    script->n += err == DB_SUCCESS;
+    return err;
+}
+
+dberr_t script_parse(const char *text, size_t len, script_t **out, err_sink_t *err)
+{
+    script_t *script = calloc(1, sizeof(*script));
+    if (script == NULL || (script->text = malloc(len + 1)) == NULL) {
+        script_free(script);
+        return err_set(err, DB_OUT_OF_MEMORY, "no memory for the script");
+    }
+    memcpy(script->text, text, len);
+    script->text[len] = '\0';
+    parser_t p = {.script = script, .err = err};
+    dberr_t e = DB_SUCCESS;
+    char *end = script->text + len;
+    for (char *line = script->text; e == DB_SUCCESS && line < end;) {
+        p.line++;
+        char *newline = memchr(line, '\n', (size_t)(end - line));
+        char *line_end = newline != NULL ? newline : end;
+        bool zero = memchr(line, '\0', (size_t)(line_end - line)) != NULL;
+        *line_end = '\0';
+        if (line_end > line && line_end[-1] == '\r') {
+            line_end[-1] = '\0';
+        }
+        if (zero) {
+            e = parse_error(&p, "a zero byte");
+        } else if (line[strspn(line, " \t")] != '#') {
+            e = parse_line(&p, line);
+        }
+        line = line_end + 1;
+    }
+    if (e != DB_SUCCESS) {
+        script_free(script);
+        return e;
+    }
+    *out = script;
+    return DB_SUCCESS;
+}
+
+void script_free(script_t *script)
+{
+    if (script == NULL) {
+        return;
+    }
+    while (script->blocks != NULL) {
+        block_t *next = script->blocks->next;
+        free(script->blocks);
+        script->blocks = next;
+    }
+    free(script->stmts);
+    free(script->text);
+    free(script);
+}
+
+uint32_t script_n_stmts(const script_t *script)
+{
+    return script->n;
+}
+
+const stmt_t *script_stmt(const script_t *script, uint32_t i)
+{
+    return &script->stmts[i];
+}

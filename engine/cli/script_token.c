@@ -1,0 +1,273 @@
+/* Words of a script line: tokens, names, numbers, values.
+
+Place: below script.c, which knows the statements.
+
+Rules
+1. Tokens stay where they are in the script's text; a quoted text is decoded in place, since it only gets
+   shorter.
+2. Any bytes are fine as input: no token is trusted to be short, printable or complete, and nothing of it
+   can break the one line of an error message. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/script_int.h"
+
+dberr_t parse_error(parser_t *p, const char *format, ...)
+{
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    /* Names come from the script: nothing of it may break the one line. */
+    for (char *c = what; *c != '\0'; c++) {
+        if (*c < 0x20 || *c > 0x7E) {
+            *c = '?';
+        }
+    }
+    return err_set(p->err, DB_ERROR, "script line %" PRIu32 ": %s", p->line, what);
+}
+
+dberr_t parse_alloc(parser_t *p, size_t n, size_t size, void *out)
+{
+    block_t *block = calloc(1, sizeof(block_t) + n * size);
+    if (block == NULL) {
+        return err_set(p->err, DB_OUT_OF_MEMORY, "script line %" PRIu32 ": out of memory", p->line);
+    }
+    block->next = p->script->blocks;
+    p->script->blocks = block;
+    void *data = block->data;
+    memcpy(out, &data, sizeof(data));
+    return DB_SUCCESS;
+}
+
+/* ---- tokens ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+dberr_t parse_tokens(parser_t *p, char *line)
+{
+    p->n = 0;
+    p->pos = 0;
+    for (char *c = line; *c != '\0';) {
+        if (is_blank(*c)) {
+            *c++ = '\0';
+            continue;
+        }
+        if (p->n == TOKENS_MAX) {
+            return parse_error(p, "more than %u words", TOKENS_MAX);
+        }
+        p->tokens[p->n++] = c;
+        for (bool quoted = false; *c != '\0' && (quoted || !is_blank(*c)); c++) {
+            if (*c == '"') {
+                quoted = !quoted;
+            } else if (quoted && *c == '\\' && c[1] != '\0') {
+                c++;
+            }
+        }
+    }
+    return DB_SUCCESS;
+}
+
+bool parse_has_more(const parser_t *p)
+{
+    return p->pos < p->n;
+}
+
+dberr_t parse_next(parser_t *p, const char *what, char **out)
+{
+    if (!parse_has_more(p)) {
+        return parse_error(p, "%s expected at the end", what);
+    }
+    *out = p->tokens[p->pos++];
+    return DB_SUCCESS;
+}
+
+bool parse_word(parser_t *p, const char *word)
+{
+    if (parse_has_more(p) && strcmp(p->tokens[p->pos], word) == 0) {
+        p->pos++;
+        return true;
+    }
+    return false;
+}
+
+static bool is_name(const char *s, size_t len, bool underscore)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = s[i];
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')
+            && !(underscore && c == '_')) {
+            return false;
+        }
+    }
+    return len > 0 && len <= NAME_LEN_MAX;
+}
+
+dberr_t parse_name_check(parser_t *p, const char *what, const char *name)
+{
+    size_t len = strlen(name);
+    if (len > NAME_LEN_MAX) {
+        return parse_error(p, "%s name is too long: %zu bytes, at most %u", what, len, NAME_LEN_MAX);
+    }
+    return is_name(name, len, true) ? DB_SUCCESS : parse_error(p, "bad %s name '%s'", what, name);
+}
+
+dberr_t parse_name(parser_t *p, const char *what, const char **out)
+{
+    char *token = NULL;
+    dberr_t err = parse_next(p, what, &token);
+    if (err == DB_SUCCESS) {
+        err = parse_name_check(p, what, token);
+    }
+    *out = token;
+    return err;
+}
+
+dberr_t parse_trx(parser_t *p, bool autocommit, const char **out)
+{
+    char *token = NULL;
+    dberr_t err = parse_next(p, "transaction", &token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (!(autocommit && strcmp(token, "-") == 0) && !is_name(token, strlen(token), false)) {
+        return parse_error(p, "bad transaction name '%s'", token);
+    }
+    *out = token;
+    return DB_SUCCESS;
+}
+
+bool parse_integer(const char *s, int64_t min, int64_t max, int64_t *out)
+{
+    const char *digits = *s == '-' ? s + 1 : s;
+    if (*digits < '0' || *digits > '9') {
+        return false;
+    }
+    char *end = NULL;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (errno != 0 || *end != '\0' || v < min || v > max) {
+        return false;
+    }
+    *out = v;
+    return true;
+}
+
+dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max, int64_t *out)
+{
+    char *token = NULL;
+    dberr_t err = parse_next(p, what, &token);
+    if (err == DB_SUCCESS && !parse_integer(token, min, max, out)) {
+        err = parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'", what,
+                          min, max, token);
+    }
+    return err;
+}
+
+/* ---- values ---- */
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/** One character of a quoted text; *c is advanced. -1 if it cannot be. */
+static int text_char(const char **c)
+{
+    const char *s = *c;
+    if (*s != '\\') {
+        *c = s + 1;
+        return *s >= 0x20 && *s <= 0x7E ? *s : -1;
+    }
+    if (s[1] == '"' || s[1] == '\\') {
+        *c = s + 2;
+        return s[1];
+    }
+    if (s[1] == 'x' && hex_digit(s[2]) >= 0 && hex_digit(s[3]) >= 0) {
+        *c = s + 4;
+        return hex_digit(s[2]) * 16 + hex_digit(s[3]);
+    }
+    return -1;
+}
+
+/** Decodes "..." in place, behind its opening quote. */
+static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
+{
+    byte *to = (byte *)quoted;
+    const char *c = quoted + 1;
+    uint32_t len = 0;
+    while (*c != '"') {
+        int value = *c == '\0' ? -1 : text_char(&c);
+        if (value < 0) {
+            return parse_error(p, "text of column '%s' is not closed, or has a bad character or escape",
+                               out->col);
+        }
+        if (len == CHAR_LEN_MAX) {
+            return parse_error(p, "value of column '%s' is longer than %u bytes", out->col,
+                               CHAR_LEN_MAX);
+        }
+        to[len++] = (byte)value;
+    }
+    if (c[1] != '\0') {
+        return parse_error(p, "blank expected after the text of column '%s'", out->col);
+    }
+    out->is_text = true;
+    out->text = to;
+    out->len = len;
+    return DB_SUCCESS;
+}
+
+static dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
+{
+    char *token = NULL;
+    dberr_t err = parse_next(p, "COLUMN=VALUE", &token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    char *equals = strchr(token, '=');
+    if (equals == NULL) {
+        return parse_error(p, "COLUMN=VALUE expected, not '%s'", token);
+    }
+    *equals = '\0';
+    out->col = token;
+    err = parse_name_check(p, "column", token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (equals[1] == '"') {
+        return parse_text(p, equals + 1, out);
+    }
+    if (!parse_integer(equals + 1, INT64_MIN, INT64_MAX, &out->number)) {
+        return parse_error(p, "value of column '%s' must be a 64-bit integer or \"text\", not '%s'",
+                           out->col, equals + 1);
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t parse_assigns(parser_t *p, stmt_assign_t **out, uint32_t *n)
+{
+    uint32_t max = p->n - p->pos;
+    dberr_t err = parse_alloc(p, max > 0 ? max : 1, sizeof(stmt_assign_t), out);
+    *n = 0;
+    while (err == DB_SUCCESS
+           && (*n == 0 || (parse_has_more(p) && strcmp(p->tokens[p->pos], "set") != 0))) {
+        err = parse_assign(p, &(*out)[*n]);
+        for (uint32_t i = 0; err == DB_SUCCESS && i < *n; i++) {
+            if (strcmp((*out)[i].col, (*out)[*n].col) == 0) {
+                err = parse_error(p, "column '%s' twice", (*out)[i].col);
+            }
+        }
+        (*n)++;
+    }
+    return err;
+}

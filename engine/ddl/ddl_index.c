@@ -1,0 +1,477 @@
+/* ADD INDEX, one or several in one statement (WL#7277).
+
+Place: ddl/, above btr/ (bulk load) and merge_sort.c.
+
+    begin   rows INCOMPLETE, durable
+    SCAN    one pass over the clustered index feeds one merge sort per index
+    per index:
+      MERGE   runs merged until one last merge can be read
+      LOAD    bottom-up, contents logged or not
+      FLUSH   only if not logged: dirty pages of the space written, file fsynced; then MLOG_INDEX_LOAD, durable
+    COMMIT  all roots and READY in one durable transaction
+
+Invariants
+1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit, so a
+   committed index never depends on a page that neither log nor file has.
+2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the last
+   checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is OFF,
+   switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
+3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has changed the
+   table, so a marked row is merely waiting for purge, which does not miss entries that are not there.
+4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
+5. The sorts share sort_buffer_size: memory does not grow with the number of indexes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "btr/btr_bulk.h"
+#include "ddl/ddl_int.h"
+#include "ddl/merge_sort.h"
+
+#define LOAD_FILL_PERCENT 100U
+
+typedef enum ddl_phase {
+    DDL_SCAN,
+    DDL_MERGE,
+    DDL_LOAD,
+    DDL_FLUSH,
+    DDL_COMMIT,
+    DDL_DONE
+} ddl_phase_t;
+
+struct ddl_add_index {
+    trx_sys_t *sys;
+    ddl_phase_t phase;
+    bool redo;        /**< contents are logged (log_optimize_ddl=OFF) */
+    bool rows_logged; /**< the INCOMPLETE rows are in the catalogue */
+    uint32_t n;                       /**< indexes being built */
+    uint32_t current;                 /**< index in MERGE, LOAD or FLUSH */
+    dict_table_t *table;              /**< own copy, new indexes included */
+    dict_index_t *indexes;            /**< the new ones, in table */
+    merge_sort_t *sorts[INDEXES_MAX];
+    btr_bulk_t *bulk;
+    bool scan_started;
+    byte *last_pk; /**< key of the last clustered record seen */
+    byte *row;
+    byte *rec;
+};
+
+static env_t *build_env(const ddl_add_index_t *build)
+{
+    return ddl_env(build->sys);
+}
+
+static buf_pool_t *build_pool(const ddl_add_index_t *build)
+{
+    return trx_sys_pool(build->sys);
+}
+
+/* ---- definition ---- */
+
+static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err, uint32_t *out)
+{
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        if (strcmp(table->cols[i].name, name) == 0) {
+            *out = i;
+            return DB_SUCCESS;
+        }
+    }
+    return err_set(err, DB_NOT_FOUND, "no column '%s' in table '%s'", name, table->name);
+}
+
+static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t *def, uint32_t pos,
+                                dict_index_t *index, err_sink_t *err)
+{
+    uint32_t col = 0;
+    dberr_t e = ddl_find_col(table, def->fields[pos].col, err, &col);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    const dict_col_t *c = &table->cols[col];
+    uint32_t prefix = def->fields[pos].prefix_len;
+    if (prefix > c->len || (prefix != 0 && c->type != DICT_CHAR)) {
+        return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible", def->name,
+                       prefix, c->name);
+    }
+    for (uint32_t i = 0; i < pos; i++) {
+        if (index->fields[i].col == col) {
+            return err_set(err, DB_ERROR, "index '%s' names column '%s' twice", def->name, c->name);
+        }
+    }
+    index->fields[pos].col = col;
+    index->fields[pos].prefix_len = prefix != 0 ? prefix : c->len;
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
+{
+    dberr_t e = ddl_name_check(err, "index", def->name);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        if (strcmp(table->indexes[i].name, def->name) == 0) {
+            return err_set(err, DB_ALREADY_EXISTS, "index '%s' exists in table '%s'", def->name,
+                           table->name);
+        }
+    }
+    if (table->n_indexes == INDEXES_MAX) {
+        return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
+                       INDEXES_MAX);
+    }
+    if (def->n_fields == 0 || def->n_fields > COLUMNS_MAX) {
+        return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name, COLUMNS_MAX);
+    }
+    dict_index_t *index = &table->indexes[table->n_indexes];
+    *index = (dict_index_t){.table = table, .status = DICT_INCOMPLETE, .n_fields = def->n_fields};
+    memcpy(index->name, def->name, sizeof(index->name));
+    index->tree.space = table->space;
+    index->tree.root = FIL_NULL;
+    for (uint32_t pos = 0; pos < def->n_fields; pos++) {
+        e = ddl_define_field(table, def, pos, index, err);
+        if (e != DB_SUCCESS) {
+            return e;
+        }
+    }
+    table->n_indexes++;
+    return DB_SUCCESS;
+}
+
+/** A copy of the table object with the new indexes behind the old ones, laid out and with ids. */
+static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *table,
+                                const ddl_index_def_t *defs, uint32_t n_defs)
+{
+    err_sink_t *sink = &build_env(build)->err;
+    dict_table_t *copy = build->table;
+    *copy = *table;
+    for (uint32_t i = 0; i < copy->n_indexes; i++) {
+        copy->indexes[i].table = copy;
+    }
+    build->indexes = &copy->indexes[copy->n_indexes];
+    for (uint32_t i = 0; i < n_defs; i++) {
+        dberr_t err = ddl_define_index(copy, &defs[i], sink);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    build->n = n_defs;
+    dberr_t err = dict_table_layout(copy, buf_page_size(build_pool(build)), sink);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n_defs; i++) {
+        err = dict_new_index_id(trx_sys_dict(build->sys), &build->indexes[i].id);
+        build->indexes[i].tree.id = build->indexes[i].id;
+    }
+    return err;
+}
+
+/* ---- begin ---- */
+
+static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
+{
+    const ddl_add_index_t *build = ctx;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        err = ddl_rows_insert_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
+    }
+    return err;
+}
+
+static uint32_t ddl_rec_size_max(const ddl_add_index_t *build)
+{
+    uint32_t size = 0;
+    for (uint32_t i = 0; i < build->n; i++) {
+        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        size = rec_size > size ? rec_size : size;
+    }
+    return size;
+}
+
+static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *table,
+                                 const ddl_index_def_t *defs, uint32_t n_defs,
+                                 uint64_t sort_buffer_size)
+{
+    dberr_t err = ddl_build_define(build, table, defs, n_defs);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    build->last_pk = malloc(build->table->pk_len);
+    build->row = malloc(build->table->row_size);
+    build->rec = malloc(ddl_rec_size_max(build));
+    if (build->last_pk == NULL || build->row == NULL || build->rec == NULL) {
+        return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        const btr_t *tree = &build->indexes[i].tree;
+        /* The info byte in front is 0 in every record: it does not change the order. */
+        err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
+                                sort_buffer_size / build->n, &build->sorts[i]);
+    }
+    return err;
+}
+
+dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_index_def_t *defs,
+                            uint32_t n_defs, uint64_t sort_buffer_size, ddl_add_index_t **out)
+{
+    env_t *env = ddl_env(sys);
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, table_name, &table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (n_defs == 0) {
+        return err_set(&env->err, DB_ERROR, "no index is named");
+    }
+    ddl_add_index_t *build = calloc(1, sizeof(*build));
+    if (build == NULL || (build->table = malloc(sizeof(*build->table))) == NULL) {
+        free(build);
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for an index build");
+    }
+    build->sys = sys;
+    build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
+    err = ddl_build_prepare(build, table, defs, n_defs, sort_buffer_size);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(sys, ddl_build_insert_rows, build);
+    }
+    if (err != DB_SUCCESS) {
+        ddl_add_index_free(build);
+        return err;
+    }
+    build->rows_logged = true;
+    PROBE_POINT(env->probe, "ddl.create_logged");
+    err = dict_load(trx_sys_dict(sys));
+    if (err != DB_SUCCESS) {
+        ddl_add_index_free(build);
+        return err;
+    }
+    *out = build;
+    return DB_SUCCESS;
+}
+
+/* ---- steps ---- */
+
+static dberr_t ddl_scan_record(ddl_add_index_t *build, const byte *rec)
+{
+    if (rec_is_deleted(rec)) {
+        return DB_SUCCESS;
+    }
+    dict_rec_to_row(build->table, rec, build->row);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        dict_row_to_sec(&build->indexes[i], build->row, build->rec);
+        err = merge_sort_add(build->sorts[i], build->rec);
+    }
+    return err;
+}
+
+static dberr_t ddl_step_scan(ddl_add_index_t *build, uint32_t max_rows)
+{
+    const btr_t *tree = &build->table->indexes[0].tree;
+    uint32_t pk_len = build->table->pk_len;
+    btr_cursor_t cursor;
+    const byte *rec = NULL;
+    dberr_t err = btr_cursor_open(&cursor, build_pool(build), tree,
+                                  build->scan_started ? build->last_pk : NULL, pk_len);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    for (uint32_t n = 0; n < max_rows; n++) {
+        err = btr_cursor_next(&cursor, &rec);
+        if (err == DB_SUCCESS && n == 0 && build->scan_started
+            && memcmp(rec_payload(rec), build->last_pk, pk_len) == 0) {
+            err = btr_cursor_next(&cursor, &rec);
+        }
+        if (err == DB_SUCCESS) {
+            err = ddl_scan_record(build, rec);
+        }
+        if (err != DB_SUCCESS) {
+            break;
+        }
+        memcpy(build->last_pk, rec_payload(rec), pk_len);
+        build->scan_started = true;
+    }
+    btr_cursor_close(&cursor);
+    if (err == DB_NOT_FOUND) {
+        build->phase = DDL_MERGE;
+        err = DB_SUCCESS;
+    }
+    return err;
+}
+
+static dberr_t ddl_step_merge(ddl_add_index_t *build)
+{
+    const btr_t *tree = &build->indexes[build->current].tree;
+    bool done = false;
+    dberr_t err = merge_sort_step(build->sorts[build->current], &done);
+    if (err != DB_SUCCESS || !done) {
+        return err;
+    }
+    PROBE_MARK(build_env(build)->probe, "load_begin space=%u index=%llu redo=%d", tree->space,
+               (unsigned long long)tree->id, build->redo ? 1 : 0);
+    PROBE_POINT(build_env(build)->probe, "ddl.load_begin");
+    err = btr_bulk_create(build_pool(build), tree, build->redo, LOAD_FILL_PERCENT, &build->bulk);
+    if (err == DB_SUCCESS) {
+        build->phase = DDL_LOAD;
+    }
+    return err;
+}
+
+static void ddl_next_index(ddl_add_index_t *build)
+{
+    build->current++;
+    build->phase = build->current == build->n ? DDL_COMMIT : DDL_MERGE;
+}
+
+static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows; n++) {
+        const byte *rec = NULL;
+        err = merge_sort_next(build->sorts[build->current], &rec);
+        if (err == DB_SUCCESS) {
+            err = btr_bulk_add(build->bulk, rec);
+        }
+    }
+    if (err != DB_NOT_FOUND) {
+        return err;
+    }
+    err = btr_bulk_finish(build->bulk, &build->indexes[build->current].tree.root);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    btr_bulk_free(build->bulk);
+    build->bulk = NULL;
+    merge_sort_free(build->sorts[build->current]);
+    build->sorts[build->current] = NULL;
+    PROBE_POINT(build_env(build)->probe, "ddl.loaded");
+    if (build->redo) {
+        ddl_next_index(build);
+    } else {
+        build->phase = DDL_FLUSH;
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_step_flush(ddl_add_index_t *build)
+{
+    buf_pool_t *pool = build_pool(build);
+    const btr_t *tree = &build->indexes[build->current].tree;
+    dberr_t err = buf_flush_space(pool, tree->space);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
+    err = buf_log_free_check(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    mtr_index_load(&mtr, tree->space, tree->root, tree->id);
+    mtr_commit(&mtr);
+    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu", tree->space,
+               (unsigned long long)tree->id, tree->root, (unsigned long long)mtr.end_lsn);
+    err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
+    ddl_next_index(build);
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_build_update_rows(trx_t *trx, void *ctx)
+{
+    const ddl_add_index_t *build = ctx;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        err = ddl_rows_update_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
+    }
+    return err;
+}
+
+static dberr_t ddl_step_commit(ddl_add_index_t *build)
+{
+    for (uint32_t i = 0; i < build->n; i++) {
+        build->indexes[i].status = DICT_READY;
+    }
+    dberr_t err = ddl_commit(build->sys, ddl_build_update_rows, build);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    build->phase = DDL_DONE;
+    PROBE_POINT(build_env(build)->probe, "ddl.committed");
+    for (uint32_t i = 0; i < build->n; i++) {
+        PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%llu", build->table->space,
+                   (unsigned long long)build->indexes[i].id);
+    }
+    return dict_load(trx_sys_dict(build->sys));
+}
+
+dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
+{
+    CHECK(max_rows > 0);
+    dberr_t err = DB_SUCCESS;
+    switch (build->phase) {
+    case DDL_SCAN:
+        err = ddl_step_scan(build, max_rows);
+        break;
+    case DDL_MERGE:
+        err = ddl_step_merge(build);
+        break;
+    case DDL_LOAD:
+        err = ddl_step_load(build, max_rows);
+        break;
+    case DDL_FLUSH:
+        err = ddl_step_flush(build);
+        break;
+    case DDL_COMMIT:
+        err = ddl_step_commit(build);
+        break;
+    case DDL_DONE:
+        break;
+    }
+    *done = err == DB_SUCCESS && build->phase == DDL_DONE;
+    return err;
+}
+
+/* ---- end ---- */
+
+static void ddl_build_free_sorts(ddl_add_index_t *build)
+{
+    btr_bulk_free(build->bulk);
+    build->bulk = NULL;
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_free(build->sorts[i]);
+        build->sorts[i] = NULL;
+    }
+}
+
+dberr_t ddl_add_index_abort(ddl_add_index_t *build)
+{
+    CHECK(build->phase != DDL_DONE);
+    ddl_build_free_sorts(build);
+    if (!build->rows_logged) {
+        return DB_SUCCESS;
+    }
+    build->rows_logged = false;
+    if (build_env(build)->io_failed) {
+        /* Nothing can be written any more: recovery drops the INCOMPLETE indexes. */
+        return DB_IO_ERROR;
+    }
+    for (uint32_t i = 0; i < build->n; i++) {
+        buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
+    }
+    return ddl_indexes_remove(build->sys, build->indexes, build->n);
+}
+
+void ddl_add_index_free(ddl_add_index_t *build)
+{
+    if (build == NULL) {
+        return;
+    }
+    ddl_build_free_sorts(build);
+    free(build->last_pk);
+    free(build->row);
+    free(build->rec);
+    free(build->table);
+    free(build);
+}

@@ -1,0 +1,187 @@
+/* Recovery's part of data definition: finish or undo what a crash interrupted.
+
+Place: ddl/; called by recv_finish() after the catalogue's own transactions were rolled back and the catalogue
+was loaded, before anything else changes it.
+
+    catalogue says       file or pages                              done here
+    table INCOMPLETE     none, empty, or with a page 0              file deleted, rows removed
+    table DROPPING       whole, or gone already                     file deleted, rows removed
+    index not READY      some pages, perhaps never written          pages freed by owner, rows removed
+    table READY          under another name (RENAME)                file renamed to the catalogue's name
+    table READY          none                                       refused: DB_UNRECOVERABLE (I30)
+
+Rules
+1. Every step is repeatable: a crash in it leaves one of the states above (I17).
+2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and temporary
+   files of sorts, which belong to nobody after a restart. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "ddl/ddl_int.h"
+#include "ddl/merge_sort.h"
+
+/** Registers the file of an unfinished table that recovery of the log did not meet: its page 0 may never have
+been written. A file of that name with another space id is left alone. */
+static dberr_t ddl_recover_open_file(trx_sys_t *sys, const dict_table_t *table)
+{
+    fil_t *fil = buf_fil(trx_sys_pool(sys));
+    env_t *env = ddl_env(sys);
+    char path[PATH_LEN_MAX + 1];
+    bool exists = false;
+    fil_path_of_table(table->name, path);
+    if (fil_space_get(fil, table->space) != NULL || fil_space_by_path(fil, path) != NULL) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = env_exists(env, path, &exists);
+    if (err != DB_SUCCESS || !exists) {
+        return err;
+    }
+    os_file_t *file = NULL;
+    err = env_open(env, path, OS_OPEN, &file);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    byte head[FIL_PAGE_DATA];
+    size_t n_read = 0;
+    bool ours = true;
+    err = env_read(env, file, 0, head, sizeof(head), &n_read);
+    env_close(env, file);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    for (size_t i = 0; i < n_read; i++) {
+        ours = ours && head[i] == 0;
+    }
+    if (!ours && n_read == sizeof(head)) {
+        ours = fil_page_get_id(head).space == table->space;
+    }
+    fil_space_t *space = NULL;
+    return ours ? fil_space_open(fil, table->space, path, 0, &space) : DB_SUCCESS;
+}
+
+/** One table or the indexes of one table that are not READY, if any; *found = there was one. */
+static dberr_t ddl_recover_one_table(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks, bool *found)
+{
+    dict_table_t *table = dict_first(trx_sys_dict(sys));
+    while (table != NULL && table->status == DICT_READY) {
+        table = table->next;
+    }
+    *found = table != NULL;
+    if (table == NULL) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = ddl_recover_open_file(sys, table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (hooks != NULL && hooks->drop_table != NULL) {
+        hooks->drop_table(hooks->ctx, table->id);
+    }
+    return ddl_table_remove(sys, table);
+}
+
+static dict_index_t *ddl_first_unfinished_index(trx_sys_t *sys)
+{
+    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+        for (uint32_t i = 1; i < t->n_indexes; i++) {
+            if (t->indexes[i].status != DICT_READY) {
+                return &t->indexes[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static dberr_t ddl_recover_one_index(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks, bool *found)
+{
+    const dict_index_t *index = ddl_first_unfinished_index(sys);
+    *found = index != NULL;
+    if (index == NULL) {
+        return DB_SUCCESS;
+    }
+    if (hooks != NULL && hooks->drop_index != NULL) {
+        hooks->drop_index(hooks->ctx, index->table->space, index->id);
+    }
+    return ddl_indexes_remove(sys, index, 1);
+}
+
+static dberr_t ddl_recover_names(trx_sys_t *sys)
+{
+    fil_t *fil = buf_fil(trx_sys_pool(sys));
+    env_t *env = ddl_env(sys);
+    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+        char path[PATH_LEN_MAX + 1];
+        bool exists = false;
+        fil_path_of_table(t->name, path);
+        fil_space_t *space = fil_space_get(fil, t->space);
+        if (space == NULL) {
+            return err_set(&env->err, DB_UNRECOVERABLE, "table '%s': its file %s (space %" PRIu32
+                           ") is missing", t->name, path, t->space);
+        }
+        if (strcmp(space->path, path) == 0) {
+            continue;
+        }
+        dberr_t err = env_exists(env, path, &exists);
+        if (err == DB_SUCCESS && exists) {
+            err = err_set(&env->err, DB_UNRECOVERABLE,
+                          "table '%s': its file is %s, and another file has the name %s", t->name,
+                          space->path, path);
+        }
+        if (err == DB_SUCCESS) {
+            err = fil_space_rename(fil, space, path);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+typedef struct ddl_tmp_search {
+    char name[PATH_LEN_MAX + 1];
+    bool found;
+} ddl_tmp_search_t;
+
+static dberr_t ddl_find_tmp(void *ctx, const char *name)
+{
+    ddl_tmp_search_t *search = ctx;
+    size_t len = strlen(name);
+    if (search->found || len > PATH_LEN_MAX
+        || strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) != 0) {
+        return DB_SUCCESS;
+    }
+    memcpy(search->name, name, len + 1);
+    search->found = true;
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
+{
+    for (;;) {
+        ddl_tmp_search_t search = {.found = false};
+        dberr_t err = env_list(ddl_env(sys), ddl_find_tmp, &search);
+        if (err != DB_SUCCESS || !search.found) {
+            return err;
+        }
+        err = env_unlink(ddl_env(sys), search.name);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+}
+
+dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
+{
+    dberr_t err = ddl_recover_tmp_files(sys);
+    for (bool found = true; err == DB_SUCCESS && found;) {
+        err = ddl_recover_one_table(sys, hooks, &found);
+    }
+    if (err == DB_SUCCESS) {
+        /* Before the indexes: their pages are freed in files that must be there. */
+        err = ddl_recover_names(sys);
+    }
+    for (bool found = true; err == DB_SUCCESS && found;) {
+        err = ddl_recover_one_index(sys, hooks, &found);
+    }
+    return err;
+}

@@ -1,0 +1,140 @@
+/* Catalogue rows of tables and indexes, changed by ordinary transactions.
+
+Place: ddl/, between dict/ (which knows what the rows hold) and the statements.
+
+Rules
+1. Every step of a DDL is one transaction whose commit is durable on return, whatever
+   flush_log_at_trx_commit says: recovery decides by the catalogue what to finish and what to undo.
+2. A change that fails leaves nothing: its transaction is rolled back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "ddl/ddl_int.h"
+#include "dict/dict_sys.h"
+
+#define ROW_COLS_MAX 2U /**< columns that one DDL step updates in a row */
+
+env_t *ddl_env(const trx_sys_t *sys)
+{
+    return buf_env(trx_sys_pool(sys));
+}
+
+dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
+{
+    trx_t *trx = NULL;
+    dberr_t err = trx_begin(sys, &trx);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = change(trx, ctx);
+    if (err == DB_SUCCESS) {
+        return trx_commit_durable(trx);
+    }
+    err_sink_t cause = ddl_env(sys)->err;
+    dberr_t rollback_err = trx_rollback(trx);
+    if (rollback_err != DB_SUCCESS) {
+        return rollback_err;
+    }
+    ddl_env(sys)->err = cause;
+    return err;
+}
+
+static dberr_t ddl_row_delete(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row)
+{
+    dict_table_t *sys_table = dict_sys_table(dict, which);
+    byte pk[SYS_ROW_MAX];
+    dict_row_to_pk(sys_table, row, pk);
+    return row_delete(trx, sys_table, pk);
+}
+
+static dberr_t ddl_row_update(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row,
+                              const uint32_t *cols, uint32_t n)
+{
+    dict_table_t *sys_table = dict_sys_table(dict, which);
+    byte pk[SYS_ROW_MAX];
+    row_upd_t upd[ROW_COLS_MAX];
+    CHECK(n <= ROW_COLS_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        upd[i].col = cols[i];
+        upd[i].value = row + sys_table->cols[cols[i]].row_offset;
+    }
+    dict_row_to_pk(sys_table, row, pk);
+    return row_update(trx, sys_table, pk, upd, n);
+}
+
+dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+{
+    byte row[SYS_ROW_MAX];
+    dict_sys_indexes_row(index, row);
+    dberr_t err = row_insert(trx, dict_sys_table(dict, SYS_INDEXES), row);
+    for (uint32_t pos = 0; err == DB_SUCCESS && pos < index->n_fields; pos++) {
+        dict_sys_fields_row(index, pos, row);
+        err = row_insert(trx, dict_sys_table(dict, SYS_FIELDS), row);
+    }
+    return err;
+}
+
+dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+{
+    byte row[SYS_ROW_MAX];
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t pos = 0; err == DB_SUCCESS && pos < index->n_fields; pos++) {
+        dict_sys_fields_row(index, pos, row);
+        err = ddl_row_delete(trx, dict, SYS_FIELDS, row);
+    }
+    if (err == DB_SUCCESS) {
+        dict_sys_indexes_row(index, row);
+        err = ddl_row_delete(trx, dict, SYS_INDEXES, row);
+    }
+    return err;
+}
+
+dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
+{
+    static const uint32_t COLS[] = {SYS_INDEXES_COL_ROOT, SYS_INDEXES_COL_STATUS};
+    byte row[SYS_ROW_MAX];
+    dict_sys_indexes_row(index, row);
+    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+}
+
+dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+{
+    byte row[SYS_ROW_MAX];
+    dict_sys_tables_row(table, row);
+    dberr_t err = row_insert(trx, dict_sys_table(dict, SYS_TABLES), row);
+    for (uint32_t pos = 0; err == DB_SUCCESS && pos < table->n_cols; pos++) {
+        dict_sys_columns_row(table, pos, row);
+        err = row_insert(trx, dict_sys_table(dict, SYS_COLUMNS), row);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        err = ddl_rows_insert_index(trx, dict, &table->indexes[i]);
+    }
+    return err;
+}
+
+dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+{
+    byte row[SYS_ROW_MAX];
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        err = ddl_rows_delete_index(trx, dict, &table->indexes[i]);
+    }
+    for (uint32_t pos = 0; err == DB_SUCCESS && pos < table->n_cols; pos++) {
+        dict_sys_columns_row(table, pos, row);
+        err = ddl_row_delete(trx, dict, SYS_COLUMNS, row);
+    }
+    if (err == DB_SUCCESS) {
+        dict_sys_tables_row(table, row);
+        err = ddl_row_delete(trx, dict, SYS_TABLES, row);
+    }
+    return err;
+}
+
+dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table)
+{
+    static const uint32_t COLS[] = {SYS_TABLES_COL_NAME, SYS_TABLES_COL_STATUS};
+    byte row[SYS_ROW_MAX];
+    dict_sys_tables_row(table, row);
+    return ddl_row_update(trx, dict, SYS_TABLES, row, COLS, 2);
+}

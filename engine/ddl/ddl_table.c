@@ -1,0 +1,355 @@
+/* CREATE, DROP and RENAME TABLE; DROP INDEX.
+
+Place: ddl/, above trx/ (catalogue rows) and fil/ (files).
+
+    CREATE   rows INCOMPLETE | file, page 0, root | rows READY
+    DROP     rows DROPPING   | pages forgotten, file gone | rows gone
+    RENAME   file            | name in the catalogue
+
+Rules
+1. The bars are durable commits: a crash between two of them leaves a status, or a file name that the
+   catalogue contradicts, and ddl_recover() needs nothing else to finish or undo the statement (I12).
+2. A file is created after the row that announces it and deleted before the row that remembers it goes,
+   so that no file without a row can be left behind. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "ddl/ddl_int.h"
+
+dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
+{
+    size_t len = strnlen(name, NAME_LEN_MAX + 1);
+    if (len == 0 || len > NAME_LEN_MAX) {
+        return err_set(err, DB_ERROR, "%s name must have 1 to %u characters", what, NAME_LEN_MAX);
+    }
+    for (size_t i = 0; i < len; i++) {
+        char c = name[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '_') {
+            return err_set(err, DB_ERROR, "%s name may have letters, digits and _ only", what);
+        }
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
+{
+    dict_table_t *table = dict_table_get(trx_sys_dict(sys), name);
+    if (table == NULL) {
+        return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no table '%s'", name);
+    }
+    if (table->n_trx > 0) {
+        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
+                       "table '%s' has changes of %u open transaction(s)", name, table->n_trx);
+    }
+    *out = table;
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name)
+{
+    env_t *env = ddl_env(sys);
+    dberr_t err = ddl_name_check(&env->err, "table", name);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+        if (strcmp(t->name, name) == 0) {
+            return err_set(&env->err, DB_ALREADY_EXISTS, "table '%s' exists", name);
+        }
+    }
+    char path[PATH_LEN_MAX + 1];
+    bool exists = false;
+    fil_path_of_table(name, path);
+    err = env_exists(env, path, &exists);
+    if (err == DB_SUCCESS && exists) {
+        return err_set(&env->err, DB_ALREADY_EXISTS,
+                       "file '%s' is in the way: no table of the catalogue owns it", path);
+    }
+    return err;
+}
+
+/* ---- removal, shared by DROP, failed statements and recovery ---- */
+
+typedef struct ddl_remove {
+    dict_t *dict;
+    const dict_table_t *table;
+    const dict_index_t *indexes;
+    uint32_t n_indexes;
+} ddl_remove_t;
+
+static dberr_t ddl_remove_table_rows(trx_t *trx, void *ctx)
+{
+    const ddl_remove_t *remove = ctx;
+    return ddl_rows_delete_table(trx, remove->dict, remove->table);
+}
+
+dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
+    if (space != NULL) {
+        buf_discard_space(pool, table->space);
+        dberr_t err = fil_space_delete(buf_fil(pool), space);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
+    dberr_t err = ddl_commit(sys, ddl_remove_table_rows, &remove);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+    return dict_load(trx_sys_dict(sys));
+}
+
+static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
+{
+    const ddl_remove_t *remove = ctx;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < remove->n_indexes; i++) {
+        err = ddl_rows_delete_index(trx, remove->dict, &remove->indexes[i]);
+    }
+    return err;
+}
+
+dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        /* By owner: an interrupted load has pages that no root leads to, and no page need be readable. */
+        dberr_t err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
+    dberr_t err = ddl_commit(sys, ddl_remove_index_rows, &remove);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+    return dict_load(trx_sys_dict(sys));
+}
+
+/* ---- CREATE TABLE ---- */
+
+typedef struct ddl_update {
+    dict_t *dict;
+    const dict_table_t *table;
+    const dict_index_t *index; /**< NULL: the table alone */
+} ddl_update_t;
+
+static dberr_t ddl_create_rows(trx_t *trx, void *ctx)
+{
+    const ddl_update_t *update = ctx;
+    return ddl_rows_insert_table(trx, update->dict, update->table);
+}
+
+static dberr_t ddl_update_rows(trx_t *trx, void *ctx)
+{
+    const ddl_update_t *update = ctx;
+    dberr_t err = update->index != NULL ? ddl_rows_update_index(trx, update->dict, update->index)
+                                        : DB_SUCCESS;
+    return err == DB_SUCCESS ? ddl_rows_update_table(trx, update->dict, update->table) : err;
+}
+
+/** Checks a definition and completes a copy of it: layout, ids, status. */
+static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition, dict_table_t *table)
+{
+    dict_t *dict = trx_sys_dict(sys);
+    err_sink_t *sink = &ddl_env(sys)->err;
+    *table = *definition;
+    table->status = DICT_INCOMPLETE;
+    table->n_indexes = 1;
+    table->n_trx = 0;
+    table->next = NULL;
+    dict_index_t *primary = &table->indexes[0];
+    memcpy(primary->name, "PRIMARY", sizeof("PRIMARY"));
+    primary->table = table;
+    primary->clustered = true;
+    primary->status = DICT_INCOMPLETE;
+    primary->tree.root = FIL_NULL;
+    for (uint32_t i = 0; i < table->n_cols && i < COLUMNS_MAX; i++) {
+        dberr_t err = ddl_name_check(sink, "column", table->cols[i].name);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    dberr_t err = dict_table_layout(table, buf_page_size(trx_sys_pool(sys)), sink);
+    if (err == DB_SUCCESS) {
+        err = dict_new_table_id(dict, &table->id);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_new_space_id(dict, &table->space);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_new_index_id(dict, &primary->id);
+    }
+    primary->tree.id = primary->id;
+    primary->tree.space = table->space;
+    return err;
+}
+
+static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    char path[PATH_LEN_MAX + 1];
+    fil_path_of_table(table->name, path);
+    fil_space_t *space = NULL;
+    dberr_t err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    if (err == DB_SUCCESS) {
+        err = buf_log_free_check(pool);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    err = fsp_header_init(&mtr, table->space, FSP_INITIAL_PAGES);
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_commit(&mtr);
+    return btr_create(pool, &table->indexes[0].tree);
+}
+
+static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
+{
+    dict_index_t *primary = &table->indexes[0];
+    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = primary};
+    dberr_t err = ddl_commit(sys, ddl_create_rows, &update);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
+    err = ddl_create_file(sys, table);
+    if (err == DB_SUCCESS) {
+        table->status = DICT_READY;
+        primary->status = DICT_READY;
+        err = ddl_commit(sys, ddl_update_rows, &update);
+    }
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+        return dict_load(trx_sys_dict(sys));
+    }
+    if (!ddl_env(sys)->io_failed) {
+        err_sink_t cause = ddl_env(sys)->err;
+        dberr_t undo_err = ddl_table_remove(sys, table);
+        ddl_env(sys)->err = cause;
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
+}
+
+dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
+{
+    dberr_t err = ddl_table_name_free(sys, definition->name);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_table_t *table = malloc(sizeof(*table));
+    if (table == NULL) {
+        return err_set(&ddl_env(sys)->err, DB_OUT_OF_MEMORY, "no memory for a table definition");
+    }
+    err = ddl_create_define(sys, definition, table);
+    if (err == DB_SUCCESS) {
+        err = ddl_create_steps(sys, table);
+    }
+    free(table);
+    return err;
+}
+
+/* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
+
+dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
+{
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, name, &table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table};
+    table->status = DICT_DROPPING;
+    err = ddl_commit(sys, ddl_update_rows, &update);
+    if (err != DB_SUCCESS) {
+        table->status = DICT_READY;
+        return err;
+    }
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
+    return ddl_table_remove(sys, table);
+}
+
+dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
+{
+    fil_t *fil = buf_fil(trx_sys_pool(sys));
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, from, &table);
+    if (err == DB_SUCCESS) {
+        err = ddl_table_name_free(sys, to);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    fil_space_t *space = fil_space_get(fil, table->space);
+    CHECK(space != NULL);
+    char path[PATH_LEN_MAX + 1];
+    char old_path[PATH_LEN_MAX + 1];
+    fil_path_of_table(table->name, old_path);
+    fil_path_of_table(to, path);
+    err = fil_space_rename(fil, space, path);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table};
+    char old_name[NAME_LEN_MAX + 1];
+    memcpy(old_name, table->name, sizeof(old_name));
+    memcpy(table->name, to, strlen(to) + 1);
+    err = ddl_commit(sys, ddl_update_rows, &update);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+        return dict_load(trx_sys_dict(sys));
+    }
+    memcpy(table->name, old_name, sizeof(old_name));
+    if (!ddl_env(sys)->io_failed) {
+        err_sink_t cause = ddl_env(sys)->err;
+        dberr_t undo_err = fil_space_rename(fil, space, old_path);
+        ddl_env(sys)->err = cause;
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
+}
+
+static dberr_t ddl_drop_index_rows(trx_t *trx, void *ctx)
+{
+    const ddl_update_t *update = ctx;
+    return ddl_rows_update_index(trx, update->dict, update->index);
+}
+
+dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
+{
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, table_name, &table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_index_t *index = dict_index_get(table, name);
+    if (index == NULL) {
+        return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no index '%s' in table '%s'", name,
+                       table_name);
+    }
+    if (index->clustered) {
+        return err_set(&ddl_env(sys)->err, DB_ERROR, "the primary key cannot be dropped");
+    }
+    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = index};
+    index->status = DICT_DROPPING;
+    err = ddl_commit(sys, ddl_drop_index_rows, &update);
+    if (err != DB_SUCCESS) {
+        index->status = DICT_READY;
+        return err;
+    }
+    PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
+    return ddl_indexes_remove(sys, index, 1);
+}

@@ -1,0 +1,321 @@
+/* The catalogue's handle: DICT_HDR, id counters, look-ups. Above btr/; rows are changed by trx/ and
+ddl/ only.
+
+1. An id is given out once: its counter is raised by a logged change before the caller sees it, and
+   a crash can only skip ids.
+2. The system tables' objects live as long as the handle; user tables' objects until the next
+   dict_load(). */
+#include "dict/dict.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+#include "dict/dict_int.h"
+
+static const page_id_t DICT_HDR_ID = {SPACE_SYSTEM, DICT_HDR_PAGE};
+
+static const char *dict_hdr_fault(const byte *page)
+{
+    if (fil_page_get_type(page) != FIL_PAGE_TYPE_SYS
+        || mach_read_4(page + DICT_HDR_MAGIC) != DICT_MAGIC) {
+        return "not a catalogue header";
+    }
+    if (mach_read_4(page + DICT_HDR_VERSION) != DICT_VERSION) {
+        return "unknown format version";
+    }
+    if (mach_read_8(page + DICT_HDR_TABLE_ID) < USER_TABLE_ID_FIRST
+        || mach_read_8(page + DICT_HDR_TABLE_ID) > INT64_MAX) {
+        return "next table id";
+    }
+    if (mach_read_8(page + DICT_HDR_INDEX_ID) < USER_INDEX_ID_FIRST
+        || mach_read_8(page + DICT_HDR_INDEX_ID) > UINT32_MAX) {
+        return "next index id";
+    }
+    if (mach_read_8(page + DICT_HDR_SPACE_ID) < USER_SPACE_ID_FIRST
+        || mach_read_8(page + DICT_HDR_SPACE_ID) > UINT32_MAX) {
+        return "next space id";
+    }
+    return NULL;
+}
+
+dberr_t dict_hdr_get(buf_pool_t *pool, mtr_t *mtr, buf_block_t **out)
+{
+    buf_block_t *block = NULL;
+    dberr_t err = mtr_page_get(mtr, DICT_HDR_ID, &block);
+    const char *fault;
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    fault = dict_hdr_fault(block->frame);
+    if (fault != NULL) {
+        return err_set(&buf_env(pool)->err, DB_CORRUPTION, "catalogue header, space %u page %u: %s",
+                       SPACE_SYSTEM, DICT_HDR_PAGE, fault);
+    }
+    *out = block;
+    return DB_SUCCESS;
+}
+
+/* ---- bootstrap ---- */
+
+static dberr_t dict_hdr_create(buf_pool_t *pool)
+{
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    dberr_t err = buf_log_free_check(pool);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, DICT_HDR_PAGE, FIL_PAGE_TYPE_SYS,
+                            &block);
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_write_8(&mtr, block, DICT_HDR_TABLE_ID, USER_TABLE_ID_FIRST);
+    mtr_write_8(&mtr, block, DICT_HDR_INDEX_ID, USER_INDEX_ID_FIRST);
+    mtr_write_8(&mtr, block, DICT_HDR_SPACE_ID, USER_SPACE_ID_FIRST);
+    mtr_write_4(&mtr, block, DICT_HDR_MAGIC, DICT_MAGIC);
+    mtr_write_4(&mtr, block, DICT_HDR_VERSION, DICT_VERSION);
+    mtr_commit(&mtr);
+    return DB_SUCCESS;
+}
+
+static dberr_t dict_root_create(buf_pool_t *pool, sys_table_t which, dict_table_t *table)
+{
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    dberr_t err = dict_sys_define(which, buf_page_size(pool), table, &buf_env(pool)->err);
+
+    if (err == DB_SUCCESS) {
+        err = btr_create(pool, &table->indexes[0].tree);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_log_free_check(pool);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    err = dict_hdr_get(pool, &mtr, &block);
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_write_4(&mtr, block, DICT_HDR_ROOTS + 4 * (uint32_t)which, table->indexes[0].tree.root);
+    mtr_commit(&mtr);
+    return DB_SUCCESS;
+}
+
+dberr_t dict_bootstrap(buf_pool_t *pool)
+{
+    dict_table_t *table = malloc(sizeof *table);
+    dberr_t err;
+
+    if (table == NULL) {
+        return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
+    }
+    err = dict_hdr_create(pool);
+    for (uint32_t which = 0; which < SYS_N && err == DB_SUCCESS; which++) {
+        err = dict_root_create(pool, (sys_table_t)which, table);
+    }
+    free(table);
+    return err;
+}
+
+/* ---- open and close ---- */
+
+static dberr_t dict_open_sys(dict_t *dict)
+{
+    env_t *env = buf_env(dict->pool);
+    const fil_space_t *space = fil_space_get(buf_fil(dict->pool), SPACE_SYSTEM);
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    dberr_t err;
+
+    mtr_start(&mtr, dict->pool, MTR_READ_ONLY);
+    err = dict_hdr_get(dict->pool, &mtr, &block);
+    for (uint32_t which = 0; which < SYS_N && err == DB_SUCCESS; which++) {
+        page_no_t root = mach_read_4(block->frame + DICT_HDR_ROOTS + 4 * which);
+        dict_table_t *table = &dict->sys[which];
+
+        err = dict_sys_define((sys_table_t)which, buf_page_size(dict->pool), table, &env->err);
+        if (err == DB_SUCCESS
+            && (space == NULL || root <= RSEG_PAGE || root >= space->size_pages)) {
+            err = err_set(&env->err, DB_CORRUPTION,
+                          "catalogue header: %s cannot have its root at page %" PRIu32, table->name,
+                          root);
+        }
+        table->indexes[0].tree.root = root;
+    }
+    mtr_commit(&mtr);
+    return err;
+}
+
+dberr_t dict_open(buf_pool_t *pool, dict_t **out)
+{
+    dict_t *dict = calloc(1, sizeof *dict);
+    dberr_t err;
+
+    if (dict == NULL) {
+        return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
+    }
+    dict->pool = pool;
+    err = dict_open_sys(dict);
+    if (err != DB_SUCCESS) {
+        dict_close(dict);
+        return err;
+    }
+    *out = dict;
+    return DB_SUCCESS;
+}
+
+void dict_tables_free(dict_table_t *first)
+{
+    while (first != NULL) {
+        dict_table_t *next = first->next;
+
+        free(first);
+        first = next;
+    }
+}
+
+void dict_close(dict_t *dict)
+{
+    if (dict != NULL) {
+        dict_tables_free(dict->first);
+        free(dict);
+    }
+}
+
+/* ---- look-ups ---- */
+
+dict_table_t *dict_table_get(dict_t *dict, const char *name)
+{
+    for (dict_table_t *table = dict->first; table != NULL; table = table->next) {
+        if (table->status == DICT_READY && strcmp(table->name, name) == 0) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
+dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id)
+{
+    dict_table_t *table = dict->first;
+
+    if (id >= SYS_TABLE_ID_FIRST && id < SYS_TABLE_ID_FIRST + SYS_N) {
+        return &dict->sys[id - SYS_TABLE_ID_FIRST];
+    }
+    while (table != NULL && table->id != id) {
+        table = table->next;
+    }
+    return table;
+}
+
+dict_table_t *dict_first(dict_t *dict)
+{
+    return dict->first;
+}
+
+dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which)
+{
+    CHECK(which < SYS_N);
+    return &dict->sys[which];
+}
+
+dict_index_t *dict_index_get(dict_table_t *table, const char *name)
+{
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        dict_index_t *index = &table->indexes[i];
+
+        if (index->status == DICT_READY && strcmp(index->name, name) == 0) {
+            return index;
+        }
+    }
+    return NULL;
+}
+
+buf_pool_t *dict_pool(const dict_t *dict)
+{
+    return dict->pool;
+}
+
+/* ---- counters ---- */
+
+dberr_t dict_counters_read(dict_t *dict, dict_counters_t *out)
+{
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    dberr_t err;
+
+    mtr_start(&mtr, dict->pool, MTR_READ_ONLY);
+    err = dict_hdr_get(dict->pool, &mtr, &block);
+    if (err == DB_SUCCESS) {
+        out->table_id = mach_read_8(block->frame + DICT_HDR_TABLE_ID);
+        out->index_id = mach_read_8(block->frame + DICT_HDR_INDEX_ID);
+        out->space_id = mach_read_8(block->frame + DICT_HDR_SPACE_ID);
+    }
+    mtr_commit(&mtr);
+    return err;
+}
+
+/** Takes the id in a counter of DICT_HDR, which stays at most max. */
+static dberr_t dict_new_id(dict_t *dict, uint32_t offset, uint64_t max, uint64_t *out)
+{
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    uint64_t id = 0;
+    dberr_t err = buf_log_free_check(dict->pool);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_start(&mtr, dict->pool, MTR_LOG_ALL);
+    err = dict_hdr_get(dict->pool, &mtr, &block);
+    if (err == DB_SUCCESS) {
+        id = mach_read_8(block->frame + offset);
+        if (id >= max) {
+            err = err_set(&buf_env(dict->pool)->err, DB_OUT_OF_SPACE,
+                          "the catalogue has no ids left");
+        }
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_write_8(&mtr, block, offset, id + 1);
+    mtr_commit(&mtr);
+    *out = id;
+    return DB_SUCCESS;
+}
+
+dberr_t dict_new_table_id(dict_t *dict, table_id_t *out)
+{
+    if (dict->n_tables >= DICT_TABLES_MAX) {
+        return err_set(&buf_env(dict->pool)->err, DB_OUT_OF_SPACE,
+                       "a database has at most %u tables", DICT_TABLES_MAX);
+    }
+    return dict_new_id(dict, DICT_HDR_TABLE_ID, INT64_MAX, out);
+}
+
+dberr_t dict_new_index_id(dict_t *dict, index_id_t *out)
+{
+    return dict_new_id(dict, DICT_HDR_INDEX_ID, UINT32_MAX, out);
+}
+
+dberr_t dict_new_space_id(dict_t *dict, space_id_t *out)
+{
+    uint64_t id = 0;
+    dberr_t err = dict_new_id(dict, DICT_HDR_SPACE_ID, UINT32_MAX, &id);
+
+    if (err == DB_SUCCESS) {
+        *out = (space_id_t)id;
+    }
+    return err;
+}

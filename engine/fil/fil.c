@@ -1,0 +1,186 @@
+/** Tablespaces: the registry, page I/O and fsync.
+
+Place: above log/ (file operations are logged, fil_ops.c), below buf/, which is the only reader and
+writer of pages in normal work; recovery and tools read pages here before the pool can.
+
+Invariants
+1. page I/O is bounded by the committed size: a page number from a damaged image never makes a file
+   grow or reads outside of it;
+2. needs_sync is set before the write that makes it true, so that a checkpoint never misses a file
+   whose write was under way (I19);
+3. the registry is ordered by id: a walk over it, and so the I/O of a checkpoint, is deterministic.
+   */
+#include "fil/fil_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out)
+{
+    CHECK(page_size_is_valid(page_size));
+    fil_t *fil = calloc(1, sizeof *fil);
+    if (fil == NULL) {
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the tablespace registry");
+    }
+    fil->env = env;
+    fil->log = log;
+    fil->page_size = page_size;
+    *out = fil;
+    return DB_SUCCESS;
+}
+
+void fil_close(fil_t *fil)
+{
+    if (fil == NULL) {
+        return;
+    }
+    while (fil->first != NULL) {
+        fil_space_forget(fil, fil->first);
+    }
+    free(fil);
+}
+
+fil_space_t *fil_space_get(fil_t *fil, space_id_t id)
+{
+    for (fil_space_t *space = fil->first; space != NULL && space->id <= id; space = space->next) {
+        if (space->id == id) {
+            return space;
+        }
+    }
+    return NULL;
+}
+
+fil_space_t *fil_space_by_path(fil_t *fil, const char *path)
+{
+    for (fil_space_t *space = fil->first; space != NULL; space = space->next) {
+        if (strcmp(space->path, path) == 0) {
+            return space;
+        }
+    }
+    return NULL;
+}
+
+fil_space_t *fil_first(fil_t *fil)
+{
+    return fil->first;
+}
+
+uint32_t fil_page_size(const fil_t *fil)
+{
+    return fil->page_size;
+}
+
+env_t *fil_env(const fil_t *fil)
+{
+    return fil->env;
+}
+
+dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
+                           uint32_t size_pages, fil_space_t **out)
+{
+    fil_space_t *space = calloc(1, sizeof *space);
+    if (space == NULL) {
+        return err_set(&fil->env->err, DB_OUT_OF_MEMORY, "no memory to open %s", path);
+    }
+    space->id = id;
+    memcpy(space->path, path, strlen(path) + 1);
+    space->file = file;
+    space->size_pages = size_pages;
+    fil_space_t **link = &fil->first;
+    while (*link != NULL && (*link)->id < id) {
+        link = &(*link)->next;
+    }
+    space->next = *link;
+    *link = space;
+    *out = space;
+    return DB_SUCCESS;
+}
+
+void fil_space_forget(fil_t *fil, fil_space_t *space)
+{
+    fil_space_t **link = &fil->first;
+    while (*link != space) {
+        CHECK(*link != NULL);
+        link = &(*link)->next;
+    }
+    *link = space->next;
+    env_close(fil->env, space->file);
+    free(space);
+}
+
+static bool fil_page_in_space(const fil_space_t *space, page_no_t page_no)
+{
+    return page_no < space->size_pages;
+}
+
+static dberr_t fil_page_beyond(fil_t *fil, const fil_space_t *space, page_no_t page_no)
+{
+    return err_set(&fil->env->err, DB_CORRUPTION,
+                   "page %" PRIu32 " lies beyond the %" PRIu32 " pages of %s", page_no,
+                   space->size_pages, space->path);
+}
+
+dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *page)
+{
+    if (!fil_page_in_space(space, page_no)) {
+        return fil_page_beyond(fil, space, page_no);
+    }
+    size_t n_read = 0;
+    dberr_t err = env_read(fil->env, space->file, (uint64_t)page_no * fil->page_size, page,
+                           fil->page_size, &n_read);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    memset(page + n_read, 0, fil->page_size - n_read);
+    fil->env->stats.data_reads++;
+    return DB_SUCCESS;
+}
+
+dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const byte *page)
+{
+    if (!fil_page_in_space(space, page_no)) {
+        return fil_page_beyond(fil, space, page_no);
+    }
+    space->needs_sync = true;
+    dberr_t err =
+        env_write(fil->env, space->file, (uint64_t)page_no * fil->page_size, page, fil->page_size);
+    if (err == DB_SUCCESS) {
+        fil->env->stats.data_writes++;
+    }
+    return err;
+}
+
+dberr_t fil_sync(fil_t *fil, fil_space_t *space)
+{
+    if (!space->needs_sync) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = env_sync(fil->env, space->file);
+    if (err == DB_SUCCESS) {
+        space->needs_sync = false;
+        fil->env->stats.data_fsyncs++;
+    }
+    return err;
+}
+
+dberr_t fil_sync_all(fil_t *fil)
+{
+    for (fil_space_t *space = fil->first; space != NULL; space = space->next) {
+        dberr_t err = fil_sync(fil, space);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+void fil_path_of_table(const char *table, char path[PATH_LEN_MAX + 1])
+{
+    size_t len = strlen(table);
+    CHECK(len <= NAME_LEN_MAX);
+    memcpy(path, table, len);
+    memcpy(path + len, FIL_IBD_SUFFIX, sizeof FIL_IBD_SUFFIX);
+}

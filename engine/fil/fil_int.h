@@ -1,0 +1,21 @@
+/** Private to fil/: the registry of open tablespaces. */
+#ifndef FIL_FIL_INT_H
+#define FIL_FIL_INT_H
+
+#include "fil/fil.h"
+
+struct fil {
+    env_t *env;
+    log_t *log;
+    uint32_t page_size;
+    fil_space_t *first; /**< in order of id */
+};
+
+/** Enters a space into the registry; file is owned by it from now on. */
+WARN_UNUSED dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
+                                       uint32_t size_pages, fil_space_t **out);
+
+/** Takes a space out of the registry, closes its file and frees it. */
+void fil_space_forget(fil_t *fil, fil_space_t *space);
+
+#endif

@@ -1,0 +1,363 @@
+/* The redo file: header, checkpoint slots, creation and opening. Above os/; the reader (log_read.c)
+and the writer (log_write.c) stand beside it.
+
+1. (I30) A damaged header, or two damaged slots, refuse the log with the cause; one damaged slot is
+   what a crash inside its write leaves, and the other is intact then.
+2. (I19) Slot writes alternate: slot = number % 2, and a slot found under the wrong parity is
+   damaged.
+3. Nothing is written by log_open. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/mach.h"
+#include "base/options.h"
+#include "log/log_int.h"
+
+#define LOG_MAGIC 0x54504C47U  /* "TPLG" */
+#define SLOT_MAGIC 0x54504350U /* "TPCP" */
+
+#define HDR_FORMAT 4
+#define HDR_PAGE_SIZE 8
+#define HDR_FILE_SIZE 12
+#define HDR_START_LSN 20
+#define HDR_END 28
+
+#define SLOT_NO 4
+#define SLOT_LSN 12
+#define SLOT_MARKER 20
+#define SLOT_EPOCH 28
+#define SLOT_END 32
+
+static bool is_zero(const byte *bytes, uint32_t len)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
+
+static void crc_set(byte *block)
+{
+    mach_write_4(block + LOG_CRC_OFFSET, crc32c(block, LOG_CRC_OFFSET));
+}
+
+static bool crc_is_right(const byte *block)
+{
+    return mach_read_4(block + LOG_CRC_OFFSET) == crc32c(block, LOG_CRC_OFFSET);
+}
+
+/* ---- positions and blocks ---- */
+
+lsn_t log_lsn_add(lsn_t lsn, uint64_t len)
+{
+    uint64_t in_block = lsn_offset(lsn) - LOG_BLOCK_HDR_SIZE + len;
+
+    CHECK(lsn_is_boundary(lsn));
+    return lsn_block(lsn) + in_block / LOG_BLOCK_PAYLOAD * LOG_BLOCK_SIZE + LOG_BLOCK_HDR_SIZE
+           + in_block % LOG_BLOCK_PAYLOAD;
+}
+
+uint64_t log_file_offset(const log_t *log, lsn_t block_lsn)
+{
+    CHECK(lsn_offset(block_lsn) == 0 && block_lsn >= log->info.start_lsn);
+    return LOG_FILE_HDR_SIZE + (block_lsn - log->info.start_lsn) % log->area_size;
+}
+
+void log_block_stamp(byte *block, lsn_t block_lsn, uint32_t epoch, uint32_t used)
+{
+    mach_write_4(block + LOG_BLOCK_NO, (uint32_t)(block_lsn / LOG_BLOCK_SIZE));
+    mach_write_4(block + LOG_BLOCK_EPOCH, epoch);
+    mach_write_2(block + LOG_BLOCK_USED, used);
+    crc_set(block);
+}
+
+bool log_block_is_valid(const byte *block, lsn_t block_lsn)
+{
+    return mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
+           && crc_is_right(block);
+}
+
+bool log_block_is_sane(const byte *block)
+{
+    uint32_t used = mach_read_2(block + LOG_BLOCK_USED);
+    uint32_t first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
+    uint32_t end = used == LOG_BLOCK_SIZE ? LOG_PAYLOAD_END : used;
+
+    return used >= LOG_BLOCK_HDR_SIZE && end <= LOG_PAYLOAD_END
+           && (used == LOG_BLOCK_SIZE || used < LOG_PAYLOAD_END)
+           && (first_group == 0 || (first_group >= LOG_BLOCK_HDR_SIZE && first_group < end));
+}
+
+/* ---- checkpoint slots ---- */
+
+static void slot_encode(byte *block, const log_checkpoint_t *ckpt)
+{
+    memset(block, 0, LOG_BLOCK_SIZE);
+    mach_write_4(block, SLOT_MAGIC);
+    mach_write_8(block + SLOT_NO, ckpt->no);
+    mach_write_8(block + SLOT_LSN, ckpt->lsn);
+    mach_write_8(block + SLOT_MARKER, ckpt->marker_lsn);
+    mach_write_4(block + SLOT_EPOCH, ckpt->epoch);
+    crc_set(block);
+}
+
+bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *out)
+{
+    log_checkpoint_t ckpt = {
+        .no = mach_read_8(block + SLOT_NO),
+        .lsn = mach_read_8(block + SLOT_LSN),
+        .marker_lsn = mach_read_8(block + SLOT_MARKER),
+        .epoch = mach_read_4(block + SLOT_EPOCH),
+    };
+
+    if (!crc_is_right(block) || mach_read_4(block) != SLOT_MAGIC
+        || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END) || ckpt.epoch == 0
+        || ckpt.no >= LOG_LSN_LIMIT || !lsn_is_credible(ckpt.lsn)
+        || !lsn_is_credible(ckpt.marker_lsn) || ckpt.marker_lsn < ckpt.lsn) {
+        return false;
+    }
+    *out = ckpt;
+    return true;
+}
+
+/** Enters a checkpoint that is durable now; the slot of the other parity is as it was. */
+static void slots_update(log_t *log, const log_checkpoint_t *ckpt)
+{
+    uint32_t n = 1;
+
+    for (uint32_t i = 0; i < log->n_slots; i++) {
+        if (log->slots[i].no % 2 != ckpt->no % 2) {
+            log->slots[1] = log->slots[i];
+            n = 2;
+        }
+    }
+    log->slots[0] = *ckpt;
+    log->n_slots = n;
+    log->ckpt = *ckpt;
+}
+
+dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start)
+{
+    uint32_t slot = (uint32_t)(ckpt->no % 2);
+    byte block[LOG_BLOCK_SIZE];
+    dberr_t e;
+
+    slot_encode(block, ckpt);
+    PROBE_MARK(log->env->probe, "checkpoint no=%llu slot=%u c=%llu marker=%llu%s",
+               (unsigned long long)ckpt->no, slot, (unsigned long long)ckpt->lsn,
+               (unsigned long long)ckpt->marker_lsn, start ? " start=1" : "");
+    e = env_write(log->env, log->file, LOG_SLOT_OFFSET(slot), block, sizeof(block));
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    log->env->stats.os_log_written += sizeof(block);
+    PROBE_POINT(log->env->probe, "ckpt.slot_written");
+    e = log_sync(log);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    slots_update(log, ckpt);
+    PROBE_MARK(log->env->probe, "checkpoint_done no=%llu", (unsigned long long)ckpt->no);
+    PROBE_POINT(log->env->probe, "ckpt.done");
+    return DB_SUCCESS;
+}
+
+/* ---- creation ---- */
+
+static void header_encode(byte *block, const log_file_info_t *info)
+{
+    mach_write_4(block, LOG_MAGIC);
+    mach_write_4(block + HDR_FORMAT, info->format_id);
+    mach_write_4(block + HDR_PAGE_SIZE, info->page_size);
+    mach_write_8(block + HDR_FILE_SIZE, info->file_size);
+    mach_write_8(block + HDR_START_LSN, info->start_lsn);
+    crc_set(block);
+}
+
+/** Header, slot 0, and the first log block with the marker of checkpoint 0. */
+static void initial_encode(byte *bytes, const log_file_info_t *info)
+{
+    const log_checkpoint_t ckpt = {
+        .no = 0, .lsn = LOG_FIRST_LSN, .marker_lsn = LOG_FIRST_LSN, .epoch = 1};
+    const redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = LOG_FIRST_LSN};
+    byte *block = bytes + LOG_FILE_HDR_SIZE;
+    size_t used = LOG_BLOCK_HDR_SIZE;
+
+    header_encode(bytes + LOG_HDR_OFFSET, info);
+    slot_encode(bytes + LOG_SLOT_OFFSET(0), &ckpt);
+    log_format_10_4.encode(&marker, true, block, LOG_PAYLOAD_END, &used);
+    mach_write_2(block + LOG_BLOCK_FIRST_GROUP, LOG_BLOCK_HDR_SIZE);
+    log_block_stamp(block, LOG_START_LSN, ckpt.epoch, (uint32_t)used);
+}
+
+static bool size_is_valid(uint32_t page_size, uint64_t file_size)
+{
+    return page_size_is_valid(page_size) && file_size % LOG_BLOCK_SIZE == 0
+           && file_size >= (uint64_t)LOG_FILE_SIZE_MIN_PAGES * page_size
+           && file_size < LOG_LSN_LIMIT;
+}
+
+dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64_t file_size)
+{
+    const log_file_info_t info = {
+        .format_id = log_format_10_4.id,
+        .page_size = page_size,
+        .file_size = file_size,
+        .start_lsn = LOG_START_LSN,
+    };
+    byte bytes[LOG_FILE_HDR_SIZE + LOG_BLOCK_SIZE] = {0};
+    os_file_t *file;
+    dberr_t e;
+
+    if (!size_is_valid(page_size, file_size)) {
+        return err_set(&env->err, DB_ERROR,
+                       "a redo file of %llu bytes is not possible with pages of %u bytes",
+                       (unsigned long long)file_size, page_size);
+    }
+    e = env_open(env, path, OS_CREATE_TRUNC, &file);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    initial_encode(bytes, &info);
+    e = env_truncate(env, file, file_size);
+    if (e == DB_SUCCESS) {
+        e = env_write(env, file, 0, bytes, sizeof(bytes));
+    }
+    if (e == DB_SUCCESS) {
+        env->stats.os_log_written += sizeof(bytes);
+        e = env_sync(env, file);
+    }
+    if (e == DB_SUCCESS) {
+        env->stats.os_log_fsyncs++;
+    }
+    env_close(env, file);
+    return e;
+}
+
+/* ---- opening ---- */
+
+static dberr_t header_decode(log_t *log, const byte *block)
+{
+    err_sink_t *err = &log->env->err;
+    log_file_info_t *info = &log->info;
+    uint64_t size = 0;
+    dberr_t e;
+
+    if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
+        || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
+        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is damaged",
+                       log->file->path);
+    }
+    info->format_id = mach_read_4(block + HDR_FORMAT);
+    info->page_size = mach_read_4(block + HDR_PAGE_SIZE);
+    info->file_size = mach_read_8(block + HDR_FILE_SIZE);
+    info->start_lsn = mach_read_8(block + HDR_START_LSN);
+    if (info->format_id != log_format_10_4.id) {
+        return err_set(err, DB_UNSUPPORTED, "%s: unknown redo format %u", log->file->path,
+                       info->format_id);
+    }
+    if (!size_is_valid(info->page_size, info->file_size) || lsn_offset(info->start_lsn) != 0
+        || info->start_lsn >= LOG_LSN_LIMIT) {
+        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is impossible",
+                       log->file->path);
+    }
+    e = env_size(log->env, log->file, &size);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    if (size < info->file_size) {
+        return err_set(err, DB_UNRECOVERABLE,
+                       "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
+                       (unsigned long long)size, (unsigned long long)info->file_size);
+    }
+    log->format = &log_format_10_4;
+    log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
+    return DB_SUCCESS;
+}
+
+static dberr_t slots_decode(log_t *log, const byte *bytes)
+{
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        log_checkpoint_t ckpt;
+
+        if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot
+            && ckpt.lsn >= log->info.start_lsn) {
+            log->slots[log->n_slots++] = ckpt;
+        }
+    }
+    if (log->n_slots == 0) {
+        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: both checkpoint slots are damaged",
+                       log->file->path);
+    }
+    if (log->n_slots == 2 && log->slots[1].no > log->slots[0].no) {
+        log_checkpoint_t newer = log->slots[1];
+
+        log->slots[1] = log->slots[0];
+        log->slots[0] = newer;
+    }
+    log->ckpt = log->slots[0];
+    return DB_SUCCESS;
+}
+
+dberr_t log_open_path(env_t *env, const char *path, log_t **out)
+{
+    byte bytes[LOG_FILE_HDR_SIZE] = {0};
+    size_t n_read = 0;
+    log_t *log = calloc(1, sizeof(*log));
+    dberr_t e;
+
+    if (log == NULL) {
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "%s: out of memory", path);
+    }
+    log->env = env;
+    e = env_open(env, path, OS_OPEN, &log->file);
+    if (e == DB_SUCCESS) {
+        e = env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read);
+    }
+    if (e == DB_SUCCESS) {
+        e = header_decode(log, bytes);
+    }
+    if (e == DB_SUCCESS) {
+        e = slots_decode(log, bytes);
+    }
+    if (e != DB_SUCCESS) {
+        log_close(log);
+        return e;
+    }
+    *out = log;
+    return DB_SUCCESS;
+}
+
+dberr_t log_open(env_t *env, log_t **out)
+{
+    return log_open_path(env, LOG_FILE_NAME, out);
+}
+
+void log_close(log_t *log)
+{
+    if (log != NULL) {
+        env_close(log->env, log->file);
+        free(log->buf);
+        free(log);
+    }
+}
+
+const log_file_info_t *log_info(const log_t *log)
+{
+    return &log->info;
+}
+
+void log_checkpoints(const log_t *log, log_checkpoint_t out[2], uint32_t *n)
+{
+    memcpy(out, log->slots, log->n_slots * sizeof(*out));
+    *n = log->n_slots;
+}
+
+const log_format_t *log_format(const log_t *log)
+{
+    return log->format;
+}
+
+env_t *log_env(const log_t *log)
+{
+    return log->env;
+}

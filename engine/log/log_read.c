@@ -1,0 +1,311 @@
+/* The log reader: from a checkpoint forward, one record group at a time. Beside log_write.c, above
+log_file.c; used by recovery, the scanner and the tools, on bytes that may be anything.
+
+1. (I21) A block with a wrong number, a wrong CRC or a smaller epoch than its predecessor is where
+   the log ends; it is a leftover of an earlier lap or of an earlier life, or was never written. A
+   block that is not full is the last one.
+2. A block that passed these tests was written by this engine: an impossible header or record in it,
+   or an epoch that no checkpoint slot knows, is corruption, never the end.
+3. A group is returned complete or not at all. Memory: one chunk of blocks, the bytes of one group
+   (LOG_GROUP_LEN_MAX) and its records (LOG_GROUP_RECS_MAX). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+#include "log/log_int.h"
+
+#define CHUNK_BYTES (64U * 1024)
+
+struct log_reader {
+    log_t *log;
+    lsn_t lsn;          /* start of the group that comes next: end of the last one returned */
+    lsn_t block_lsn;    /* next block to read */
+    uint32_t skip;      /* offset of the first payload byte wanted in it */
+    uint32_t epoch;     /* of the last block read */
+    uint32_t epoch_max; /* that any checkpoint slot knows */
+    bool at_end;
+
+    byte *bytes; /* payload from the group's start on */
+    size_t n_bytes;
+    size_t bytes_size;
+    size_t consumed; /* length of the group returned last, dropped at the next call */
+
+    redo_rec_t *recs;
+    size_t recs_size;
+
+    lsn_t chunk_lsn; /* what chunk holds: blocks [chunk_lsn, chunk_lsn + chunk_len) */
+    uint32_t chunk_len;
+    byte chunk[CHUNK_BYTES];
+};
+
+lsn_t log_reader_end_lsn(const log_reader_t *reader)
+{
+    return reader->lsn;
+}
+
+uint32_t log_reader_epoch(const log_reader_t *reader)
+{
+    return reader->epoch;
+}
+
+static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
+{
+    return err_set(&r->log->env->err, DB_CORRUPTION, "%s: %s at LSN %llu", r->log->file->path, what,
+                   (unsigned long long)lsn);
+}
+
+/** The next block, through the chunk. DB_NOT_FOUND when the file has none there. */
+static dberr_t block_fetch(log_reader_t *r, const byte **block)
+{
+    log_t *log = r->log;
+
+    if (r->block_lsn < r->chunk_lsn || r->block_lsn >= r->chunk_lsn + r->chunk_len) {
+        uint64_t offset = log_file_offset(log, r->block_lsn);
+        uint64_t to_wrap = log->info.file_size - offset;
+        size_t n_read = 0;
+        dberr_t e = env_read(log->env, log->file, offset, r->chunk,
+                             to_wrap < CHUNK_BYTES ? (size_t)to_wrap : CHUNK_BYTES, &n_read);
+
+        if (e != DB_SUCCESS) {
+            return e;
+        }
+        r->chunk_lsn = r->block_lsn;
+        r->chunk_len = (uint32_t)(n_read - n_read % LOG_BLOCK_SIZE);
+        if (r->chunk_len == 0) {
+            return DB_NOT_FOUND;
+        }
+    }
+    *block = r->chunk + (r->block_lsn - r->chunk_lsn);
+    return DB_SUCCESS;
+}
+
+static dberr_t bytes_add(log_reader_t *r, const byte *payload, size_t n)
+{
+    if (r->n_bytes + n > r->bytes_size) {
+        size_t size = r->bytes_size * 2;
+        byte *bytes = realloc(r->bytes, size);
+
+        if (bytes == NULL) {
+            return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
+        }
+        r->bytes = bytes;
+        r->bytes_size = size;
+    }
+    memcpy(r->bytes + r->n_bytes, payload, n);
+    r->n_bytes += n;
+    return DB_SUCCESS;
+}
+
+/** Adds the payload of the next block. DB_NOT_FOUND at the soft end. */
+static dberr_t block_add(log_reader_t *r)
+{
+    const byte *block = NULL;
+    uint32_t epoch;
+    uint32_t end;
+    dberr_t e;
+
+    if (r->at_end || r->block_lsn >= LOG_LSN_LIMIT) {
+        return DB_NOT_FOUND;
+    }
+    e = block_fetch(r, &block);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
+    if (!log_block_is_valid(block, r->block_lsn) || epoch < r->epoch) {
+        return DB_NOT_FOUND;
+    }
+    if (!log_block_is_sane(block)) {
+        return reader_corrupt(r, r->block_lsn, "impossible header of a log block");
+    }
+    if (epoch > r->epoch_max) {
+        return reader_corrupt(r, r->block_lsn, "log block of an epoch that no checkpoint knows");
+    }
+    end = mach_read_2(block + LOG_BLOCK_USED);
+    r->at_end = end != LOG_BLOCK_SIZE;
+    end = r->at_end ? end : LOG_PAYLOAD_END;
+    if (r->skip > end) {
+        return DB_NOT_FOUND;
+    }
+    r->epoch = epoch;
+    e = bytes_add(r, block + r->skip, end - r->skip);
+    if (e == DB_SUCCESS) {
+        r->block_lsn += LOG_BLOCK_SIZE;
+        r->skip = LOG_BLOCK_HDR_SIZE;
+    }
+    return e;
+}
+
+/** Is the position named by a checkpoint inside the first block's groups? A position that is no
+group start would be parsed as garbage with the right checksum. */
+static dberr_t start_check(log_reader_t *r)
+{
+    const byte *block = NULL;
+    uint32_t offset = lsn_offset(r->lsn);
+    uint32_t first_group;
+    uint32_t used;
+    dberr_t e = block_fetch(r, &block);
+
+    if (e != DB_SUCCESS) {
+        return e == DB_NOT_FOUND ? DB_SUCCESS : e;
+    }
+    if (!log_block_is_valid(block, r->block_lsn) || !log_block_is_sane(block)) {
+        return DB_SUCCESS; /* block_add() tells */
+    }
+    first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
+    used = mach_read_2(block + LOG_BLOCK_USED);
+    if (offset < used && (first_group == 0 || first_group > offset)) {
+        return reader_corrupt(r, r->lsn, "no record group starts");
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
+{
+    log_reader_t *r;
+    dberr_t e;
+
+    if (!lsn_is_credible(from) || from < log->info.start_lsn) {
+        return err_set(&log->env->err, DB_CORRUPTION, "%s: LSN %llu is not a position in the log",
+                       log->file->path, (unsigned long long)from);
+    }
+    r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
+    }
+    r->log = log;
+    r->lsn = from;
+    r->block_lsn = lsn_block(from);
+    r->skip = lsn_offset(from);
+    for (uint32_t i = 0; i < log->n_slots; i++) {
+        uint32_t epoch = log->slots[i].epoch;
+
+        r->epoch_max = epoch > r->epoch_max ? epoch : r->epoch_max;
+    }
+    r->bytes_size = CHUNK_BYTES;
+    r->bytes = malloc(r->bytes_size);
+    r->recs_size = 256;
+    r->recs = malloc(r->recs_size * sizeof(*r->recs));
+    if (r->bytes == NULL || r->recs == NULL) {
+        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
+    } else {
+        e = start_check(r);
+    }
+    if (e != DB_SUCCESS) {
+        log_reader_free(r);
+        return e;
+    }
+    *out = r;
+    return DB_SUCCESS;
+}
+
+void log_reader_free(log_reader_t *reader)
+{
+    if (reader != NULL) {
+        free(reader->bytes);
+        free(reader->recs);
+        free(reader);
+    }
+}
+
+/** Finds the end of the group at the start of r->bytes, reading blocks as needed: *len bytes that
+hold *n_recs records to return. */
+static dberr_t group_scan(log_reader_t *r, size_t *len, uint32_t *n_recs)
+{
+    uint64_t area_payload = r->log->area_size / LOG_BLOCK_SIZE * LOG_BLOCK_PAYLOAD;
+    uint64_t limit = area_payload < LOG_GROUP_LEN_MAX ? area_payload : LOG_GROUP_LEN_MAX;
+    size_t pos = 0;
+    bool done = false;
+
+    *n_recs = 0;
+    while (!done) {
+        redo_rec_t rec;
+        size_t used = 0;
+        bool single = false;
+        dberr_t e = r->log->format->decode(r->bytes + pos, r->n_bytes - pos, &rec, &used, &single);
+
+        if (e == DB_NOT_FOUND) {
+            if (r->n_bytes > limit) {
+                return reader_corrupt(r, r->lsn, "record group larger than a group can be");
+            }
+            e = block_add(r);
+            if (e != DB_SUCCESS) {
+                return e;
+            }
+            continue;
+        }
+        if (e != DB_SUCCESS) {
+            return reader_corrupt(r, log_lsn_add(r->lsn, pos), "impossible log record");
+        }
+        if ((single || rec.type == MLOG_MULTI_REC_END) && single != (pos == 0)) {
+            return reader_corrupt(r, log_lsn_add(r->lsn, pos), "record that breaks its group");
+        }
+        done = single || rec.type == MLOG_MULTI_REC_END;
+        pos += used;
+        *n_recs += rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD ? 1 : 0;
+        if (pos > limit || *n_recs > LOG_GROUP_RECS_MAX) {
+            return reader_corrupt(r, r->lsn, "record group larger than a group can be");
+        }
+    }
+    *len = pos;
+    return DB_SUCCESS;
+}
+
+/** Decodes the group again, now that its bytes no longer move. */
+static dberr_t group_decode(log_reader_t *r, size_t len, uint32_t n_recs)
+{
+    size_t pos = 0;
+    uint32_t n = 0;
+
+    if (n_recs > r->recs_size) {
+        redo_rec_t *recs = realloc(r->recs, n_recs * sizeof(*recs));
+
+        if (recs == NULL) {
+            return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
+        }
+        r->recs = recs;
+        r->recs_size = n_recs;
+    }
+    while (pos < len) {
+        redo_rec_t rec;
+        size_t used = 0;
+        bool single = false;
+        dberr_t e = r->log->format->decode(r->bytes + pos, len - pos, &rec, &used, &single);
+
+        CHECK(e == DB_SUCCESS);
+        pos += used;
+        if (rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD) {
+            CHECK(n < n_recs);
+            r->recs[n++] = rec;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
+{
+    size_t len = 0;
+    uint32_t n_recs = 0;
+    dberr_t e;
+
+    if (reader->consumed > 0) {
+        reader->n_bytes -= reader->consumed;
+        memmove(reader->bytes, reader->bytes + reader->consumed, reader->n_bytes);
+        reader->consumed = 0;
+    }
+    e = group_scan(reader, &len, &n_recs);
+    if (e == DB_SUCCESS) {
+        e = group_decode(reader, len, n_recs);
+    }
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    group->start_lsn = reader->lsn;
+    reader->lsn = log_lsn_add(reader->lsn, len);
+    reader->consumed = len;
+    group->end_lsn = reader->lsn;
+    group->recs = reader->recs;
+    group->n_recs = n_recs;
+    return DB_SUCCESS;
+}

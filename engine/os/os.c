@@ -1,0 +1,242 @@
+/* env_*: the calls that every module uses for files. Above the two back ends, below page/.
+
+1. (I23) After one failed create, write, truncate, rename, unlink or sync of a handle, every later
+   change is refused; a failed fsync is never retried, since the kernel may have dropped the pages.
+2. A path reaches a back end only when os_path_is_valid() accepts it.
+3. Every failure leaves one line in env->err. */
+#include "os/os.h"
+
+#include <string.h>
+
+#include "base/check.h"
+
+bool os_path_is_valid(const char *path, size_t len)
+{
+    const char *slash;
+    size_t head;
+    size_t tail;
+
+    if (len == 0 || len > PATH_LEN_MAX || memchr(path, '\0', len) != NULL) {
+        return false;
+    }
+    slash = memchr(path, '/', len);
+    head = slash == NULL ? len : (size_t)(slash - path);
+    tail = slash == NULL ? 0 : len - head - 1;
+    if (slash != NULL && (tail == 0 || memchr(slash + 1, '/', tail) != NULL || slash[1] == '.')) {
+        return false;
+    }
+    return head > 0 && path[0] != '.';
+}
+
+void os_destroy(os_t *os)
+{
+    if (os != NULL) {
+        os->vt->destroy(os);
+    }
+}
+
+/** Turns a back end's failure into a message. */
+static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *path)
+{
+    switch (e) {
+    case DB_SUCCESS:
+        return e;
+    case DB_NOT_FOUND:
+        return err_set(&env->err, e, "%s: no such file", path);
+    case DB_ALREADY_EXISTS:
+        return err_set(&env->err, e, "%s: the file exists already", path);
+    case DB_OUT_OF_MEMORY:
+        return err_set(&env->err, e, "%s: %s: out of memory", path, what);
+    default:
+        return err_set(&env->err, e, "%s: %s failed: %s", path, what,
+                       env->os->last_errno != 0 ? strerrordesc_np(env->os->last_errno)
+                                                : "short transfer");
+    }
+}
+
+/** The same for an operation that changes something: poisons the handle (I23). */
+static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
+{
+    if (e != DB_SUCCESS) {
+        env->io_failed = true;
+    }
+    return env_report(env, e, what, path);
+}
+
+static dberr_t env_check_poison(env_t *env, const char *what, const char *path)
+{
+    if (!env->io_failed) {
+        return DB_SUCCESS;
+    }
+    return err_set(&env->err, DB_IO_ERROR, "%s: %s refused after an earlier I/O failure", path,
+                   what);
+}
+
+static dberr_t env_check_path(env_t *env, const char *path)
+{
+    if (os_path_is_valid(path, strnlen(path, PATH_LEN_MAX + 1))) {
+        return DB_SUCCESS;
+    }
+    return err_set(&env->err, DB_CORRUPTION, "'%.*s' is not a path inside the data directory",
+                   (int)PATH_LEN_MAX, path);
+}
+
+dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out)
+{
+    bool change = mode != OS_OPEN;
+    dberr_t e = env_check_path(env, path);
+    os_file_t *file = NULL;
+
+    if (e == DB_SUCCESS && change) {
+        e = env_check_poison(env, "create", path);
+    }
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    e = env->os->vt->open(env->os, path, mode, &file);
+    if (e != DB_SUCCESS) {
+        return change && e != DB_ALREADY_EXISTS ? env_report_change(env, e, "create", path)
+                                                : env_report(env, e, "open", path);
+    }
+    memcpy(file->path, path, strlen(path) + 1);
+    *out = file;
+    return DB_SUCCESS;
+}
+
+dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,
+                 size_t *n_read)
+{
+    return env_report(env, env->os->vt->read(file, offset, buf, len, n_read), "read", file->path);
+}
+
+dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf, size_t len)
+{
+    dberr_t e = env_check_poison(env, "write", file->path);
+
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report_change(env, env->os->vt->write(file, offset, buf, len), "write", file->path);
+}
+
+dberr_t env_sync(env_t *env, os_file_t *file)
+{
+    dberr_t e = env_check_poison(env, "fsync", file->path);
+
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report_change(env, env->os->vt->sync(file), "fsync", file->path);
+}
+
+dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)
+{
+    dberr_t e = env_check_poison(env, "truncate", file->path);
+
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report_change(env, env->os->vt->truncate(file, size_bytes), "truncate", file->path);
+}
+
+dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes)
+{
+    return env_report(env, env->os->vt->size(file, size_bytes), "size", file->path);
+}
+
+void env_close(env_t *env, os_file_t *file)
+{
+    if (file != NULL) {
+        CHECK(file->os == env->os);
+        env->os->vt->close(file);
+    }
+}
+
+dberr_t env_rename(env_t *env, const char *from, const char *to)
+{
+    dberr_t e = env_check_path(env, from);
+
+    if (e == DB_SUCCESS) {
+        e = env_check_path(env, to);
+    }
+    if (e == DB_SUCCESS) {
+        e = env_check_poison(env, "rename", from);
+    }
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report_change(env, env->os->vt->rename(env->os, from, to), "rename", from);
+}
+
+dberr_t env_unlink(env_t *env, const char *path)
+{
+    dberr_t e = env_check_path(env, path);
+
+    if (e == DB_SUCCESS) {
+        e = env_check_poison(env, "unlink", path);
+    }
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    e = env->os->vt->unlink(env->os, path);
+    return e == DB_NOT_FOUND ? env_report(env, e, "unlink", path)
+                             : env_report_change(env, e, "unlink", path);
+}
+
+dberr_t env_sync_dir(env_t *env)
+{
+    dberr_t e = env_check_poison(env, "fsync", "data directory");
+
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report_change(env, env->os->vt->sync_dir(env->os), "fsync", "data directory");
+}
+
+dberr_t env_exists(env_t *env, const char *path, bool *exists)
+{
+    dberr_t e = env_check_path(env, path);
+
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    return env_report(env, env->os->vt->exists(env->os, path, exists), "stat", path);
+}
+
+typedef struct list_call {
+    os_list_fn fn;
+    void *ctx;
+    bool failed; /* it was fn that ended the listing: its message stays */
+} list_call_t;
+
+static dberr_t list_entry(void *ctx, const char *name)
+{
+    list_call_t *call = ctx;
+    dberr_t e = call->fn(call->ctx, name);
+
+    call->failed = e != DB_SUCCESS;
+    return e;
+}
+
+dberr_t env_list(env_t *env, os_list_fn fn, void *ctx)
+{
+    list_call_t call = {fn, ctx, false};
+    dberr_t e = env->os->vt->list(env->os, list_entry, &call);
+
+    return call.failed ? e : env_report(env, e, "list", "data directory");
+}
+
+dberr_t env_lock(env_t *env)
+{
+    dberr_t e = env->os->vt->lock(env->os);
+
+    if (e == DB_DIR_LOCKED) {
+        return err_set(&env->err, e, "the data directory is in use by another process or handle");
+    }
+    return env_report(env, e, "lock", "engine.lock");
+}
+
+void env_unlock(env_t *env)
+{
+    env->os->vt->unlock(env->os);
+}

@@ -1,0 +1,295 @@
+/** Apply: redo records onto pages, in batches of bounded memory.
+
+Place: after the doublewrite restore; pages pass through the pool, so that their writes go through
+doublewrite and the write-ahead rule like all others.
+
+    log from C --group by group--> batch (per page lists) --full or end--> pages in order of id
+                                                          --not the last--> flush and evict all
+
+What happens to a page in a batch, by the newest initialisation or freeing that the whole log has of it:
+    none                          read, apply what is newer than the page
+    init, in this batch           created, never read (MDEV-12699); in a space with MLOG_INDEX_LOAD: read
+    init, in a later batch        nothing: all of it is older than the initialisation
+    init, in an earlier batch     read: that batch has created and flushed it
+    freed                         nothing: no read, no write (I15)
+    freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
+
+Invariants
+1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it is
+   always read: the initialisation may be of a previous life, and a non-logged load may have filled the
+   page since;
+2. a record is applied once: it is skipped if the page LSN or the newest initialisation is past it;
+3. (I4) a page from beyond the end of the log is refused;
+4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it there. */
+#include <inttypes.h>
+
+#include "recv/recv_int.h"
+
+typedef enum recv_fate {
+    FATE_NOTHING,
+    FATE_FREE,
+    FATE_CREATE,
+    FATE_READ,
+    FATE_READ_INDEX_LOAD /**< an initialisation is in the batch, but the page may be newer */
+} recv_fate_t;
+
+static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *hist,
+                                  const fil_space_t *space)
+{
+    if (hist == NULL || hist->event_lsn <= batch->start_lsn) {
+        return hist != NULL && hist->freed && hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
+    }
+    if (hist->event_lsn > batch->end_lsn) {
+        return FATE_NOTHING;
+    }
+    if (hist->freed) {
+        return hist->used_lsn == 0 ? FATE_FREE : FATE_READ;
+    }
+    return space->enable_lsn == 0 ? FATE_CREATE : FATE_READ_INDEX_LOAD;
+}
+
+static dberr_t recv_page_refuse(const recv_t *recv, const fil_space_t *space, page_no_t page_no,
+                                page_verdict_t verdict)
+{
+    return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                   "torn page %" PRIu32 " of %s: no doublewrite copy (%s)", page_no, space->path,
+                   page_verdict_name(verdict));
+}
+
+/** Reads the page into its frame. *page_lsn = 0: nothing of it may be used, apply starts with the
+initialisation. */
+static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *block,
+                              const recv_hist_t *hist, recv_fate_t fate, lsn_t *page_lsn)
+{
+    bool index_load = fate == FATE_READ_INDEX_LOAD;
+    env_t *env = recv->env;
+    page_id_t id = block->id;
+    PROBE_MARK(env->probe, "recv_read space=%" PRIu32 " page=%" PRIu32 " why=%s", id.space,
+               id.page_no, index_load ? "index_load" : "redo");
+    dberr_t err = fil_page_read(recv->fil, space, id.page_no, block->frame);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    env->stats.recv_pages_read++;
+    env->stats.recv_index_load_reads += index_load;
+    page_verdict_t verdict = fil_page_verify(block->frame, recv->page_size, id);
+    if (verdict != PAGE_OK) {
+        /* A page that was never written holds no contents of a load, since INDEX_LOAD follows the
+        load's fsync. A torn page may still be rebuilt if it was initialised after the last
+        INDEX_LOAD: what a load wrote into it since then belongs to an index without INDEX_LOAD, which
+        is dropped. In every other case the lost bytes may have been the only ones. */
+        bool rebuild = index_load && (verdict == PAGE_ZERO || hist->event_lsn > space->enable_lsn);
+        *page_lsn = 0;
+        return rebuild ? DB_SUCCESS : recv_page_refuse(recv, space, id.page_no, verdict);
+    }
+    *page_lsn = fil_page_get_lsn(block->frame);
+    if (*page_lsn > recv->end_lsn) {
+        return err_set(&env->err, DB_UNRECOVERABLE,
+                       "page %" PRIu32 " of %s: LSN %" PRIu64
+                       " is beyond the end of the log, %" PRIu64,
+                       id.page_no, space->path, *page_lsn, recv->end_lsn);
+    }
+    if (hist != NULL && hist->freed && *page_lsn < hist->event_lsn) {
+        return err_set(&env->err, DB_UNRECOVERABLE,
+                       "page %" PRIu32 " of %s: changed at %" PRIu64
+                       " after it was freed at %" PRIu64 ", but never initialised",
+                       id.page_no, space->path, hist->used_lsn, hist->event_lsn);
+    }
+    return DB_SUCCESS;
+}
+
+/** What of a page's records was applied. */
+typedef struct recv_applied {
+    lsn_t from_lsn;
+    lsn_t to_lsn;
+    uint32_t n;
+} recv_applied_t;
+
+static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_space_t *space,
+                              const redo_rec_t *rec, lsn_t end_lsn)
+{
+    dberr_t err = log_rec_apply(rec, block->frame, recv->page_size);
+    if (err == DB_CORRUPTION) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                      "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
+                      space->path, mlog_type_name(rec->type), end_lsn);
+    }
+    return err;
+}
+
+static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_t *block,
+                               const fil_space_t *space, const recv_hist_t *hist, lsn_t page_lsn,
+                               recv_applied_t *done)
+{
+    const log_format_t *format = log_format(recv->log);
+    bool initialised = page_lsn != 0; /* does the frame hold a page? */
+    for (const recv_rec_t *stored = page->first; stored != NULL; stored = stored->next) {
+        if (stored->end_lsn <= page_lsn || (hist != NULL && stored->end_lsn < hist->event_lsn)) {
+            continue;
+        }
+        redo_rec_t rec;
+        size_t used = 0;
+        bool single = false;
+        dberr_t err = format->decode(stored->bytes, stored->len, &rec, &used, &single);
+        if (err != DB_SUCCESS) {
+            return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                           "redo record at %" PRIu64 " cannot be decoded again", stored->end_lsn);
+        }
+        initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
+        if (!initialised) {
+            continue; /* before the initialisation, in the same group */
+        }
+        err = recv_rec_apply(recv, block, space, &rec, stored->end_lsn);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        done->from_lsn = done->n == 0 ? stored->end_lsn : done->from_lsn;
+        done->to_lsn = stored->end_lsn;
+        done->n++;
+    }
+    return DB_SUCCESS;
+}
+
+static void recv_page_dirty(recv_t *recv, const recv_batch_t *batch, buf_block_t *block,
+                            lsn_t page_lsn, const recv_applied_t *done)
+{
+    PROBE_MARK(recv->env->probe,
+               "recv_apply space=%" PRIu32 " page=%" PRIu32 " from=%" PRIu64 " to=%" PRIu64
+               " n=%" PRIu32 " page_lsn=%" PRIu64,
+               block->id.space, block->id.page_no, done->from_lsn, done->to_lsn, done->n, page_lsn);
+    fil_page_set_lsn(block->frame, recv->page_size, done->to_lsn);
+    /* The batch's start stands for the first change: pages come in order of id, not of LSN, and the
+    flush lists ascend. It is older than the truth, so no checkpoint can pass a change. */
+    buf_block_set_dirty(recv->pool, block, batch->start_lsn, done->to_lsn);
+    recv->env->stats.recv_records += done->n;
+}
+
+static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const recv_page_t *page,
+                              fil_space_t *space, const recv_hist_t *hist, recv_fate_t fate)
+{
+    buf_block_t *block = NULL;
+    dberr_t err = buf_page_create(recv->pool, page->id, &block);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    lsn_t page_lsn = 0;
+    if (fate == FATE_CREATE) {
+        PROBE_MARK(recv->env->probe,
+                   "recv_create space=%" PRIu32 " page=%" PRIu32 " init_lsn=%" PRIu64,
+                   page->id.space, page->id.page_no, hist->event_lsn);
+        recv->env->stats.recv_pages_created++;
+    } else {
+        err = recv_page_read(recv, space, block, hist, fate, &page_lsn);
+    }
+    recv_applied_t done = {.n = 0};
+    if (err == DB_SUCCESS) {
+        err = recv_page_apply(recv, page, block, space, hist, page_lsn, &done);
+    }
+    if (err == DB_SUCCESS && done.n > 0) {
+        recv_page_dirty(recv, batch, block, page_lsn, &done);
+    }
+    buf_block_unfix(recv->pool, block);
+    return err;
+}
+
+static dberr_t recv_batch_page(recv_t *recv, const recv_batch_t *batch, const recv_page_t *page)
+{
+    fil_space_t *space = fil_space_get(recv->fil, page->id.space);
+    const recv_hist_t *hist = recv_table_find(&recv->hist, page->id);
+    recv_fate_t fate = recv_page_fate(batch, hist, space);
+    switch (fate) {
+    case FATE_NOTHING:
+        return DB_SUCCESS;
+    case FATE_FREE:
+        PROBE_MARK(recv->env->probe, "recv_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
+                   page->id.space, page->id.page_no, hist->event_lsn);
+        return DB_SUCCESS;
+    default:
+        return recv_page_load(recv, batch, page, space, hist, fate);
+    }
+}
+
+static dberr_t recv_batch_apply(recv_t *recv, recv_batch_t *batch, bool final)
+{
+    batch->no++;
+    PROBE_MARK(recv->env->probe, "recv_batch n=%" PRIu32 " pages=%" PRIu32 " final=%d", batch->no,
+               batch->pages.n, final);
+    recv_table_sort(&batch->pages);
+    for (uint32_t i = 0; i < batch->pages.n; i++) {
+        dberr_t err = recv_batch_page(recv, batch, recv_table_at(&batch->pages, i));
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    recv->env->stats.recv_batches++;
+    PROBE_POINT(recv->env->probe, "recv.batch_applied");
+    if (final) {
+        return DB_SUCCESS;
+    }
+    /* The next batch reads what this one has changed: its pages must be in the files by then. */
+    dberr_t err = buf_flush_and_evict_all(recv->pool);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(recv->env->probe, "recv.batch_flushed");
+        recv_batch_reset(batch);
+    }
+    return err;
+}
+
+static dberr_t recv_batch_store(recv_t *recv, recv_batch_t *batch, const log_group_t *group)
+{
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        const redo_rec_t *rec = &group->recs[i];
+        if (!log_rec_is_page_op(rec->type) || fil_space_get(recv->fil, rec->space) == NULL) {
+            continue; /* no page, or a space that was deleted later */
+        }
+        dberr_t err =
+            recv_batch_add(recv->env, batch, log_format(recv->log), rec, group->end_lsn);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    batch->end_lsn = group->end_lsn;
+    return DB_SUCCESS;
+}
+
+static dberr_t recv_apply_groups(recv_t *recv, log_reader_t *reader, recv_batch_t *batch)
+{
+    for (;;) {
+        log_group_t group;
+        dberr_t err = log_reader_next(reader, &group);
+        if (err == DB_NOT_FOUND) {
+            break;
+        }
+        if (err == DB_SUCCESS) {
+            err = recv_batch_store(recv, batch, &group);
+        }
+        if (err == DB_SUCCESS && batch->used_bytes >= recv->memory_max) {
+            err = recv_batch_apply(recv, batch, false);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    if (batch->end_lsn != recv->end_lsn) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "the log changed while it was read: it ended at %" PRIu64
+                       ", and now at %" PRIu64,
+                       recv->end_lsn, batch->end_lsn);
+    }
+    return batch->pages.n > 0 || batch->no > 0 ? recv_batch_apply(recv, batch, true) : DB_SUCCESS;
+}
+
+dberr_t recv_apply(recv_t *recv)
+{
+    recv_batch_t batch = {.pages = {.entry_size = sizeof(recv_page_t)},
+                          .start_lsn = recv->ckpt.lsn,
+                          .end_lsn = recv->ckpt.lsn};
+    log_reader_t *reader = NULL;
+    dberr_t err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
+    if (err == DB_SUCCESS) {
+        err = recv_apply_groups(recv, reader, &batch);
+    }
+    log_reader_free(reader);
+    recv_batch_reset(&batch);
+    return err;
+}

@@ -1,0 +1,94 @@
+/** Doublewrite restore: torn home pages from their copies.
+
+Place: between the registration of spaces and apply; reads the doublewrite file through
+buf_dblwr_each_copy().
+
+Which copies count: those with C <= LSN <= end of the log. An older page had no change after the checkpoint,
+so it was not being written when the crash came. A newer one belongs to a batch whose log never became durable,
+and so its home writes never began (I22: log before home).
+
+Invariants
+1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
+2. a page that the log frees last is left alone (I15); a page beyond the committed size is not written;
+3. the restored files are fsynced before anything writes the doublewrite area again (I22), so a crash
+   during the restore finds all copies still there (I17). */
+#include <inttypes.h>
+
+#include "recv/recv_int.h"
+
+static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+{
+    recv_t *recv = ctx;
+    if (lsn < recv->ckpt.lsn || lsn > recv->end_lsn) {
+        return DB_SUCCESS;
+    }
+    recv_copy_t *copy = NULL;
+    for (uint32_t i = 0; i < recv->n_copies && copy == NULL; i++) {
+        copy = page_id_eq(recv->copies[i].id, id) ? &recv->copies[i] : NULL;
+    }
+    if (copy == NULL) {
+        if (recv->n_copies == RECV_COPIES_MAX) {
+            return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s holds more than %u pages",
+                           DBLWR_FILE_NAME, RECV_COPIES_MAX);
+        }
+        copy = &recv->copies[recv->n_copies++];
+    } else if (copy->lsn >= lsn) {
+        return DB_SUCCESS;
+    }
+    copy->id = id;
+    copy->lsn = lsn;
+    copy->fsp_size = id.page_no == 0 ? recv_page0_size(recv, page) : 0;
+    return DB_SUCCESS;
+}
+
+dberr_t recv_dblwr_collect(recv_t *recv)
+{
+    return buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_seen, recv);
+}
+
+static bool recv_copy_is_newest(const recv_t *recv, page_id_t id, lsn_t lsn)
+{
+    for (uint32_t i = 0; i < recv->n_copies; i++) {
+        if (page_id_eq(recv->copies[i].id, id)) {
+            return recv->copies[i].lsn == lsn;
+        }
+    }
+    return false;
+}
+
+static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+{
+    recv_t *recv = ctx;
+    fil_space_t *space = fil_space_get(recv->fil, id.space);
+    if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)
+        || recv_page_is_free(recv, id, NULL)) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = fil_page_read(recv->fil, space, id.page_no, recv->page_buf);
+    if (err != DB_SUCCESS || fil_page_verify(recv->page_buf, recv->page_size, id) == PAGE_OK) {
+        return err;
+    }
+    PROBE_MARK(recv->env->probe,
+               "recv_dblwr_restore space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, id.space,
+               id.page_no, lsn);
+    err = fil_page_write(recv->fil, space, id.page_no, page);
+    if (err == DB_SUCCESS) {
+        recv->env->stats.recv_dblwr_restored++;
+    }
+    return err;
+}
+
+dberr_t recv_dblwr_restore(recv_t *recv)
+{
+    dberr_t err = DB_SUCCESS;
+    if (recv->n_copies > 0) {
+        err = buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_restore, recv);
+    }
+    if (err == DB_SUCCESS) {
+        err = fil_sync_all(recv->fil);
+    }
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(recv->env->probe, "recv.dblwr_restored");
+    }
+    return err;
+}

@@ -1,0 +1,277 @@
+/** The scan: which checkpoint, where the log ends, and what it says of pages, spaces and files.
+
+Place: first step of recovery; reads the log only and changes nothing.
+
+    slots --newest--> C ... marker(C) ... end
+                      |<---- one pass ---->|
+
+Invariants
+1. the newest valid slot is the only candidate. It was written after its marker was durable, so a valid
+   slot without its marker tells of a damaged log, and the older slot is no way out: the log before its
+   C may have been overwritten since. A slot torn while it was written is not valid; then the older one
+   is the newest, and its log is whole, because overwriting waits for the slot's fsync (I19, I20);
+2. what the marker's group or anything before the soft end says is complete; nothing behind it is looked
+   at (I21);
+3. a page that changes after it was freed must have been initialised in between, by a logged record or
+   by a non-logged load that an MLOG_INDEX_LOAD behind the freeing vouches for (I15). */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "recv/recv_int.h"
+
+recv_space_t *recv_space_find(const recv_t *recv, space_id_t id)
+{
+    return recv_table_find(&recv->spaces, (page_id_t){id, 0});
+}
+
+dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
+{
+    void *found = NULL;
+    dberr_t err = recv_table_put(recv->env, &recv->spaces, (page_id_t){id, 0}, &found);
+    if (err == DB_SUCCESS) {
+        *out = found;
+    }
+    return err;
+}
+
+bool recv_page_is_free(const recv_t *recv, page_id_t id, lsn_t *lsn)
+{
+    const recv_hist_t *hist = recv_table_find(&recv->hist, id);
+    if (hist == NULL || !hist->freed || hist->used_lsn != 0) {
+        return false;
+    }
+    if (lsn != NULL) {
+        *lsn = hist->event_lsn;
+    }
+    return true;
+}
+
+static dberr_t recv_scan_choose(recv_t *recv)
+{
+    log_checkpoint_t slots[2];
+    uint32_t n = 0;
+    log_checkpoints(recv->log, slots, &n);
+    recv->ckpt = slots[0];
+    if (recv->ckpt.marker_lsn < recv->ckpt.lsn) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "checkpoint %" PRIu64 ": its marker at %" PRIu64 " lies before its LSN %" PRIu64,
+                       recv->ckpt.no, recv->ckpt.marker_lsn, recv->ckpt.lsn);
+    }
+    return DB_SUCCESS;
+}
+
+/** Latest initialisation or freeing of each page. */
+static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    page_id_t id = {rec->space, rec->page_no};
+    if (rec->type == MLOG_INIT_FILE_PAGE2 || rec->type == MLOG_INIT_FREE_PAGE) {
+        void *found = NULL;
+        dberr_t err = recv_table_put(recv->env, &recv->hist, id, &found);
+        if (err == DB_SUCCESS) {
+            recv_hist_t *hist = found;
+            hist->event_lsn = end_lsn;
+            hist->used_lsn = 0;
+            hist->freed = rec->type == MLOG_INIT_FREE_PAGE;
+        }
+        return err;
+    }
+    recv_hist_t *hist = recv_table_find(&recv->hist, id);
+    if (hist != NULL && hist->freed) {
+        hist->used_lsn = end_lsn;
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    if (rec->page_no >= FIL_PAGES_MAX) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "redo record at %" PRIu64 ": impossible page number %" PRIu32, end_lsn,
+                       rec->page_no);
+    }
+    recv_space_t *space = NULL;
+    dberr_t err = recv_space_put(recv, rec->space, &space);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    space->changed = true;
+    if (rec->page_no == 0 && rec->type == MLOG_4BYTES && rec->offset == FSP_SIZE) {
+        if (rec->value == 0 || rec->value > FIL_PAGES_MAX) {
+            return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                           "redo record at %" PRIu64 ": impossible size of space %" PRIu32, end_lsn,
+                           rec->space);
+        }
+        space->log_size_pages = (uint32_t)rec->value;
+    }
+    return recv_scan_hist(recv, rec, end_lsn);
+}
+
+static bool recv_path_is_table(const char *path, uint32_t len)
+{
+    size_t suffix_len = sizeof FIL_IBD_SUFFIX - 1;
+    return os_path_is_valid(path, len) && len > suffix_len
+           && memcmp(path + len - suffix_len, FIL_IBD_SUFFIX, suffix_len) == 0
+           && memchr(path, '/', len) == NULL;
+}
+
+static dberr_t recv_path_copy(recv_t *recv, const char *path, uint32_t len, char **out)
+{
+    free(*out);
+    *out = strndup(path, len);
+    return *out != NULL ? DB_SUCCESS
+                        : err_set(&recv->env->err, DB_OUT_OF_MEMORY, "no memory for a file name");
+}
+
+static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    recv_event_t *event = calloc(1, sizeof *event);
+    if (event == NULL) {
+        return err_set(&recv->env->err, DB_OUT_OF_MEMORY, "no memory for file records");
+    }
+    event->type = rec->type;
+    event->space = rec->space;
+    event->lsn = end_lsn;
+    *recv->events_tail = event;
+    recv->events_tail = &event->next;
+    dberr_t err = recv_path_copy(recv, rec->path, rec->path_len, &event->path);
+    if (err == DB_SUCCESS && rec->type == MLOG_FILE_RENAME2) {
+        err = recv_path_copy(recv, rec->path2, rec->path2_len, &event->path2);
+    }
+    return err;
+}
+
+static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    bool rename = rec->type == MLOG_FILE_RENAME2;
+    /* A damaged or hostile record must not reach for the log, the system space or another directory. */
+    if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
+        || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "%s at %" PRIu64 " names no table file", mlog_type_name(rec->type), end_lsn);
+    }
+    recv_space_t *space = NULL;
+    dberr_t err = recv_space_put(recv, rec->space, &space);
+    if (err == DB_SUCCESS && space->deleted) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                      "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
+                      mlog_type_name(rec->type), end_lsn, rec->space);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (rec->type == MLOG_FILE_DELETE) {
+        space->deleted = true;
+    } else if (rec->type != MLOG_FILE_CREATE2) {
+        space->named = true;
+    }
+    err = rename ? recv_path_copy(recv, rec->path2, rec->path2_len, &space->name)
+                 : recv_path_copy(recv, rec->path, rec->path_len, &space->name);
+    return err == DB_SUCCESS ? recv_event_append(recv, rec, end_lsn) : err;
+}
+
+static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    if (log_rec_is_page_op(rec->type)) {
+        return recv_scan_page(recv, rec, end_lsn);
+    }
+    switch (rec->type) {
+    case MLOG_FILE_CREATE2:
+    case MLOG_FILE_DELETE:
+    case MLOG_FILE_RENAME2:
+    case MLOG_FILE_NAME:
+        return recv_scan_file(recv, rec, end_lsn);
+    case MLOG_INDEX_LOAD: {
+        recv_space_t *space = NULL;
+        dberr_t err = recv_space_put(recv, rec->space, &space);
+        if (err == DB_SUCCESS) {
+            space->changed = true;
+            space->enable_lsn = end_lsn;
+        }
+        return err;
+    }
+    default:
+        return DB_SUCCESS;
+    }
+}
+
+static bool recv_group_is_marker(const recv_t *recv, const log_group_t *group)
+{
+    if (group->start_lsn != recv->ckpt.marker_lsn) {
+        return false;
+    }
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        if (group->recs[i].type == MLOG_CHECKPOINT && group->recs[i].value == recv->ckpt.lsn) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Invariant 3, once everything is known. */
+static dberr_t recv_scan_check_freed(recv_t *recv)
+{
+    for (uint32_t i = 0; i < recv->hist.n; i++) {
+        const recv_hist_t *hist = recv_table_at(&recv->hist, i);
+        if (!hist->freed || hist->used_lsn == 0) {
+            continue;
+        }
+        const recv_space_t *space = recv_space_find(recv, hist->id.space);
+        if (!space->deleted && space->enable_lsn <= hist->event_lsn) {
+            char name[PATH_LEN_MAX + 1];
+            return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                           "page %" PRIu32 " of %s: changed at %" PRIu64
+                           " although it was freed at %" PRIu64,
+                           hist->id.page_no, recv_space_name(recv, hist->id.space, name),
+                           hist->used_lsn, hist->event_lsn);
+        }
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
+{
+    bool marker_found = false;
+    for (;;) {
+        log_group_t group;
+        dberr_t err = log_reader_next(reader, &group);
+        if (err == DB_NOT_FOUND) {
+            break;
+        }
+        for (uint32_t i = 0; err == DB_SUCCESS && i < group.n_recs; i++) {
+            err = recv_scan_rec(recv, &group.recs[i], group.end_lsn);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        marker_found |= recv_group_is_marker(recv, &group);
+    }
+    recv->end_lsn = log_reader_end_lsn(reader);
+    if (!marker_found) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "the log is damaged: read from checkpoint %" PRIu64 " at %" PRIu64
+                       ", it ends at %" PRIu64 " without the marker at %" PRIu64,
+                       recv->ckpt.no, recv->ckpt.lsn, recv->end_lsn, recv->ckpt.marker_lsn);
+    }
+    return recv_scan_check_freed(recv);
+}
+
+dberr_t recv_scan(recv_t *recv)
+{
+    dberr_t err = recv_scan_choose(recv);
+    log_reader_t *reader = NULL;
+    if (err == DB_SUCCESS) {
+        err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
+    }
+    if (err == DB_SUCCESS) {
+        err = recv_scan_groups(recv, reader);
+    }
+    log_reader_free(reader);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_MARK(recv->env->probe, "recv_start c=%" PRIu64 " marker=%" PRIu64 " end=%" PRIu64,
+               recv->ckpt.lsn, recv->ckpt.marker_lsn, recv->end_lsn);
+    PROBE_POINT(recv->env->probe, "recv.scanned");
+    return DB_SUCCESS;
+}

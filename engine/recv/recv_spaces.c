@@ -1,0 +1,401 @@
+/** Spaces: which file is which, file operations that a crash split, and what is registered in fil.
+
+Place: after the scan and before any page is written; below fil/ it reads page 0 by itself, because a
+torn page 0 cannot be asked for its space id.
+
+A file's space id comes from its page 0; if that is damaged or zero, from the first undamaged page behind
+it; if there is none, from the last record of the log that gives a space this name.
+
+Invariants
+1. file operations are repeated in the order of the log, each only if the file at that name carries that
+   space id: a name may be created again with another id (I24);
+2. repeating any of it is harmless: a crash here leaves an earlier or a later step, never another one
+   (I17);
+3. a space that the log names is never skipped: its file is there, or FILE_DELETE says why not, or
+   recovery refuses (I30);
+4. only what the log says makes a file grow; a file that is shorter than its own page 0 says is
+   damaged. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mach.h"
+#include "recv/recv_int.h"
+
+#define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
+
+const char *recv_space_name(const recv_t *recv, space_id_t id, char buf[PATH_LEN_MAX + 1])
+{
+    const recv_space_t *space = recv_space_find(recv, id);
+    if (id == SPACE_SYSTEM) {
+        return FIL_SYSTEM_PATH;
+    }
+    if (space != NULL && (space->path != NULL || space->name != NULL)) {
+        return space->path != NULL ? space->path : space->name;
+    }
+    snprintf(buf, PATH_LEN_MAX + 1, "space %" PRIu32, id);
+    return buf;
+}
+
+uint32_t recv_page0_size(const recv_t *recv, const byte *page)
+{
+    uint32_t size_pages = mach_read_4(page + FSP_SIZE);
+    bool plausible = fil_page_get_type(page) == FIL_PAGE_TYPE_FSP_HDR
+                     && mach_read_4(page + FSP_SPACE_ID) == fil_page_get_id(page).space
+                     && mach_read_4(page + FSP_PAGE_SIZE) == recv->page_size
+                     && size_pages <= FIL_PAGES_MAX;
+    return plausible ? size_pages : 0;
+}
+
+/** What a file tells of itself. */
+typedef struct recv_file {
+    bool known; /**< id is */
+    space_id_t id;
+    page_verdict_t page0;
+    uint32_t size_pages; /**< by an undamaged page 0 */
+} recv_file_t;
+
+static dberr_t recv_file_page(recv_t *recv, os_file_t *file, page_no_t page_no, bool *whole)
+{
+    size_t n_read = 0;
+    dberr_t err = env_read(recv->env, file, (uint64_t)page_no * recv->page_size, recv->page_buf,
+                           recv->page_size, &n_read);
+    if (err == DB_SUCCESS) {
+        memset(recv->page_buf + n_read, 0, recv->page_size - n_read);
+        *whole = n_read == recv->page_size;
+    }
+    return err;
+}
+
+static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, recv_file_t *out)
+{
+    bool whole = false;
+    dberr_t err = recv_file_page(recv, file, 0, &whole);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    page_id_t id = {fil_page_get_id(recv->page_buf).space, 0};
+    out->page0 = fil_page_verify(recv->page_buf, recv->page_size, id);
+    if (out->page0 != PAGE_OK) {
+        return DB_SUCCESS;
+    }
+    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64, path,
+                       fil_page_get_lsn(recv->page_buf), recv->end_lsn);
+    }
+    out->size_pages = recv_page0_size(recv, recv->page_buf);
+    if (out->size_pages == 0) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "page 0 of %s: impossible space header",
+                       path);
+    }
+    out->known = true;
+    out->id = id.space;
+    return DB_SUCCESS;
+}
+
+/** The space id of the first undamaged page behind page 0. */
+static dberr_t recv_file_later_pages(recv_t *recv, os_file_t *file, recv_file_t *out)
+{
+    for (page_no_t page_no = 1; page_no < RECV_ID_PAGES_MAX && !out->known; page_no++) {
+        bool whole = false;
+        dberr_t err = recv_file_page(recv, file, page_no, &whole);
+        if (err != DB_SUCCESS || !whole) {
+            return err;
+        }
+        page_id_t id = {fil_page_get_id(recv->page_buf).space, page_no};
+        if (fil_page_verify(recv->page_buf, recv->page_size, id) == PAGE_OK) {
+            out->known = true;
+            out->id = id.space;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+/** The space that the log last gave this name to (or took this name from and did not give it on). */
+static void recv_file_by_log(const recv_t *recv, const char *path, recv_file_t *out)
+{
+    for (const recv_event_t *event = recv->events; event != NULL; event = event->next) {
+        if (strcmp(event->path, path) == 0
+            || (event->path2 != NULL && strcmp(event->path2, path) == 0)) {
+            out->known = true;
+            out->id = event->space;
+        }
+    }
+}
+
+static dberr_t recv_file_identify(recv_t *recv, const char *path, recv_file_t *out)
+{
+    os_file_t *file = NULL;
+    dberr_t err = env_open(recv->env, path, OS_OPEN, &file);
+    if (err == DB_SUCCESS) {
+        err = recv_file_page0(recv, file, path, out);
+    }
+    if (err == DB_SUCCESS && !out->known) {
+        err = recv_file_later_pages(recv, file, out);
+    }
+    env_close(recv->env, file);
+    if (err == DB_SUCCESS && !out->known) {
+        recv_file_by_log(recv, path, out);
+    }
+    return err;
+}
+
+static dberr_t recv_path_set(recv_t *recv, recv_space_t *space, const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL) {
+        return err_set(&recv->env->err, DB_OUT_OF_MEMORY, "no memory for a file name");
+    }
+    free(space->path);
+    space->path = copy;
+    return DB_SUCCESS;
+}
+
+static dberr_t recv_file_enter(recv_t *recv, const char *path, const recv_file_t *file)
+{
+    recv_space_t *space = NULL;
+    dberr_t err = recv_space_put(recv, file->id, &space);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (space->path != NULL) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s and %s both carry space id %" PRIu32,
+                       space->path, path, file->id);
+    }
+    space->page0_zero = file->page0 == PAGE_ZERO;
+    space->file_size_pages = file->size_pages;
+    return recv_path_set(recv, space, path);
+}
+
+static dberr_t recv_list_entry(void *ctx, const char *name)
+{
+    recv_t *recv = ctx;
+    size_t len = strlen(name);
+    size_t suffix_len = sizeof FIL_IBD_SUFFIX - 1;
+    if (len <= suffix_len || len > PATH_LEN_MAX || name[0] == '.'
+        || strcmp(name + len - suffix_len, FIL_IBD_SUFFIX) != 0) {
+        return DB_SUCCESS;
+    }
+    recv_file_t file = {.known = false};
+    dberr_t err = recv_file_identify(recv, name, &file);
+    if (err != DB_SUCCESS || !file.known) {
+        return err; /* nobody's file: the catalogue decides what becomes of it */
+    }
+    if (file.id == SPACE_SYSTEM) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries the id of the system space",
+                       name);
+    }
+    return recv_file_enter(recv, name, &file);
+}
+
+static dberr_t recv_system_file(recv_t *recv)
+{
+    bool exists = false;
+    dberr_t err = env_exists(recv->env, FIL_SYSTEM_PATH, &exists);
+    if (err == DB_SUCCESS && !exists) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s is missing", FIL_SYSTEM_PATH);
+    }
+    recv_file_t file = {.known = false};
+    if (err == DB_SUCCESS) {
+        err = recv_file_identify(recv, FIL_SYSTEM_PATH, &file);
+    }
+    if (err == DB_SUCCESS && file.known && file.id != SPACE_SYSTEM) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries space id %" PRIu32,
+                      FIL_SYSTEM_PATH, file.id);
+    }
+    file.id = SPACE_SYSTEM;
+    return err == DB_SUCCESS ? recv_file_enter(recv, FIL_SYSTEM_PATH, &file) : err;
+}
+
+/* ---- file operations again ---- */
+
+static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_space_t *space)
+{
+    if (space->deleted || space->path != NULL) {
+        return DB_SUCCESS;
+    }
+    bool exists = false;
+    dberr_t err = env_exists(recv->env, event->path, &exists);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (exists || space->enable_lsn != 0) {
+        /* Another space's file, or contents that no log could bring back. */
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "the file %s of space %" PRIu32 " is missing",
+                       space->name, event->space);
+    }
+    PROBE_MARK(recv->env->probe, "file_op op=create path=%s lsn=%" PRIu64, event->path, event->lsn);
+    fil_space_t *created = NULL;
+    err = fil_space_recreate(recv->fil, event->space, event->path, &created);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_MARK(recv->env->probe, "file_op_done op=create path=%s", event->path);
+    space->page0_zero = true;
+    return recv_path_set(recv, space, event->path);
+}
+
+static dberr_t recv_redo_delete(recv_t *recv, const recv_event_t *event, recv_space_t *space)
+{
+    if (space->path == NULL || strcmp(space->path, event->path) != 0) {
+        return DB_SUCCESS;
+    }
+    env_t *env = recv->env;
+    PROBE_MARK(env->probe, "file_op op=delete path=%s lsn=%" PRIu64, event->path, event->lsn);
+    dberr_t err = env_unlink(env, event->path);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(env->probe, "fil.delete.unlinked");
+        err = env_sync_dir(env);
+    }
+    if (err == DB_SUCCESS) {
+        PROBE_MARK(env->probe, "file_op_done op=delete path=%s", event->path);
+        free(space->path);
+        space->path = NULL;
+    }
+    return err;
+}
+
+static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_space_t *space)
+{
+    if (space->path == NULL || strcmp(space->path, event->path) != 0) {
+        return DB_SUCCESS;
+    }
+    env_t *env = recv->env;
+    bool exists = false;
+    dberr_t err = env_exists(env, event->path2, &exists);
+    if (err == DB_SUCCESS && exists) {
+        err = err_set(&env->err, DB_UNRECOVERABLE,
+                      "%s cannot be renamed to %s: another space has this file", event->path,
+                      event->path2);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_MARK(env->probe, "file_op op=rename path=%s lsn=%" PRIu64 " to=%s", event->path,
+               event->lsn, event->path2);
+    err = env_rename(env, event->path, event->path2);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(env->probe, "fil.rename.renamed");
+        err = env_sync_dir(env);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_MARK(env->probe, "file_op_done op=rename path=%s", event->path);
+    return recv_path_set(recv, space, event->path2);
+}
+
+static dberr_t recv_redo_files(recv_t *recv)
+{
+    for (const recv_event_t *event = recv->events; event != NULL; event = event->next) {
+        recv_space_t *space = recv_space_find(recv, event->space);
+        dberr_t err = DB_SUCCESS;
+        if (event->type == MLOG_FILE_CREATE2) {
+            err = recv_redo_create(recv, event, space);
+        } else if (event->type == MLOG_FILE_DELETE) {
+            err = recv_redo_delete(recv, event, space);
+        } else if (event->type == MLOG_FILE_RENAME2) {
+            err = recv_redo_rename(recv, event, space);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+/* ---- registration ---- */
+
+/** The committed size of a space: what the log said last, else page 0, else its doublewrite copy. A file
+whose page 0 was never written and is not in the log either is an empty creation: *size_pages = 0. */
+static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t *size_pages)
+{
+    *size_pages = space->log_size_pages;
+    if (*size_pages == 0) {
+        *size_pages = space->file_size_pages;
+    }
+    for (uint32_t i = 0; *size_pages == 0 && i < recv->n_copies; i++) {
+        if (page_id_eq(recv->copies[i].id, space->id)) {
+            *size_pages = recv->copies[i].fsp_size;
+        }
+    }
+    bool empty = space->page0_zero && !space->changed && space->id.space != SPACE_SYSTEM;
+    if (*size_pages == 0 && !empty) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "torn page 0 of %s: no doublewrite copy", space->path);
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
+{
+    uint32_t size_pages = 0;
+    dberr_t err = recv_space_size(recv, space, &size_pages);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    /* A space created again is there already, under the name of its creation. */
+    fil_space_t *opened = fil_space_get(recv->fil, space->id.space);
+    if (opened == NULL) {
+        err = fil_space_open(recv->fil, space->id.space, space->path, size_pages, &opened);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    memcpy(opened->path, space->path, strlen(space->path) + 1);
+    opened->enable_lsn = space->enable_lsn;
+    opened->nonlogged = space->enable_lsn != 0;
+    return DB_SUCCESS;
+}
+
+dberr_t recv_spaces_open(recv_t *recv)
+{
+    dberr_t err = recv_system_file(recv);
+    if (err == DB_SUCCESS) {
+        err = env_list(recv->env, recv_list_entry, recv);
+    }
+    if (err == DB_SUCCESS) {
+        err = recv_redo_files(recv);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < recv->spaces.n; i++) {
+        const recv_space_t *space = recv_table_at(&recv->spaces, i);
+        if (space->path != NULL && !space->deleted) {
+            err = recv_space_register(recv, space);
+        } else if ((space->named || space->changed) && !space->deleted) {
+            char name[PATH_LEN_MAX + 1];
+            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                          "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
+                          "record of its deletion",
+                          recv_space_name(recv, space->id.space, name), space->id.space);
+        }
+    }
+    return err;
+}
+
+static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
+{
+    uint64_t size_bytes = 0;
+    dberr_t err = env_size(recv->env, space->file, &size_bytes);
+    if (err == DB_SUCCESS && size_bytes < (uint64_t)space->size_pages * recv->page_size) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                      "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
+                      space->path, size_bytes, space->size_pages);
+    }
+    return err;
+}
+
+dberr_t recv_spaces_extend(recv_t *recv)
+{
+    for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
+        const recv_space_t *known = recv_space_find(recv, space->id);
+        dberr_t err = known->log_size_pages != 0
+                          ? fil_space_extend(recv->fil, space, known->log_size_pages)
+                          : recv_space_check_length(recv, space);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return DB_SUCCESS;
+}

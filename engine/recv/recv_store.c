@@ -1,0 +1,207 @@
+/** Memory of recovery: tables keyed by page id, and the parsed records of one batch.
+
+Place: lowest of recv/; knows neither files nor the pool.
+
+Invariants
+1. memory is bounded by the log: an entry needs a record in a valid log block, and the records of a
+   batch are counted against recv_memory (recv_apply.c);
+2. the order of a walk depends on page ids only, never on the hash (determinism). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "recv/recv_int.h"
+
+#define RECV_TABLE_MIN 64U
+#define RECV_CHUNK_BYTES (64U * 1024)
+
+typedef struct recv_chunk {
+    struct recv_chunk *next;
+    size_t used;
+    size_t size;
+    byte bytes[];
+} recv_chunk_t;
+
+void *recv_table_at(const recv_table_t *table, uint32_t i)
+{
+    CHECK(i < table->n);
+    return table->entries + (size_t)i * table->entry_size;
+}
+
+static page_id_t recv_entry_id(const recv_table_t *table, uint32_t i)
+{
+    page_id_t id;
+    memcpy(&id, recv_table_at(table, i), sizeof id);
+    return id;
+}
+
+/** The slot that holds id, or the empty one where it belongs. */
+static uint32_t recv_table_slot(const recv_table_t *table, page_id_t id)
+{
+    uint32_t h = id.space * 0x9E3779B1U + id.page_no;
+    h = (h ^ h >> 15) * 0x85EBCA6BU;
+    uint32_t slot = (h ^ h >> 13) & (table->n_slots - 1);
+    while (table->slots[slot] != 0
+           && !page_id_eq(recv_entry_id(table, table->slots[slot] - 1), id)) {
+        slot = (slot + 1) & (table->n_slots - 1);
+    }
+    return slot;
+}
+
+void *recv_table_find(const recv_table_t *table, page_id_t id)
+{
+    if (table->n == 0) {
+        return NULL;
+    }
+    uint32_t slot = recv_table_slot(table, id);
+    return table->slots[slot] != 0 ? recv_table_at(table, table->slots[slot] - 1) : NULL;
+}
+
+static dberr_t recv_table_grow(env_t *env, recv_table_t *table)
+{
+    uint32_t capacity = table->capacity != 0 ? table->capacity * 2 : RECV_TABLE_MIN;
+    if (capacity > 1U << 30) {
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "the log names too many pages");
+    }
+    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
+    byte *entries = realloc(table->entries, capacity * table->entry_size);
+    if (entries != NULL) {
+        table->entries = entries;
+    }
+    if (slots == NULL || entries == NULL) {
+        free(slots);
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the pages that the log names");
+    }
+    free(table->slots);
+    table->slots = slots;
+    table->capacity = capacity;
+    table->n_slots = capacity * 2;
+    for (uint32_t i = 0; i < table->n; i++) {
+        table->slots[recv_table_slot(table, recv_entry_id(table, i))] = i + 1;
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out)
+{
+    void *found = recv_table_find(table, id);
+    if (found != NULL) {
+        *out = found;
+        return DB_SUCCESS;
+    }
+    if (table->n == table->capacity) {
+        dberr_t err = recv_table_grow(env, table);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    uint32_t slot = recv_table_slot(table, id);
+    byte *entry = table->entries + (size_t)table->n * table->entry_size;
+    memset(entry, 0, table->entry_size);
+    memcpy(entry, &id, sizeof id);
+    table->slots[slot] = ++table->n;
+    *out = entry;
+    return DB_SUCCESS;
+}
+
+static int recv_entry_cmp(const void *a, const void *b)
+{
+    page_id_t x;
+    page_id_t y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    if (x.space != y.space) {
+        return x.space < y.space ? -1 : 1;
+    }
+    return x.page_no < y.page_no ? -1 : x.page_no > y.page_no;
+}
+
+void recv_table_sort(recv_table_t *table)
+{
+    if (table->n > 1) {
+        qsort(table->entries, table->n, table->entry_size, recv_entry_cmp);
+    }
+}
+
+void recv_table_reset(recv_table_t *table)
+{
+    free(table->entries);
+    free(table->slots);
+    *table = (recv_table_t){.entry_size = table->entry_size};
+}
+
+static size_t recv_rec_bytes(size_t len)
+{
+    size_t align = _Alignof(recv_rec_t);
+    return (sizeof(recv_rec_t) + len + align - 1) & ~(align - 1);
+}
+
+/** The place of the next record, with room for len bytes; recv_batch_take() says how many it took. */
+static recv_rec_t *recv_batch_room(recv_batch_t *batch, size_t len)
+{
+    size_t size = recv_rec_bytes(len);
+    recv_chunk_t *chunk = batch->chunks;
+    if (chunk == NULL || chunk->size - chunk->used < size) {
+        size_t chunk_size = size > RECV_CHUNK_BYTES ? size : RECV_CHUNK_BYTES;
+        chunk = malloc(sizeof *chunk + chunk_size);
+        if (chunk == NULL) {
+            return NULL;
+        }
+        chunk->next = batch->chunks;
+        chunk->used = 0;
+        chunk->size = chunk_size;
+        batch->chunks = chunk;
+    }
+    void *rec = chunk->bytes + chunk->used;
+    return rec;
+}
+
+static void recv_batch_take(recv_batch_t *batch, const recv_rec_t *rec)
+{
+    size_t size = recv_rec_bytes(rec->len);
+    batch->chunks->used += size;
+    batch->used_bytes += size;
+}
+
+dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *format,
+                       const redo_rec_t *rec, lsn_t end_lsn)
+{
+    void *found = NULL;
+    uint32_t n_before = batch->pages.n;
+    page_id_t id = {rec->space, rec->page_no};
+    dberr_t err = recv_table_put(env, &batch->pages, id, &found);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    recv_page_t *page = found;
+    batch->used_bytes += batch->pages.n != n_before ? 2 * sizeof *page : 0;
+    size_t room = LOG_REC_OVERHEAD_MAX + rec->len;
+    recv_rec_t *stored = recv_batch_room(batch, room);
+    if (stored == NULL) {
+        return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for redo records");
+    }
+    stored->next = NULL;
+    stored->end_lsn = end_lsn;
+    stored->len = 0;
+    format->encode(rec, true, stored->bytes, room, &stored->len);
+    recv_batch_take(batch, stored);
+    if (page->last != NULL) {
+        page->last->next = stored;
+    } else {
+        page->first = stored;
+    }
+    page->last = stored;
+    return DB_SUCCESS;
+}
+
+void recv_batch_reset(recv_batch_t *batch)
+{
+    while (batch->chunks != NULL) {
+        recv_chunk_t *next = batch->chunks->next;
+        free(batch->chunks);
+        batch->chunks = next;
+    }
+    recv_table_reset(&batch->pages);
+    batch->used_bytes = 0;
+    batch->start_lsn = batch->end_lsn;
+}

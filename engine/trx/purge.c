@@ -1,0 +1,142 @@
+/** Purge: removes what no rollback can need any more, oldest committed log first.
+
+Place: beside rollback.c, above undo.c and row.c.
+
+Invariants
+1. purge rests while any open transaction has an undo log: that transaction may roll back onto any
+   version that history describes, and must find its entries and ids again (rollback.c, no. 3);
+2. an undo record that the clustered record's (DB_TRX_ID, DB_ROLL_PTR) still names is about the
+   newest version: its ids become 0, or, if it is delete-marked, the row goes with all its entries.
+   If it is named no more, a later change covers the row, whose undo record comes later in the
+   history;
+3. a delete-marked secondary entry is removed when the newest version does not have that key;
+4. the position inside a log is kept in memory only: after a restart the log begins again, and every
+   step says what must be (I17);
+5. when a log leaves the history nothing in any tree refers to it, hence with an empty history and
+   no open transaction every DB_TRX_ID is 0 and there is no delete mark (I25). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "trx/trx_int.h"
+
+/** A log of a table that was dropped meanwhile has nothing to purge there. */
+static bool purge_table_is_there(const dict_table_t *table)
+{
+    return table != NULL && table->status == DICT_READY && table->indexes[0].tree.root != FIL_NULL;
+}
+
+/** An older version (row2, from the undo record) of the row in bufs.row: drops its own entries. */
+static dberr_t purge_old_entries(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    memcpy(bufs->row2, bufs->row, table->row_size);
+    undo_rec_restore(rec, table, bufs->row2);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (!row_index_is_kept(index)) {
+            continue;
+        }
+        dict_row_to_sec(index, bufs->row, bufs->sec);
+        dict_row_to_sec(index, bufs->row2, bufs->sec2);
+        if (memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0) {
+            err = row_sec_remove(sys->pool, index, bufs->sec2, true);
+        }
+    }
+    return err;
+}
+
+/** The row in bufs.row is deleted for good. */
+static dberr_t purge_row(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (row_index_is_kept(index)) {
+            dict_row_to_sec(index, bufs->row, bufs->sec);
+            err = row_sec_remove(sys->pool, index, bufs->sec, true);
+        }
+    }
+    return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
+}
+
+static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, roll_ptr_t roll_ptr)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    const dict_table_t *table = dict_table_by_id(sys->dict, rec->table_id);
+    if (!purge_table_is_there(table)) {
+        return DB_SUCCESS;
+    }
+    if (undo_rec_check(rec, table) != DB_SUCCESS) {
+        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                       "undo record of transaction %" PRIu64 " does not fit table %" PRIu64, id,
+                       rec->table_id);
+    }
+    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec);
+    if (err != DB_SUCCESS) {
+        return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    }
+    bool newest =
+        dict_rec_trx_id(table, bufs->rec) == id && dict_rec_roll_ptr(table, bufs->rec) == roll_ptr;
+    if (newest && rec_is_deleted(bufs->rec) != (rec->type == UNDO_DELETE_MARK)) {
+        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                       "table %s: delete mark of a row contradicts its undo record", table->name);
+    }
+    dict_rec_to_row(table, bufs->rec, bufs->row);
+    if (rec->type == UNDO_UPDATE) {
+        err = purge_old_entries(sys, table, rec);
+    }
+    if (err != DB_SUCCESS || !newest) {
+        return err;
+    }
+    if (rec_is_deleted(bufs->rec)) {
+        return purge_row(sys, table, rec);
+    }
+    return row_clust_set_ids(sys->pool, table, rec->pk, 0, 0);
+}
+
+/** One undo record of the oldest log, or the end of that log. *n counts records. */
+static dberr_t purge_advance(trx_sys_t *sys, uint32_t *n)
+{
+    purge_pos_t *pos = &sys->purge;
+    if (pos->first == FIL_NULL) {
+        pos->first = sys->history_head;
+        pos->page = pos->first;
+        pos->offset = UNDO_RECS;
+    }
+    undo_page_t first;
+    undo_rec_t rec;
+    roll_ptr_t roll_ptr = 0;
+    dberr_t err = undo_page_read(sys, pos->first, &first);
+    if (err == DB_SUCCESS) {
+        err = undo_read_next(sys, &pos->page, &pos->offset, sys->bufs.undo, &rec, &roll_ptr);
+    }
+    if (err == DB_NOT_FOUND) {
+        pos->first = FIL_NULL;
+        return undo_free_oldest(sys);
+    }
+    if (err == DB_SUCCESS) {
+        err = purge_rec(sys, first.trx_id, &rec, roll_ptr);
+    }
+    if (err == DB_SUCCESS) {
+        trx_sys_env(sys)->stats.purged_records++;
+        (*n)++;
+        PROBE_POINT(trx_sys_env(sys)->probe, "purge.step");
+    }
+    return err;
+}
+
+dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done)
+{
+    bool rests = trx_sys_has_writers(sys);
+    uint32_t n = 0;
+    while (!rests && sys->history_len > 0 && n < max_records) {
+        dberr_t err = purge_advance(sys, &n);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    *done = rests || sys->history_len == 0;
+    return DB_SUCCESS;
+}

@@ -1,0 +1,126 @@
+/** Undoing one change of a row.
+
+Place: beside row.c, called by trx.c for rollback, savepoints and recovery.
+
+Invariants
+1. the pair (DB_TRX_ID, DB_ROLL_PTR) of the clustered record decides: if it does not name this undo
+   record, the change never reached the row or has been undone already, and nothing is done (I2). So
+   secondary entries are set right first and the pair is restored last;
+2. every operation says what must be, not what to flip, so that repeating a step after a crash is
+   harmless (I17);
+3. the version that comes back has the ids that it had. Nothing was purged since the change, because
+   purge rests while a transaction has an undo log: its history, if it had any, is still there
+   (I25). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "trx/trx_int.h"
+
+/** The change was the row's insertion: removes the row. */
+static dberr_t row_undo_insert(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (row_index_is_kept(index)) {
+            dict_row_to_sec(index, bufs->row, bufs->sec);
+            err = row_sec_remove(sys->pool, index, bufs->sec, false);
+        }
+    }
+    return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
+}
+
+/** One index: the entry of row (the version that goes) and that of row2 (the one that comes back).
+*/
+static dberr_t row_undo_entry(trx_sys_t *sys, const dict_index_t *index, bool old_deleted)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dict_row_to_sec(index, bufs->row, bufs->sec);
+    dict_row_to_sec(index, bufs->row2, bufs->sec2);
+    bool changed = memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0;
+    dberr_t err = DB_SUCCESS;
+    if (changed) {
+        err = row_sec_remove(sys->pool, index, bufs->sec, false);
+    }
+    if (err == DB_SUCCESS && old_deleted) {
+        err = row_sec_mark(sys->pool, index, bufs->sec2);
+        err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    } else if (err == DB_SUCCESS && changed) {
+        err = row_sec_put(sys->pool, index, bufs->sec2);
+    }
+    return err;
+}
+
+/** The change was an update or a revival: brings row2 back. */
+static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    memcpy(bufs->row2, bufs->row, table->row_size);
+    undo_rec_restore(rec, table, bufs->row2);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        if (row_index_is_kept(&table->indexes[i])) {
+            err = row_undo_entry(sys, &table->indexes[i], rec->old_info != 0);
+        }
+    }
+    if (err == DB_SUCCESS && rec_info(bufs->rec) != rec->old_info) {
+        err = row_clust_set_info(sys->pool, table, rec->pk, rec->old_info);
+    }
+    if (err == DB_SUCCESS) {
+        dict_row_to_rec(table, bufs->row2, rec->old_trx_id, rec->old_roll_ptr, bufs->rec);
+        err = row_clust_set_data(sys->pool, table, bufs->rec);
+    }
+    return err;
+}
+
+/** The change was the row's deletion: removes the mark. */
+static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (row_index_is_kept(index)) {
+            dict_row_to_sec(index, bufs->row, bufs->sec);
+            err = row_sec_put(sys->pool, index, bufs->sec);
+        }
+    }
+    if (err == DB_SUCCESS) {
+        err = row_clust_set_info(sys->pool, table, rec->pk, 0);
+    }
+    return err == DB_SUCCESS
+               ? row_clust_set_ids(sys->pool, table, rec->pk, rec->old_trx_id, rec->old_roll_ptr)
+               : err;
+}
+
+dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
+{
+    trx_sys_t *sys = trx->sys;
+    row_bufs_t *bufs = &sys->bufs;
+    const dict_table_t *table = dict_table_by_id(sys->dict, rec->table_id);
+    if (table == NULL || undo_rec_check(rec, table) != DB_SUCCESS) {
+        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                       "undo record of transaction %" PRIu64 " does not fit table %" PRIu64,
+                       trx->id, rec->table_id);
+    }
+    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec);
+    if (err == DB_NOT_FOUND
+        || (err == DB_SUCCESS
+            && (dict_rec_trx_id(table, bufs->rec) != trx->id
+                || dict_rec_roll_ptr(table, bufs->rec) != roll_ptr))) {
+        return DB_SUCCESS;
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_rec_to_row(table, bufs->rec, bufs->row);
+    switch (rec->type) {
+    case UNDO_INSERT:
+        return row_undo_insert(sys, table, rec);
+    case UNDO_UPDATE:
+        return row_undo_update(sys, table, rec);
+    default:
+        return row_undo_delete(sys, table, rec);
+    }
+}

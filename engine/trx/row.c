@@ -1,0 +1,407 @@
+/** Rows: insert, update, delete, get; and the changes of single records that rollback and purge
+share.
+
+Place: above undo.c, beside rollback.c. No page is pinned between two operations.
+
+    undo record ──> clustered record (DB_TRX_ID, DB_ROLL_PTR) ──> secondary entries, one by one
+
+Invariants
+1. the undo record is logged before any change of the row, so that whatever recovery finds in a tree
+   it can undo;
+2. the clustered record carries this transaction's id and the roll pointer of the newest change of
+   it: that pair tells rollback whether the change began (row_undo). A change of the info byte comes
+   after it, secondary entries come last;
+3. a row whose newest version belongs to another open transaction is not touched: DB_LOCK_CONFLICT;
+4. a statement that fails in the middle is rolled back to its start;
+5. secondary keys end with the primary key, so an entry belongs to exactly one row (I10). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+#include "trx/trx_int.h"
+
+/* ---- single records ---- */
+
+dberr_t row_sec_put(buf_pool_t *pool, const dict_index_t *index, byte *entry)
+{
+    static const byte live = 0;
+    entry[0] = 0;
+    dberr_t err = btr_insert(pool, &index->tree, entry);
+    if (err == DB_DUPLICATE_KEY) {
+        err = btr_update(pool, &index->tree, rec_payload(entry), 0, &live, 1);
+    }
+    return err;
+}
+
+dberr_t row_sec_mark(buf_pool_t *pool, const dict_index_t *index, const byte *entry)
+{
+    static const byte marked = REC_INFO_DELETE_MARK;
+    return btr_update(pool, &index->tree, rec_payload(entry), 0, &marked, 1);
+}
+
+dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *entry,
+                       bool only_marked)
+{
+    dberr_t err = DB_SUCCESS;
+    if (only_marked) {
+        byte rec[PAGE_SIZE_MAX / 2];
+        err = btr_get(pool, &index->tree, rec_payload(entry), rec);
+        if (err == DB_SUCCESS && !rec_is_deleted(rec)) {
+            return DB_SUCCESS;
+        }
+    }
+    if (err == DB_SUCCESS) {
+        err = btr_delete(pool, &index->tree, rec_payload(entry));
+    }
+    return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+}
+
+dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk, byte *rec)
+{
+    return btr_get(pool, &table->indexes[0].tree, pk, rec);
+}
+
+dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                           uint32_t info)
+{
+    byte b = (byte)info;
+    return btr_update(pool, &table->indexes[0].tree, pk, 0, &b, 1);
+}
+
+dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec)
+{
+    const btr_t *tree = &table->indexes[0].tree;
+    uint32_t from = dict_rec_trx_id_offset(table);
+    return btr_update(pool, tree, rec_payload(rec), from, rec + from, tree->leaf_rec_size - from);
+}
+
+dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk, trx_id_t id,
+                          roll_ptr_t roll_ptr)
+{
+    byte ids[DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN];
+    mach_write_6(ids, id);
+    mach_write_7(ids + DATA_TRX_ID_LEN, roll_ptr);
+    return btr_update(pool, &table->indexes[0].tree, pk, dict_rec_trx_id_offset(table), ids,
+                      sizeof ids);
+}
+
+/* ---- statements ---- */
+
+/** Reads the clustered record and applies the conflict rule; DB_NOT_FOUND if there is none. */
+static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, byte *rec)
+{
+    dberr_t err = row_clust_get(trx->sys->pool, table, pk, rec);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    trx_id_t owner = dict_rec_trx_id(table, rec);
+    if (owner != 0 && owner != trx->id && trx_sys_is_active(trx->sys, owner)) {
+        return err_set(&trx_sys_env(trx->sys)->err, DB_LOCK_CONFLICT,
+                       "table %s: the row was changed by another open transaction", table->name);
+    }
+    return DB_SUCCESS;
+}
+
+/** Counts trx as a changer of the table, once. */
+static dberr_t row_note_table(trx_t *trx, dict_table_t *table)
+{
+    for (uint32_t i = 0; i < trx->n_tables; i++) {
+        if (trx->tables[i] == table->id) {
+            return DB_SUCCESS;
+        }
+    }
+    table_id_t *tables = realloc(trx->tables, (trx->n_tables + 1) * sizeof *tables);
+    if (tables == NULL) {
+        return err_set(&trx_sys_env(trx->sys)->err, DB_OUT_OF_MEMORY, "no memory for a table list");
+    }
+    tables[trx->n_tables++] = table->id;
+    trx->tables = tables;
+    table->n_trx++;
+    return DB_SUCCESS;
+}
+
+/** Takes an id, counts the table, and writes the undo record in bufs.undo. */
+static dberr_t row_write_undo(trx_t *trx, dict_table_t *table, uint32_t len, roll_ptr_t *roll_ptr)
+{
+    dberr_t err = row_note_table(trx, table);
+    if (err == DB_SUCCESS) {
+        err = trx_assign_id(trx);
+    }
+    if (err == DB_SUCCESS) {
+        err = undo_append(trx, trx->sys->bufs.undo, undo_rec_finish(trx->sys->bufs.undo, len),
+                          roll_ptr);
+    }
+    return err;
+}
+
+/** Starts an undo record for the version in bufs.rec (for an INSERT there is none). */
+static uint32_t row_start_undo(trx_t *trx, const dict_table_t *table, uint32_t type, const byte *pk,
+                               uint32_t n_cols)
+{
+    const byte *rec = trx->sys->bufs.rec;
+    bool insert = type == UNDO_INSERT;
+    undo_rec_t undo = {.type = type,
+                       .table_id = table->id,
+                       .old_trx_id = insert ? 0 : dict_rec_trx_id(table, rec),
+                       .old_roll_ptr = insert ? 0 : dict_rec_roll_ptr(table, rec),
+                       .pk = pk,
+                       .pk_len = table->pk_len,
+                       .old_info = insert ? 0 : rec_info(rec) & REC_INFO_DELETE_MARK,
+                       .n_cols = n_cols};
+    return undo_rec_start(trx->sys->bufs.undo, &undo);
+}
+
+/** An UPDATE undo record with every column that is not in the primary key, from row. */
+static uint32_t row_undo_whole(trx_t *trx, const dict_table_t *table, const byte *pk,
+                               const byte *row)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        n += row_col_is_pk(table, i) ? 0 : 1;
+    }
+    uint32_t len = row_start_undo(trx, table, UNDO_UPDATE, pk, n);
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        const dict_col_t *col = &table->cols[i];
+        if (!row_col_is_pk(table, i)) {
+            len = undo_rec_add_col(trx->sys->bufs.undo, len, i, row + col->row_offset, col->len);
+        }
+    }
+    return len;
+}
+
+/** Ends a statement: after an error (a damaged or failing database excepted) it leaves no change
+behind. */
+static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
+{
+    if (err == DB_SUCCESS || err == DB_IO_ERROR || err == DB_CORRUPTION
+        || trx->n_recs == savepoint) {
+        return err;
+    }
+    err_sink_t cause = trx_sys_env(trx->sys)->err;
+    dberr_t undo_err = trx_rollback_to(trx, savepoint);
+    if (undo_err != DB_SUCCESS) {
+        return undo_err;
+    }
+    trx_sys_env(trx->sys)->err = cause;
+    return err;
+}
+
+/** Adds the entries of row to every secondary index. */
+static dberr_t row_put_entries(trx_t *trx, const dict_table_t *table, const byte *row)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (row_index_is_kept(index)) {
+            dict_row_to_sec(index, row, bufs->sec);
+            err = row_sec_put(trx->sys->pool, index, bufs->sec);
+        }
+    }
+    return err;
+}
+
+static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, const byte *row)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    roll_ptr_t roll_ptr = 0;
+    uint32_t len = row_start_undo(trx, table, UNDO_INSERT, pk, 0);
+    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
+    err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec);
+    return err == DB_SUCCESS ? row_put_entries(trx, table, row) : err;
+}
+
+/** Inserts over the delete-marked record in bufs.rec: the deleted version goes into the undo log.
+*/
+static dberr_t row_revive(trx_t *trx, dict_table_t *table, const byte *pk, const byte *row)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    buf_pool_t *pool = trx->sys->pool;
+    roll_ptr_t roll_ptr = 0;
+    dict_rec_to_row(table, bufs->rec, bufs->row);
+    dberr_t err = row_write_undo(trx, table, row_undo_whole(trx, table, pk, bufs->row), &roll_ptr);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
+    err = row_clust_set_data(pool, table, bufs->rec);
+    if (err == DB_SUCCESS) {
+        err = row_clust_set_info(pool, table, pk, 0);
+    }
+    return err == DB_SUCCESS ? row_put_entries(trx, table, row) : err;
+}
+
+dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    uint64_t savepoint = trx_savepoint(trx);
+    byte pk[PAGE_SIZE_MAX / 2];
+    dict_row_to_pk(table, row, pk);
+    dberr_t err = row_lock(trx, table, pk, bufs->rec);
+    if (err == DB_NOT_FOUND) {
+        err = row_insert_new(trx, table, pk, row);
+    } else if (err == DB_SUCCESS && !rec_is_deleted(bufs->rec)) {
+        return err_set(&trx_sys_env(trx->sys)->err, DB_DUPLICATE_KEY,
+                       "table %s: a row with this primary key exists", table->name);
+    } else if (err == DB_SUCCESS) {
+        err = row_revive(trx, table, pk, row);
+    }
+    return row_statement_end(trx, savepoint, err);
+}
+
+/** For update and delete: the live version in bufs.rec and bufs.row. */
+static dberr_t row_find_live(trx_t *trx, const dict_table_t *table, const byte *pk)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    dberr_t err = row_lock(trx, table, pk, bufs->rec);
+    if (err == DB_NOT_FOUND || (err == DB_SUCCESS && rec_is_deleted(bufs->rec))) {
+        return err_set(&trx_sys_env(trx->sys)->err, DB_RECORD_NOT_FOUND,
+                       "table %s: no row with this primary key", table->name);
+    }
+    if (err == DB_SUCCESS) {
+        dict_rec_to_row(table, bufs->rec, bufs->row);
+    }
+    return err;
+}
+
+/** Builds the secondary records of bufs.row (old) and bufs.row2 (new): do they differ? */
+static bool row_entry_changes(const row_bufs_t *bufs, const dict_index_t *index)
+{
+    dict_row_to_sec(index, bufs->row, bufs->sec);
+    dict_row_to_sec(index, bufs->row2, bufs->sec2);
+    return memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0;
+}
+
+static uint32_t row_update_undo(trx_t *trx, const dict_table_t *table, const byte *pk,
+                                const row_upd_t *upd, uint32_t n_upd)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        if (row_index_is_kept(&table->indexes[i]) && row_entry_changes(bufs, &table->indexes[i])) {
+            return row_undo_whole(trx, table, pk, bufs->row);
+        }
+    }
+    uint32_t len = row_start_undo(trx, table, UNDO_UPDATE, pk, n_upd);
+    for (uint32_t i = 0; i < n_upd; i++) {
+        const dict_col_t *col = &table->cols[upd[i].col];
+        len = undo_rec_add_col(bufs->undo, len, upd[i].col, bufs->row + col->row_offset, col->len);
+    }
+    return len;
+}
+
+/** Delete-marks the entry of a live row: it must be there (I10). */
+static dberr_t row_mark_entry(trx_t *trx, const dict_index_t *index, const byte *entry)
+{
+    dberr_t err = row_sec_mark(trx->sys->pool, index, entry);
+    if (err == DB_NOT_FOUND) {
+        err = err_set(&trx_sys_env(trx->sys)->err, DB_CORRUPTION,
+                      "index %s of table %s lacks the entry of a row", index->name,
+                      index->table->name);
+    }
+    return err;
+}
+
+/** Replaces bufs.row by bufs.row2. */
+static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, const row_upd_t *upd,
+                              uint32_t n_upd)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    buf_pool_t *pool = trx->sys->pool;
+    roll_ptr_t roll_ptr = 0;
+    dberr_t err =
+        row_write_undo(trx, table, row_update_undo(trx, table, pk, upd, n_upd), &roll_ptr);
+    if (err == DB_SUCCESS) {
+        dict_row_to_rec(table, bufs->row2, trx->id, roll_ptr, bufs->rec);
+        err = row_clust_set_data(pool, table, bufs->rec);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (!row_index_is_kept(index) || !row_entry_changes(bufs, index)) {
+            continue;
+        }
+        err = row_mark_entry(trx, index, bufs->sec);
+        if (err == DB_SUCCESS) {
+            err = row_sec_put(pool, index, bufs->sec2);
+        }
+    }
+    return err;
+}
+
+dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_upd_t *upd,
+                   uint32_t n_upd)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    uint64_t savepoint = trx_savepoint(trx);
+    CHECK(n_upd <= COLUMNS_MAX);
+    for (uint32_t i = 0; i < n_upd; i++) {
+        CHECK(upd[i].col < table->n_cols);
+        if (row_col_is_pk(table, upd[i].col)) {
+            return err_set(&trx_sys_env(trx->sys)->err, DB_ERROR,
+                           "column %s of table %s belongs to the primary key, which never changes",
+                           table->cols[upd[i].col].name, table->name);
+        }
+    }
+    dberr_t err = row_find_live(trx, table, pk);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    memcpy(bufs->row2, bufs->row, table->row_size);
+    for (uint32_t i = 0; i < n_upd; i++) {
+        const dict_col_t *col = &table->cols[upd[i].col];
+        memcpy(bufs->row2 + col->row_offset, upd[i].value, col->len);
+    }
+    err = row_update_low(trx, table, pk, upd, n_upd);
+    return row_statement_end(trx, savepoint, err);
+}
+
+static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
+    buf_pool_t *pool = trx->sys->pool;
+    roll_ptr_t roll_ptr = 0;
+    uint32_t len = row_start_undo(trx, table, UNDO_DELETE_MARK, pk, 0);
+    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
+    if (err == DB_SUCCESS) {
+        err = row_clust_set_ids(pool, table, pk, trx->id, roll_ptr);
+    }
+    if (err == DB_SUCCESS) {
+        err = row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        const dict_index_t *index = &table->indexes[i];
+        if (row_index_is_kept(index)) {
+            dict_row_to_sec(index, bufs->row, bufs->sec);
+            err = row_mark_entry(trx, index, bufs->sec);
+        }
+    }
+    return err;
+}
+
+dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk)
+{
+    uint64_t savepoint = trx_savepoint(trx);
+    dberr_t err = row_find_live(trx, table, pk);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    return row_statement_end(trx, savepoint, row_delete_low(trx, table, pk));
+}
+
+dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row)
+{
+    byte rec[PAGE_SIZE_MAX / 2];
+    dberr_t err = row_clust_get(pool, table, pk, rec);
+    if (err == DB_NOT_FOUND || (err == DB_SUCCESS && rec_is_deleted(rec))) {
+        return err_set(&buf_env(pool)->err, DB_RECORD_NOT_FOUND,
+                       "table %s: no row with this primary key", table->name);
+    }
+    if (err == DB_SUCCESS) {
+        dict_rec_to_row(table, rec, row);
+    }
+    return err;
+}

@@ -1,0 +1,205 @@
+/** Private to trx/: the transaction system, a transaction, undo logs and the shared row operations.
+*/
+#ifndef TRX_TRX_INT_H
+#define TRX_TRX_INT_H
+
+#include "trx/trx.h"
+#include "trx/undo_format.h"
+
+/** Scratch memory of statements, rollback and purge (one at a time): each buffer is one page long,
+which no row, record or undo record exceeds. */
+typedef struct row_bufs {
+    byte *rec;  /**< clustered record */
+    byte *row;  /**< row bytes of the version in the tree */
+    byte *row2; /**< row bytes of the other version */
+    byte *sec;  /**< secondary record of row */
+    byte *sec2; /**< secondary record of row2 */
+    byte *undo; /**< undo record */
+} row_bufs_t;
+
+#define ROW_N_BUFS 6U
+
+/** Where purge is in the oldest committed log; lost at a restart, which begins the log again. */
+typedef struct purge_pos {
+    page_no_t first; /**< the log, or FIL_NULL: none begun */
+    page_no_t page;
+    uint32_t offset;
+} purge_pos_t;
+
+struct trx_sys {
+    buf_pool_t *pool;
+    dict_t *dict;
+    uint32_t flush_mode; /**< flush_log_at_trx_commit */
+    trx_id_t next_id;
+    trx_id_t max_id; /**< as on the TRX_SYS page: ids below it may be given out */
+    uint64_t next_no;
+    page_no_t slots[RSEG_N_SLOTS];
+    page_no_t history_head;
+    page_no_t history_tail;
+    uint64_t history_len;
+    purge_pos_t purge;
+    trx_t *first; /**< open transactions, in order of begin */
+    row_bufs_t bufs;
+    byte *bufs_mem;
+};
+
+struct trx {
+    trx_sys_t *sys;
+    trx_id_t id;          /**< 0 before the first change */
+    uint32_t slot;        /**< valid while undo_first != FIL_NULL */
+    page_no_t undo_first; /**< FIL_NULL: no undo log */
+    page_no_t undo_last;
+    uint64_t n_recs;    /**< undo records, all pages together */
+    table_id_t *tables; /**< tables whose n_trx counts this transaction */
+    uint32_t n_tables;
+    bool resurrected;
+    trx_t *next;
+};
+
+static inline env_t *trx_sys_env(const trx_sys_t *sys)
+{
+    return buf_env(sys->pool);
+}
+
+/* ---- trx_sys.c ---- */
+
+/** Gives trx its id, writing the limit ahead when it is reached. */
+WARN_UNUSED dberr_t trx_assign_id(trx_t *trx);
+bool trx_sys_is_active(const trx_sys_t *sys, trx_id_t id);
+/** Does an open transaction have an undo log? */
+bool trx_sys_has_writers(const trx_sys_t *sys);
+/** A new transaction at the end of the list. */
+WARN_UNUSED dberr_t trx_sys_add(trx_sys_t *sys, trx_t **out);
+
+/* ---- trx.c ---- */
+
+/** Takes trx off the list, releases its tables and frees it. */
+void trx_end(trx_t *trx);
+
+/* ---- undo_rec.c ---- */
+
+/** A decoded undo record; pointers lead into the bytes that it was decoded from. */
+typedef struct undo_rec {
+    uint32_t type;
+    table_id_t table_id;
+    trx_id_t old_trx_id;
+    roll_ptr_t old_roll_ptr;
+    const byte *pk;
+    uint32_t pk_len;
+    uint32_t old_info; /**< UPDATE only */
+    uint32_t n_cols;   /**< UPDATE only */
+    const byte *cols;
+    uint32_t cols_len;
+} undo_rec_t;
+
+/** Encodes everything but the columns; undo_rec_add_col() follows for an UPDATE, then
+undo_rec_finish(). Each returns the length so far; buf has room for a page. */
+uint32_t undo_rec_start(byte *buf, const undo_rec_t *rec);
+uint32_t undo_rec_add_col(byte *buf, uint32_t len, uint32_t pos, const byte *value,
+                          uint32_t value_len);
+uint32_t undo_rec_finish(byte *buf, uint32_t len);
+
+/** Decodes the record of exactly len bytes at buf; DB_CORRUPTION without a message. */
+WARN_UNUSED dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec);
+/** Do primary key and columns fit the table? DB_CORRUPTION without a message. */
+WARN_UNUSED dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table);
+/** Puts the old column values into row. The record has passed undo_rec_check(). */
+void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row);
+
+/* ---- undo.c ---- */
+
+static inline page_id_t undo_page_id(page_no_t page_no)
+{
+    return (page_id_t){.space = SPACE_SYSTEM, .page_no = page_no};
+}
+
+/** Sets the message for a damaged undo page; DB_CORRUPTION. */
+WARN_UNUSED dberr_t undo_corrupt(const trx_sys_t *sys, page_no_t page_no, const char *what);
+
+/** Header of an undo page, checked. Fields from state on: first page of a log. */
+typedef struct undo_page {
+    page_no_t prev;
+    page_no_t next;
+    uint32_t free;
+    uint32_t n_recs;
+    uint32_t state;
+    trx_id_t trx_id;
+    uint64_t trx_no;
+    page_no_t history_next;
+    page_no_t last_page;
+} undo_page_t;
+
+/** Pins an undo page and checks and decodes its header. */
+WARN_UNUSED dberr_t undo_page_get(trx_sys_t *sys, mtr_t *mtr, page_no_t page_no,
+                                  buf_block_t **block, undo_page_t *page);
+/** Length of the last record of a page: 0 if there is none or it cannot be one. */
+uint32_t undo_last_rec_len(const byte *frame, uint32_t free);
+/** The header alone, in an mtr of its own. */
+WARN_UNUSED dberr_t undo_page_read(trx_sys_t *sys, page_no_t page_no, undo_page_t *out);
+/** Walks the whole log: links, free offsets, record lengths. n_recs: records of all its pages. */
+WARN_UNUSED dberr_t undo_log_validate(trx_sys_t *sys, page_no_t first, uint64_t *n_recs);
+
+/** Appends a record, starting the log or adding a page as needed. DB_OUT_OF_SPACE: no undo slot or
+page. */
+WARN_UNUSED dberr_t undo_append(trx_t *trx, const byte *rec, uint32_t len, roll_ptr_t *out);
+/** Copies the last record to buf and decodes it there. trx->n_recs > 0. */
+WARN_UNUSED dberr_t undo_read_last(trx_t *trx, byte *buf, undo_rec_t *rec, roll_ptr_t *roll_ptr);
+
+/** Copies the record at *page, *offset to buf, decodes it, and advances. DB_NOT_FOUND: end of the
+log. */
+WARN_UNUSED dberr_t undo_read_next(trx_sys_t *sys, page_no_t *page_no, uint32_t *offset, byte *buf,
+                                   undo_rec_t *rec, roll_ptr_t *roll_ptr);
+
+/** A system page of the given type, pinned by mtr. */
+WARN_UNUSED dberr_t trx_page_get(mtr_t *mtr, page_no_t page_no, page_type_t type,
+                                 buf_block_t **out);
+
+/* ---- undo_end.c ---- */
+
+/** Removes the last record, and its page when that is empty and not the first. */
+WARN_UNUSED dberr_t undo_truncate_last(trx_t *trx);
+
+/** Turns the log into a committed one at the end of the history; *end_lsn is the commit's LSN. */
+WARN_UNUSED dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn);
+/** Frees an active log: pages from the tail, one mtr each; the last one clears the slot too. */
+WARN_UNUSED dberr_t undo_free_active(trx_t *trx);
+/** Frees the oldest log of the history in the same way. */
+WARN_UNUSED dberr_t undo_free_oldest(trx_sys_t *sys);
+
+/* ---- row.c: shared with rollback and purge ---- */
+
+/** Does a change of the table apply to this index? */
+static inline bool row_index_is_kept(const dict_index_t *index)
+{
+    return !index->clustered && index->status == DICT_READY;
+}
+
+static inline bool row_col_is_pk(const dict_table_t *table, uint32_t pos)
+{
+    return table->cols[pos].rec_offset < dict_rec_trx_id_offset(table);
+}
+
+/** Makes the entry exist and not be delete-marked. */
+WARN_UNUSED dberr_t row_sec_put(buf_pool_t *pool, const dict_index_t *index, byte *entry);
+/** Delete-marks the entry; DB_NOT_FOUND. */
+WARN_UNUSED dberr_t row_sec_mark(buf_pool_t *pool, const dict_index_t *index, const byte *entry);
+/** Removes the entry for good, if it is there; with only_marked, only when it is delete-marked. */
+WARN_UNUSED dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *entry,
+                                   bool only_marked);
+WARN_UNUSED dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                                  byte *rec);
+WARN_UNUSED dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                                       uint32_t info);
+/** Overwrites what follows the primary key: DB_TRX_ID, DB_ROLL_PTR and the other columns. */
+WARN_UNUSED dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table,
+                                       const byte *rec);
+/** Overwrites DB_TRX_ID and DB_ROLL_PTR only. */
+WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                                      trx_id_t id, roll_ptr_t roll_ptr);
+
+/* ---- rollback.c ---- */
+
+/** Undoes the change that one undo record tells of; repeating it is harmless. */
+WARN_UNUSED dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr);
+
+#endif

@@ -1,0 +1,346 @@
+/** The transaction system: its pages, what a restart finds in them, ids, resurrected transactions.
+
+Place: top of trx/, above undo.c and trx.c.
+
+Invariants
+1. no transaction id is given out twice: ids stay below the limit on the TRX_SYS page, which is
+   raised (logged before the first use of an id) in steps and continues there after a restart (I25);
+2. nothing that a page says is used before it was checked: DB_CORRUPTION;
+3. resurrected transactions are rolled back before anything else changes or purges rows. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+#include "trx/trx_int.h"
+
+dberr_t trx_sys_bootstrap(buf_pool_t *pool)
+{
+    dberr_t err = buf_log_free_check(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    buf_block_t *trx_sys = NULL;
+    buf_block_t *rseg = NULL;
+    err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS,
+                            &trx_sys);
+    if (err == DB_SUCCESS) {
+        err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, RSEG_PAGE, FIL_PAGE_TYPE_SYS,
+                                &rseg);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_write_8(&mtr, trx_sys, TRX_SYS_MAX_ID, 1);
+    mtr_write_8(&mtr, trx_sys, TRX_SYS_NEXT_NO, 1);
+    mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, FIL_NULL);
+    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, FIL_NULL);
+    mtr_memset(&mtr, rseg, RSEG_SLOTS, 4 * RSEG_N_SLOTS, 0xFF);
+    mtr_commit(&mtr);
+    return DB_SUCCESS;
+}
+
+static dberr_t trx_sys_corrupt(const trx_sys_t *sys, const char *what)
+{
+    return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION, "transaction system: %s", what);
+}
+
+static dberr_t trx_sys_read_pages(trx_sys_t *sys)
+{
+    mtr_t mtr;
+    mtr_start(&mtr, sys->pool, MTR_READ_ONLY);
+    buf_block_t *block = NULL;
+    dberr_t err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &block);
+    if (err == DB_SUCCESS) {
+        sys->max_id = mach_read_8(block->frame + TRX_SYS_MAX_ID);
+        sys->next_id = sys->max_id;
+        sys->next_no = mach_read_8(block->frame + TRX_SYS_NEXT_NO);
+        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &block);
+    }
+    if (err == DB_SUCCESS) {
+        sys->history_head = mach_read_4(block->frame + RSEG_HISTORY_HEAD);
+        sys->history_tail = mach_read_4(block->frame + RSEG_HISTORY_TAIL);
+        sys->history_len = mach_read_8(block->frame + RSEG_HISTORY_LEN);
+        for (uint32_t i = 0; i < RSEG_N_SLOTS; i++) {
+            sys->slots[i] = mach_read_4(block->frame + RSEG_SLOTS + 4 * i);
+        }
+    }
+    mtr_commit(&mtr);
+    if (err == DB_SUCCESS && (sys->max_id == 0 || sys->max_id > TRX_ID_MAX - TRX_ID_STEP)) {
+        err = trx_sys_corrupt(sys, "impossible transaction id");
+    }
+    if (err == DB_SUCCESS && sys->next_no == 0) {
+        err = trx_sys_corrupt(sys, "impossible commit number");
+    }
+    return err;
+}
+
+/** The list of committed logs: as long as it says, ascending commit numbers, ending at its tail. */
+static dberr_t trx_sys_check_history(trx_sys_t *sys)
+{
+    uint64_t n = 0;
+    uint64_t last_no = 0;
+    page_no_t last = FIL_NULL;
+    for (page_no_t page_no = sys->history_head; page_no != FIL_NULL; n++) {
+        undo_page_t page;
+        dberr_t err = undo_page_read(sys, page_no, &page);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        if (page.state != UNDO_STATE_COMMITTED || page.trx_no <= last_no
+            || page.trx_no >= sys->next_no) {
+            return undo_corrupt(sys, page_no, "does not belong into the history list");
+        }
+        last_no = page.trx_no;
+        last = page_no;
+        page_no = page.history_next;
+    }
+    if (last != sys->history_tail || n != sys->history_len) {
+        return trx_sys_corrupt(sys, "history list does not end where it should");
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t trx_sys_resurrect(trx_sys_t *sys, uint32_t slot)
+{
+    page_no_t first = sys->slots[slot];
+    undo_page_t page;
+    uint64_t n_recs = 0;
+    dberr_t err = undo_page_read(sys, first, &page);
+    if (err == DB_SUCCESS && (page.state != UNDO_STATE_ACTIVE || page.history_next != FIL_NULL)) {
+        err = undo_corrupt(sys, first, "not the log of an active transaction");
+    }
+    if (err == DB_SUCCESS && trx_sys_is_active(sys, page.trx_id)) {
+        err = undo_corrupt(sys, first, "two logs of one transaction");
+    }
+    if (err == DB_SUCCESS) {
+        err = undo_log_validate(sys, first, &n_recs);
+    }
+    trx_t *trx = NULL;
+    if (err == DB_SUCCESS) {
+        err = trx_sys_add(sys, &trx);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    trx->id = page.trx_id;
+    trx->slot = slot;
+    trx->undo_first = first;
+    trx->undo_last = page.last_page;
+    trx->n_recs = n_recs;
+    trx->resurrected = true;
+    return DB_SUCCESS;
+}
+
+static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
+{
+    size_t page_size = buf_page_size(pool);
+    trx_sys_t *sys = calloc(1, sizeof *sys);
+    byte *mem = calloc(ROW_N_BUFS, page_size);
+    if (sys == NULL || mem == NULL) {
+        free(sys);
+        free(mem);
+        return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY,
+                       "no memory for the transaction system");
+    }
+    sys->pool = pool;
+    sys->bufs_mem = mem;
+    byte **bufs[ROW_N_BUFS] = {&sys->bufs.rec, &sys->bufs.row,  &sys->bufs.row2,
+                               &sys->bufs.sec, &sys->bufs.sec2, &sys->bufs.undo};
+    for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
+        *bufs[i] = mem + i * page_size;
+    }
+    *out = sys;
+    return DB_SUCCESS;
+}
+
+dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_commit,
+                     trx_sys_t **out)
+{
+    CHECK(flush_log_at_trx_commit <= 2);
+    trx_sys_t *sys = NULL;
+    dberr_t err = trx_sys_alloc(pool, &sys);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    sys->dict = dict;
+    sys->flush_mode = flush_log_at_trx_commit;
+    sys->purge.first = FIL_NULL;
+    err = trx_sys_read_pages(sys);
+    if (err == DB_SUCCESS) {
+        err = trx_sys_check_history(sys);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < RSEG_N_SLOTS; i++) {
+        if (sys->slots[i] != FIL_NULL) {
+            err = trx_sys_resurrect(sys, i);
+        }
+    }
+    if (err != DB_SUCCESS) {
+        trx_sys_close(sys);
+        return err;
+    }
+    *out = sys;
+    return DB_SUCCESS;
+}
+
+void trx_sys_close(trx_sys_t *sys)
+{
+    if (sys == NULL) {
+        return;
+    }
+    while (sys->first != NULL) {
+        trx_end(sys->first);
+    }
+    free(sys->bufs_mem);
+    free(sys);
+}
+
+dict_t *trx_sys_dict(const trx_sys_t *sys)
+{
+    return sys->dict;
+}
+
+buf_pool_t *trx_sys_pool(const trx_sys_t *sys)
+{
+    return sys->pool;
+}
+
+uint64_t trx_sys_history_len(const trx_sys_t *sys)
+{
+    return sys->history_len;
+}
+
+uint32_t trx_sys_n_active(const trx_sys_t *sys)
+{
+    uint32_t n = 0;
+    for (const trx_t *trx = sys->first; trx != NULL; trx = trx->next) {
+        n++;
+    }
+    return n;
+}
+
+bool trx_sys_is_active(const trx_sys_t *sys, trx_id_t id)
+{
+    for (const trx_t *trx = sys->first; trx != NULL; trx = trx->next) {
+        if (trx->id == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool trx_sys_has_writers(const trx_sys_t *sys)
+{
+    for (const trx_t *trx = sys->first; trx != NULL; trx = trx->next) {
+        if (trx->undo_first != FIL_NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+dberr_t trx_sys_add(trx_sys_t *sys, trx_t **out)
+{
+    trx_t *trx = calloc(1, sizeof *trx);
+    if (trx == NULL) {
+        return err_set(&trx_sys_env(sys)->err, DB_OUT_OF_MEMORY, "no memory for a transaction");
+    }
+    trx->sys = sys;
+    trx->undo_first = FIL_NULL;
+    trx->undo_last = FIL_NULL;
+    trx_t **link = &sys->first;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = trx;
+    *out = trx;
+    return DB_SUCCESS;
+}
+
+dberr_t trx_assign_id(trx_t *trx)
+{
+    trx_sys_t *sys = trx->sys;
+    if (trx->id != 0) {
+        return DB_SUCCESS;
+    }
+    if (sys->next_id == sys->max_id) {
+        if (sys->max_id > TRX_ID_MAX - TRX_ID_STEP) {
+            return err_set(&trx_sys_env(sys)->err, DB_OUT_OF_SPACE, "no transaction id is left");
+        }
+        dberr_t err = buf_log_free_check(sys->pool);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        mtr_t mtr;
+        mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
+        buf_block_t *block = NULL;
+        err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &block);
+        if (err != DB_SUCCESS) {
+            mtr_abort(&mtr);
+            return err;
+        }
+        mtr_write_8(&mtr, block, TRX_SYS_MAX_ID, sys->max_id + TRX_ID_STEP);
+        mtr_commit(&mtr);
+        sys->max_id += TRX_ID_STEP;
+    }
+    trx->id = sys->next_id++;
+    return DB_SUCCESS;
+}
+
+/** Did the transaction change the catalogue? A DDL transaction changes nothing else. */
+static dberr_t trx_is_catalogue(trx_t *trx, bool *catalogue)
+{
+    trx_sys_t *sys = trx->sys;
+    *catalogue = false;
+    if (trx->n_recs == 0) {
+        return DB_SUCCESS;
+    }
+    undo_rec_t rec;
+    roll_ptr_t roll_ptr = 0;
+    dberr_t err = undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr);
+    for (int i = 0; err == DB_SUCCESS && i < SYS_N; i++) {
+        *catalogue = *catalogue || dict_sys_table(sys->dict, (sys_table_t)i)->id == rec.table_id;
+    }
+    return err;
+}
+
+static dberr_t trx_sys_rollback_some(trx_sys_t *sys, bool catalogue_only,
+                                     void (*fn)(void *ctx, trx_id_t id), void *ctx)
+{
+    for (trx_t *trx = sys->first, *next; trx != NULL; trx = next) {
+        next = trx->next;
+        bool catalogue = true;
+        if (!trx->resurrected) {
+            continue;
+        }
+        if (catalogue_only) {
+            dberr_t err = trx_is_catalogue(trx, &catalogue);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+        if (catalogue) {
+            if (fn != NULL) {
+                fn(ctx, trx->id);
+            }
+            dberr_t err = trx_rollback(trx);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys, void (*fn)(void *ctx, trx_id_t id), void *ctx)
+{
+    dberr_t err = trx_sys_rollback_some(sys, true, fn, ctx);
+    if (err == DB_SUCCESS) {
+        err = dict_load(sys->dict);
+    }
+    return err == DB_SUCCESS ? trx_sys_rollback_some(sys, false, fn, ctx) : err;
+}

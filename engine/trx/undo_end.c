@@ -1,0 +1,216 @@
+/** The end of undo logs: truncation by rollback, freeing by rollback and purge, commit.
+
+Place: beside undo.c, same layout and rules.
+
+Invariants
+1. a chain is freed from its tail, one mini-transaction per page, and its last page together with
+   the slot or the history link: whenever a crash strikes, what is left is a whole, shorter log,
+   whose rollback or purge can go on;
+2. commit is one mini-transaction: state, commit number, slot and history list change together (I2).
+   */
+#include "trx/trx_int.h"
+
+/** Unlinks and frees the last page of the log, which is not its only one. */
+static dberr_t undo_drop_last_page(trx_sys_t *sys, mtr_t *mtr, page_no_t first, page_no_t last,
+                                   page_no_t *new_last)
+{
+    buf_block_t *first_block = NULL;
+    buf_block_t *prev_block = NULL;
+    buf_block_t *last_block = NULL;
+    undo_page_t page;
+    undo_page_t prev_page;
+    dberr_t err = undo_page_get(sys, mtr, first, &first_block, &page);
+    if (err == DB_SUCCESS) {
+        err = undo_page_get(sys, mtr, last, &last_block, &page);
+    }
+    if (err == DB_SUCCESS) {
+        err = undo_page_get(sys, mtr, page.prev, &prev_block, &prev_page);
+    }
+    if (err == DB_SUCCESS && (prev_page.next != last || page.next != FIL_NULL)) {
+        err = undo_corrupt(sys, last, "broken chain");
+    }
+    if (err == DB_SUCCESS) {
+        err = fsp_page_free(mtr, undo_page_id(last), FSP_OWNER_UNDO);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_write_4(mtr, prev_block, UNDO_NEXT, FIL_NULL);
+    mtr_write_4(mtr, first_block, UNDO_LAST_PAGE, page.prev);
+    *new_last = page.prev;
+    return DB_SUCCESS;
+}
+
+dberr_t undo_truncate_last(trx_t *trx)
+{
+    trx_sys_t *sys = trx->sys;
+    dberr_t err = buf_log_free_check(sys->pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
+    page_no_t last = trx->undo_last;
+    buf_block_t *block = NULL;
+    undo_page_t page;
+    err = undo_page_get(sys, &mtr, last, &block, &page);
+    uint32_t len = err == DB_SUCCESS ? undo_last_rec_len(block->frame, page.free) : 0;
+    if (err == DB_SUCCESS && (len == 0 || trx->n_recs == 0)) {
+        err = undo_corrupt(sys, last, "no last record");
+    }
+    if (err == DB_SUCCESS && page.n_recs == 1 && last != trx->undo_first) {
+        err = undo_drop_last_page(sys, &mtr, trx->undo_first, last, &last);
+    } else if (err == DB_SUCCESS) {
+        mtr_write_2(&mtr, block, UNDO_FREE, page.free - len);
+        mtr_write_2(&mtr, block, UNDO_N_RECS, page.n_recs - 1);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_commit(&mtr);
+    trx->undo_last = last;
+    trx->n_recs--;
+    return DB_SUCCESS;
+}
+
+/** Frees all pages of a log but the first. A crash in between leaves a shorter log. */
+static dberr_t undo_free_tail(trx_sys_t *sys, page_no_t first)
+{
+    undo_page_t page;
+    dberr_t err = undo_page_read(sys, first, &page);
+    page_no_t last = page.last_page;
+    while (err == DB_SUCCESS && last != first) {
+        err = buf_log_free_check(sys->pool);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        mtr_t mtr;
+        mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
+        err = undo_drop_last_page(sys, &mtr, first, last, &last);
+        if (err != DB_SUCCESS) {
+            mtr_abort(&mtr);
+        } else {
+            mtr_commit(&mtr);
+        }
+    }
+    return err == DB_SUCCESS ? buf_log_free_check(sys->pool) : err;
+}
+
+/** Starts an mtr that has freed the first page of a log; *rseg is pinned and not changed yet. */
+static dberr_t undo_free_first(trx_sys_t *sys, mtr_t *mtr, page_no_t first, buf_block_t **rseg)
+{
+    mtr_start(mtr, sys->pool, MTR_LOG_ALL);
+    dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, rseg);
+    if (err == DB_SUCCESS) {
+        err = fsp_page_free(mtr, undo_page_id(first), FSP_OWNER_UNDO);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(mtr);
+    }
+    return err;
+}
+
+dberr_t undo_free_active(trx_t *trx)
+{
+    trx_sys_t *sys = trx->sys;
+    buf_block_t *rseg = NULL;
+    mtr_t mtr;
+    dberr_t err = undo_free_tail(sys, trx->undo_first);
+    if (err == DB_SUCCESS) {
+        err = undo_free_first(sys, &mtr, trx->undo_first, &rseg);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_write_4(&mtr, rseg, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
+    mtr_commit(&mtr);
+    sys->slots[trx->slot] = FIL_NULL;
+    trx->undo_first = FIL_NULL;
+    trx->undo_last = FIL_NULL;
+    trx->n_recs = 0;
+    return DB_SUCCESS;
+}
+
+dberr_t undo_free_oldest(trx_sys_t *sys)
+{
+    page_no_t first = sys->history_head;
+    undo_page_t page;
+    buf_block_t *rseg = NULL;
+    mtr_t mtr;
+    dberr_t err = undo_page_read(sys, first, &page);
+    if (err == DB_SUCCESS && (page.history_next == FIL_NULL) != (first == sys->history_tail)) {
+        err = undo_corrupt(sys, first, "history list does not end at its tail");
+    }
+    if (err == DB_SUCCESS) {
+        err = undo_free_tail(sys, first);
+    }
+    if (err == DB_SUCCESS) {
+        err = undo_free_first(sys, &mtr, first, &rseg);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    page_no_t tail = page.history_next == FIL_NULL ? FIL_NULL : sys->history_tail;
+    mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, page.history_next);
+    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, tail);
+    mtr_write_8(&mtr, rseg, RSEG_HISTORY_LEN, sys->history_len - 1);
+    mtr_commit(&mtr);
+    sys->history_head = page.history_next;
+    sys->history_tail = tail;
+    sys->history_len--;
+    return DB_SUCCESS;
+}
+
+/* ---- commit ---- */
+
+dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn)
+{
+    trx_sys_t *sys = trx->sys;
+    dberr_t err = buf_log_free_check(sys->pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
+    buf_block_t *first = NULL;
+    buf_block_t *rseg = NULL;
+    buf_block_t *trx_sys_block = NULL;
+    buf_block_t *tail = NULL;
+    undo_page_t page;
+    err = undo_page_get(sys, &mtr, trx->undo_first, &first, &page);
+    if (err == DB_SUCCESS) {
+        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+    }
+    if (err == DB_SUCCESS) {
+        err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &trx_sys_block);
+    }
+    if (err == DB_SUCCESS && sys->history_tail != FIL_NULL) {
+        err = undo_page_get(sys, &mtr, sys->history_tail, &tail, &page);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    page_no_t page_no = trx->undo_first;
+    mtr_write_2(&mtr, first, UNDO_STATE, UNDO_STATE_COMMITTED);
+    mtr_write_8(&mtr, first, UNDO_TRX_NO, sys->next_no);
+    mtr_write_8(&mtr, trx_sys_block, TRX_SYS_NEXT_NO, sys->next_no + 1);
+    mtr_write_4(&mtr, rseg, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
+    if (tail != NULL) {
+        mtr_write_4(&mtr, tail, UNDO_HISTORY_NEXT, page_no);
+    } else {
+        mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, page_no);
+        sys->history_head = page_no;
+    }
+    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, page_no);
+    mtr_write_8(&mtr, rseg, RSEG_HISTORY_LEN, sys->history_len + 1);
+    mtr_commit(&mtr);
+    sys->slots[trx->slot] = FIL_NULL;
+    sys->history_tail = page_no;
+    sys->history_len++;
+    sys->next_no++;
+    trx->undo_first = FIL_NULL;
+    *end_lsn = mtr.end_lsn;
+    return DB_SUCCESS;
+}

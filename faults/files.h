@@ -1,0 +1,67 @@
+/** Which descriptors and paths lie below the root, and the ids under which they are recorded. */
+#ifndef FAULTS_FILES_H
+#define FAULTS_FILES_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "faults/plan.h"
+
+/** One inode for as long as a path below the root leads, or may still lead, to it. */
+typedef struct file {
+    uint32_t id;          /**< from 1 */
+    uint32_t descriptors; /**< open ones, in this process */
+    dev_t device;
+    ino_t inode;
+    uint64_t matches; /**< rules of the plan whose pattern fits the path */
+    char *path;       /**< relative to the root, as it is now */
+    size_t path_room;
+    struct file *next; /**< in its hash chain; only files that a path leads to are there */
+    bool directory;
+    bool may_append; /**< some descriptor was O_APPEND: ask the kernel at each write */
+} file_t;
+
+/** Where a path argument leads. */
+typedef struct place {
+    char path[PATH_MAX]; /**< relative to the root; "." is the root itself */
+    struct stat st;      /**< valid if it exists */
+    bool exists;
+} place_t;
+
+/** Sets the root, which must exist, and the plan whose patterns are matched against paths (kept).
+Returns 0 or an errno. */
+int files_set_root(const char *root, const plan_t *plan);
+
+/** Resolves a path argument as the kernel would. False if it does not lead below the root. Takes no
+lock and touches no table. `follow`: a symbolic link as last component is followed. */
+bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
+
+/** The tracked file behind a descriptor, or NULL. Lock-free. */
+file_t *files_of_descriptor(int fd);
+
+/* All below: under the layer's lock. */
+
+/** The known file with this inode, or NULL. */
+file_t *files_lookup(const struct stat *st);
+
+/** The file for a successful open: the known one, or a new one with the next id. `created`: the
+open made the file, so an equal inode number is a reused one. NULL if memory is exhausted. */
+file_t *files_intern(const place_t *place, const struct stat *st, bool created);
+
+/** Binds a descriptor to a file (NULL: unbinds it). False if memory is exhausted. */
+bool files_bind(int fd, file_t *file);
+
+/** The highest bound descriptor number so far. */
+int files_highest(void);
+
+/** No path leads to this inode any more. */
+void files_forget(file_t *file);
+
+/** A path was renamed: the files at it and below it move with it. */
+void files_move(const char *from, const char *to);
+
+#endif

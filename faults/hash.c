@@ -1,0 +1,14 @@
+/** Chooses the hash function for this processor. Leaf of the preload.
+
+Half of what recording a write costs is its hash, and AVX2 halves that. */
+#include "faults/hash.h"
+
+uint64_t hash_buffers(const struct iovec *parts, int count, uint64_t bytes)
+{
+#ifdef HASH_HAS_AVX2
+    if (__builtin_cpu_supports("avx2")) {
+        return hash_buffers_avx2(parts, count, bytes);
+    }
+#endif
+    return hash_buffers_base(parts, count, bytes);
+}

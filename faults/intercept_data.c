@@ -1,0 +1,258 @@
+/** Interposed reads and writes.
+
+Top of the preload. Every exported function here stands before the C library's of the same name.
+1. A call on a descriptor that is not below the root costs one table lookup.
+2. The record of a write covers the bytes that the program was told are written. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "faults/hash.h"
+#include "faults/inject.h"
+#include "faults/io.h"
+#include "faults/layer.h"
+#include "faults/real.h"
+
+/* Built-in checks of programs compiled with _FORTIFY_SOURCE call these; no header declares them. */
+LAYER_EXPORT ssize_t __read_chk(int fd, void *data, size_t bytes, size_t room);
+LAYER_EXPORT ssize_t __pread_chk(int fd, void *data, size_t bytes, off_t offset, size_t room);
+LAYER_EXPORT ssize_t __pread64_chk(int fd, void *data, size_t bytes, off_t offset, size_t room);
+
+/* A call that the kernel will refuse anyway, and whose buffers must not be looked at. */
+static bool data_is_odd(const io_call_t *call)
+{
+    return call->count < 1 || call->count > IOV_MAX;
+}
+
+static bool data_appends(const io_call_t *call, const file_t *file)
+{
+    if (call->via == IO_VECTOR_AT_FLAGS && (call->flags & RWF_APPEND) != 0) {
+        return true;
+    }
+    return file->may_append && (real_get()->fcntl(call->fd, F_GETFL) & O_APPEND) != 0;
+}
+
+static uint64_t data_offset(const io_call_t *call, bool appends)
+{
+    struct stat st;
+    off_t offset = call->offset;
+
+    if (appends) {
+        offset = fstat(call->fd, &st) == 0 ? st.st_size : 0;
+    } else if (io_is_sequential(call)) {
+        offset = lseek(call->fd, 0, SEEK_CUR);
+    }
+    return offset < 0 ? 0 : (uint64_t)offset;
+}
+
+static ssize_t data_read(const io_call_t *call)
+{
+    file_t *file = data_is_odd(call) ? NULL : layer_enter(call->fd);
+    const plan_rule_t *rule;
+    record_op_t op;
+
+    if (file == NULL) {
+        return io_read_real(call);
+    }
+    op = layer_op(TP_OP_READ, file);
+    op.offset = data_offset(call, false);
+    op.length = io_length(call);
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(io_read_real(call));
+    }
+    layer_record(&op);
+    inject_after(&op, rule);
+    return layer_leave(op.result);
+}
+
+static void data_record(record_op_t *op, const io_call_t *call)
+{
+    uint64_t written = op->result < 0 ? 0 : (uint64_t)op->result;
+
+    if (layer_log()->header == NULL) {
+        return;
+    }
+    op->hash = written == 0 ? 0 : hash_buffers(call->parts, call->count, written);
+    if (layer_log()->keep_data) {
+        op->flags |= TP_WRITE_PAYLOAD;
+        record_append(layer_log(), op, call->parts, written);
+    } else {
+        layer_record(op);
+    }
+}
+
+static ssize_t data_write(const io_call_t *call)
+{
+    file_t *file = data_is_odd(call) ? NULL : layer_enter(call->fd);
+    const plan_rule_t *rule;
+    record_op_t op;
+    bool appends;
+
+    if (file == NULL) {
+        return io_write_real(call);
+    }
+    appends = data_appends(call, file);
+    op = layer_op(TP_OP_WRITE, file);
+    op.flags = appends ? TP_WRITE_APPEND : 0;
+    op.offset = data_offset(call, appends);
+    op.length = io_length(call);
+    rule = inject_find(&op);
+    if (rule == NULL) {
+        op.result = layer_result(io_write_real(call));
+    } else {
+        op.result = inject_write(&op, rule, call);
+    }
+    data_record(&op, call);
+    return layer_leave(op.result);
+}
+
+static ssize_t buffer_read(int fd, void *data, size_t bytes, io_via_t via, off_t offset)
+{
+    const struct iovec part = {data, bytes};
+
+    return data_read(&(io_call_t){via, fd, &part, 1, offset, 0});
+}
+
+static ssize_t buffer_write(int fd, const void *data, size_t bytes, io_via_t via, off_t offset)
+{
+    const struct iovec part = {(void *)(uintptr_t)data, bytes};
+
+    return data_write(&(io_call_t){via, fd, &part, 1, offset, 0});
+}
+
+static ssize_t vector_read(int fd, const struct iovec *parts, int count, io_via_t via, off_t offset,
+                           int flags)
+{
+    return data_read(&(io_call_t){via, fd, parts, count, offset, flags});
+}
+
+static ssize_t vector_write(int fd, const struct iovec *parts, int count, io_via_t via,
+                            off_t offset, int flags)
+{
+    return data_write(&(io_call_t){via, fd, parts, count, offset, flags});
+}
+
+LAYER_EXPORT ssize_t read(int fd, void *data, size_t bytes)
+{
+    return buffer_read(fd, data, bytes, IO_PLAIN, 0);
+}
+
+LAYER_EXPORT ssize_t __read_chk(int fd, void *data, size_t bytes, size_t room)
+{
+    if (bytes > room) {
+        abort();
+    }
+    return buffer_read(fd, data, bytes, IO_PLAIN, 0);
+}
+
+LAYER_EXPORT ssize_t pread(int fd, void *data, size_t bytes, off_t offset)
+{
+    return buffer_read(fd, data, bytes, IO_AT, offset);
+}
+
+LAYER_EXPORT ssize_t pread64(int fd, void *data, size_t bytes, off64_t offset)
+{
+    return buffer_read(fd, data, bytes, IO_AT, offset);
+}
+
+LAYER_EXPORT ssize_t __pread_chk(int fd, void *data, size_t bytes, off_t offset, size_t room)
+{
+    if (bytes > room) {
+        abort();
+    }
+    return buffer_read(fd, data, bytes, IO_AT, offset);
+}
+
+LAYER_EXPORT ssize_t __pread64_chk(int fd, void *data, size_t bytes, off_t offset, size_t room)
+{
+    return __pread_chk(fd, data, bytes, offset, room);
+}
+
+LAYER_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
+{
+    return vector_read(fd, parts, count, IO_VECTOR, 0, 0);
+}
+
+LAYER_EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    return vector_read(fd, parts, count, IO_VECTOR_AT, offset, 0);
+}
+
+LAYER_EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    return vector_read(fd, parts, count, IO_VECTOR_AT, offset, 0);
+}
+
+LAYER_EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    return vector_read(fd, parts, count, IO_VECTOR_AT_FLAGS, offset, flags);
+}
+
+LAYER_EXPORT ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset,
+                                int flags)
+{
+    return vector_read(fd, parts, count, IO_VECTOR_AT_FLAGS, offset, flags);
+}
+
+LAYER_EXPORT ssize_t write(int fd, const void *data, size_t bytes)
+{
+    return buffer_write(fd, data, bytes, IO_PLAIN, 0);
+}
+
+LAYER_EXPORT ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
+{
+    return buffer_write(fd, data, bytes, IO_AT, offset);
+}
+
+LAYER_EXPORT ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset)
+{
+    return buffer_write(fd, data, bytes, IO_AT, offset);
+}
+
+LAYER_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+    return vector_write(fd, parts, count, IO_VECTOR, 0, 0);
+}
+
+LAYER_EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+    return vector_write(fd, parts, count, IO_VECTOR_AT, offset, 0);
+}
+
+LAYER_EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+    return vector_write(fd, parts, count, IO_VECTOR_AT, offset, 0);
+}
+
+LAYER_EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
+{
+    return vector_write(fd, parts, count, IO_VECTOR_AT_FLAGS, offset, flags);
+}
+
+LAYER_EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset,
+                                 int flags)
+{
+    return vector_write(fd, parts, count, IO_VECTOR_AT_FLAGS, offset, flags);
+}
+
+LAYER_EXPORT void tp_trace_mark(const char *text, size_t len)
+{
+    const struct iovec part = {(void *)(uintptr_t)text, len};
+    const plan_rule_t *rule = NULL;
+    record_op_t op;
+
+    if (!layer_enter_path()) {
+        return;
+    }
+    op = layer_op(TP_OP_MARK, NULL);
+    op.length = len;
+    /* A mark is no operation that could be prevented: it stands in the trace in any case. */
+    record_append(layer_log(), &op, &part, len);
+    if ((layer_plan()->kinds & (1u << TP_OP_MARK)) != 0) {
+        op.matches = plan_match_mark(layer_plan(), text, len);
+        rule = inject_find(&op);
+    }
+    inject_after(&op, rule);
+    (void)layer_leave(0);
+}

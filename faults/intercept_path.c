@@ -1,0 +1,250 @@
+/** Interposed calls that change directories and paths: rename, unlink, mkdir, truncate.
+
+Top of the preload. Keeps the paths of known files true (files.c). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "faults/inject.h"
+#include "faults/layer.h"
+#include "faults/real.h"
+
+/* Which function the program called. */
+typedef enum path_via { VIA_PLAIN, VIA_AT, VIA_FLAGS, VIA_REMOVE, VIA_RMDIR } path_via_t;
+
+typedef struct rename_call {
+    int from_dirfd;
+    const char *from;
+    int to_dirfd;
+    const char *to;
+    unsigned flags;
+    path_via_t via;
+} rename_call_t;
+
+static bool path_is_ours(int dirfd, const char *path, bool follow, place_t *place)
+{
+    return layer_is_on() && files_find_place(dirfd, path, follow, place) && layer_enter_path();
+}
+
+static int path_finish(const record_op_t *op, const plan_rule_t *rule, const char *path)
+{
+    layer_record_path(op, path);
+    inject_after(op, rule);
+    return (int)layer_leave(op->result);
+}
+
+/* Under the lock: one path to this inode is gone. */
+static void path_lost(const place_t *place)
+{
+    file_t *file = place->exists ? files_lookup(&place->st) : NULL;
+
+    if (file != NULL && (place->st.st_nlink <= 1 || S_ISDIR(place->st.st_mode))) {
+        files_forget(file);
+    }
+}
+
+static int rename_real(const rename_call_t *call)
+{
+    const real_calls_t *real = real_get();
+
+    switch (call->via) {
+    case VIA_PLAIN:
+        return real->rename(call->from, call->to);
+    case VIA_AT:
+        return real->renameat(call->from_dirfd, call->from, call->to_dirfd, call->to);
+    default:
+        return real->renameat2(call->from_dirfd, call->from, call->to_dirfd, call->to, call->flags);
+    }
+}
+
+/* Under the lock, after success. An empty path is one outside of the root. */
+static void rename_follow(const rename_call_t *call, const place_t *from, const place_t *to)
+{
+    const char *aside = "\001"; /* no path of the program: it is relative to the root */
+
+    if (from->path[0] == '\0') {
+        path_lost(to);
+    } else if (to->path[0] == '\0') {
+        path_lost(from);
+    } else if (call->via == VIA_FLAGS && (call->flags & RENAME_EXCHANGE) != 0) {
+        files_move(from->path, aside);
+        files_move(to->path, from->path);
+        files_move(aside, to->path);
+    } else if (!to->exists || to->st.st_ino != from->st.st_ino
+               || to->st.st_dev != from->st.st_dev) {
+        path_lost(to);
+        files_move(from->path, to->path);
+    }
+}
+
+static int rename_call(const rename_call_t *call)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    place_t from;
+    place_t to;
+    bool ours = false;
+
+    if (layer_is_on()) {
+        if (files_find_place(call->from_dirfd, call->from, false, &from)) {
+            ours = true;
+        } else {
+            from.path[0] = '\0';
+            from.exists = false;
+        }
+        if (files_find_place(call->to_dirfd, call->to, false, &to)) {
+            ours = true;
+        } else {
+            to.path[0] = '\0';
+            to.exists = false;
+        }
+    }
+    if (!ours || !layer_enter_path()) {
+        return rename_real(call);
+    }
+    op = layer_op_at(TP_OP_RENAME, &from);
+    op.matches |= plan_match_path(layer_plan(), to.path);
+    op.flags = (uint16_t)call->flags;
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(rename_real(call));
+        if (op.result == 0) {
+            rename_follow(call, &from, &to);
+        }
+    }
+    const struct iovec parts[] = {{from.path, strlen(from.path) + 1}, {to.path, strlen(to.path)}};
+    record_append(layer_log(), &op, parts, parts[0].iov_len + parts[1].iov_len);
+    inject_after(&op, rule);
+    return (int)layer_leave(op.result);
+}
+
+LAYER_EXPORT int rename(const char *from, const char *to)
+{
+    return rename_call(&(rename_call_t){AT_FDCWD, from, AT_FDCWD, to, 0, VIA_PLAIN});
+}
+
+LAYER_EXPORT int renameat(int from_dirfd, const char *from, int to_dirfd, const char *to)
+{
+    return rename_call(&(rename_call_t){from_dirfd, from, to_dirfd, to, 0, VIA_AT});
+}
+
+LAYER_EXPORT int renameat2(int from_dirfd, const char *from, int to_dirfd, const char *to,
+                           unsigned flags)
+{
+    return rename_call(&(rename_call_t){from_dirfd, from, to_dirfd, to, flags, VIA_FLAGS});
+}
+
+static int unlink_real(int dirfd, const char *path, int flags, path_via_t via)
+{
+    switch (via) {
+    case VIA_PLAIN:
+        return real_get()->unlink(path);
+    case VIA_REMOVE:
+        return real_get()->remove(path);
+    case VIA_RMDIR:
+        return real_get()->rmdir(path);
+    default:
+        return real_get()->unlinkat(dirfd, path, flags);
+    }
+}
+
+static int unlink_call(int dirfd, const char *path, int flags, path_via_t via)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    place_t place;
+
+    if (!path_is_ours(dirfd, path, false, &place)) {
+        return unlink_real(dirfd, path, flags, via);
+    }
+    op = layer_op_at(TP_OP_UNLINK, &place);
+    if (place.exists && S_ISDIR(place.st.st_mode)) {
+        op.flags = TP_UNLINK_DIRECTORY;
+    }
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(unlink_real(dirfd, path, flags, via));
+        if (op.result == 0) {
+            path_lost(&place);
+        }
+    }
+    return path_finish(&op, rule, place.path);
+}
+
+LAYER_EXPORT int unlink(const char *path)
+{
+    return unlink_call(AT_FDCWD, path, 0, VIA_PLAIN);
+}
+
+LAYER_EXPORT int unlinkat(int dirfd, const char *path, int flags)
+{
+    return unlink_call(dirfd, path, flags, VIA_AT);
+}
+
+LAYER_EXPORT int remove(const char *path)
+{
+    return unlink_call(AT_FDCWD, path, 0, VIA_REMOVE);
+}
+
+LAYER_EXPORT int rmdir(const char *path)
+{
+    return unlink_call(AT_FDCWD, path, 0, VIA_RMDIR);
+}
+
+static int mkdir_real(int dirfd, const char *path, mode_t mode, path_via_t via)
+{
+    return via == VIA_AT ? real_get()->mkdirat(dirfd, path, mode) : real_get()->mkdir(path, mode);
+}
+
+static int mkdir_call(int dirfd, const char *path, mode_t mode, path_via_t via)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    place_t place;
+
+    if (!path_is_ours(dirfd, path, false, &place)) {
+        return mkdir_real(dirfd, path, mode, via);
+    }
+    op = layer_op_at(TP_OP_MKDIR, &place);
+    op.offset = mode;
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(mkdir_real(dirfd, path, mode, via));
+    }
+    return path_finish(&op, rule, place.path);
+}
+
+LAYER_EXPORT int mkdir(const char *path, mode_t mode)
+{
+    return mkdir_call(AT_FDCWD, path, mode, VIA_PLAIN);
+}
+
+LAYER_EXPORT int mkdirat(int dirfd, const char *path, mode_t mode)
+{
+    return mkdir_call(dirfd, path, mode, VIA_AT);
+}
+
+static int truncate_call(const char *path, off_t size)
+{
+    const plan_rule_t *rule;
+    record_op_t op;
+    place_t place;
+
+    if (!path_is_ours(AT_FDCWD, path, true, &place)) {
+        return real_get()->truncate(path, size);
+    }
+    op = layer_op_at(TP_OP_TRUNCATE, &place);
+    op.offset = (uint64_t)size;
+    if (!inject_before(&op, &rule)) {
+        op.result = layer_result(real_get()->truncate(path, size));
+    }
+    return path_finish(&op, rule, place.path);
+}
+
+LAYER_EXPORT int truncate(const char *path, off_t size)
+{
+    return truncate_call(path, size);
+}
+
+LAYER_EXPORT int truncate64(const char *path, off64_t size)
+{
+    return truncate_call(path, size);
+}

@@ -1,0 +1,164 @@
+/** Interposed calls that change files where the layer cannot follow.
+
+Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace and then happens, so that
+whoever computes states from the trace knows that it is not the whole truth. Never refused: a program
+may map a scratch file whose content does not matter. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "faults/layer.h"
+#include "faults/real.h"
+
+/* Under the lock. Values in marks have no spaces. */
+static void unseen_mark(const char *call, const char *path)
+{
+    record_op_t op = layer_op(TP_OP_MARK, NULL);
+    char text[64 + 3 * PATH_MAX];
+    size_t used = (size_t)snprintf(text, 64, "unseen %s path=", call);
+
+    for (; *path != '\0'; path++) {
+        if (*path == ' ') {
+            memcpy(text + used, "%20", 3);
+            used += 3;
+        } else {
+            text[used++] = *path;
+        }
+    }
+    op.length = used;
+    text[used] = '\0';
+    layer_record_path(&op, text);
+}
+
+static void unseen_at_descriptor(const char *call, int fd)
+{
+    file_t *file = layer_enter(fd);
+
+    if (file != NULL) {
+        unseen_mark(call, file->path);
+        (void)layer_leave(0);
+    }
+}
+
+static void unseen_at_path(const char *call, int dirfd, const char *path)
+{
+    place_t place;
+
+    if (layer_is_on() && files_find_place(dirfd, path, true, &place) && layer_enter_path()) {
+        unseen_mark(call, place.path);
+        (void)layer_leave(0);
+    }
+}
+
+/* As a bare system call: allocators map memory before anything is resolved. */
+static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    if (fd >= 0 && (protection & PROT_WRITE) != 0 && (flags & MAP_TYPE) != MAP_PRIVATE) {
+        unseen_at_descriptor("mmap", fd);
+    }
+    return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+}
+
+LAYER_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    return unseen_map(at, bytes, protection, flags, fd, offset);
+}
+
+LAYER_EXPORT void *mmap64(void *at, size_t bytes, int protection, int flags, int fd, off64_t offset)
+{
+    return unseen_map(at, bytes, protection, flags, fd, offset);
+}
+
+LAYER_EXPORT ssize_t copy_file_range(int in, off64_t *in_at, int out, off64_t *out_at, size_t bytes,
+                                     unsigned flags)
+{
+    unseen_at_descriptor("copy_file_range", out);
+    return real_get()->copy_file_range(in, in_at, out, out_at, bytes, flags);
+}
+
+LAYER_EXPORT ssize_t sendfile(int out, int in, off_t *in_at, size_t bytes)
+{
+    unseen_at_descriptor("sendfile", out);
+    return real_get()->sendfile(out, in, in_at, bytes);
+}
+
+LAYER_EXPORT ssize_t sendfile64(int out, int in, off64_t *in_at, size_t bytes)
+{
+    unseen_at_descriptor("sendfile", out);
+    return real_get()->sendfile(out, in, in_at, bytes);
+}
+
+LAYER_EXPORT int link(const char *from, const char *to)
+{
+    unseen_at_path("link", AT_FDCWD, to);
+    return real_get()->link(from, to);
+}
+
+LAYER_EXPORT int linkat(int from_dirfd, const char *from, int to_dirfd, const char *to, int flags)
+{
+    unseen_at_path("link", to_dirfd, to);
+    return real_get()->linkat(from_dirfd, from, to_dirfd, to, flags);
+}
+
+LAYER_EXPORT int syncfs(int fd)
+{
+    unseen_at_descriptor("syncfs", fd);
+    return real_get()->syncfs(fd);
+}
+
+LAYER_EXPORT void sync(void)
+{
+    if (layer_has_events() && layer_enter_path()) {
+        unseen_mark("sync", ".");
+        (void)layer_leave(0);
+    }
+    real_get()->sync();
+}
+
+static bool mode_writes(const char *mode)
+{
+    return mode != NULL && strpbrk(mode, "wa+") != NULL;
+}
+
+LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+    if (mode_writes(mode)) {
+        unseen_at_path("fopen", AT_FDCWD, path);
+    }
+    return real_get()->fopen(path, mode);
+}
+
+LAYER_EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+    if (mode_writes(mode)) {
+        unseen_at_path("fopen", AT_FDCWD, path);
+    }
+    return real_get()->fopen(path, mode);
+}
+
+LAYER_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    if (mode_writes(mode) && path != NULL) {
+        unseen_at_path("freopen", AT_FDCWD, path);
+    }
+    return real_get()->freopen(path, mode, stream);
+}
+
+LAYER_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    if (mode_writes(mode) && path != NULL) {
+        unseen_at_path("freopen", AT_FDCWD, path);
+    }
+    return real_get()->freopen(path, mode, stream);
+}
+
+LAYER_EXPORT FILE *fdopen(int fd, const char *mode)
+{
+    if (mode_writes(mode)) {
+        unseen_at_descriptor("fdopen", fd);
+    }
+    return real_get()->fdopen(fd, mode);
+}

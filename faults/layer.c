@@ -1,0 +1,374 @@
+/** Set-up from the environment, the lock, and the rule of who is recorded.
+
+Above files.c, record.c and plan.c; below inject.c and the interposed functions. A preload library has no
+handle that its caller could pass, so that the state here, in files.c and in real.c is static: the
+one place of the project where that is unavoidable.
+
+1. One lock is held across the real call and its record: the order of the stream is the real order,
+   and a thread that dies inside parks all others that come to a tracked file.
+2. The first process that does an operation below the root owns the trace. Its children, forked or
+   executed, pass through unrecorded and unharmed and leave TP_TRACE_FOREIGN in the header.
+3. The layer is not re-entrant: what a signal handler or a library does while its thread is inside
+   passes through.
+4. A thread inside cannot be cancelled: it would take the lock with it.
+5. What the environment or the plan asks and cannot be done ends the process before main. */
+#include "faults/layer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "faults/fiu_points.h"
+#include "faults/io.h"
+#include "faults/real.h"
+
+#define TRACE_BYTES_DEFAULT ((uint64_t)256 << 20)
+#define TRACE_BYTES_MIN 4096u
+#define ATTACH_NAME "TORNPAGE_ATTACH"
+
+static struct {
+    pthread_mutex_t lock;
+    atomic_bool on;
+    atomic_bool passive; /* another process owns the trace */
+    atomic_bool claimed; /* this process has had an event */
+    bool uses_fiu;
+    uint32_t threads;
+    plan_t plan;
+    record_log_t log;
+    char plan_text[PLAN_BYTES_MAX + 1];
+} layer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Thread_local struct {
+    uint32_t number; /* thread index plus one; 0 before the thread's first event */
+    int cancel_state;
+    int saved_errno;
+    bool busy;
+} layer_self;
+
+void layer_refuse(const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    int used = snprintf(text, sizeof text, "tornpage_preload: ");
+    size_t len;
+
+    va_start(args, format);
+    (void)vsnprintf(text + used, sizeof text - (size_t)used - 1, format, args);
+    va_end(args);
+    len = strlen(text);
+    text[len++] = '\n';
+    if (real_get()->write(STDERR_FILENO, text, len) < 0) {
+        _exit(LAYER_EXIT_REFUSED);
+    }
+    _exit(LAYER_EXIT_REFUSED);
+}
+
+bool layer_is_on(void)
+{
+    return atomic_load_explicit(&layer.on, memory_order_acquire) && !layer_self.busy;
+}
+
+bool layer_has_events(void)
+{
+    return layer_is_on() && atomic_load_explicit(&layer.claimed, memory_order_relaxed);
+}
+
+/* Busy for longer than locked: a signal handler in between passes through instead of waiting. */
+static void layer_unlock(void)
+{
+    (void)pthread_mutex_unlock(&layer.lock);
+    layer_self.busy = false;
+    (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
+}
+
+static bool layer_lock(void)
+{
+    int saved = errno;
+
+    if (atomic_load_explicit(&layer.passive, memory_order_relaxed)) {
+        record_set_flag(&layer.log, TP_TRACE_FOREIGN);
+        return false;
+    }
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &layer_self.cancel_state);
+    layer_self.busy = true;
+    (void)pthread_mutex_lock(&layer.lock);
+    layer_self.saved_errno = saved;
+    if (!atomic_load_explicit(&layer.claimed, memory_order_relaxed)) {
+        atomic_store(&layer.claimed, true);
+        if (!record_claim(&layer.log)) {
+            atomic_store(&layer.passive, true);
+            record_set_flag(&layer.log, TP_TRACE_FOREIGN);
+            layer_unlock();
+            errno = saved;
+            return false;
+        }
+    }
+    if (layer_self.number == 0) {
+        layer_self.number = ++layer.threads;
+    }
+    return true;
+}
+
+file_t *layer_enter(int fd)
+{
+    file_t *file = files_of_descriptor(fd);
+
+    if (file == NULL || layer_self.busy || !layer_lock()) {
+        return NULL;
+    }
+    file = files_of_descriptor(fd); /* another thread may have closed it meanwhile */
+    if (file == NULL) {
+        (void)layer_leave(0);
+    }
+    return file;
+}
+
+bool layer_enter_path(void)
+{
+    return layer_is_on() && layer_lock();
+}
+
+int64_t layer_leave(int64_t result)
+{
+    int saved = layer_self.saved_errno;
+
+    layer_unlock();
+    errno = result < 0 ? (int)-result : saved;
+    return result < 0 ? -1 : result;
+}
+
+int64_t layer_result(int64_t returned)
+{
+    return returned < 0 ? -(int64_t)errno : returned;
+}
+
+plan_t *layer_plan(void)
+{
+    return &layer.plan;
+}
+
+record_log_t *layer_log(void)
+{
+    return &layer.log;
+}
+
+bool layer_uses_fiu(void)
+{
+    return layer.uses_fiu;
+}
+
+record_op_t layer_op(uint16_t kind, const file_t *file)
+{
+    return (record_op_t){
+        .kind = kind,
+        .file = file == NULL ? 0 : file->id,
+        .thread = layer_self.number - 1,
+        .matches = file == NULL ? 0 : file->matches,
+    };
+}
+
+record_op_t layer_op_at(uint16_t kind, const place_t *place)
+{
+    record_op_t op = layer_op(kind, place->exists ? files_lookup(&place->st) : NULL);
+
+    op.matches = plan_match_path(&layer.plan, place->path);
+    return op;
+}
+
+void layer_record(const record_op_t *op)
+{
+    record_append(&layer.log, op, NULL, 0);
+}
+
+void layer_record_path(const record_op_t *op, const char *path)
+{
+    struct iovec part = {(void *)(uintptr_t)path, strlen(path)};
+
+    record_append(&layer.log, op, &part, part.iov_len);
+}
+
+/* Not getenv: a program such as bash brings its own, which is not ready before main. */
+static const char *env_get(const char *name)
+{
+    size_t len = strlen(name);
+
+    for (char **at = environ; at != NULL && *at != NULL; at++) {
+        if (strncmp(*at, name, len) == 0 && (*at)[len] == '=' && (*at)[len + 1] != '\0') {
+            return *at + len + 1;
+        }
+    }
+    return NULL;
+}
+
+/* Adds NAME=VALUE in front of a copy of the environment, for the same reason. */
+static void env_put(const char *name, const char *value)
+{
+    size_t count = 0;
+    size_t text_len = strlen(name) + strlen(value) + 2;
+    char **copy;
+    char *text;
+
+    while (environ != NULL && environ[count] != NULL) {
+        count++;
+    }
+    copy = io_map_memory((count + 2) * sizeof *copy + text_len);
+    if (copy == NULL) {
+        layer_refuse("out of memory");
+    }
+    text = (char *)(copy + count + 2);
+    (void)snprintf(text, text_len, "%s=%s", name, value);
+    copy[0] = text;
+    if (count > 0) {
+        memcpy(copy + 1, environ, count * sizeof *copy);
+    }
+    environ = copy;
+}
+
+static void layer_load_plan(const char *path)
+{
+    int fd = real_get()->open(path, O_RDONLY | O_CLOEXEC);
+    size_t used = 0;
+    ssize_t got = 1;
+    plan_error_t error;
+
+    if (fd < 0) {
+        layer_refuse("plan %s: %s", path, strerror(errno));
+    }
+    while (got > 0 && used <= PLAN_BYTES_MAX) {
+        got = real_get()->read(fd, layer.plan_text + used, PLAN_BYTES_MAX + 1 - used);
+        used += got > 0 ? (size_t)got : 0;
+    }
+    if (got < 0) {
+        layer_refuse("plan %s: %s", path, strerror(errno));
+    }
+    (void)real_get()->close(fd);
+    if (used > PLAN_BYTES_MAX) {
+        layer_refuse("plan %s: longer than %u bytes", path, PLAN_BYTES_MAX);
+    }
+    if (memchr(layer.plan_text, '\0', used) != NULL) {
+        layer_refuse("plan %s: not a text", path);
+    }
+    layer.plan_text[used] = '\0';
+    if (!plan_parse(layer.plan_text, &layer.plan, &error)) {
+        layer_refuse("plan %s: %s", path, error.text);
+    }
+}
+
+static void layer_load_trace(const char *path)
+{
+    const char *payload = env_get("TORNPAGE_PAYLOAD");
+    const char *max = env_get("TORNPAGE_TRACE_MAX");
+    const char *parent = env_get(ATTACH_NAME);
+    bool attach = parent != NULL && strcmp(parent, path) == 0;
+    uint64_t bytes = TRACE_BYTES_DEFAULT;
+    char *end = NULL;
+    int failure;
+
+    if (path[0] != '/') {
+        layer_refuse("TORNPAGE_TRACE=%s: not an absolute path", path);
+    }
+    if (payload != NULL && strcmp(payload, "full") != 0 && strcmp(payload, "hash") != 0) {
+        layer_refuse("TORNPAGE_PAYLOAD=%s: wants full or hash", payload);
+    }
+    layer.log.keep_data = payload != NULL && strcmp(payload, "full") == 0;
+    if (max != NULL) {
+        errno = 0;
+        bytes = strtoull(max, &end, 10);
+        if (errno != 0 || *end != '\0' || max[0] == '-' || bytes < TRACE_BYTES_MIN
+            || bytes > INT64_MAX) {
+            layer_refuse("TORNPAGE_TRACE_MAX=%s: wants a number of bytes, at least %u", max,
+                         TRACE_BYTES_MIN);
+        }
+    }
+    failure = record_open(&layer.log, path, bytes, attach);
+    if (failure != 0 && attach) { /* gone: the process that it was about has ended */
+        atomic_store(&layer.passive, true);
+    } else if (failure != 0) {
+        layer_refuse("trace %s: %s", path, strerror(failure));
+    }
+    if (!attach) {
+        env_put(ATTACH_NAME, path);
+    }
+}
+
+static void layer_load_fiu(void)
+{
+    const char *commands = env_get("FIU_ENABLE");
+    const char *fifo = env_get("FIU_CTRL_FIFO");
+    const char *preloads = env_get("LD_PRELOAD");
+    const char *failed;
+
+    if (commands == NULL && fifo == NULL) {
+        return;
+    }
+    layer.uses_fiu = true;
+    if (preloads != NULL && strstr(preloads, "fiu_run_preload") != NULL) {
+        return; /* fiu-run's own library reads these variables */
+    }
+    failed = fiu_points_setup(commands, fifo);
+    if (failed != NULL) {
+        layer_refuse("libfiu: %s", failed);
+    }
+}
+
+static void layer_before_fork(void)
+{
+    if (!layer_self.busy) {
+        (void)pthread_mutex_lock(&layer.lock);
+    }
+}
+
+static void layer_after_fork_parent(void)
+{
+    if (!layer_self.busy) {
+        (void)pthread_mutex_unlock(&layer.lock);
+    }
+}
+
+static void layer_after_fork_child(void)
+{
+    layer_after_fork_parent();
+    if (atomic_load(&layer.claimed)) {
+        atomic_store(&layer.passive, true);
+    }
+}
+
+__attribute__((constructor)) static void layer_start(void)
+{
+    const char *root = env_get("TORNPAGE_ROOT");
+    const char *trace = env_get("TORNPAGE_TRACE");
+    const char *plan = env_get("TORNPAGE_PLAN");
+    int failure;
+
+    (void)real_get();
+    if (root == NULL) {
+        if (trace != NULL || plan != NULL) {
+            layer_refuse("TORNPAGE_ROOT is not set");
+        }
+        return;
+    }
+    failure = files_set_root(root, &layer.plan);
+    if (failure != 0) {
+        layer_refuse("TORNPAGE_ROOT=%s: %s", root,
+                     root[0] == '/' ? strerror(failure) : "not an absolute path");
+    }
+    if (plan != NULL) {
+        layer_load_plan(plan);
+    }
+    if (trace != NULL) {
+        layer_load_trace(trace);
+    }
+    layer_load_fiu();
+    if (trace == NULL && plan == NULL && !layer.uses_fiu) {
+        return;
+    }
+    if (pthread_atfork(layer_before_fork, layer_after_fork_parent, layer_after_fork_child) != 0) {
+        layer_refuse("cannot register for fork");
+    }
+    atomic_store_explicit(&layer.on, true, memory_order_release);
+}

@@ -1,0 +1,70 @@
+/** The C library's own functions, found behind this library. Lowest layer of the preload. */
+#ifndef FAULTS_REAL_H
+#define FAULTS_REAL_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/** One row per function: result, name, parameters. On 64-bit Linux the plain and the "64" names
+take the same types, so that one of each pair is enough. */
+#define REAL_CALLS(X)                                                                              \
+    X(int, open, (const char *, int, ...))                                                         \
+    X(int, openat, (int, const char *, int, ...))                                                  \
+    X(int, close, (int))                                                                           \
+    X(int, close_range, (unsigned, unsigned, int))                                                 \
+    X(void, closefrom, (int))                                                                      \
+    X(int, dup, (int))                                                                             \
+    X(int, dup2, (int, int))                                                                       \
+    X(int, dup3, (int, int, int))                                                                  \
+    X(int, fcntl, (int, int, ...))                                                                 \
+    X(ssize_t, read, (int, void *, size_t))                                                        \
+    X(ssize_t, readv, (int, const struct iovec *, int))                                            \
+    X(ssize_t, pread, (int, void *, size_t, off_t))                                                \
+    X(ssize_t, preadv, (int, const struct iovec *, int, off_t))                                    \
+    X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int))                              \
+    X(ssize_t, write, (int, const void *, size_t))                                                 \
+    X(ssize_t, writev, (int, const struct iovec *, int))                                           \
+    X(ssize_t, pwrite, (int, const void *, size_t, off_t))                                         \
+    X(ssize_t, pwritev, (int, const struct iovec *, int, off_t))                                   \
+    X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int))                             \
+    X(int, fsync, (int))                                                                           \
+    X(int, fdatasync, (int))                                                                       \
+    X(int, sync_file_range, (int, off_t, off_t, unsigned))                                         \
+    X(int, syncfs, (int))                                                                          \
+    X(void, sync, (void))                                                                          \
+    X(int, ftruncate, (int, off_t))                                                                \
+    X(int, truncate, (const char *, off_t))                                                        \
+    X(int, fallocate, (int, int, off_t, off_t))                                                    \
+    X(int, posix_fallocate, (int, off_t, off_t))                                                   \
+    X(int, rename, (const char *, const char *))                                                   \
+    X(int, renameat, (int, const char *, int, const char *))                                       \
+    X(int, renameat2, (int, const char *, int, const char *, unsigned))                            \
+    X(int, unlink, (const char *))                                                                 \
+    X(int, unlinkat, (int, const char *, int))                                                     \
+    X(int, rmdir, (const char *))                                                                  \
+    X(int, remove, (const char *))                                                                 \
+    X(int, mkdir, (const char *, mode_t))                                                          \
+    X(int, mkdirat, (int, const char *, mode_t))                                                   \
+    X(int, link, (const char *, const char *))                                                     \
+    X(int, linkat, (int, const char *, int, const char *, int))                                    \
+    X(ssize_t, copy_file_range, (int, off_t *, int, off_t *, size_t, unsigned))                    \
+    X(ssize_t, sendfile, (int, int, off_t *, size_t))                                              \
+    X(FILE *, fopen, (const char *, const char *))                                                 \
+    X(FILE *, freopen, (const char *, const char *, FILE *))                                       \
+    X(FILE *, fdopen, (int, const char *))                                                         \
+    X(int, fclose, (FILE *))
+
+typedef struct real_calls {
+#define REAL_MEMBER(result, name, parameters) result(*name) parameters;
+    REAL_CALLS(REAL_MEMBER)
+#undef REAL_MEMBER
+} real_calls_t;
+
+/** The functions; resolved by the constructor, or by the first call if one comes earlier. A member
+is NULL only if this C library lacks the function. */
+const real_calls_t *real_get(void);
+
+#endif

@@ -1,0 +1,404 @@
+/** The program whose I/O the tests of the preload look at. It knows nothing of the preload but
+tp_trace_mark, which it finds by name.
+
+Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at once.
+Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLOTS 10
+#define WORDS 8
+#define DATA_MAX 131072
+#define VECTOR_PARTS 3
+
+static int slots[SLOTS];
+static _Alignas(4096) char data[DATA_MAX];
+static char *program;
+
+typedef struct call {
+    const char *name;
+    int count;
+    char *words[WORDS];
+} call_t;
+
+static long number(const call_t *call, int i)
+{
+    return i < call->count ? strtol(call->words[i], NULL, 0) : 0;
+}
+
+static const char *word(const call_t *call, int i)
+{
+    return i < call->count ? call->words[i] : "";
+}
+
+static int slot(const call_t *call, int i)
+{
+    long n = number(call, i);
+
+    return n >= 0 && n < SLOTS ? slots[n] : -1;
+}
+
+static size_t fill(const call_t *call, int size_at)
+{
+    size_t size = (size_t)number(call, size_at);
+
+    if (size > DATA_MAX) {
+        exit(3);
+    }
+    memset(data, word(call, size_at + 1)[0], size);
+    return size;
+}
+
+/* Cuts the data in parts, the middle one of odd length. */
+static int cut(size_t size, struct iovec *parts)
+{
+    size_t a = size / 3;
+    size_t b = size / 3 + 1 < size - a ? size / 3 + 1 : size - a;
+
+    parts[0] = (struct iovec){data, a};
+    parts[1] = (struct iovec){data + a, b};
+    parts[2] = (struct iovec){data + a + b, size - a - b};
+    return VECTOR_PARTS;
+}
+
+static int open_flags(const char *letters)
+{
+    int flags = strchr(letters, 'w') == NULL ? O_RDONLY : O_RDWR;
+
+    if (strchr(letters, 'o') != NULL) {
+        flags = O_WRONLY;
+    }
+    flags |= strchr(letters, 'c') != NULL ? O_CREAT : 0;
+    flags |= strchr(letters, 't') != NULL ? O_TRUNC : 0;
+    flags |= strchr(letters, 'x') != NULL ? O_EXCL : 0;
+    flags |= strchr(letters, 'a') != NULL ? O_APPEND : 0;
+    flags |= strchr(letters, 'd') != NULL ? O_DIRECTORY : 0;
+    flags |= strchr(letters, 'T') != NULL ? O_TMPFILE : 0;
+    return flags;
+}
+
+static long keep(const call_t *call, int fd)
+{
+    slots[number(call, 0)] = fd;
+    return fd < 0 ? -1 : 0;
+}
+
+static long call_open(const call_t *call)
+{
+    const char *path = word(call, 1);
+    int flags = open_flags(word(call, 2));
+
+    if (strcmp(call->name, "open64") == 0) {
+        return keep(call, open64(path, flags, 0644));
+    }
+    if (strcmp(call->name, "creat") == 0) {
+        return keep(call, creat(path, 0644));
+    }
+    if (strcmp(call->name, "creat64") == 0) {
+        return keep(call, creat64(path, 0644));
+    }
+    return keep(call, open(path, flags, 0644));
+}
+
+static long call_openat(const call_t *call)
+{
+    int flags = open_flags(word(call, 3));
+
+    return keep(call, strcmp(call->name, "openat64") == 0
+                          ? openat64(slot(call, 1), word(call, 2), flags, 0644)
+                          : openat(slot(call, 1), word(call, 2), flags, 0644));
+}
+
+static long call_write(const call_t *call)
+{
+    struct iovec parts[VECTOR_PARTS];
+    size_t size = fill(call, 1);
+
+    return strcmp(call->name, "write") == 0 ? write(slot(call, 0), data, size)
+                                            : writev(slot(call, 0), parts, cut(size, parts));
+}
+
+static long call_pwrite(const call_t *call)
+{
+    struct iovec parts[VECTOR_PARTS];
+    size_t size = fill(call, 2);
+    int count = cut(size, parts);
+    int fd = slot(call, 0);
+    off_t offset = number(call, 1);
+
+    if (strcmp(call->name, "pwrite64") == 0) {
+        return pwrite64(fd, data, size, offset);
+    }
+    if (strcmp(call->name, "pwritev") == 0) {
+        return pwritev(fd, parts, count, offset);
+    }
+    if (strcmp(call->name, "pwritev64") == 0) {
+        return pwritev64(fd, parts, count, offset);
+    }
+    if (strcmp(call->name, "pwritev2") == 0) {
+        return pwritev2(fd, parts, count, offset, 0);
+    }
+    return pwrite(fd, data, size, offset);
+}
+
+static long call_read(const call_t *call)
+{
+    struct iovec part = {data, (size_t)number(call, 1)};
+    off_t offset = number(call, 2);
+    int fd = slot(call, 0);
+
+    if (strcmp(call->name, "read") == 0) {
+        return read(fd, data, part.iov_len);
+    }
+    if (strcmp(call->name, "readv") == 0) {
+        return readv(fd, &part, 1);
+    }
+    if (strcmp(call->name, "preadv") == 0) {
+        return preadv(fd, &part, 1, offset);
+    }
+    return strcmp(call->name, "pread64") == 0 ? pread64(fd, data, part.iov_len, offset)
+                                              : pread(fd, data, part.iov_len, offset);
+}
+
+static long call_sync(const call_t *call)
+{
+    int fd = slot(call, 0);
+
+    if (strcmp(call->name, "fdatasync") == 0) {
+        return fdatasync(fd);
+    }
+    if (strcmp(call->name, "sync_file_range") == 0) {
+        return sync_file_range(fd, number(call, 1), number(call, 2), SYNC_FILE_RANGE_WRITE);
+    }
+    return fsync(fd);
+}
+
+static long call_size(const call_t *call)
+{
+    if (strcmp(call->name, "truncate") == 0) {
+        return truncate(word(call, 0), number(call, 1));
+    }
+    if (strcmp(call->name, "ftruncate64") == 0) {
+        return ftruncate64(slot(call, 0), number(call, 1));
+    }
+    if (strcmp(call->name, "fallocate") == 0) {
+        return fallocate(slot(call, 0), 0, number(call, 1), number(call, 2));
+    }
+    if (strcmp(call->name, "posix_fallocate") == 0) {
+        return posix_fallocate(slot(call, 0), number(call, 1), number(call, 2));
+    }
+    return ftruncate(slot(call, 0), number(call, 1));
+}
+
+static long call_path(const call_t *call)
+{
+    const char *a = word(call, 0);
+    const char *b = word(call, 1);
+
+    switch (call->name[0] + call->name[strlen(call->name) - 1]) {
+    case 'r' + 'e':
+        return strcmp(call->name, "remove") == 0 ? remove(a) : rename(a, b);
+    case 'r' + 't':
+        return renameat(AT_FDCWD, a, AT_FDCWD, b);
+    case 'r' + '2':
+        return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+    case 'r' + 'r':
+        return rmdir(a);
+    case 'u' + 'k':
+        return unlink(a);
+    case 'u' + 't':
+        return unlinkat(slot(call, 0), b, 0);
+    case 'm' + 't':
+        return mkdirat(slot(call, 0), b, 0755);
+    default:
+        return mkdir(a, 0755);
+    }
+}
+
+static long call_close(const call_t *call)
+{
+    int fd = slot(call, 0);
+
+    if (strcmp(call->name, "dup") == 0) {
+        slots[number(call, 1)] = dup(fd);
+        return slots[number(call, 1)] < 0 ? -1 : 0;
+    }
+    if (strcmp(call->name, "dup2") == 0) {
+        return dup2(fd, slot(call, 1)) < 0 ? -1 : 0;
+    }
+    if (strcmp(call->name, "dupfd") == 0) {
+        slots[number(call, 1)] = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+        return slots[number(call, 1)] < 0 ? -1 : 0;
+    }
+    if (strcmp(call->name, "setappend") == 0) {
+        return fcntl(fd, F_SETFL, O_APPEND);
+    }
+    if (strcmp(call->name, "close_range") == 0) {
+        return close_range((unsigned)fd, (unsigned)slot(call, 1), 0);
+    }
+    return close(fd);
+}
+
+static long call_mark(const call_t *call)
+{
+    void (*mark)(const char *, size_t) = NULL;
+    void *symbol = dlsym(RTLD_DEFAULT, "tp_trace_mark");
+    char text[256] = "";
+
+    memcpy(&mark, &symbol, sizeof mark);
+    for (int i = 0; i < call->count; i++) {
+        strcat(text, i == 0 ? "" : " ");
+        strcat(text, call->words[i]);
+    }
+    if (mark == NULL) {
+        return -1;
+    }
+    mark(text, strlen(text));
+    return 0;
+}
+
+static long call_unseen(const call_t *call)
+{
+    FILE *stream;
+    void *at;
+
+    if (strcmp(call->name, "mmap") == 0) {
+        at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), 0);
+        if (at == MAP_FAILED) {
+            return -1;
+        }
+        return munmap(at, 4096);
+    }
+    stream = fopen(word(call, 0), "w");
+    return stream == NULL ? -1 : fclose(stream);
+}
+
+/* A thread writes an increasing number, eight bytes at a time, to a file of its own. */
+static void *count_up(void *argument)
+{
+    const call_t *call = argument;
+    int fd = open(word(call, 0), O_RDWR | O_CREAT, 0644);
+
+    for (long i = 0; i < number(call, 1); i++) {
+        if (pwrite(fd, &i, sizeof i, i * (long)sizeof i) != (ssize_t)sizeof i) {
+            exit(4);
+        }
+    }
+    return NULL;
+}
+
+static long call_threads(const call_t *call)
+{
+    pthread_t threads[WORDS];
+    call_t calls[WORDS];
+    int count = 0;
+
+    for (int i = 1; i < call->count; i++, count++) {
+        calls[count] = (call_t){"count", 2, {call->words[i], call->words[0]}};
+        if (pthread_create(&threads[count], NULL, count_up, &calls[count]) != 0) {
+            exit(4);
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        (void)pthread_join(threads[i], NULL);
+    }
+    return count;
+}
+
+/* A child writes through an inherited descriptor and through one of its own. */
+static long call_fork(const call_t *call)
+{
+    int status = 0;
+    pid_t child = fork();
+    char self[] = "open 0 exec wc";
+    char then[] = "write 0 4 e";
+    char *arguments[] = {program, self, then, NULL};
+
+    if (child == 0) {
+        int fd = open("forked", O_RDWR | O_CREAT, 0644);
+        int used = slots[0] < 0 ? 1 : (int)pwrite(slots[0], "child", 5, 0);
+        if (strcmp(call->name, "forkexec") == 0) {
+            (void)execv(program, arguments);
+            _exit(5);
+        }
+        _exit(fd < 0 || used < 0 || fsync(fd) != 0 ? 1 : 0);
+    }
+    return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+static long call_other(const call_t *call)
+{
+    char byte;
+
+    if (strcmp(call->name, "position") == 0) {
+        return lseek(slot(call, 0), 0, SEEK_CUR);
+    }
+    if (strcmp(call->name, "exec") == 0) {
+        return execl(program, program, "open 0 exec wc", (char *)NULL);
+    }
+    if (strcmp(call->name, "wait") == 0) {
+        return read(STDIN_FILENO, &byte, 1);
+    }
+    exit(2);
+}
+
+static const struct {
+    const char *prefix; /* the first that the name starts with */
+    long (*function)(const call_t *);
+} functions[] = {
+    {"openat", call_openat},   {"open", call_open},       {"creat", call_open},
+    {"pwrite", call_pwrite},   {"write", call_write},     {"pread", call_read},
+    {"read", call_read},       {"fsync", call_sync},      {"fdatasync", call_sync},
+    {"sync_file", call_sync},  {"truncate", call_size},   {"ftruncate", call_size},
+    {"fallocate", call_size},  {"posix_fall", call_size}, {"rename", call_path},
+    {"remove", call_path},     {"rmdir", call_path},      {"unlink", call_path},
+    {"mkdir", call_path},      {"close", call_close},     {"dup", call_close},
+    {"setappend", call_close}, {"mark", call_mark},       {"mmap", call_unseen},
+    {"fopen", call_unseen},    {"threads", call_threads}, {"fork", call_fork},
+    {"", call_other},
+};
+
+static void run(char *text)
+{
+    char *rest = NULL;
+    call_t call = {strtok_r(text, " ", &rest), 0, {NULL}};
+    char line[128];
+    size_t i = 0;
+    long result;
+    int len;
+
+    while (call.count < WORDS && (call.words[call.count] = strtok_r(NULL, " ", &rest)) != NULL) {
+        call.count++;
+    }
+    while (strncmp(call.name, functions[i].prefix, strlen(functions[i].prefix)) != 0) {
+        i++;
+    }
+    errno = 0;
+    result = functions[i].function(&call);
+    len = snprintf(line, sizeof line, "%s %ld %d\n", call.name, result, result < 0 ? errno : 0);
+    if (write(STDOUT_FILENO, line, (size_t)len) != len) {
+        exit(4);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    program = argv[0];
+    for (int i = 0; i < SLOTS; i++) {
+        slots[i] = -1;
+    }
+    for (int i = 1; i < argc; i++) {
+        run(argv[i]);
+    }
+    return 0;
+}

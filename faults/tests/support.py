@@ -1,0 +1,168 @@
+"""Runs the test program under the preload and reads the trace. Imports the standard library only.
+
+The reader is written from faults/README.md, not from the C header, so that a difference shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+from dataclasses import dataclass
+from pathlib import Path
+
+PRELOAD = os.environ["TORNPAGE_TEST_PRELOAD"]
+PROGRAM = os.environ["TORNPAGE_TEST_PROGRAM"]
+
+OPEN, CLOSE, READ, WRITE, FSYNC, FDATASYNC, SYNC_RANGE, TRUNCATE, FALLOCATE, RENAME = range(1, 11)
+UNLINK, SYNC_DIR, MARK, KILL, MKDIR, FAULT = range(11, 17)
+OVERFLOW, FIRED, FOREIGN = 1, 2, 4
+SIGKILL = -9
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One event; `payload` is still padded to 8 bytes."""
+
+    kind: int
+    flags: int
+    seq: int
+    file: int
+    thread: int
+    offset: int
+    length: int
+    result: int
+    hash: int
+    payload: bytes
+
+    @property
+    def text(self) -> str:
+        """The payload as text, without its padding."""
+        return self.payload.rstrip(b"\0").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Payload of KILL, and of FAULT after its first 8 bytes."""
+
+    sector: int
+    states: bytes
+    old: bytes
+    new: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole trace file."""
+
+    flags: int
+    pid: int
+    records: list[Record]
+    body: bytes
+
+    def of(self, *kinds: int) -> list[Record]:
+        """The records of these kinds."""
+        return [record for record in self.records if record.kind in kinds]
+
+
+def damage(record: Record) -> Damage:
+    """Decodes what happened to a write."""
+    payload = record.payload[8 if record.kind == FAULT else 0 :]
+    sector, count = struct.unpack_from("<II", payload)
+    if count == 0:
+        return Damage(sector, b"", b"", b"")
+    old = 8 + (count + 7) // 8 * 8
+    new = old + record.length
+    return Damage(
+        sector, payload[8 : 8 + count], payload[old:new], payload[new : new + record.length]
+    )
+
+
+def read_trace(path: Path) -> Trace:
+    """Decodes a trace file; every rule of the format is asserted."""
+    with path.open("rb") as file:
+        header = file.read(64)
+        magic, committed, flags, pid, events = struct.unpack_from("<8sQIIQ", header)
+        assert magic == b"TPTRACE1" and header[32:] == bytes(32)
+        body = file.read(committed - 64)
+    records = []
+    at = 0
+    while at < len(body):
+        total, kind, flags16, seq, file_id, thread, offset, length, result, digest = (
+            struct.unpack_from("<IHHQIIQQqQ", body, at)
+        )
+        assert total % 8 == 0 and total >= 56
+        payload = body[at + 56 : at + total]
+        records.append(
+            Record(kind, flags16, seq, file_id, thread, offset, length, result, digest, payload)
+        )
+        at += total
+        assert records[-1].seq == len(records)
+    assert at == len(body) and events == len(records)
+    return Trace(flags, pid, records, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How the program ended, what its operations returned, what was recorded."""
+
+    status: int
+    results: list[tuple[str, int, int]]
+    errors: str
+    trace: Trace
+
+
+class PreloadCase(unittest.TestCase):
+    """A fresh root directory per test, on a memory file system where there is one."""
+
+    def setUp(self) -> None:
+        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.base = Path(tempfile.mkdtemp(prefix="test_faults_", dir=base))
+        self.addCleanup(shutil.rmtree, self.base)
+        self.root = self.base / "root"
+        self.root.mkdir()
+        self.trace_path = self.base / "trace"
+
+    def environment(self, plan: str | None = None, **extra: str) -> dict[str, str]:
+        """What the program is started with; an empty value removes a variable."""
+        env = dict(os.environ)
+        env.update(
+            LD_PRELOAD=PRELOAD,
+            TORNPAGE_ROOT=str(self.root),
+            TORNPAGE_TRACE=str(self.trace_path),
+            TORNPAGE_TRACE_MAX=str(16 << 20),
+        )
+        if plan is not None:
+            path = self.base / "plan"
+            path.write_text(plan)
+            env["TORNPAGE_PLAN"] = str(path)
+        env.update(extra)
+        return {name: value for name, value in env.items() if value}
+
+    def start(self, command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        """Runs to the end in the root directory."""
+        return subprocess.run(
+            command, env=env, cwd=self.root, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def run_ops(self, *ops: str, plan: str | None = None, **extra: str) -> Run:
+        """Runs the operations under the preload."""
+        return self.run_command([PROGRAM, *ops], plan, **extra)
+
+    def run_command(self, command: list[str], plan: str | None = None, **extra: str) -> Run:
+        """Runs a command under the preload."""
+        done = self.start(command, self.environment(plan, **extra))
+        results = []
+        for line in done.stdout.splitlines():
+            name, result, error = line.split()
+            results.append((name, int(result), int(error)))
+        trace = read_trace(self.trace_path) if self.trace_path.exists() else Trace(0, 0, [], b"")
+        return Run(done.returncode, results, done.stderr, trace)
+
+    def put(self, name: str, content: bytes) -> Path:
+        """A file as it was before the program ran."""
+        path = self.root / name
+        path.write_bytes(content)
+        return path

@@ -1,0 +1,141 @@
+/** The trace file of the preload library: what an unmodified program did to its files, in order.
+
+Written by libtornpage_preload.so through a shared mapping, so that it survives SIGKILL; read by the
+harness. Little-endian, records 8-byte aligned. faults/README.md tells the same as prose.
+
+    file header (64 bytes)
+    offset size  meaning
+      0     8    magic "TPTRACE1"
+      8     8    committed length in bytes of header and complete records (release store per record)
+     16     4    TP_TRACE_* flags
+     20     4    pid of the recorded process; 0 until its first event
+     24     8    number of events
+     32    32    zero
+
+    record (56 bytes, then the payload, zero padded to a multiple of 8)
+      0     4    total length
+      4     2    TP_OP_* kind
+      6     2    flags, per kind
+      8     8    event number, from 1
+     16     4    file id, 0 = none
+     20     4    thread index, from 0 in order of first appearance
+     24     8    offset
+     32     8    length
+     40     8    result: 0 or a byte count, or -errno
+     48     8    XXH3_64bits (seed 0) of the data of a write, else 0
+     56          payload
+
+No record holds a time, a pid, a descriptor number or an address: two runs of a deterministic
+program give the same bytes but for the pid in the header. */
+#ifndef TORNPAGE_FAULTS_TRACE_H
+#define TORNPAGE_FAULTS_TRACE_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TP_TRACE_MAGIC "TPTRACE1"
+#define TP_TRACE_HEADER_SIZE 64u
+#define TP_TRACE_RECORD_SIZE 56u
+#define TP_TRACE_ALIGN 8u
+
+enum {
+    TP_TRACE_OVERFLOW = 1, /**< the file was full: recording stopped, faults still fire */
+    TP_TRACE_FIRED = 2,    /**< a fault fired */
+    TP_TRACE_FOREIGN = 4   /**< another process (a child) used files below the root, unrecorded */
+};
+
+/** kind           offset        length        payload                       flags */
+enum {
+    TP_OP_OPEN = 1,   /**< open flags   0         path                    TP_OPEN_*            */
+    TP_OP_CLOSE,      /**< 0            descriptors of the file left                           */
+    TP_OP_READ,       /**< offset       bytes                                                  */
+    TP_OP_WRITE,      /**< offset       bytes     data if asked for       TP_WRITE_*           */
+    TP_OP_FSYNC,      /**< 0            0                                                      */
+    TP_OP_FDATASYNC,  /**< 0            0                                                      */
+    TP_OP_SYNC_RANGE, /**< offset       bytes                             sync_file_range's    */
+    TP_OP_TRUNCATE,   /**< new size     0                                                      */
+    TP_OP_FALLOCATE,  /**< offset       bytes                             mode of fallocate    */
+    TP_OP_RENAME,     /**< 0            0         old, NUL, new           renameat2's          */
+    TP_OP_UNLINK,     /**< 0            0         path                    TP_UNLINK_*          */
+    TP_OP_SYNC_DIR,   /**< 0            0         path of the directory                        */
+    TP_OP_MARK,       /**< 0            bytes     text of tp_trace_mark                        */
+    TP_OP_KILL,       /**< of the operation       damage                  TP_FAULT_*           */
+    TP_OP_MKDIR,      /**< mode         0         path                                         */
+    TP_OP_FAULT,      /**< of the operation       action, damage          TP_FAULT_*           */
+    TP_OP_KINDS       /**< number of kinds plus one */
+};
+
+enum { TP_OPEN_CREATED = 1, TP_OPEN_DIRECTORY = 2 };
+enum { TP_WRITE_PAYLOAD = 1, TP_WRITE_APPEND = 2 };
+enum { TP_UNLINK_DIRECTORY = 1 };
+
+/** Flags of KILL and FAULT: what was hit, when, and by which line of the plan. */
+enum {
+    TP_FAULT_KIND_MASK = 0xff, /**< TP_OP_* of the operation that was hit */
+    TP_FAULT_AFTER = 0x100,    /**< KILL came after the operation (its own record stands before) */
+    TP_FAULT_OLD_UNKNOWN = 0x200, /**< the old content could not be read: zeros are given */
+    TP_FAULT_RULE_SHIFT = 10 /**< number of the fault line, from 0; TP_FAULT_RULE_FIU = libfiu */
+};
+#define TP_FAULT_RULE_FIU 63u
+#define TP_FAULT_RULES_MAX 63u
+
+/** Action code in the first u32 of a FAULT's payload; the second u32 is the errno given, or 0. */
+enum {
+    TP_ACTION_KILL = 1,
+    TP_ACTION_DROP,
+    TP_ACTION_TEAR,
+    TP_ACTION_CORRUPT,
+    TP_ACTION_MISDIRECT,
+    TP_ACTION_ERROR,
+    TP_ACTION_SHORT
+};
+
+/** Damage: u32 sector size, u32 number of sectors n (both 0 unless a write was hit), then one byte
+per sector padded to 8, then `length` bytes of old and `length` bytes of new content. */
+enum { TP_SECTOR_LOST = 0, TP_SECTOR_KEPT = 1, TP_SECTOR_PARTLY = 2 };
+
+typedef struct tp_trace_header {
+    char magic[8];
+    _Atomic uint64_t committed;
+    _Atomic uint32_t flags;
+    _Atomic uint32_t pid;
+    _Atomic uint64_t events;
+    uint8_t reserved[32];
+} tp_trace_header_t;
+
+typedef struct tp_trace_record {
+    uint32_t total;
+    uint16_t kind;
+    uint16_t flags;
+    uint64_t seq;
+    uint32_t file;
+    uint32_t thread;
+    uint64_t offset;
+    uint64_t length;
+    int64_t result;
+    uint64_t hash;
+} tp_trace_record_t;
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the trace is little-endian");
+static_assert(sizeof(tp_trace_header_t) == TP_TRACE_HEADER_SIZE, "header size");
+static_assert(offsetof(tp_trace_header_t, committed) == 8, "header layout");
+static_assert(offsetof(tp_trace_header_t, flags) == 16, "header layout");
+static_assert(offsetof(tp_trace_header_t, pid) == 20, "header layout");
+static_assert(offsetof(tp_trace_header_t, events) == 24, "header layout");
+static_assert(sizeof(tp_trace_record_t) == TP_TRACE_RECORD_SIZE, "record size");
+static_assert(offsetof(tp_trace_record_t, seq) == 8, "record layout");
+static_assert(offsetof(tp_trace_record_t, file) == 16, "record layout");
+static_assert(offsetof(tp_trace_record_t, offset) == 24, "record layout");
+static_assert(offsetof(tp_trace_record_t, result) == 40, "record layout");
+static_assert(offsetof(tp_trace_record_t, hash) == 48, "record layout");
+static_assert(TP_OP_FAULT == 16 && TP_OP_KILL == 14, "kinds are part of the format");
+static_assert(TP_FAULT_RULE_FIU << TP_FAULT_RULE_SHIFT <= UINT16_MAX, "rule fits the flags");
+
+/** Appends a MARK with this text, in order with the I/O of all threads. A program finds it with
+dlsym(RTLD_DEFAULT, "tp_trace_mark"), so that it needs no link to the library. May not return: a plan
+can kill the process at a mark. */
+void tp_trace_mark(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,205 @@
+"""Campaigns: what to run, with which options crossed, and which writes to hit. Reads the TOML files of
+workloads/ and draws trials from a census.
+
+A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets its
+share whatever the seed; the write inside the cell and random masks come from a random stream of the
+trial's own, derived from seed and number. Drawing trial 17 needs no other trial.
+
+May import: errors, model, seeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tornpage.errors import ConfigError
+from tornpage.model import Action, Census, Fault, FaultKind, FaultPlan, Site, TrialSpec, WriteEvent
+from tornpage.seeds import derive_seed, make_rng
+
+__all__ = ["Campaign", "Cell", "Config", "Draw", "Hit", "cells_of", "draw_trial", "load_campaign"]
+
+SECTOR = 512
+"""Bytes per sector of a drawn mask."""
+
+STALE_LOG_EVERY = 4
+"""One trial in so many also plants a stale block behind the end of the log (I21)."""
+
+Mask = Annotated[
+    str, Field(pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+)$")
+]
+
+
+class Hit(BaseModel):
+    """Writes of these sites are hit with each of these masks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sites: list[Site] = Field(min_length=1)
+    masks: list[Mask] = Field(min_length=1)
+
+
+class Campaign(BaseModel):
+    """A campaign file. Options and params are handed on to target and workload, which check them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    description: str
+    workload: str
+    crash_model: Literal["kill"]
+    trials: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    claims: list[str] = []
+    options: dict[str, str] = {}
+    params: dict[str, int | str] = {}
+    cross: dict[str, list[str]] = {}
+    hit: list[Hit] = Field(min_length=1)
+
+    def configs(self) -> list[Config]:
+        """The cross product of `cross` on top of `options`, in the order of the file."""
+        names = list(self.cross)
+        found = []
+        for values in itertools.product(*(self.cross[name] for name in names)):
+            chosen = dict(zip(names, values, strict=True))
+            label = ",".join(f"{name}={value}" for name, value in chosen.items()) or "default"
+            found.append(Config(label, {**self.options, **chosen}))
+        return found
+
+    def with_settings(self, settings: Mapping[str, str]) -> Campaign:
+        """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
+        which is then no longer crossed."""
+        options = dict(self.options)
+        cross = dict(self.cross)
+        params = dict(self.params)
+        for key, value in settings.items():
+            if key.startswith("params."):
+                params[key.removeprefix("params.")] = int(value) if value.isdigit() else value
+            else:
+                cross.pop(key, None)
+                options[key] = value
+        return self.model_copy(update={"options": options, "cross": cross, "params": params})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One combination of target options; label as "log_optimize_ddl=on"."""
+
+    label: str
+    options: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the matrix with the writes that belong to it (never empty)."""
+
+    config: Config
+    site: Site
+    mask: str
+    writes: tuple[WriteEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A drawn trial and the cell that it counts for."""
+
+    spec: TrialSpec
+    cell: Cell
+
+
+def load_campaign(name: str, folder: Path) -> Campaign:
+    """Reads folder/NAME.toml, or the file `name` if it ends in .toml.
+
+    Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
+    """
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
+        raise ConfigError(f"no campaign {name!r}; there are: {known}")
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Campaign.model_validate({"name": path.stem, **data})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+
+
+def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
+    """All cells that the censuses (by config label) have writes for, interleaved so that any stretch
+    of trials meets every configuration and site."""
+    groups: list[list[Cell]] = []
+    for hit in campaign.hit:
+        for site in hit.sites:
+            for mask in hit.masks:
+                group = []
+                for config in campaign.configs():
+                    writes = tuple(censuses[config.label].by_site().get(site, ()))
+                    if writes:
+                        group.append(Cell(config, site, mask, writes))
+                groups.append(group)
+    cells = [cell for group in groups for cell in group]
+    if not cells:
+        raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
+    make_rng(campaign.seed, "cells").shuffle(cells)
+    return cells
+
+
+def draw_trial(
+    campaign: Campaign, target: str, workload_seed: int, cells: list[Cell], number: int
+) -> Draw:
+    """Trial `number` of the campaign: depends on seed and number only."""
+    cell = cells[number % len(cells)]
+    seed = derive_seed(campaign.seed, "trial", number)
+    rng = make_rng(seed, "draw")
+    write = rng.choice(cell.writes)
+    fault = Fault(
+        kind=FaultKind.WRITE,
+        nth=write.nth,
+        action=Action.KILL,
+        file=write.file,
+        sector=SECTOR,
+        sectors=_sectors(cell.mask, write, rng),
+    )
+    plan = FaultPlan(
+        name=f"{cell.site.value}-{number}",
+        run=(fault,),
+        stale_log=rng.randrange(STALE_LOG_EVERY) == 0,
+    )
+    spec = TrialSpec(
+        campaign=campaign.name,
+        target=target,
+        config=cell.config.label,
+        options=cell.config.options,
+        workload=campaign.workload,
+        params=dict(campaign.params),
+        workload_seed=workload_seed,
+        seed=seed,
+        number=number,
+        plan=plan,
+    )
+    return Draw(spec, cell)
+
+
+def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:
+    """A mask of the campaign as the plan's sector choice for a write of this length."""
+    first = write.offset // SECTOR
+    count = (write.offset + write.length - 1) // SECTOR - first + 1
+    if mask == "random":
+        return "".join(rng.choice("01") for _ in range(count))
+    kind, _, amount = mask.partition(":")
+    if kind in ("none", "all"):
+        return kind
+    if kind == "mask":
+        return (amount * (count // len(amount) + 1))[:count]
+    kept = count // 2 if amount == "half" else min(int(amount), count)
+    return f"{kind}:{kept}"

@@ -1,0 +1,267 @@
+"""The census: one run without a fault, recorded, counted by site, and checked like any other.
+
+A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
+a folder of its own (script, trace, facts.json), from which every worker process loads it once.
+
+May import: codec, errors, image, invariants, model, oracle, process, rules, target, trace, workload.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from tornpage.codec import from_json, to_json
+from tornpage.errors import CensusError, TargetError
+from tornpage.image import remove_image
+from tornpage.invariants import check_run
+from tornpage.model import Census, Site, TrialSpec, Violation, WriteEvent
+from tornpage.oracle import Oracle, judge
+from tornpage.process import ChildResult, run_child
+from tornpage.rules import LOG_FILE, Finding, Setting
+from tornpage.rules_log import is_data_file
+from tornpage.rules_recovery import LogHistory
+from tornpage.target import Capability, Command, Target
+from tornpage.trace import FilePaths, Op, Trace
+from tornpage.workload import generate
+
+__all__ = ["Baseline", "Journal", "census_key", "classify", "load_baseline", "read_journal", "take_census"]
+
+RUN_DEADLINE_S = 60.0
+LOG_HEADER = 2048
+DICT_INDEX_MAX = 32
+"""Ids below this belong to the catalogue's own trees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Which statements were issued and finished, by event number; both lists ascend."""
+
+    issued: list[tuple[int, int]]
+    finished: list[tuple[int, int]]
+
+    def at(self, seq: int) -> tuple[int, int]:
+        """Last finished and last issued line before event `seq` (0 = none)."""
+        return _last(self.finished, seq), _last(self.issued, seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """All that a trial needs of the census. by_seq: its writes by event number."""
+
+    census: Census
+    script: Path
+    oracle: Oracle
+    trace: Trace
+    setting: Setting
+    journal: Journal
+    findings: list[Finding]
+    history: LogHistory
+    by_seq: dict[int, WriteEvent]
+
+
+def census_key(spec: TrialSpec) -> str:
+    """Names the undisturbed run that a trial belongs to: equal for trials of one configuration."""
+    parts = {
+        "target": spec.target,
+        "options": dict(sorted(spec.options.items())),
+        "workload": spec.workload,
+        "params": dict(sorted(spec.params.items())),
+        "seed": spec.workload_seed,
+    }
+    return xxhash.xxh3_64_hexdigest(json.dumps(parts, sort_keys=True).encode())
+
+
+def classify(
+    file: str, offset: int, facts: Mapping[str, str], page_size: int, announced: bool
+) -> Site:
+    """The site of a write. facts: of the page_write marker right before it, if announced."""
+    if file == LOG_FILE:
+        return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
+    if file == "ib_dblwr":
+        return Site.DOUBLEWRITE
+    if not is_data_file(file):
+        return Site.OTHER
+    if offset < page_size:
+        return Site.PAGE0
+    if not announced:
+        return Site.OTHER
+    if facts["type"] == "undo":
+        return Site.UNDO_PAGE
+    if facts["type"] != "index":
+        return Site.SYSTEM_PAGE
+    if facts["load"] == "1":
+        return Site.INDEX_LOAD_PAGE
+    if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
+        return Site.DICT_PAGE
+    return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
+
+
+def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
+    """Runs the workload of `spec` undisturbed and keeps the record in scratch for trials.
+
+    Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
+    """
+    missing = {Capability.MARKERS, Capability.DETERMINISTIC} - target.capabilities
+    if missing:
+        raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
+    key = census_key(spec)
+    folder = scratch / f"census-{key}"
+    work = scratch / f"census-{key}.{os.getpid()}"
+    remove_image(work)
+    data = work / "data"
+    data.mkdir(parents=True)
+    script = generate(spec.workload, spec.params, spec.workload_seed)
+    (work / "script").write_text(script.text, "ascii")
+    command = target.run_command(data, work / "script", spec.options)
+    child = _run(target, command, data, work)
+    answer = target.parse_run(child)
+    if not answer.ok:
+        raise CensusError(f"census of {spec.config or spec.workload} failed: {answer.message}")
+    trace = Trace.load(work / "trace")
+    if trace.foreign:
+        raise CensusError("census: another process used the data directory")
+    oracle = Oracle(script)
+    setting = Setting(
+        page_size=int(answer.status["page_size"]),
+        log_size=(data / LOG_FILE).stat().st_size,
+        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
+    )
+    found, _history = check_run(trace, setting)
+    census = Census(
+        key=key,
+        writes=tuple(_writes(trace, setting.page_size)),
+        trace_hash=trace.hash(),
+        events=trace.events_declared,
+        statements=len(script.statements),
+        violations=(
+            *(finding.violation for finding in found),
+            *_judge_errors(oracle, answer.failed),
+            *_judge_end(oracle, target, data, spec, work),
+        ),
+        counters={name: int(value) for name, value in answer.status.items()},
+    )
+    facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
+    (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+    remove_image(data)
+    remove_image(folder)
+    work.rename(folder)
+    return census
+
+
+def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
+    """The census of this trial's configuration, taken now if scratch does not hold it."""
+    folder = scratch / f"census-{census_key(spec)}"
+    if not (folder / "facts.json").exists():
+        take_census(spec, target, scratch)
+    facts = json.loads((folder / "facts.json").read_text("utf-8"))
+    census = from_json(Census, facts["census"])
+    trace = Trace.load(folder / "trace")
+    script = folder / "script"
+    setting = Setting(
+        page_size=facts["setting"][0],
+        log_size=facts["setting"][1],
+        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
+    )
+    findings, history = check_run(trace, setting)
+    return Baseline(
+        census=census,
+        script=script,
+        oracle=Oracle(generate(spec.workload, spec.params, spec.workload_seed)),
+        trace=trace,
+        setting=setting,
+        journal=read_journal(trace),
+        findings=findings,
+        history=history,
+        by_seq={write.seq: write for write in census.writes},
+    )
+
+
+def read_journal(trace: Trace) -> Journal:
+    """The issue, ack and fail markers of a run."""
+    journal = Journal([], [])
+    for event in trace.events():
+        if event.kind == Op.MARK:
+            verb, facts = trace.mark(event)
+            if verb == "issue":
+                journal.issued.append((event.seq, int(facts["n"])))
+            elif verb in ("ack", "fail"):
+                journal.finished.append((event.seq, int(facts["n"])))
+    return journal
+
+
+def _last(entries: list[tuple[int, int]], seq: int) -> int:
+    at = bisect.bisect_left(entries, (seq, 0))
+    return entries[at - 1][1] if at else 0
+
+
+def _run(target: Target, command: Command, data: Path, work: Path) -> ChildResult:
+    env = {**command.env, **target.preload_env(data, work / "trace", None)}
+    return run_child(command.argv, env, RUN_DEADLINE_S, work)
+
+
+def _writes(trace: Trace, page_size: int) -> list[WriteEvent]:
+    paths = FilePaths()
+    counts: dict[str, int] = {}
+    writes: list[WriteEvent] = []
+    facts: Mapping[str, str] | None = None
+    line = 0
+    for event in trace.events():
+        if event.kind == Op.MARK:
+            mark = trace.mark(event)
+            if mark.verb == "issue":
+                line = int(mark.facts["n"])
+            facts = mark.facts if mark.verb == "page_write" else None
+            continue
+        paths.see(trace, event)
+        if event.kind != Op.WRITE:
+            continue
+        file = paths[event.file]
+        counts[file] = nth = counts.get(file, 0) + 1
+        if line:
+            site = classify(file, event.offset, facts or {}, page_size, facts is not None)
+            writes.append(
+                WriteEvent(
+                    nth=nth,
+                    seq=event.seq,
+                    file=file,
+                    offset=event.offset,
+                    length=event.length,
+                    site=site,
+                    line=line,
+                    facts=facts or {},
+                )
+            )
+        facts = None
+    return writes
+
+
+def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
+    """Every statement must end as the model says: an error that changes nothing, or none."""
+    found = []
+    for step in oracle.steps:
+        actual = failed.get(step.line, "")
+        if actual != step.error:
+            what = f"line {step.line} ended with {actual or 'success'}"
+            found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
+    return found
+
+
+def _judge_end(
+    oracle: Oracle, target: Target, data: Path, spec: TrialSpec, work: Path
+) -> list[Violation]:
+    """The cleanly closed database must equal the last prefix and pass the scanner."""
+    command = target.recover_command(data, spec.options)
+    child = run_child(command.argv, command.env, RUN_DEADLINE_S, work)
+    answer = target.parse_recovery(child)
+    if not answer.ok or answer.state is None:
+        return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
+    last = len(oracle.states) - 1
+    return [*answer.findings, *judge(oracle.states, answer.state, last, last)]
+

@@ -1,0 +1,217 @@
+"""The `tornpage` command. Parses arguments, shows progress, prints summaries; decides nothing itself.
+
+Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed) exercised.
+
+May import: everything below it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tornpage.campaign import Campaign, load_campaign
+from tornpage.codec import to_json
+from tornpage.console import RichProgress, print_summary, print_trial
+from tornpage.doctor import examine
+from tornpage.errors import ConfigError, TornpageError
+from tornpage.paths import find_paths
+from tornpage.runner import (
+    QuietProgress,
+    load_summary,
+    replay_trial,
+    resume_campaign,
+    run_campaign,
+    write_report,
+)
+from tornpage.store import Store, TrialRow
+from tornpage.target import TARGETS
+
+__all__ = ["main"]
+
+USAGE_ERROR = 2
+DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
+
+app = typer.Typer(
+    name="tornpage",
+    help="Tortures the crash recovery of page-based storage engines.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
+TrialArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")
+]
+
+
+@app.command(
+    epilog="Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
+    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume"
+)
+def run(
+    campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
+    target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
+    seed: Annotated[int | None, typer.Option(min=0, help="Derives everything.")] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How many kills.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
+    ] = None,
+    jobs: JobsOption = DEFAULT_JOBS,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted run.")
+    ] = False,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out"),
+) -> int:
+    """Runs a campaign: census, kills, recoveries, verdicts, report."""
+    paths = find_paths()
+    chosen = _campaign(campaign, paths.workloads, seed, trials, settings or [])
+    if target not in TARGETS:
+        raise ConfigError(f"no target {target!r}; there are: {', '.join(sorted(TARGETS))}")
+    progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
+    with Store(out / "tornpage.db") as store, progress:
+        if resume:
+            if seed is not None or trials is not None or settings:
+                raise ConfigError(
+                    "--resume takes seed, trials and options from the interrupted run"
+                )
+            summary = resume_campaign(store, chosen.name, target, paths, jobs, out, progress)
+        else:
+            summary = run_campaign(store, chosen, target, paths, jobs, out, progress)
+        report = write_report(summary, paths, out)
+    if json_output:
+        print(json.dumps(summary.to_json(store.path, report)))
+    else:
+        print_summary(Console(), summary, report)
+    return summary.exit_code()
+
+
+@app.command(epilog="Example: [bold]tornpage replay 3.117[/] runs that trial again, alone.")
+def replay(
+    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = Path("out")
+) -> int:
+    """Runs one trial of the store again and says whether the verdict is the same."""
+    row = _trial_row(trial, out)
+    result, same = replay_trial(row, find_paths(), out)
+    if json_output:
+        print(json.dumps({"trial": trial, "same_verdict": same, "result": to_json(result)}))
+    else:
+        print_trial(Console(), trial, row.spec, result)
+        if row.result is not None:
+            print("the same verdict" if same else "NOT the same verdict as in the store")
+    return 1 if result.violations else 0 if same else USAGE_ERROR
+
+
+@app.command(epilog="Example: [bold]tornpage show 3.117[/]")
+def show(
+    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = Path("out")
+) -> int:
+    """Prints what the store knows of a trial: plan, write hit, verdict, paths taken."""
+    row = _trial_row(trial, out)
+    if json_output:
+        print(
+            json.dumps({"trial": trial, "spec": to_json(row.spec), "result": to_json(row.result)})
+        )
+    elif row.result is None:
+        print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
+    else:
+        print_trial(Console(), trial, row.spec, row.result)
+    return 0
+
+
+@app.command(epilog="Example: [bold]tornpage report[/] · tornpage report --run 3")
+def report(
+    run_id: Annotated[
+        int | None, typer.Option("--run", help="Run number; the newest if left out.")
+    ] = None,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out"),
+) -> int:
+    """Prints a run's summary and writes its HTML report again."""
+    with Store(out / "tornpage.db", create=False) as store:
+        found = store.latest_run() if run_id is None else store.run(run_id)
+        summary = load_summary(store, found)
+        path = write_report(summary, find_paths(), out)
+    if json_output:
+        print(json.dumps(summary.to_json(store.path, path)))
+    else:
+        print_summary(Console(), summary, path)
+    return summary.exit_code()
+
+
+@app.command(epilog="Example: [bold]tornpage doctor[/]")
+def doctor(json_output: JsonOption = False) -> int:
+    """Checks that everything a run needs is here, and says what to do if not."""
+    findings = examine(find_paths())
+    if json_output:
+        print(json.dumps({"ok": all(f.ok for f in findings), "checks": to_json(findings)}))
+    else:
+        table = Table("check", "", "seen", "remedy")
+        for finding in findings:
+            mark = "[green]ok[/]" if finding.ok else "[red]bad[/]"
+            table.add_row(finding.name, mark, finding.seen, "" if finding.ok else finding.remedy)
+        Console().print(table)
+    return 0 if all(finding.ok for finding in findings) else USAGE_ERROR
+
+
+def _campaign(
+    name: str, folder: Path, seed: int | None, trials: int | None, settings: list[str]
+) -> Campaign:
+    chosen = load_campaign(name, folder)
+    pairs = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not key or not equals or not value:
+            raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
+        pairs[key] = value
+    changes = {"seed": seed, "trials": trials}
+    update = {key: value for key, value in changes.items() if value is not None}
+    return chosen.with_settings(pairs).model_copy(update=update)
+
+
+def _trial_row(trial: str, out: Path) -> TrialRow:
+    run_text, dot, number_text = trial.partition(".")
+    if not (dot and run_text.isdigit() and number_text.isdigit()):
+        raise ConfigError(f"{trial!r}: a trial is named RUN.NUMBER, as 3.117")
+    with Store(out / "tornpage.db", create=False) as store:
+        return store.trial(int(run_text), int(number_text))
+
+
+def main() -> None:
+    """Entry point: every error of ours is one line on stderr and exit code 2."""
+    try:
+        code = app(standalone_mode=False)
+    except TornpageError as error:
+        print(f"tornpage: {error}", file=sys.stderr)
+        code = USAGE_ERROR
+    except KeyboardInterrupt:
+        print(
+            "tornpage: interrupted; finished verdicts are kept, --resume goes on", file=sys.stderr
+        )
+        code = USAGE_ERROR
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except Exception as error:
+        if hasattr(error, "format_message"):  # usage errors of the command-line library
+            print(f"tornpage: {error.format_message()}", file=sys.stderr)
+            code = USAGE_ERROR
+        else:
+            raise
+    sys.exit(code or 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What a person sees in the terminal: progress with rate and time left, summaries, one trial.
+
+May import: model, report, runner, summary.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from tornpage.model import Outcome, TrialResult, TrialSpec
+from tornpage.report import sector_states
+from tornpage.summary import Summary
+
+__all__ = ["RichProgress", "print_summary", "print_trial"]
+
+
+class RichProgress:
+    """Progress bars on a terminal; one line per phase where there is none."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("starting", total=None, rate="")
+        self._broken = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def phase(self, text: str, total: int) -> None:
+        """A new bar of `total` steps."""
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(text, total=total, rate="")
+        self._broken = 0
+
+    def advance(self, broken: bool) -> None:
+        """One step is done."""
+        self._broken += broken
+        task = next(task for task in self._progress.tasks if task.id == self._task)
+        rate = f"{task.speed:.0f}/s" if task.speed else ""
+        if self._broken:
+            rate += f" [red]{self._broken} broken[/]"
+        self._progress.update(self._task, advance=1, rate=rate)
+
+
+def print_summary(console: Console, summary: Summary, report: Path) -> None:
+    """The end of a run, for a person."""
+    table = Table(title=f"{summary.run.campaign} on {summary.run.target}, run {summary.run.id}")
+    table.add_column("site")
+    table.add_column("trials", justify="right")
+    for site, count in sorted(summary.by_site.items()):
+        table.add_row(site, str(count))
+    console.print(table)
+    console.print(
+        f"{summary.finished} trials, {summary.exercised} exercised, "
+        f"{summary.outcomes[Outcome.NOT_EXERCISED]} not exercised, "
+        f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
+        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"
+    )
+    paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
+    console.print(f"recovery paths: {paths}", highlight=False)
+    for name in summary.claims_missed:
+        console.print(f"[yellow]claimed but never taken: {name}[/]")
+    for site in summary.uncovered_sites:
+        console.print(f"[yellow]no trial hit site {site}[/]")
+    for error in summary.errors[:5]:
+        console.print(f"[yellow]{error}[/]", highlight=False)
+    for finding in summary.findings[:20]:
+        console.print(
+            f"[red]I{finding.invariant}[/] {finding.site} ({finding.config}), {finding.count} trials: "
+            f"{finding.what}\n    {finding.replay}",
+            highlight=False,
+        )
+    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+
+
+def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResult) -> None:
+    """One trial, for a person."""
+    options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
+    console.print(f"trial {trial}: {result.outcome} {result.reason}".rstrip(), highlight=False)
+    console.print(f"  target {spec.target}, {options}", highlight=False)
+    for fault in spec.plan.run:
+        console.print(
+            f"  fault: {fault.action} at {fault.kind} {fault.nth} of {fault.file}, "
+            f"sectors {fault.sectors} of {fault.sector} bytes",
+            highlight=False,
+        )
+    if result.torn is not None:
+        states = " ".join(sector_states(result.torn))
+        console.print(f"  {result.torn.path} at {result.torn.offset}: {states}", highlight=False)
+    for violation in result.violations:
+        console.print(f"  [red]I{violation.invariant}[/] {violation.what}", highlight=False)
+    taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
+    console.print(f"  recovery: {taken or 'nothing to do'}", highlight=False)
+    if result.image is not None:
+        console.print(f"  image: {result.image}", soft_wrap=True, highlight=False)

@@ -1,0 +1,59 @@
+"""The one exception tree of the harness. An exception means that the harness, its configuration or its
+surroundings are broken; misbehaviour of a target is never an exception but a verdict (model.Outcome).
+
+    TornpageError
+    ├── ConfigError          a file or an argument of the user is wrong (exit code 2)
+    │   ├── PlanError        fault plan
+    │   └── WorkloadError    workload definition or script
+    ├── TargetError          the target cannot be run at all: program or preload missing
+    ├── TraceError           the trace file is not one, or overflowed
+    ├── CensusError          the run without a fault failed, so that no trial can be judged
+    └── ChildError           a child process could not be started or reaped
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CensusError",
+    "ChildError",
+    "ConfigError",
+    "PlanError",
+    "TargetError",
+    "TornpageError",
+    "TraceError",
+    "WorkloadError",
+]
+
+
+class TornpageError(Exception):
+    """Root of every exception that this package raises on purpose."""
+
+
+class ConfigError(TornpageError):
+    """Something that a user wrote is wrong; the message names the place (file, line, key)."""
+
+
+class PlanError(ConfigError):
+    """A fault plan is malformed, or asks for what the fault layer cannot do."""
+
+
+class WorkloadError(ConfigError):
+    """A workload definition or a script is malformed."""
+
+
+class TargetError(TornpageError):
+    """The target cannot be run: a program or library is missing or too old."""
+
+
+class TraceError(TornpageError):
+    """A trace file is damaged, of another version, or overflowed."""
+
+
+class CensusError(TornpageError):
+    """The run without a fault did not go as it must; no trial can be judged."""
+
+
+class ChildError(TornpageError):
+    """A child process could not be started or reaped."""

@@ -1,0 +1,54 @@
+"""The trace invariants as one call: all rules over a run, or over a recovery.
+
+May import: model, rules and its siblings, trace.
+"""
+
+from __future__ import annotations
+
+from tornpage.rules import Finding, LogState, Rule, Setting, walk
+from tornpage.rules_log import CheckpointOrder, FailedIo, FileOpOrder, LogOverwrite, WriteAhead
+from tornpage.rules_page import DoublewriteOrder, DoublewriteSkip, FreedPages, IndexLoad
+from tornpage.rules_recovery import HistoryCollector, LogHistory, RecoveryReads
+from tornpage.trace import Trace
+
+__all__ = ["COMMON_RULES", "RECOVERY_RULES", "check_recovery", "check_run", "describe_rules"]
+
+COMMON_RULES: tuple[type[Rule], ...] = (
+    WriteAhead,
+    LogOverwrite,
+    CheckpointOrder,
+    FailedIo,
+    FileOpOrder,
+    DoublewriteSkip,
+    DoublewriteOrder,
+    FreedPages,
+    IndexLoad,
+)
+"""Rules that hold for a run and for a recovery alike."""
+
+RECOVERY_RULES: tuple[type[Rule], ...] = (*COMMON_RULES, RecoveryReads)
+
+
+def check_run(trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
+    """Checks a run; also returns what its log holds, which check_recovery() needs."""
+    log = LogState(setting)
+    collector = HistoryCollector(log)
+    findings = walk(trace, log, [*(rule(log) for rule in COMMON_RULES), collector])
+    return findings, collector.history
+
+
+def check_recovery(trace: Trace, setting: Setting, history: LogHistory | None) -> list[Finding]:
+    """Checks a recovery. history: of everything since the checkpoint, None if that is not known."""
+    log = LogState(setting)
+    rules = [rule(log) for rule in COMMON_RULES]
+    if history is not None:
+        rules.append(RecoveryReads(log, history))
+    return walk(trace, log, rules)
+
+
+def describe_rules() -> list[tuple[tuple[int, ...], str, str]]:
+    """Invariant numbers, what is checked, and what is not, per rule."""
+    return [
+        (rule.numbers, " ".join((rule.__doc__ or "").split()), rule.blind)
+        for rule in RECOVERY_RULES
+    ]

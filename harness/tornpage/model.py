@@ -1,0 +1,261 @@
+"""The shared vocabulary: what a trial is, what it may find, and what a census of writes says.
+
+Everything here is a frozen value with a JSON form (codec.to_json / codec.from_json), so that the store,
+the report and a replay in another process speak of the same things. No behaviour, no I/O.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+__all__ = [
+    "Action",
+    "Census",
+    "Fault",
+    "FaultKind",
+    "FaultPlan",
+    "Outcome",
+    "Site",
+    "TornWrite",
+    "TrialResult",
+    "TrialSpec",
+    "Violation",
+    "WriteEvent",
+]
+
+
+class Outcome(StrEnum):
+    """What a trial came to. Only CLEAN counts as a pass."""
+
+    CLEAN = "clean"
+    VIOLATION = "violation"
+    NOT_EXERCISED = "not_exercised"
+    """The fault did not fire."""
+    VACUOUS = "vacuous"
+    """The fault fired, but what the trial is about did not run (no recovery, a nested crash missed)."""
+    HARNESS_ERROR = "harness_error"
+    """The harness failed; nothing can be said about the target."""
+
+
+class Site(StrEnum):
+    """What a write was for: the rows of the report's matrix."""
+
+    INDEX_LOAD_PAGE = "index_load_page"
+    """Home write of an index page that a non-logged load dirtied (load=1)."""
+    DATA_PAGE = "data_page"
+    """Home write of a leaf page of a user table or index."""
+    INTERNAL_PAGE = "internal_page"
+    """Home write of a B+-tree page above the leaves."""
+    PAGE0 = "page0"
+    UNDO_PAGE = "undo_page"
+    DICT_PAGE = "dict_page"
+    """Home write of a page of the catalogue's own trees."""
+    DOUBLEWRITE = "doublewrite"
+    REDO = "redo"
+    CHECKPOINT_HEADER = "checkpoint_header"
+    """The first 2048 bytes of the redo file: header and checkpoint slots."""
+    SYSTEM_PAGE = "system_page"
+    """Other pages of the system space, and allocation map pages beyond page 0."""
+    FILE_OP = "file_op"
+    """Create, rename, unlink, truncate."""
+    OTHER = "other"
+
+
+class FaultKind(StrEnum):
+    """Which operations a fault counts."""
+
+    WRITE = "write"
+    FSYNC = "fsync"
+    READ = "read"
+    TRUNCATE = "truncate"
+    RENAME = "rename"
+    UNLINK = "unlink"
+    MARK = "mark"
+
+
+class Action(StrEnum):
+    """What happens to the operation that a fault hits."""
+
+    KILL = "kill"
+    """The chosen sectors are written, then the process dies by SIGKILL."""
+    TEAR = "tear"
+    """The chosen sectors are written, success is reported, the process lives on."""
+    DROP = "drop"
+    CORRUPT = "corrupt"
+    MISDIRECT = "misdirect"
+    ERROR = "error"
+    SHORT = "short"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault: the nth operation (1-based) of a kind on files that match a pattern, and its fate.
+
+    offset: only operations whose file offset lies in [min, max] bytes count.
+    sectors: "all", "none", "prefix:K", "suffix:K" or a string of 0 and 1, one per sector of `sector`
+    bytes (1 = persisted); bytes: persist exactly the first `bytes` bytes instead.
+    text: for kind mark, the prefix of the marker text. error: errno name for action error.
+    shift: bytes by which action misdirect moves the write.
+    """
+
+    kind: FaultKind
+    nth: int
+    action: Action
+    file: str = "*"
+    offset: tuple[int, int] | None = None
+    sector: int = 512
+    sectors: str | None = None
+    bytes: int | None = None
+    when: str = "before"
+    error: str | None = None
+    shift: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """Faults of the run, and of each following recovery that is to be disturbed as well (nested).
+
+    recover[i] holds the faults of the i-th recovery; the one after the last is undisturbed.
+    stale_log: plant a stale but valid log block behind the end of the log before recovery (I21).
+    """
+
+    name: str = ""
+    run: tuple[Fault, ...] = ()
+    recover: tuple[tuple[Fault, ...], ...] = ()
+    stale_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSpec:
+    """Everything that is needed to replay one trial.
+
+    workload_seed makes the script, seed is the trial's own; number counts from 0 in its campaign.
+    options: target options by name (for the engine: names of engine_options_t), values as text.
+    """
+
+    campaign: str
+    target: str
+    config: str
+    options: Mapping[str, str]
+    workload: str
+    params: Mapping[str, int | str]
+    workload_seed: int
+    seed: int
+    number: int
+    plan: FaultPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken invariant.
+
+    invariant: 1 ... 30 of docs/INVARIANTS.md; 0: the run itself went wrong, before any recovery (it hung,
+    died, or was not the same run as the census: a kind of its own).
+    path: file inside the data directory, "" if it is not about one file.
+    """
+
+    invariant: int
+    what: str
+    site: Site | None = None
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TornWrite:
+    """The write that a fault hit: its sectors and both contents.
+
+    kept: one character per sector, "1" = reached the file. old and new are `length` bytes each, or
+    empty when the trace has no contents (length beyond what is kept).
+    """
+
+    path: str
+    offset: int
+    length: int
+    sector: int
+    kept: str
+    old: bytes = b""
+    new: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """The verdict of a trial.
+
+    site, mask: the write that was hit, and the plan's sector choice as text ("prefix:3", "none", ...).
+    counters: recovery counters by name, as dblwr_restored, index_load_reads, pages_created,
+    indexes_dropped, tables_dropped, trx_rolled_back, redo_records, batches; nested_kills, stale_log.
+    seconds: durations by phase (run, copy, recover, verify, judge, total).
+    peak_bytes: largest resident size of any child; written_bytes: written by all children.
+    trace_hash: XXH3-64 of the run's trace (hex), the same for the same seed; digest: of the recovered
+    state (hex), "" if it was refused.
+    events: I/O events before the crash. image: directory of the crashed image, kept if not clean.
+    """
+
+    number: int
+    outcome: Outcome
+    reason: str = ""
+    violations: tuple[Violation, ...] = ()
+    site: Site | None = None
+    mask: str = ""
+    path: str = ""
+    offset: int | None = None
+    page_no: int | None = None
+    counters: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    peak_bytes: int = 0
+    written_bytes: int = 0
+    events: int = 0
+    trace_hash: str = ""
+    digest: str = ""
+    image: Path | None = None
+    torn: TornWrite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteEvent:
+    """One write of the census run.
+
+    nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
+    facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
+    line: script line in flight, or last finished.
+    """
+
+    nth: int
+    seq: int
+    file: str
+    offset: int
+    length: int
+    site: Site
+    line: int
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """What one undisturbed run writes, by site, with its verdicts.
+
+    key: names the run (target, options, workload, seed). writes: those after the first statement was
+    issued, so that the database exists. violations: of the trace invariants over the
+    whole run and of the final state against the oracle. statements: lines executed.
+    """
+
+    key: str
+    writes: tuple[WriteEvent, ...]
+    trace_hash: str
+    events: int
+    statements: int
+    violations: tuple[Violation, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    def by_site(self) -> dict[Site, list[WriteEvent]]:
+        """The writes of each site, in the order of the run."""
+        sites: dict[Site, list[WriteEvent]] = {}
+        for write in self.writes:
+            sites.setdefault(write.site, []).append(write)
+        return sites

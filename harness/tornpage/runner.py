@@ -1,0 +1,286 @@
+"""Runs a campaign: a census per configuration, then trials on worker processes, verdicts into the store.
+
+The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
+when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
+they finish change no verdict. At most WINDOW trials per worker are under way.
+
+May import: campaign, census, errors, model, paths, seeds, store, summary, target, trial.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from tornpage.campaign import Campaign, Config, Draw, cells_of, draw_trial
+from tornpage.errors import TornpageError
+from tornpage.model import Census, FaultPlan, Outcome, TrialResult, TrialSpec
+from tornpage.paths import Paths, tmpfs_folder
+from tornpage.report import render_report
+from tornpage.store import Run, Store, TrialRow
+from tornpage.summary import Summary, summarise
+from tornpage.target import make_target
+from tornpage.trial import run_trial, take_census
+
+__all__ = [
+    "Progress",
+    "QuietProgress",
+    "load_summary",
+    "replay_trial",
+    "resume_campaign",
+    "run_campaign",
+    "write_report",
+]
+
+WINDOW = 4
+"""Trials handed to the pool ahead of time, per worker."""
+
+
+class Progress(Protocol):
+    """What the owner tells whoever watches."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def phase(self, text: str, total: int) -> None:
+        """A new phase of `total` steps starts."""
+
+    def advance(self, broken: bool) -> None:
+        """One step is done; broken: it broke an invariant."""
+
+
+class QuietProgress:
+    """Tells nobody."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def phase(self, text: str, total: int) -> None:
+        """Nothing to tell."""
+
+    def advance(self, broken: bool) -> None:
+        """Nothing to tell."""
+
+
+def run_campaign(
+    store: Store,
+    campaign: Campaign,
+    target: str,
+    paths: Paths,
+    jobs: int,
+    out: Path,
+    progress: Progress,
+) -> Summary:
+    """Runs a campaign from its first trial. jobs: worker processes; out: where crashed images are kept."""
+    run = store.begin_run(
+        campaign.name, target, campaign.seed, campaign.trials, campaign.model_dump(mode="json")
+    )
+    return _go_on(store, run, campaign, paths, jobs, out, progress)
+
+
+def resume_campaign(
+    store: Store, name: str, target: str, paths: Paths, jobs: int, out: Path, progress: Progress
+) -> Summary:
+    """Goes on with the newest interrupted run of a campaign, with the settings it was started with."""
+    run = store.unfinished_run(name, target)
+    campaign = Campaign.model_validate(run.settings)
+    return _go_on(store, run, campaign, paths, jobs, out, progress)
+
+
+def load_summary(store: Store, run: Run) -> Summary:
+    """The summary of what the store holds of a run."""
+    campaign = Campaign.model_validate(run.settings)
+    sites = [site for hit in campaign.hit for site in hit.sites]
+    return summarise(
+        store.run(run.id), store.census_hashes(run.id), store.trials(run.id), campaign.claims, sites
+    )
+
+
+def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
+    """Writes out/report-RUN.html and returns its path."""
+    path = out / f"report-{summary.run.id}.html"
+    path.write_text(render_report(summary, paths.templates), encoding="utf-8")
+    return path.resolve()
+
+
+def replay_trial(row: TrialRow, paths: Paths, out: Path) -> tuple[TrialResult, bool]:
+    """Runs one trial again, with a census of its own. The second value: same outcome, invariants and
+    digest as the stored verdict (True if there is none)."""
+    with _scratch() as scratch:
+        job = _Job(row.spec, paths, scratch, out / "replay")
+        _take_census(job)
+        result = _run_trial(job)
+    return result, row.result is None or _verdict(result) == _verdict(row.result)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a worker needs for a census or a trial. images: where a crashed image is kept."""
+
+    spec: TrialSpec
+    paths: Paths
+    scratch: Path
+    images: Path
+
+
+def _go_on(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    paths: Paths,
+    jobs: int,
+    out: Path,
+    progress: Progress,
+) -> Summary:
+    context = multiprocessing.get_context("spawn")
+    with _scratch() as scratch, ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        job = _Job(_census_spec(campaign, run.target, campaign.configs()[0]), paths, scratch, out)
+        censuses = _take_censuses(store, run, campaign, job, pool, progress)
+        cells = cells_of(campaign, censuses)
+        done = store.finished_numbers(run.id)
+        numbers = [number for number in range(run.trials) if number not in done]
+        draws = (
+            draw_trial(campaign, run.target, campaign.seed, cells, number) for number in numbers
+        )
+        progress.phase("trials", len(numbers))
+        images = out / "images" / str(run.id)
+        _run_trials(store, run, draws, _Job(job.spec, paths, scratch, images), pool, jobs, progress)
+    store.finish_run(run.id)
+    return load_summary(store, run)
+
+
+def _take_censuses(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    job: _Job,
+    pool: ProcessPoolExecutor,
+    progress: Progress,
+) -> dict[str, Census]:
+    configs = campaign.configs()
+    progress.phase("census", len(configs))
+    futures = {
+        config.label: pool.submit(
+            _take_census,
+            _Job(_census_spec(campaign, run.target, config), job.paths, job.scratch, job.images),
+        )
+        for config in configs
+    }
+    censuses = {}
+    for label, future in futures.items():
+        census = future.result()
+        censuses[label] = census
+        store.put_census(
+            run.id, label, census.trace_hash, census.events, len(census.writes), census.violations
+        )
+        progress.advance(bool(census.violations))
+    return censuses
+
+
+def _run_trials(
+    store: Store,
+    run: Run,
+    draws: Iterator[Draw],
+    job: _Job,
+    pool: ProcessPoolExecutor,
+    jobs: int,
+    progress: Progress,
+) -> None:
+    pending: set[Future[TrialResult]] = set()
+    clock = time.monotonic()
+
+    def collect(finished: Sequence[Future[TrialResult]] | set[Future[TrialResult]]) -> None:
+        nonlocal clock
+        for future in finished:
+            result = future.result()
+            store.finish_trial(run.id, result)
+            progress.advance(result.outcome is Outcome.VIOLATION)
+        now = time.monotonic()
+        store.add_seconds(run.id, now - clock)
+        clock = now
+
+    try:
+        for draw in draws:
+            if len(pending) >= jobs * WINDOW:
+                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+                collect(finished)
+            store.start_trial(run.id, draw.spec, draw.cell.site.value, draw.cell.mask)
+            pending.add(
+                pool.submit(_run_trial, _Job(draw.spec, job.paths, job.scratch, job.images))
+            )
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            collect(finished)
+    except BaseException:
+        for future in pending:
+            future.cancel()
+        collect([f for f in pending if f.done() and not f.cancelled() and not f.exception()])
+        raise
+
+
+def _take_census(job: _Job) -> Census:
+    """On a worker: the undisturbed run of a configuration; its stream stays in scratch for trials."""
+    target = make_target(job.spec.target, job.paths.build)
+    return take_census(job.spec, target, job.scratch)
+
+
+def _run_trial(job: _Job) -> TrialResult:
+    """On a worker: one trial. A failure of the harness is a result too, so that the rest goes on."""
+    try:
+        target = make_target(job.spec.target, job.paths.build)
+        return run_trial(job.spec, target, job.scratch, job.images)
+    except TornpageError as error:
+        return TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=str(error))
+
+
+def _census_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
+    return TrialSpec(
+        campaign=campaign.name,
+        target=target,
+        config=config.label,
+        options=config.options,
+        workload=campaign.workload,
+        params=dict(campaign.params),
+        workload_seed=campaign.seed,
+        seed=campaign.seed,
+        number=0,
+        plan=FaultPlan(name="census"),
+    )
+
+
+def _verdict(result: TrialResult) -> tuple[Any, ...]:
+    broken = sorted({violation.invariant for violation in result.violations})
+    return (result.outcome, broken, result.digest, result.trace_hash)
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder on tmpfs for crash images, removed at the end whatever happens."""
+    folder = Path(tempfile.mkdtemp(prefix="tornpage-", dir=tmpfs_folder()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,55 @@
+-- The result store of Tornpage. One file holds any number of runs; WAL mode, so that killing the harness
+-- loses no finished verdict. JSON columns hold the values of model.py as codec.to_json() writes them.
+
+-- One row: the version of this schema. A store of another version is refused.
+create table schema_version (
+    version integer not null
+);
+
+-- A campaign that was started, finished or not.
+create table run (
+    id          integer primary key,
+    campaign    text not null,      -- name, as "smoke"
+    target      text not null,      -- name, as "engine"
+    seed        integer not null,
+    trials      integer not null,   -- planned
+    settings    text not null,      -- JSON: the whole campaign after --set, from which trials are drawn again
+    state       text not null check (state in ('running', 'finished')),
+    seconds     real not null       -- spent on trials so far, over all resumptions
+);
+
+-- What one undisturbed run of a configuration writes.
+create table census (
+    run         integer not null references run (id),
+    config      text not null,
+    hash        text not null,      -- of the event stream
+    events      integer not null,
+    writes      integer not null,
+    violations  text not null,      -- JSON list of Violation
+    primary key (run, config)
+) without rowid;
+
+-- A trial: the row is written before it starts, the verdict when it is known.
+create table trial (
+    run         integer not null references run (id),
+    number      integer not null,   -- counts from 0; "RUN.NUMBER" is the id that `tornpage replay` takes
+    spec        text not null,      -- JSON TrialSpec: all that a replay needs
+    config      text not null,
+    site        text not null,
+    mask        text not null,
+    outcome     text,               -- null while it runs
+    result      text,               -- JSON TrialResult, null while it runs
+    primary key (run, number)
+) without rowid;
+
+-- The broken invariants of a trial; trial -1 is the census itself.
+create table violation (
+    run         integer not null references run (id),
+    trial       integer not null,
+    position    integer not null,
+    invariant   integer not null,
+    site        text,
+    path        text not null,
+    what        text not null,
+    primary key (run, trial, position)
+) without rowid;

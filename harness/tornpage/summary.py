@@ -1,0 +1,209 @@
+"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
+report renders it, `--json` is a part of it.
+
+May import: model, store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
+from tornpage.store import CENSUS_TRIAL, Run, TrialRow
+
+__all__ = ["CellCount", "Finding", "Summary", "summarise"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellCount:
+    """Outcomes of one matrix cell."""
+
+    config: str
+    site: str
+    mask: str
+    outcomes: Counter[Outcome]
+
+    @property
+    def total(self) -> int:
+        """Trials of the cell."""
+        return self.outcomes.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Violations of one fingerprint (invariant, site, configuration): one row of the report.
+
+    trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    """
+
+    invariant: int
+    site: str
+    config: str
+    what: str
+    trial: str
+    replay: str
+    count: int
+    torn: TornWrite | None
+    image: Path | None
+
+
+@dataclass(slots=True)
+class Summary:
+    """A run in numbers. by_invariant and by_site count trials; counters are summed over trials, and
+    exercised_by counts the trials in which a counter was above zero."""
+
+    run: Run
+    finished: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    by_invariant: Counter[int] = field(default_factory=Counter)
+    by_site: Counter[str] = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
+    exercised_by: Counter[str] = field(default_factory=Counter)
+    cells: list[CellCount] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    peak_bytes: int = 0
+    trace_hash: str = ""
+    claims_missed: list[str] = field(default_factory=list)
+    uncovered_sites: list[str] = field(default_factory=list)
+
+    @property
+    def exercised(self) -> int:
+        """Trials whose fault fired and that say something."""
+        return self.outcomes[Outcome.CLEAN] + self.outcomes[Outcome.VIOLATION]
+
+    @property
+    def violations(self) -> int:
+        """Trials with a broken invariant, and censuses with one."""
+        return self.outcomes[Outcome.VIOLATION] + self.census_violations
+
+    census_violations: int = 0
+
+    @property
+    def trials_per_s(self) -> float:
+        """Finished trials per second of the run's own time."""
+        return self.finished / self.run.seconds if self.run.seconds > 0 else 0.0
+
+    def exit_code(self) -> int:
+        """0 clean, 1 violations, 2 harness failure, 3 nothing (or not what was claimed) exercised."""
+        if self.violations:
+            return 1
+        if self.outcomes[Outcome.HARNESS_ERROR]:
+            return 2
+        if not self.exercised or self.claims_missed:
+            return 3
+        return 0
+
+    def to_json(self, store: Path, report: Path) -> dict[str, Any]:
+        """The object that `tornpage run --json` prints last."""
+        return {
+            "campaign": self.run.campaign,
+            "seed": self.run.seed,
+            "trials": self.finished,
+            "exercised": self.exercised,
+            "not_exercised": self.outcomes[Outcome.NOT_EXERCISED],
+            "vacuous": self.outcomes[Outcome.VACUOUS],
+            "violations": self.violations,
+            "by_invariant": {f"I{n}": self.by_invariant[n] for n in sorted(self.by_invariant)},
+            "by_site": {site: self.by_site[site] for site in sorted(self.by_site)},
+            "trials_per_s": round(self.trials_per_s, 1),
+            "trace_hash": self.trace_hash,
+            "store": str(store),
+            "report": str(report),
+            "run": self.run.id,
+            "target": self.run.target,
+            "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
+            "counters": {name: self.counters[name] for name in sorted(self.counters)},
+            "claims_missed": self.claims_missed,
+            "uncovered_sites": self.uncovered_sites,
+        }
+
+
+def summarise(
+    run: Run,
+    censuses: Iterable[tuple[str, str, list[Violation]]],
+    trials: Iterable[TrialRow],
+    claims: Iterable[str],
+    sites: Iterable[Site],
+) -> Summary:
+    """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
+    drives above zero; sites: those it says it hits."""
+    summary = Summary(run)
+    digest = xxhash.xxh3_64()
+    findings: dict[tuple[int, str, str], Finding] = {}
+    for config, trace, violations in censuses:
+        digest.update(f"{config} {trace}\n".encode())
+        summary.census_violations += bool(violations)
+        for violation in violations:
+            summary.by_invariant[violation.invariant] += 1
+            _add_finding(findings, run, CENSUS_TRIAL, config, violation, None)
+    cells: dict[tuple[str, str, str], Counter[Outcome]] = {}
+    for row in trials:
+        if row.result is None:
+            continue
+        digest.update(_verdict_line(row.result).encode())
+        _add_trial(summary, row, row.result)
+        key = (row.spec.config, row.site, row.mask)
+        cells.setdefault(key, Counter())[row.result.outcome] += 1
+        for violation in row.result.violations:
+            _add_finding(findings, run, row.number, row.spec.config, violation, row)
+    summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
+    summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    summary.trace_hash = digest.hexdigest()
+    summary.claims_missed = [name for name in claims if not summary.counters[name]]
+    summary.uncovered_sites = [s.value for s in dict.fromkeys(sites) if not summary.by_site[s]]
+    return summary
+
+
+def _verdict_line(result: TrialResult) -> str:
+    broken = ",".join(f"I{violation.invariant}" for violation in result.violations)
+    return f"{result.number} {result.trace_hash} {result.digest} {result.outcome} {broken}\n"
+
+
+def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
+    summary.finished += 1
+    summary.outcomes[result.outcome] += 1
+    summary.peak_bytes = max(summary.peak_bytes, result.peak_bytes)
+    if result.outcome is Outcome.HARNESS_ERROR:
+        summary.errors.append(f"trial {row.run}.{row.number}: {result.reason}")
+        return
+    if result.outcome is not Outcome.NOT_EXERCISED:
+        summary.by_site[row.site] += 1
+    for name, value in result.counters.items():
+        summary.counters[name] += value
+        summary.exercised_by[name] += value > 0
+    for invariant in {violation.invariant for violation in result.violations}:
+        summary.by_invariant[invariant] += 1
+
+
+def _add_finding(
+    findings: dict[tuple[int, str, str], Finding],
+    run: Run,
+    number: int,
+    config: str,
+    violation: Violation,
+    row: TrialRow | None,
+) -> None:
+    site = row.site if row else "census"
+    key = (violation.invariant, site, config)
+    known = findings.get(key)
+    result = row.result if row else None
+    trial = f"{run.id}.{number}" if row else "census"
+    replay = f"tornpage replay {trial}" if row else f"tornpage run {run.campaign} --trials 1"
+    findings[key] = Finding(
+        invariant=violation.invariant,
+        site=site,
+        config=config,
+        what=known.what if known else violation.what,
+        trial=known.trial if known else trial,
+        replay=known.replay if known else replay,
+        count=known.count + 1 if known else 1,
+        torn=known.torn if known else (result.torn if result else None),
+        image=known.image if known else (result.image if result else None),
+    )

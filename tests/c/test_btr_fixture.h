@@ -1,0 +1,248 @@
+/** An engine up to fsp/ on the memory back end, and an independent walk over a tree's pages. */
+#ifndef TEST_BTR_FIXTURE_H
+#define TEST_BTR_FIXTURE_H
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mach.h"
+#include "btr/btr_bulk.h"
+
+#define BFX_SPACE 5U
+
+typedef struct btr_fixture {
+    os_t *os;
+    probe_t probe;
+    env_t env;
+    log_t *log;
+    fil_t *fil;
+    buf_pool_t *pool;
+    uint32_t page_size;
+} btr_fixture_t;
+
+#define BFX_OK(fx, call)                                                                           \
+    do {                                                                                           \
+        dberr_t ok_err_ = (call);                                                                  \
+        if (ok_err_ != DB_SUCCESS) {                                                               \
+            fail_msg("%s: %s: %s", #call, err_name(ok_err_), (fx)->env.err.msg);                   \
+        }                                                                                          \
+    } while (0)
+
+static inline void bfx_open_log(btr_fixture_t *fx)
+{
+    log_checkpoint_t ckpt[2];
+    uint32_t n = 0;
+    log_reader_t *reader = NULL;
+    log_group_t group;
+    dberr_t err;
+
+    BFX_OK(fx, log_file_create(&fx->env, LOG_FILE_NAME, fx->page_size, 128ULL * fx->page_size));
+    BFX_OK(fx, log_open(&fx->env, &fx->log));
+    log_checkpoints(fx->log, ckpt, &n);
+    BFX_OK(fx, log_reader_create(fx->log, ckpt[0].lsn, &reader));
+    do {
+        err = log_reader_next(reader, &group);
+    } while (err == DB_SUCCESS);
+    assert_int_equal(err, DB_NOT_FOUND);
+    BFX_OK(fx, log_start_writing(fx->log, &ckpt[0], log_reader_end_lsn(reader)));
+    log_reader_free(reader);
+}
+
+/** One space of this id with its page 0; pool of pool_pages frames. */
+static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages, space_id_t space)
+{
+    btr_fixture_t *fx = calloc(1, sizeof *fx);
+    engine_options_t options;
+    fil_space_t *s = NULL;
+    mtr_t mtr;
+
+    assert_non_null(fx);
+    assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
+    fx->page_size = page_size;
+    fx->env.os = fx->os;
+    fx->env.probe = &fx->probe;
+    bfx_open_log(fx);
+    BFX_OK(fx, fil_create(&fx->env, fx->log, page_size, &fx->fil));
+    options_set_defaults(&options);
+    options.page_size = page_size;
+    options.buffer_pool_pages = pool_pages;
+    options.dblwr_pages = 8;
+    BFX_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &options, &fx->pool));
+    BFX_OK(fx, fil_space_create(fx->fil, space, space == 0 ? FIL_SYSTEM_PATH : "t.ibd",
+                                FSP_INITIAL_PAGES, &s));
+    mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    BFX_OK(fx, fsp_header_init(&mtr, space, FSP_INITIAL_PAGES));
+    mtr_commit(&mtr);
+    return fx;
+}
+
+static inline void bfx_destroy(btr_fixture_t *fx)
+{
+    buf_pool_free(fx->pool);
+    fil_close(fx->fil);
+    log_close(fx->log);
+    os_destroy(fx->os);
+    free(fx);
+}
+
+/** The page's present bytes; the caller frees them. */
+static inline byte *bfx_page(btr_fixture_t *fx, space_id_t space, page_no_t page_no)
+{
+    byte *copy = malloc(fx->page_size);
+    buf_block_t *block = NULL;
+
+    assert_non_null(copy);
+    BFX_OK(fx, buf_page_get(fx->pool, (page_id_t){space, page_no}, &block));
+    memcpy(copy, block->frame, fx->page_size);
+    buf_block_unfix(fx->pool, block);
+    return copy;
+}
+
+static inline uint32_t bfx_space_pages(btr_fixture_t *fx, space_id_t space)
+{
+    return fil_space_get(fx->fil, space)->size_pages;
+}
+
+/* ---- the walk ---- */
+
+typedef struct bfx_walk {
+    btr_fixture_t *fx;
+    const btr_t *btr;
+    byte *reached;                       /**< per page */
+    page_no_t last[BTR_LEVEL_MAX + 1];   /**< page seen last on the level */
+    page_no_t expect[BTR_LEVEL_MAX + 1]; /**< its NEXT */
+    byte *keys;                          /**< leaf keys in order */
+    uint32_t n;
+    uint32_t size;
+    uint32_t pages;
+    uint32_t leaves;
+    uint32_t levels;
+} bfx_walk_t;
+
+static inline void bfx_walk_leaf_key(bfx_walk_t *w, const byte *key)
+{
+    uint32_t len = w->btr->key_len;
+
+    if (w->n == w->size) {
+        w->size = 2 * w->size + 64;
+        w->keys = realloc(w->keys, (size_t)w->size * len);
+        assert_non_null(w->keys);
+    }
+    memcpy(w->keys + (size_t)w->n * len, key, len);
+    w->n++;
+}
+
+/** Checks I6 to I9 of a subtree whose keys must lie in [low, high); NULL = no bound. */
+static inline void bfx_walk_page(bfx_walk_t *w, page_no_t page_no, uint32_t level, const byte *low,
+                                 const byte *high)
+{
+    const btr_t *btr = w->btr;
+    byte *page = bfx_page(w->fx, btr->space, page_no);
+    uint32_t page_size = w->fx->page_size;
+    uint32_t n = page_n_recs(page);
+    const char *why = "";
+    const byte *prev = low;
+
+    if (page_index_validate(page, page_size, &why) != DB_SUCCESS) {
+        fail_msg("page %" PRIu32 ": %s", page_no, why);
+    }
+    assert_int_equal(page_level(page), level);
+    assert_int_equal(page_index_id(page), btr->id);
+    assert_int_equal(page_rec_size(page), level == 0 ? btr->leaf_rec_size : btr_node_rec_size(btr));
+    assert_int_equal(page_key_len(page), btr->key_len);
+    assert_true(n > 0 || (page_no == btr->root && level == 0));
+    assert_int_equal(w->reached[page_no], 0);
+    w->reached[page_no] = 1;
+    w->pages++;
+    w->leaves += level == 0;
+    assert_int_equal(fil_page_get_prev(page), w->last[level]);
+    if (w->last[level] != FIL_NULL) {
+        assert_int_equal(w->expect[level], page_no);
+    }
+    w->last[level] = page_no;
+    w->expect[level] = fil_page_get_next(page);
+    for (uint32_t i = 0; i < n; i++) {
+        const byte *rec = page_rec(page, page_size, i);
+        const byte *key = rec_payload(rec);
+        bool min_rec = (rec_info(rec) & REC_INFO_MIN_REC) != 0;
+
+        assert_int_equal(min_rec, level > 0 && low == NULL && i == 0);
+        if (!min_rec) {
+            if (prev != NULL) {
+                int order = memcmp(prev, key, btr->key_len);
+
+                assert_true(i == 0 ? order <= 0 : order < 0);
+            }
+            if (high != NULL) {
+                assert_true(memcmp(key, high, btr->key_len) < 0);
+            }
+            prev = key;
+        }
+        if (level == 0) {
+            bfx_walk_leaf_key(w, key);
+        } else {
+            const byte *next = i + 1 < n ? rec_payload(page_rec(page, page_size, i + 1)) : high;
+
+            bfx_walk_page(w, mach_read_4(key + btr->key_len), level - 1, min_rec ? NULL : key,
+                          next);
+        }
+    }
+    free(page);
+}
+
+/** The whole tree, and that exactly its pages belong to it in the map (I11). keys: see
+bfx_walk_free. */
+static inline bfx_walk_t bfx_walk_tree(btr_fixture_t *fx, const btr_t *btr)
+{
+    uint32_t size = bfx_space_pages(fx, btr->space);
+    bfx_walk_t w = {.fx = fx, .btr = btr, .reached = calloc(size, 1)};
+    byte *root = bfx_page(fx, btr->space, btr->root);
+
+    assert_non_null(w.reached);
+    w.levels = page_level(root) + 1;
+    /* A root with one child would be a level too much. */
+    assert_true(w.levels == 1 || page_n_recs(root) > 1);
+    free(root);
+    for (uint32_t i = 0; i <= BTR_LEVEL_MAX; i++) {
+        w.last[i] = FIL_NULL;
+        w.expect[i] = FIL_NULL;
+    }
+    bfx_walk_page(&w, btr->root, w.levels - 1, NULL, NULL);
+    for (uint32_t i = 0; i <= BTR_LEVEL_MAX; i++) {
+        assert_int_equal(w.expect[i], FIL_NULL);
+    }
+    for (page_no_t no = 0; no < size; no++) {
+        uint32_t owner = 0;
+        mtr_t mtr;
+
+        mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
+        BFX_OK(fx, fsp_page_owner(&mtr, (page_id_t){btr->space, no}, &owner));
+        mtr_commit(&mtr);
+        assert_int_equal(owner == btr->id, w.reached[no]);
+    }
+    free(w.reached);
+    w.reached = NULL;
+    return w;
+}
+
+static inline void bfx_walk_free(bfx_walk_t *w)
+{
+    free(w->keys);
+}
+
+/** xorshift64*: the tests' only randomness. */
+static inline uint64_t bfx_random(uint64_t *seed)
+{
+    *seed ^= *seed >> 12;
+    *seed ^= *seed << 25;
+    *seed ^= *seed >> 27;
+    return *seed * 0x2545F4914F6CDD1DULL;
+}
+
+#endif

@@ -1,0 +1,407 @@
+/** btr: inserts, deletes, updates and scans against a sorted model, over many record shapes; the
+tree's shape is walked independently after each phase. */
+#include "test_btr_fixture.h"
+
+#define INDEX_ID 40U
+
+typedef struct shape {
+    const char *name;
+    uint32_t page_size;
+    uint32_t key_len;
+    uint32_t rec_size;
+    uint32_t domain; /* keys 0 ... domain - 1 */
+} shape_t;
+
+static const shape_t SHAPES[] = {
+    {"two records a leaf", 4096, 8, 1800, 600},
+    {"two records a leaf, five pointers a node", 4096, 768, 1900, 700},
+    {"fifteen of each", 4096, 263, 264, 3000},
+    {"tiny records", 4096, 3, 4, 30000},
+    {"wide leaves on 16k", 16384, 8, 5000, 500},
+    {"many records on 16k", 16384, 16, 40, 12000},
+};
+
+typedef struct model {
+    btr_fixture_t *fx;
+    const shape_t *shape;
+    btr_t btr;
+    uint32_t *version; /* per key, 0 = absent */
+    uint32_t n;
+    uint32_t stamp;
+    uint64_t seed;
+    uint64_t log_max; /* most log bytes of one insert */
+} model_t;
+
+/** Key bytes: number, big-endian, in the last 4 bytes at most, in front of it a constant. */
+static void key_of(const model_t *m, uint32_t k, byte *key)
+{
+    uint32_t len = m->shape->key_len;
+
+    memset(key, 'k', len);
+    for (uint32_t i = 0; i < 4 && i < len; i++) {
+        key[len - 1 - i] = (byte)(k >> (8 * i));
+    }
+}
+
+static void rec_of(const model_t *m, uint32_t k, uint32_t version, byte *rec)
+{
+    memset(rec, (int)(version & 0xFF), m->shape->rec_size);
+    rec[0] = 0;
+    key_of(m, k, rec + 1);
+}
+
+static model_t model_create(const shape_t *shape, uint64_t seed)
+{
+    model_t m = {.shape = shape, .seed = seed};
+
+    m.fx = bfx_create(shape->page_size, 64, BFX_SPACE);
+    m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size};
+    m.version = calloc(shape->domain, sizeof *m.version);
+    assert_non_null(m.version);
+    BFX_OK(m.fx, btr_create(m.fx->pool, &m.btr));
+    return m;
+}
+
+static void model_free(model_t *m)
+{
+    bfx_destroy(m->fx);
+    free(m->version);
+}
+
+static void model_insert(model_t *m, uint32_t k)
+{
+    byte rec[8192];
+    uint32_t version = m->version[k] != 0 ? 77 : ++m->stamp;
+    lsn_t before;
+    dberr_t err;
+
+    rec_of(m, k, version, rec);
+    BFX_OK(m->fx, buf_log_free_check(m->fx->pool));
+    before = log_lsn(m->fx->log);
+    err = btr_insert(m->fx->pool, &m->btr, rec);
+    if (log_lsn(m->fx->log) - before > m->log_max) {
+        m->log_max = log_lsn(m->fx->log) - before;
+    }
+    if (m->version[k] != 0) {
+        assert_int_equal(err, DB_DUPLICATE_KEY);
+        return;
+    }
+    BFX_OK(m->fx, err);
+    m->version[k] = version;
+    m->n++;
+}
+
+static void model_delete(model_t *m, uint32_t k)
+{
+    byte key[1024];
+    dberr_t err;
+
+    key_of(m, k, key);
+    err = btr_delete(m->fx->pool, &m->btr, key);
+    if (m->version[k] == 0) {
+        assert_int_equal(err, DB_NOT_FOUND);
+        return;
+    }
+    BFX_OK(m->fx, err);
+    m->version[k] = 0;
+    m->n--;
+}
+
+static void model_get(model_t *m, uint32_t k)
+{
+    byte key[1024];
+    byte rec[8192];
+    byte want[8192];
+    dberr_t err;
+
+    key_of(m, k, key);
+    err = btr_get(m->fx->pool, &m->btr, key, rec);
+    if (m->version[k] == 0) {
+        assert_int_equal(err, DB_NOT_FOUND);
+        return;
+    }
+    BFX_OK(m->fx, err);
+    rec_of(m, k, m->version[k], want);
+    assert_memory_equal(rec, want, m->shape->rec_size);
+}
+
+static void model_update(model_t *m, uint32_t k)
+{
+    byte key[1024];
+    byte value[8192];
+    uint32_t offset = 1 + m->shape->key_len;
+    uint32_t len = m->shape->rec_size - offset;
+    dberr_t err;
+
+    if (len == 0) {
+        return;
+    }
+    key_of(m, k, key);
+    if (m->version[k] != 0) {
+        m->version[k] = ++m->stamp;
+    }
+    memset(value, (int)(m->version[k] & 0xFF), sizeof value);
+    err = btr_update(m->fx->pool, &m->btr, key, offset, value, len);
+    assert_int_equal(err, m->version[k] != 0 ? DB_SUCCESS : DB_NOT_FOUND);
+}
+
+/** Tree shape, keys in order, and a scan that gives the same records as the model. */
+static bfx_walk_t model_check(model_t *m)
+{
+    bfx_walk_t w = bfx_walk_tree(m->fx, &m->btr);
+    byte want[8192];
+    uint32_t n = 0;
+    btr_cursor_t cursor;
+    const byte *rec = NULL;
+
+    assert_int_equal(w.n, m->n);
+    BFX_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, NULL, 0));
+    for (uint32_t k = 0; k < m->shape->domain; k++) {
+        if (m->version[k] != 0) {
+            rec_of(m, k, m->version[k], want);
+            assert_memory_equal(w.keys + (size_t)n * m->shape->key_len, want + 1,
+                                m->shape->key_len);
+            BFX_OK(m->fx, btr_cursor_next(&cursor, &rec));
+            assert_memory_equal(rec, want, m->shape->rec_size);
+            n++;
+        }
+    }
+    assert_int_equal(btr_cursor_next(&cursor, &rec), DB_NOT_FOUND);
+    btr_cursor_close(&cursor);
+    bfx_walk_free(&w);
+    return w;
+}
+
+/** A range scan from key k gives the first present key >= k. */
+static void model_seek(model_t *m, uint32_t k)
+{
+    byte key[1024];
+    byte want[8192];
+    const byte *rec = NULL;
+    btr_cursor_t cursor;
+    dberr_t err;
+
+    key_of(m, k, key);
+    while (k < m->shape->domain && m->version[k] == 0) {
+        k++;
+    }
+    BFX_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, key, m->shape->key_len));
+    err = btr_cursor_next(&cursor, &rec);
+    if (k == m->shape->domain) {
+        assert_int_equal(err, DB_NOT_FOUND);
+    } else {
+        BFX_OK(m->fx, err);
+        rec_of(m, k, m->version[k], want);
+        assert_memory_equal(rec, want, m->shape->rec_size);
+    }
+    btr_cursor_close(&cursor);
+}
+
+static uint32_t model_pick(model_t *m)
+{
+    return (uint32_t)(bfx_random(&m->seed) % m->shape->domain);
+}
+
+/** insert_percent of the operations insert, as many as 90 permits update or read, the rest delete.
+*/
+static void model_churn(model_t *m, uint32_t ops, uint32_t insert_percent)
+{
+    for (uint32_t i = 0; i < ops; i++) {
+        uint32_t dice = (uint32_t)(bfx_random(&m->seed) % 100);
+        uint32_t k = model_pick(m);
+
+        if (dice < insert_percent) {
+            model_insert(m, k);
+        } else if (dice < 90) {
+            model_delete(m, k);
+        } else if (dice < 94) {
+            model_update(m, k);
+        } else if (dice < 97) {
+            model_get(m, k);
+        } else {
+            model_seek(m, k);
+        }
+    }
+}
+
+/** Any mix of inserts and deletes leaves a well-formed tree with exactly the model's records, and
+no insert logs more than one mtr may. */
+static void random_mix(const shape_t *shape, uint64_t seed)
+{
+    model_t m = model_create(shape, seed);
+    uint32_t deepest = 0;
+    bfx_walk_t w;
+
+    for (uint32_t round = 0; round < 2; round++) {
+        model_churn(&m, shape->domain, 80);
+        w = model_check(&m);
+        deepest = w.levels > deepest ? w.levels : deepest;
+        for (uint32_t i = 0; i < 4; i++) {
+            model_churn(&m, shape->domain / 4, 45);
+            (void)model_check(&m);
+        }
+        model_churn(&m, shape->domain * 2, 12);
+        (void)model_check(&m);
+        for (uint32_t k = 0; k < shape->domain; k++) {
+            if (m.version[k] != 0) {
+                model_delete(&m, k);
+            }
+        }
+        w = model_check(&m);
+        assert_int_equal(w.pages, 1);
+        assert_int_equal(w.levels, 1);
+    }
+    assert_true(deepest >= 2);
+    assert_true(m.log_max <= (uint64_t)MTR_LOG_MAX_PAGES * shape->page_size);
+    assert_true(m.fx->env.stats.btr_splits > 0);
+    model_free(&m);
+}
+
+static void test_random_mix(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+        print_message("  %s\n", SHAPES[i].name);
+        random_mix(&SHAPES[i], 1000 + i);
+    }
+}
+
+/** Ascending inserts leave full pages; whatever order deletes come in, the tree stays well-formed
+and ends as one empty leaf. */
+static void test_ordered(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+        const shape_t *shape = &SHAPES[i];
+        model_t m = model_create(shape, 7);
+        uint32_t n = shape->domain / 2;
+        uint32_t capacity = page_capacity(shape->page_size, shape->rec_size);
+        bfx_walk_t w;
+
+        for (uint32_t k = 0; k < n; k++) {
+            model_insert(&m, k);
+        }
+        w = model_check(&m);
+        assert_int_equal(w.leaves, (n + capacity - 1) / capacity);
+        for (uint32_t k = 0; k < n; k++) {
+            model_delete(&m, k);
+            if (k % (n / 4) == 0) {
+                (void)model_check(&m);
+            }
+        }
+        w = model_check(&m);
+        assert_int_equal(w.pages, 1);
+        for (uint32_t k = n; k-- > 0;) {
+            model_insert(&m, k);
+        }
+        (void)model_check(&m);
+        for (uint32_t k = n; k-- > 0;) {
+            model_delete(&m, k);
+            if (k % (n / 4) == 0) {
+                (void)model_check(&m);
+            }
+        }
+        w = model_check(&m);
+        assert_int_equal(w.pages, 1);
+        model_free(&m);
+    }
+}
+
+/** Deletes give space back: a tree thinned to a tenth has fewer pages, thanks to merges. */
+static void test_merges(void **state)
+{
+    const shape_t *shape = &SHAPES[2];
+    model_t m = model_create(shape, 9);
+    uint32_t full;
+    bfx_walk_t w;
+
+    (void)state;
+    for (uint32_t k = 0; k < shape->domain; k++) {
+        model_insert(&m, k);
+    }
+    full = model_check(&m).pages;
+    for (uint32_t k = 0; k < shape->domain; k++) {
+        if (k % 10 != 0) {
+            model_delete(&m, k);
+        }
+    }
+    w = model_check(&m);
+    assert_true(w.pages * 3 < full);
+    assert_true(m.fx->env.stats.btr_merges > 0);
+    model_free(&m);
+}
+
+/** A prefix finds its first record even where equal prefixes span leaves. */
+static void test_prefix(void **state)
+{
+    btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800};
+    byte rec[1800] = {0};
+    byte prefix[4];
+
+    (void)state;
+    BFX_OK(fx, btr_create(fx->pool, &btr));
+    for (uint32_t i = 0; i < 200; i++) {
+        mach_write_4(rec + 1, i / 20 * 2);
+        mach_write_4(rec + 5, i % 20);
+        BFX_OK(fx, btr_insert(fx->pool, &btr, rec));
+    }
+    for (uint32_t p = 0; p < 20; p++) {
+        btr_cursor_t cursor;
+        const byte *found = NULL;
+        uint32_t want = (p + 1) / 2 * 2;
+
+        mach_write_4(prefix, p);
+        BFX_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof prefix));
+        if (want == 20) {
+            assert_int_equal(btr_cursor_next(&cursor, &found), DB_NOT_FOUND);
+        } else {
+            BFX_OK(fx, btr_cursor_next(&cursor, &found));
+            assert_int_equal(mach_read_4(found + 1), want);
+            assert_int_equal(mach_read_4(found + 5), 0);
+        }
+        btr_cursor_close(&cursor);
+    }
+    bfx_destroy(fx);
+}
+
+/** btr_free gives back every page, and delete marks are updates of the info byte. */
+static void test_free_and_mark(void **state)
+{
+    model_t m = model_create(&SHAPES[0], 11);
+    byte mark = REC_INFO_DELETE_MARK;
+    byte key[8];
+    byte rec[1800];
+    uint32_t size;
+
+    (void)state;
+    model_churn(&m, 500, 80);
+    model_insert(&m, 3);
+    key_of(&m, 3, key);
+    BFX_OK(m.fx, btr_update(m.fx->pool, &m.btr, key, 0, &mark, 1));
+    BFX_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec));
+    assert_true(rec_is_deleted(rec));
+    BFX_OK(m.fx, btr_free(m.fx->pool, &m.btr));
+    size = bfx_space_pages(m.fx, BFX_SPACE);
+    for (page_no_t no = 1; no < size; no++) {
+        uint32_t owner = 1;
+        mtr_t mtr;
+
+        mtr_start(&mtr, m.fx->pool, MTR_READ_ONLY);
+        BFX_OK(m.fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
+        mtr_commit(&mtr);
+        assert_int_equal(owner, no % fsp_map_pages(4096) == 0 ? FSP_OWNER_MAP : FSP_OWNER_FREE);
+    }
+    model_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_mix),    cmocka_unit_test(test_ordered),
+        cmocka_unit_test(test_merges),        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_free_and_mark),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,281 @@
+/** buf: the doublewrite batch, its order, its skips, and what a failure leaves. */
+#include "page/page_index.h"
+#include "test_buf_fixture.h"
+
+static int setup(void **state)
+{
+    *state = fx_create(4096, 64, true);
+    return 0;
+}
+
+static int setup_off(void **state)
+{
+    *state = fx_create(4096, 64, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fx_destroy(*state);
+    return 0;
+}
+
+/** I22, I4: area write, area fsync, log durable, home writes by page id, fsync of each file once;
+the slots alternate. */
+static void test_batch_order(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_new_page(fx, 2, 3);
+    fx_new_page(fx, 1, 9);
+    fx_new_page(fx, 1, 4);
+    lsn_t lsn = log_lsn(fx->base.log);
+    char durable[64];
+    snprintf(durable, sizeof durable, "# log_durable lsn=%" PRIu64, lsn);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    rec_assert_order(&fx->base.rec, 0, "# point name=dblwr.batch_start",
+                     "# dblwr_batch slot=0 pages=3", "write ib_dblwr 0 12288",
+                     "# point name=dblwr.area_written", "sync ib_dblwr", "# dblwr_synced slot=0",
+                     "# point name=dblwr.area_synced", "sync " LOG_FILE_NAME, durable,
+                     "# point name=dblwr.log_durable", "# page_write space=1 page=4",
+                     "write t1.ibd 16384", "# page_write space=1 page=9", "write t1.ibd 36864",
+                     "# page_write space=2 page=3", "write t2.ibd 12288", "sync t1.ibd",
+                     "sync t2.ibd", "# point name=dblwr.home_synced", "# dblwr_done slot=0", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 1);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "sync t1.ibd"), 1);
+    assert_int_equal(fx->base.env.stats.data_writes, 6);
+    assert_int_equal(fx->base.env.stats.dblwr_writes, 3);
+    assert_int_equal(fx->base.env.stats.dblwr_batches, 1);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+
+    uint32_t from = fx->base.rec.n;
+    fx_change_page(fx, 1, 4, 77);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    rec_assert_order(&fx->base.rec, from, "# dblwr_batch slot=1 pages=1",
+                     "write ib_dblwr 32768 4096", "# dblwr_done slot=1", NULL);
+    assert_int_equal(fx_home_byte(fx, "t1.ibd", 4), 77);
+}
+
+/** More pages than a slot holds are split; each part is a complete batch. */
+static void test_batch_split(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 0; i < 19; i++) {
+        fx_new_page(fx, 1, 30 - i);
+    }
+    FX_OK(fx, buf_flush_all(fx->pool));
+    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch slot=0 pages=8", "# dblwr_done slot=0",
+                     "# dblwr_batch slot=1 pages=8", "# dblwr_done slot=1",
+                     "# dblwr_batch slot=0 pages=3", "# dblwr_done slot=0", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 19);
+}
+
+/** I13: all combinations of option, flag and nonlogged space. */
+static void assert_skip(bool doublewrite, bool init_on_flush, bool nonlogged, const char *how)
+{
+    buf_fixture_t *fx = fx_create(4096, 64, doublewrite);
+    buf_block_t *block = fx_new_page(fx, 1, 5);
+    block->init_on_flush = init_on_flush;
+    block->init_lsn = block->newest_modification;
+    fx->t1->nonlogged = nonlogged;
+    fx->t2->nonlogged = !nonlogged; /* another space does not matter */
+    FX_OK(fx, buf_flush_all(fx->pool));
+    uint32_t at = rec_find(&fx->base.rec, 0, "# page_write space=1 page=5");
+    assert_int_not_equal(at, UINT32_MAX);
+    assert_non_null(strstr(fx->base.rec.lines[at], how));
+    bool used = strstr(how, "used") != NULL;
+    assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), used ? 1 : 0);
+    assert_int_equal(fx->base.env.stats.dblwr_skipped_init, strstr(how, "init") != NULL ? 1 : 0);
+    assert_false(block->init_on_flush);
+
+    /* Only the first flush after the initialisation skips. */
+    uint32_t from = fx->base.rec.n;
+    fx_change_page(fx, 1, 5, 1);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    at = rec_find(&fx->base.rec, from, "# page_write space=1 page=5");
+    assert_non_null(
+        strstr(fx->base.rec.lines[at], doublewrite ? "dblwr=used why=batch" : "why=off"));
+    fx_destroy(fx);
+}
+
+static void test_skip_rules(void **state)
+{
+    (void)state;
+    assert_skip(true, false, false, "dblwr=used why=batch");
+    assert_skip(true, false, true, "dblwr=used why=batch");
+    assert_skip(true, true, false, "dblwr=skip why=init");
+    assert_skip(true, true, true, "dblwr=used why=batch");
+    assert_skip(false, false, false, "dblwr=skip why=off");
+    assert_skip(false, true, false, "dblwr=skip why=off");
+    assert_skip(false, true, true, "dblwr=skip why=off");
+    assert_skip(false, false, true, "dblwr=skip why=off");
+}
+
+/** Skipping pages share a batch with the others: one area write without them, one fsync for all. */
+static void test_mixed_batch(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_new_page(fx, 1, 5)->init_on_flush = true;
+    fx_new_page(fx, 1, 6);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch slot=0 pages=1", "write ib_dblwr 0 4096",
+                     "sync ib_dblwr", "# page_write space=1 page=5", "write t1.ibd 20480",
+                     "# page_write space=1 page=6", "write t1.ibd 24576", "sync t1.ibd",
+                     "# dblwr_done slot=0", NULL);
+    assert_int_equal(fx_home_byte(fx, "t1.ibd", 5), 5);
+    assert_int_equal(fx_home_byte(fx, "t1.ibd", 6), 6);
+    assert_int_equal(fx_home_byte(fx, "ib_dblwr", 0), 6);
+}
+
+/** I15: a freed page is dropped when its freeing is durable, unwritten, and its frame is free. */
+static void test_freed_not_written(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *block = fx_new_page(fx, 1, 5);
+    block->freed = true;
+    lsn_t lsn = block->newest_modification;
+    buf_block_t *other = NULL;
+    assert_int_equal(buf_page_get(fx->pool, fx_id(1, 5), &other), DB_CORRUPTION);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    char dropped[96];
+    snprintf(dropped, sizeof dropped, "# page_drop_freed space=1 page=5 lsn=%" PRIu64, lsn);
+    rec_assert_order(&fx->base.rec, 0, "sync " LOG_FILE_NAME, dropped, NULL);
+    assert_true(log_flushed_lsn(fx->base.log) >= lsn);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 0);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 0);
+    assert_int_equal(fx->base.env.stats.pages_freed_unwritten, 1);
+    assert_null(buf_page_peek(fx->pool, fx_id(1, 5)));
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+}
+
+/** The marker tells what the page is: type, level, index, load. */
+static void test_marker_of_index_page(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *block = NULL;
+    FX_OK(fx, buf_page_create(fx->pool, fx_id(1, 5), &block));
+    fil_page_init(block->frame, 4096, block->id, FIL_PAGE_INDEX);
+    page_shape_t shape = {.level = 2, .index_id = 33, .rec_size = 13, .key_len = 8};
+    assert_int_equal(page_index_create(block->frame, 4096, &shape), DB_SUCCESS);
+    fx_touch(fx, block, 0);
+    block->observer = 33;
+    lsn_t lsn = block->newest_modification;
+    buf_block_unfix(fx->pool, block);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    char line[256];
+    snprintf(line, sizeof line,
+             "# page_write space=1 page=5 lsn=%" PRIu64
+             " type=index level=2 index=33 dblwr=used why=batch init_lsn=0 load=1",
+             lsn);
+    uint32_t at = rec_find(&fx->base.rec, 0, "# page_write");
+    assert_string_equal(fx->base.rec.lines[at], line);
+    assert_int_equal(block->observer, 0);
+}
+
+/** I23: after a failed write or fsync the pages stay dirty and nothing more is written. */
+static void assert_failure(const char *prefix)
+{
+    buf_fixture_t *fx = fx_create(4096, 64, true);
+    fx_new_page(fx, 1, 5);
+    fx_new_page(fx, 1, 6);
+    lsn_t checkpoint = log_checkpoint_lsn(fx->base.log);
+    fx->base.rec.fail_prefix = prefix;
+    assert_int_equal(buf_flush_all(fx->pool), DB_IO_ERROR);
+    assert_true(fx->base.env.io_failed);
+    assert_int_equal(buf_dirty_pages(fx->pool), 2);
+    fx->base.rec.fail_prefix = NULL;
+    uint32_t from = fx->base.rec.n;
+    assert_int_equal(buf_flush_all(fx->pool), DB_IO_ERROR);
+    assert_int_equal(buf_checkpoint(fx->pool), DB_IO_ERROR);
+    assert_int_equal(buf_log_free_check(fx->pool), DB_IO_ERROR);
+    assert_int_equal(rec_count(&fx->base.rec, from, "write "), 0);
+    assert_int_equal(rec_count(&fx->base.rec, from, "sync "), 0);
+    assert_int_equal(log_checkpoint_lsn(fx->base.log), checkpoint);
+    fx_destroy(fx);
+}
+
+static void test_poison(void **state)
+{
+    (void)state;
+    assert_failure("write ib_dblwr");
+    assert_failure("sync ib_dblwr");
+    assert_failure("write " LOG_FILE_NAME);
+    assert_failure("sync " LOG_FILE_NAME);
+    assert_failure("write t1.ibd 24576");
+    assert_failure("sync t1.ibd");
+}
+
+typedef struct copies {
+    uint32_t n;
+    page_id_t id[64];
+    lsn_t lsn[64];
+} copies_t;
+
+static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+{
+    copies_t *copies = ctx;
+    assert_true(copies->n < 64);
+    assert_int_equal(page[100], id.page_no);
+    copies->id[copies->n] = id;
+    copies->lsn[copies->n++] = lsn;
+    return DB_SUCCESS;
+}
+
+/** Recovery sees every valid copy, whatever the slot size is now, and no damaged one. */
+static void test_each_copy(void **state)
+{
+    buf_fixture_t *fx = *state;
+    copies_t copies = {0};
+    FX_OK(fx, buf_dblwr_each_copy(&fx->base.env, 4096, collect_copy, &copies));
+    assert_int_equal(copies.n, 0);
+    for (page_no_t i = 1; i <= 10; i++) {
+        fx_new_page(fx, 1, i);
+    }
+    FX_OK(fx, buf_flush_all(fx->pool));
+    byte *bytes = NULL;
+    uint64_t size = 0;
+    assert_int_equal(os_mem_peek(fx->base.os, DBLWR_FILE_NAME, &bytes, &size), DB_SUCCESS);
+    assert_int_equal(size, 16 * 4096);
+    bytes[2 * 4096 + 2000] ^= 1; /* page 3 */
+    buf_pool_free(fx->pool);
+    fx->options.dblwr_pages = 16;
+    fx_open_pool(fx);
+    FX_OK(fx, buf_dblwr_each_copy(&fx->base.env, 4096, collect_copy, &copies));
+    assert_int_equal(copies.n, 9);
+    for (uint32_t i = 0; i < 9; i++) {
+        assert_int_equal(copies.id[i].page_no, i < 2 ? i + 1 : i + 2);
+        assert_true(copies.lsn[i] >= LOG_START_LSN);
+    }
+}
+
+/** Without doublewrite there is no area file; the log still comes first and the fsync last. */
+static void test_doublewrite_off(void **state)
+{
+    buf_fixture_t *fx = *state;
+    bool exists = true;
+    FX_OK(fx, env_exists(&fx->base.env, DBLWR_FILE_NAME, &exists));
+    assert_false(exists);
+    fx_new_page(fx, 1, 5);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    rec_assert_order(&fx->base.rec, 0, "sync " LOG_FILE_NAME, "# page_write space=1 page=5",
+                     "write t1.ibd 20480", "sync t1.ibd", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# dblwr_"), 0);
+    copies_t copies = {0};
+    FX_OK(fx, buf_dblwr_each_copy(&fx->base.env, 4096, collect_copy, &copies));
+    assert_int_equal(copies.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_batch_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_batch_split, setup, teardown),
+        cmocka_unit_test(test_skip_rules),
+        cmocka_unit_test_setup_teardown(test_mixed_batch, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_freed_not_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_marker_of_index_page, setup, teardown),
+        cmocka_unit_test(test_poison),
+        cmocka_unit_test_setup_teardown(test_each_copy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_doublewrite_off, setup_off, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/** dict_table_layout and the conversions between row bytes and records. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mach.h"
+#include "dict/dict.h"
+
+static uint64_t random_next(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+static void add_col(dict_table_t *t, const char *name, dict_type_t type, uint32_t len)
+{
+    dict_col_t *col = &t->cols[t->n_cols++];
+
+    snprintf(col->name, sizeof col->name, "%s", name);
+    col->type = type;
+    col->len = len;
+}
+
+static dict_index_t *add_index(dict_table_t *t, const char *name)
+{
+    dict_index_t *index = &t->indexes[t->n_indexes++];
+
+    snprintf(index->name, sizeof index->name, "%s", name);
+    return index;
+}
+
+static void add_field(dict_index_t *index, uint32_t col, uint32_t prefix_len)
+{
+    index->fields[index->n_fields++] = (dict_field_t){col, prefix_len};
+}
+
+/** x CHAR(3), a BIGINT, y CHAR(5), b BIGINT; PRIMARY (b, x); i (y(2), a). */
+static dict_table_t small_table(void)
+{
+    dict_table_t t = {.name = "t"};
+    dict_index_t *index;
+
+    add_col(&t, "x", DICT_CHAR, 3);
+    add_col(&t, "a", DICT_BIGINT, 8);
+    add_col(&t, "y", DICT_CHAR, 5);
+    add_col(&t, "b", DICT_BIGINT, 8);
+    index = add_index(&t, "PRIMARY");
+    add_field(index, 3, 8);
+    add_field(index, 0, 0);
+    index = add_index(&t, "i");
+    add_field(index, 2, 2);
+    add_field(index, 1, 0);
+    return t;
+}
+
+/** Offsets and bytes are exactly those that dict.h describes. */
+static void test_bytes(void **state)
+{
+    dict_table_t t = small_table();
+    static const byte ROW[] = "xxxAAAAAAAAyzzzzBBBBBBBB";
+    byte rec[64];
+    byte row[64];
+    byte pk[16];
+    byte sec[64];
+
+    (void)state;
+    assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
+    assert_int_equal(t.row_size, 24);
+    assert_int_equal(t.pk_len, 11);
+    assert_int_equal(t.indexes[0].tree.key_len, 11);
+    assert_int_equal(t.indexes[0].tree.leaf_rec_size, 1 + 24 + 13);
+    assert_int_equal(t.indexes[1].tree.key_len, 2 + 8 + 11);
+    assert_int_equal(t.indexes[1].tree.leaf_rec_size, 1 + 21);
+    assert_true(t.indexes[0].clustered);
+    assert_false(t.indexes[1].clustered);
+    assert_int_equal(t.indexes[0].fields[1].prefix_len, 3);
+
+    dict_row_to_rec(&t, ROW, 0x010203040506, 0x0708090A0B0C0D, rec);
+    assert_memory_equal(rec,
+                        "\0BBBBBBBBxxx\1\2\3\4\5\6\7\x8\x9\xA\xB\xC\xD"
+                        "AAAAAAAAyzzzz",
+                        38);
+    assert_int_equal(dict_rec_trx_id(&t, rec), 0x010203040506);
+    assert_int_equal(dict_rec_roll_ptr(&t, rec), 0x0708090A0B0C0D);
+    assert_int_equal(dict_rec_trx_id_offset(&t), 12);
+    dict_rec_to_row(&t, rec, row);
+    assert_memory_equal(row, ROW, 24);
+    dict_row_to_pk(&t, ROW, pk);
+    assert_memory_equal(pk, "BBBBBBBBxxx", 11);
+    dict_row_to_sec(&t.indexes[1], ROW, sec);
+    assert_memory_equal(sec, "\0yzAAAAAAAABBBBBBBBxxx", 22);
+}
+
+/** BIGINT's stored bytes order as the numbers do. */
+static void test_bigint(void **state)
+{
+    static const int64_t VALUES[] = {INT64_MIN, -70000, -1, 0, 1, 255, 256, INT64_MAX};
+    byte last[8] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+        byte stored[8];
+
+        mach_write_8(stored, dict_bigint_encode(VALUES[i]));
+        assert_true(i == 0 || memcmp(last, stored, 8) < 0);
+        assert_int_equal(dict_bigint_decode(mach_read_8(stored)), VALUES[i]);
+        memcpy(last, stored, 8);
+    }
+}
+
+/** Random layouts: every byte of a row comes back from its record, and the record has no byte
+twice. */
+static void test_random_round_trip(void **state)
+{
+    uint64_t seed = 4711;
+    uint32_t laid_out = 0;
+
+    (void)state;
+    for (uint32_t round = 0; round < 300; round++) {
+        dict_table_t t = {.name = "t"};
+        byte row[COLUMNS_MAX * CHAR_LEN_MAX];
+        byte back[COLUMNS_MAX * CHAR_LEN_MAX];
+        byte rec[COLUMNS_MAX * CHAR_LEN_MAX + 64];
+        uint32_t n = 1 + (uint32_t)(random_next(&seed) % COLUMNS_MAX);
+        dict_index_t *index = NULL;
+
+        for (uint32_t i = 0; i < n; i++) {
+            char name[16];
+            bool number = random_next(&seed) % 3 == 0;
+
+            snprintf(name, sizeof name, "c%u", i);
+            add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
+                    number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
+        }
+        index = add_index(&t, "PRIMARY");
+        for (uint32_t i = n; i-- > 0 && index->n_fields < 3;) {
+            add_field(index, i, 0);
+        }
+        if (dict_table_layout(&t, 4096, NULL) != DB_SUCCESS) {
+            continue;
+        }
+        laid_out++;
+        for (uint32_t i = 0; i < t.row_size; i++) {
+            row[i] = (byte)random_next(&seed);
+        }
+        memset(rec, 0x5A, sizeof rec);
+        dict_row_to_rec(&t, row, round, 2 * round, rec);
+        dict_rec_to_row(&t, rec, back);
+        assert_memory_equal(row, back, t.row_size);
+        assert_int_equal(dict_rec_trx_id(&t, rec), round);
+        assert_int_equal(dict_rec_roll_ptr(&t, rec), 2 * round);
+        assert_int_equal(t.row_size + 14, t.indexes[0].tree.leaf_rec_size);
+        assert_int_equal(rec[t.indexes[0].tree.leaf_rec_size], 0x5A);
+    }
+    assert_true(laid_out > 150);
+}
+
+static void expect_refused(dict_table_t *t, uint32_t page_size, const char *message)
+{
+    err_sink_t err = {{0}};
+
+    assert_int_equal(dict_table_layout(t, page_size, &err), DB_ERROR);
+    if (strstr(err.msg, message) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", err.msg, message);
+    }
+}
+
+/** Each limit has its message. */
+static void test_limits(void **state)
+{
+    dict_table_t t;
+
+    (void)state;
+    t = small_table();
+    t.n_cols = 0;
+    expect_refused(&t, 4096, "columns");
+    t = small_table();
+    t.n_cols = COLUMNS_MAX + 1;
+    expect_refused(&t, 4096, "columns");
+    t = small_table();
+    memset(t.name, 'n', sizeof t.name);
+    expect_refused(&t, 4096, "longer than 63");
+    t = small_table();
+    memcpy(t.name, "../x", 5);
+    expect_refused(&t, 4096, "letters");
+    t = small_table();
+    t.cols[1].name[0] = 0;
+    expect_refused(&t, 4096, "no name");
+    t = small_table();
+    t.cols[1].name[0] = 'x';
+    expect_refused(&t, 4096, "two columns");
+    t = small_table();
+    t.cols[0].len = 0;
+    expect_refused(&t, 4096, "CHAR");
+    t = small_table();
+    t.cols[0].len = CHAR_LEN_MAX + 1;
+    expect_refused(&t, 4096, "CHAR");
+    t = small_table();
+    t.cols[1].len = 4;
+    expect_refused(&t, 4096, "BIGINT");
+    t = small_table();
+    t.n_indexes = 0;
+    expect_refused(&t, 4096, "indexes");
+    t = small_table();
+    t.indexes[0].n_fields = 0;
+    expect_refused(&t, 4096, "key columns");
+    t = small_table();
+    t.indexes[1].fields[1].col = 2;
+    expect_refused(&t, 4096, "twice");
+    t = small_table();
+    t.indexes[1].fields[1].col = 4;
+    expect_refused(&t, 4096, "no column");
+    t = small_table();
+    t.indexes[1].fields[0].prefix_len = 6;
+    expect_refused(&t, 4096, "longer than column");
+    t = small_table();
+    t.indexes[1].fields[1].prefix_len = 4;
+    expect_refused(&t, 4096, "not CHAR");
+    t = small_table();
+    t.indexes[0].fields[1].prefix_len = 1;
+    expect_refused(&t, 4096, "primary key");
+    t = small_table();
+    memcpy(t.indexes[1].name, "PRIMARY", 8);
+    expect_refused(&t, 4096, "two indexes");
+}
+
+/** Records of which two do not fit a page, and keys that leave too few node pointers, depend on the
+page size. */
+static void test_sizes(void **state)
+{
+    dict_table_t t = {.name = "t"};
+    dict_index_t *index;
+
+    (void)state;
+    add_col(&t, "id", DICT_BIGINT, 8);
+    for (uint32_t i = 0; i < 8; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "c%u", i);
+        add_col(&t, name, DICT_CHAR, 255);
+    }
+    add_field(add_index(&t, "PRIMARY"), 0, 0);
+    expect_refused(&t, 4096, "two records");
+    assert_int_equal(dict_table_layout(&t, 8192, NULL), DB_SUCCESS);
+    t.n_cols = 8;
+    assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
+    index = add_index(&t, "i");
+    add_field(index, 1, 0);
+    add_field(index, 2, 0);
+    assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
+    add_field(index, 3, 251);
+    expect_refused(&t, 4096, "key of 769 bytes");
+    assert_int_equal(dict_table_layout(&t, 8192, NULL), DB_SUCCESS);
+    index->fields[2].prefix_len = 250;
+    assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_bigint),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_random_round_trip),
+        cmocka_unit_test(test_sizes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

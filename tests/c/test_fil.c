@@ -1,0 +1,183 @@
+/** fil: order of file operations, bounds of page I/O, fsync bookkeeping. */
+#include "test_fil_fixture.h"
+
+static int setup(void **state)
+{
+    base_fixture_t *fx = calloc(1, sizeof *fx);
+    assert_non_null(fx);
+    assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
+    base_open(fx, 4096);
+    *state = fx;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    base_close(*state);
+    free(*state);
+    return 0;
+}
+
+/** I24: record durable, then the operation, then the directory sync; the file is as long as asked.
+*/
+static void test_create_order(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "t1.ibd", 8, &space));
+    rec_assert_order(&fx->rec, 0, "write " LOG_FILE_NAME, "sync " LOG_FILE_NAME,
+                     "# point name=fil.create.logged",
+                     "# file_op op=create path=t1.ibd lsn=", "create t1.ibd",
+                     "truncate t1.ibd 32768", "sync t1.ibd", "syncdir",
+                     "# file_op_done op=create path=t1.ibd", NULL);
+    assert_int_equal(space->size_pages, 8);
+    assert_true(space->max_lsn <= log_flushed_lsn(fx->log));
+    assert_ptr_equal(fil_space_get(fx->fil, 5), space);
+    assert_ptr_equal(fil_space_by_path(fx->fil, "t1.ibd"), space);
+}
+
+/** I24 for delete and rename; the registry follows. */
+static void test_rename_delete_order(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "t1.ibd", 8, &space));
+    uint32_t from = fx->rec.n;
+    space->named = true;
+    ASSERT_OK(fx, fil_space_rename(fx->fil, space, "t2.ibd"));
+    rec_assert_order(&fx->rec, from, "sync " LOG_FILE_NAME,
+                     "# file_op op=rename path=t1.ibd lsn=", "rename t1.ibd t2.ibd", "syncdir",
+                     "# file_op_done op=rename path=t1.ibd", NULL);
+    assert_string_equal(space->path, "t2.ibd");
+    assert_false(space->named);
+    from = fx->rec.n;
+    ASSERT_OK(fx, fil_space_delete(fx->fil, space));
+    rec_assert_order(&fx->rec, from, "sync " LOG_FILE_NAME,
+                     "# file_op op=delete path=t2.ibd lsn=", "unlink t2.ibd", "syncdir",
+                     "# file_op_done op=delete path=t2.ibd", NULL);
+    assert_null(fil_space_get(fx->fil, 5));
+}
+
+/** A taken name or id is refused before anything is logged. */
+static void test_create_refused(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "t1.ibd", 8, &space));
+    lsn_t lsn = log_lsn(fx->log);
+    fil_space_t *other = NULL;
+    assert_int_equal(fil_space_create(fx->fil, 5, "t2.ibd", 8, &other), DB_ALREADY_EXISTS);
+    assert_int_equal(fil_space_create(fx->fil, 6, "t1.ibd", 8, &other), DB_ALREADY_EXISTS);
+    assert_int_equal(fil_space_rename(fx->fil, space, "t1.ibd"), DB_ALREADY_EXISTS);
+    assert_null(other);
+    assert_int_equal(log_lsn(fx->log), lsn);
+    assert_false(fx->env.io_failed);
+}
+
+/** Page I/O stays inside the committed size, and bytes past the end of the file read as zeros. */
+static void test_page_bounds(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "t1.ibd", 2, &space));
+    byte page[4096];
+    memset(page, 0x5A, sizeof page);
+    assert_int_equal(fil_page_write(fx->fil, space, 2, page), DB_CORRUPTION);
+    assert_int_equal(fil_page_read(fx->fil, space, 2, page), DB_CORRUPTION);
+    assert_int_equal(fil_page_read(fx->fil, space, FIL_NULL, page), DB_CORRUPTION);
+    ASSERT_OK(fx, fil_page_write(fx->fil, space, 1, page));
+    space->size_pages = 10; /* as when page 0 says more than the file holds */
+    ASSERT_OK(fx, fil_page_read(fx->fil, space, 9, page));
+    for (size_t i = 0; i < sizeof page; i++) {
+        assert_int_equal(page[i], 0);
+    }
+    ASSERT_OK(fx, fil_page_read(fx->fil, space, 1, page));
+    assert_int_equal(page[4095], 0x5A);
+}
+
+/** A file is fsynced once per writes, and only if written; extension counts as a write. */
+static void test_sync_when_needed(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *a = NULL;
+    fil_space_t *b = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 7, "b.ibd", 2, &b));
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
+    assert_ptr_equal(fil_first(fx->fil), a); /* in order of id */
+    byte page[4096] = {0};
+    uint32_t from = fx->rec.n;
+    ASSERT_OK(fx, fil_page_write(fx->fil, a, 1, page));
+    ASSERT_OK(fx, fil_sync_all(fx->fil));
+    ASSERT_OK(fx, fil_sync_all(fx->fil));
+    assert_int_equal(rec_count(&fx->rec, from, "sync a.ibd"), 1);
+    assert_int_equal(rec_count(&fx->rec, from, "sync b.ibd"), 0);
+    ASSERT_OK(fx, fil_space_extend(fx->fil, b, 18));
+    rec_assert_order(&fx->rec, from, "# extend space=7 pages=18", "truncate b.ibd 73728",
+                     "# point name=fil.extend", NULL);
+    assert_int_equal(b->size_pages, 18);
+    ASSERT_OK(fx, fil_sync_all(fx->fil));
+    assert_int_equal(rec_count(&fx->rec, from, "sync b.ibd"), 1);
+    assert_int_equal(fil_space_extend(fx->fil, b, FIL_PAGES_MAX + 1), DB_OUT_OF_SPACE);
+}
+
+/** I23: a logged operation that fails poisons the handle: nothing more reaches any file. */
+static void test_failed_create_poisons(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    fx->rec.fail_prefix = "create t1.ibd";
+    assert_int_not_equal(fil_space_create(fx->fil, 5, "t1.ibd", 2, &space), DB_SUCCESS);
+    assert_true(fx->env.io_failed);
+    fx->rec.fail_prefix = NULL;
+    uint32_t from = fx->rec.n;
+    assert_int_equal(fil_space_create(fx->fil, 6, "t2.ibd", 2, &space), DB_IO_ERROR);
+    assert_int_equal(fx->rec.n, from);
+    assert_null(space);
+}
+
+/** recreate: creates without log, keeps what exists. */
+static void test_recreate(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *space = NULL;
+    lsn_t lsn = log_lsn(fx->log);
+    ASSERT_OK(fx, fil_space_recreate(fx->fil, 5, "t1.ibd", &space));
+    assert_int_equal(space->size_pages, 0);
+    assert_int_equal(log_lsn(fx->log), lsn);
+    ASSERT_OK(fx, fil_space_extend(fx->fil, space, 3));
+    byte page[4096];
+    memset(page, 1, sizeof page);
+    ASSERT_OK(fx, fil_page_write(fx->fil, space, 2, page));
+    fil_close(fx->fil);
+    ASSERT_OK(fx, fil_create(&fx->env, fx->log, 4096, &fx->fil));
+    ASSERT_OK(fx, fil_space_recreate(fx->fil, 5, "t1.ibd", &space));
+    assert_int_equal(space->size_pages, 3);
+    ASSERT_OK(fx, fil_page_read(fx->fil, space, 2, page));
+    assert_int_equal(page[0], 1);
+    fil_space_t *other = NULL;
+    assert_int_equal(fil_space_open(fx->fil, 6, "missing.ibd", 0, &other), DB_NOT_FOUND);
+    assert_null(other);
+}
+
+static void test_path_of_table(void **state)
+{
+    (void)state;
+    char path[PATH_LEN_MAX + 1];
+    fil_path_of_table("t1", path);
+    assert_string_equal(path, "t1.ibd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_create_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rename_delete_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_create_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_page_bounds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sync_when_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed_create_poisons, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recreate, setup, teardown),
+        cmocka_unit_test(test_path_of_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* Properties of log/log_rec and log/log_apply: one encoding per record, total decoding, and page
+changes that either fit or change nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mach.h"
+#include "log/log_rec.h"
+#include "page/page_index.h"
+
+#define BUF_SIZE 512U
+
+static const byte DATA[] = "\0twelve bytes";
+static const char PATH[] = "t1.ibd";
+
+static const redo_rec_t RECS[] = {
+    {.type = MLOG_1BYTE, .space = 1, .page_no = 2, .offset = 100, .value = 0xFF},
+    {.type = MLOG_2BYTES, .space = 127, .page_no = 128, .offset = 0x3FFF, .value = 0xFFFF},
+    {.type = MLOG_4BYTES, .space = 0x3FFF, .page_no = 0x4000, .offset = 8, .value = 0xFFFFFFFF},
+    {.type = MLOG_8BYTES,
+     .space = 0x1FFFFF,
+     .page_no = 0x200000,
+     .offset = 99,
+     .value = UINT64_MAX},
+    {.type = MLOG_8BYTES, .space = 0xFFFFFFF, .page_no = 0x10000000, .offset = 99, .value = 5},
+    {.type = MLOG_WRITE_STRING, .space = 5, .page_no = 7, .offset = 200, .data = DATA, .len = 12},
+    {.type = MLOG_DUMMY_RECORD},
+    {.type = MLOG_FILE_DELETE, .space = 5, .path = PATH, .path_len = 6},
+    {.type = MLOG_COMP_PAGE_CREATE,
+     .space = 5,
+     .page_no = 7,
+     .level = 1,
+     .index_id = 1ULL << 40,
+     .rec_size = 300,
+     .key_len = 295},
+    {.type = MLOG_COMP_REC_INSERT, .space = 5, .page_no = 7, .slot = 300, .data = DATA, .len = 12},
+    {.type = MLOG_COMP_REC_UPDATE_IN_PLACE,
+     .space = 5,
+     .page_no = 7,
+     .slot = 3,
+     .offset = 4,
+     .data = DATA,
+     .len = 3},
+    {.type = MLOG_COMP_REC_DELETE, .space = 5, .page_no = 7, .slot = 0},
+    {.type = MLOG_COMP_LIST_END_DELETE, .space = 5, .page_no = 7, .slot = 9},
+    {.type = MLOG_COMP_LIST_START_DELETE, .space = 5, .page_no = 7, .slot = 9},
+    {.type = MLOG_FILE_CREATE2, .space = 5, .path = PATH, .path_len = 6},
+    {.type = MLOG_FILE_RENAME2,
+     .space = 5,
+     .path = PATH,
+     .path_len = 6,
+     .path2 = "tmp/x",
+     .path2_len = 5},
+    {.type = MLOG_FILE_NAME, .space = UINT32_MAX, .path = PATH, .path_len = 6},
+    {.type = MLOG_CHECKPOINT, .value = 8204},
+    {.type = MLOG_INIT_FILE_PAGE2, .space = 5, .page_no = 7, .value = FIL_PAGE_INDEX},
+    {.type = MLOG_INDEX_LOAD, .space = 5, .page_no = 7, .value = 12},
+    {.type = MLOG_MEMSET, .space = 5, .page_no = 7, .offset = 38, .len = 4000, .value = 0xAB},
+    {.type = MLOG_INIT_FREE_PAGE, .space = 5, .page_no = FIL_NULL},
+};
+
+#define N_RECS (sizeof(RECS) / sizeof(RECS[0]))
+
+static void assert_same(const redo_rec_t *a, const redo_rec_t *b)
+{
+    assert_int_equal(a->type, b->type);
+    assert_true(a->space == b->space && a->page_no == b->page_no && a->offset == b->offset
+                && a->slot == b->slot && a->value == b->value);
+    assert_true(a->level == b->level && a->rec_size == b->rec_size && a->key_len == b->key_len
+                && a->index_id == b->index_id);
+    assert_true(a->len == b->len && (a->data == NULL) == (b->data == NULL));
+    assert_true(a->path_len == b->path_len && a->path2_len == b->path2_len);
+    if (a->data != NULL) {
+        assert_memory_equal(a->data, b->data, a->len);
+    }
+    assert_true(a->path_len == 0 || memcmp(a->path, b->path, a->path_len) == 0);
+    assert_true(a->path2_len == 0 || memcmp(a->path2, b->path2, a->path2_len) == 0);
+}
+
+static size_t encode(const redo_rec_t *rec, bool single, byte *buf)
+{
+    static byte large[PAGE_SIZE_MAX + 1024];
+    size_t len = 0;
+
+    log_format_10_4.encode(rec, single, large, sizeof(large), &len);
+    assert_true(len <= BUF_SIZE);
+    memcpy(buf, large, len);
+    return len;
+}
+
+/* Decoding gives back what was encoded, and every proper prefix asks for more bytes. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_RECS; i++) {
+        byte buf[BUF_SIZE];
+        size_t len = encode(&RECS[i], i % 2 == 0, buf);
+        size_t used = 0;
+        bool single = false;
+        redo_rec_t rec;
+
+        assert_int_equal(log_format_10_4.decode(buf, len, &rec, &used, &single), DB_SUCCESS);
+        assert_int_equal(used, len);
+        assert_int_equal(single, i % 2 == 0);
+        assert_same(&rec, &RECS[i]);
+        for (size_t n = 0; n < len; n++) {
+            assert_int_equal(log_format_10_4.decode(buf, n, &rec, &used, &single), DB_NOT_FOUND);
+        }
+    }
+}
+
+/* The bytes that FORMAT.md promises. */
+static void test_known_bytes(void **state)
+{
+    byte buf[BUF_SIZE];
+
+    (void)state;
+    assert_int_equal(encode(&RECS[17], true, buf), 9);
+    assert_memory_equal(buf, "\xB8\0\0\0\0\0\0\x20\x0C", 9);
+    assert_int_equal(encode(&RECS[0], false, buf), 6);
+    assert_memory_equal(buf, "\x01\x01\x02\x64\x80\xFF", 6);
+    assert_int_equal(encode(&RECS[19], false, buf), 11);
+    assert_memory_equal(buf, "\x3D\x05\x07\0\0\0\0\0\0\0\x0C", 11);
+    assert_int_equal(encode(&RECS[4], false, buf), 1 + 4 + 5 + 1 + 1 + 4);
+    assert_memory_equal(buf, "\x08\xEF\xFF\xFF\xFF\xF0\x10\0\0\0\x63\0\0\0\0\x05", 16);
+}
+
+static dberr_t decode(const void *bytes, size_t n)
+{
+    redo_rec_t rec;
+    size_t used;
+    bool single;
+
+    return log_format_10_4.decode(bytes, n, &rec, &used, &single);
+}
+
+/* What no encoder writes is corruption, not a request for more. */
+static void test_impossible_records(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("\0", 1), DB_CORRUPTION); /* no such type */
+    assert_int_equal(decode("\x7F", 1), DB_CORRUPTION);
+    assert_int_equal(decode("\x9F", 1), DB_CORRUPTION);             /* single MULTI_REC_END */
+    assert_int_equal(decode("\x40\x80\x7F\x01", 4), DB_CORRUPTION); /* 127 in two bytes */
+    assert_int_equal(decode("\x40\xF1", 2), DB_CORRUPTION);         /* no such length byte */
+    assert_int_equal(decode("\x40\xF0\x0F\xFF\xFF\xFF\x01", 7), DB_CORRUPTION);
+    assert_int_equal(decode("\x01\x01\x01\x40\x81\x00", 6), DB_CORRUPTION); /* 256 in one byte */
+    assert_int_equal(decode("\x1E\x01\x01\x40\x00", 5), DB_CORRUPTION);     /* string of no bytes */
+    assert_int_equal(decode("\x1E\x01\x01\x40\xE0\x10\x00\x00", 8), DB_CORRUPTION);
+    assert_int_equal(decode("\x37\x01\x01\x00\x01x", 6), DB_CORRUPTION); /* page number of a file */
+    assert_int_equal(decode("\x37\x01\x00\x00\x03../", 8), DB_CORRUPTION);
+    assert_int_equal(decode("\x37\x01\x00\x00\x02y\0", 7), DB_CORRUPTION);
+    assert_int_equal(decode("\x37\x01\x00\x01\x00", 5), DB_CORRUPTION); /* path of 256 bytes */
+    assert_int_equal(decode("\x37\x01\x00\x00\x01y", 6), DB_SUCCESS);
+}
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Mutated records: decoding ends inside the bytes (a heap block of the exact size), and whatever it
+accepts encodes to the same bytes and, applied to a page, succeeds or changes nothing. */
+static void test_fuzz(void **state)
+{
+    uint64_t seed = 42424242;
+    page_shape_t shape = {.level = 0, .index_id = 1, .rec_size = 12, .key_len = 4};
+
+    (void)state;
+    for (uint32_t round = 0; round < 30000; round++) {
+        byte buf[BUF_SIZE];
+        size_t len = encode(&RECS[next_random(&seed) % N_RECS], false, buf);
+        size_t used = 0;
+        bool single = false;
+        redo_rec_t rec;
+        byte *exact;
+        dberr_t e;
+
+        for (uint64_t hits = next_random(&seed) % 4; hits > 0; hits--) {
+            buf[next_random(&seed) % len] = (byte)next_random(&seed);
+        }
+        len = next_random(&seed) % 4 == 0 ? next_random(&seed) % (len + 1) : len;
+        exact = malloc(len + 1);
+        assert_non_null(exact);
+        memcpy(exact + 1, buf, len);
+        e = log_format_10_4.decode(exact + 1, len, &rec, &used, &single);
+        assert_true(e == DB_SUCCESS || e == DB_NOT_FOUND || e == DB_CORRUPTION);
+        if (e == DB_SUCCESS) {
+            byte page[PAGE_SIZE_MIN];
+            byte copy[PAGE_SIZE_MIN];
+
+            assert_true(used <= len);
+            assert_int_equal(encode(&rec, single, buf), used);
+            assert_memory_equal(buf, exact + 1, used);
+            fil_page_init(page, sizeof(page), (page_id_t){rec.space, rec.page_no}, 0);
+            assert_int_equal(page_index_create(page, sizeof(page), &shape), DB_SUCCESS);
+            memcpy(copy, page, sizeof(page));
+            if (log_rec_apply(&rec, page, sizeof(page)) != DB_SUCCESS) {
+                assert_memory_equal(page, copy, sizeof(page));
+            }
+        }
+        free(exact);
+    }
+}
+
+static dberr_t apply(byte *page, redo_rec_t rec)
+{
+    rec.space = 5;
+    rec.page_no = 7;
+    return log_rec_apply(&rec, page, PAGE_SIZE_MIN);
+}
+
+/* Direct writes reach PREV, NEXT and the contents, to the last byte before the trailer, nothing
+else. */
+static void test_apply_bounds(void **state)
+{
+    byte page[PAGE_SIZE_MIN];
+    byte copy[PAGE_SIZE_MIN];
+    byte bytes[PAGE_SIZE_MIN] = {0};
+
+    (void)state;
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_INIT_FILE_PAGE2, .value = 2}),
+                     DB_SUCCESS);
+    memcpy(copy, page, sizeof(page));
+    for (uint32_t offset = 0; offset < PAGE_SIZE_MIN + 10; offset++) {
+        for (uint32_t n = 1; n <= 8; n *= 2) {
+            bool envelope = offset < 8 || (offset + n > 16 && offset < 38);
+            bool allowed = !envelope && offset + n <= PAGE_SIZE_MIN - 8;
+            redo_rec_t number = {.type = (mlog_type_t)n, .offset = offset, .value = 0x5A};
+            redo_rec_t string = {
+                .type = MLOG_WRITE_STRING, .offset = offset, .data = bytes, .len = n};
+            redo_rec_t set = {.type = MLOG_MEMSET, .offset = offset, .len = n, .value = 0x77};
+
+            assert_int_equal(apply(page, number), allowed ? DB_SUCCESS : DB_CORRUPTION);
+            assert_int_equal(apply(page, string), allowed ? DB_SUCCESS : DB_CORRUPTION);
+            assert_int_equal(apply(page, set), allowed ? DB_SUCCESS : DB_CORRUPTION);
+        }
+    }
+    assert_memory_equal(page, copy, 8);
+    assert_memory_equal(page + 16, copy + 16, 22);
+    assert_memory_equal(page + PAGE_SIZE_MIN - 8, copy + PAGE_SIZE_MIN - 8, 8);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_WRITE_STRING,
+                                              .offset = 38,
+                                              .data = bytes,
+                                              .len = PAGE_SIZE_MIN - 46}),
+                     DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_WRITE_STRING,
+                                              .offset = 38,
+                                              .data = bytes,
+                                              .len = PAGE_SIZE_MIN - 45}),
+                     DB_CORRUPTION);
+}
+
+/* A page that is another one than the record names is left alone; freeing changes no byte; a record
+without a page is no page change. */
+static void test_apply_identity(void **state)
+{
+    byte page[PAGE_SIZE_MIN];
+    byte copy[PAGE_SIZE_MIN];
+    redo_rec_t rec = {.type = MLOG_1BYTE, .space = 5, .page_no = 8, .offset = 100, .value = 1};
+
+    (void)state;
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_INIT_FILE_PAGE2, .value = 2}),
+                     DB_SUCCESS);
+    memcpy(copy, page, sizeof(page));
+    assert_int_equal(log_rec_apply(&rec, page, sizeof(page)), DB_CORRUPTION);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_INIT_FREE_PAGE}), DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_INDEX_LOAD}), DB_CORRUPTION);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_CHECKPOINT}), DB_CORRUPTION);
+    assert_memory_equal(page, copy, sizeof(page));
+    assert_true(log_rec_is_page_op(MLOG_INIT_FREE_PAGE) && log_rec_is_page_op(MLOG_MEMSET));
+    assert_false(log_rec_is_page_op(MLOG_INDEX_LOAD) || log_rec_is_page_op(MLOG_FILE_NAME)
+                 || log_rec_is_page_op(MLOG_CHECKPOINT) || log_rec_is_page_op(MLOG_DUMMY_RECORD));
+    assert_string_equal(mlog_type_name(MLOG_INDEX_LOAD), "MLOG_INDEX_LOAD");
+    assert_string_equal(mlog_type_name((mlog_type_t)3), "unknown");
+}
+
+/* Index records do what the page functions do. */
+static void test_apply_index(void **state)
+{
+    byte page[PAGE_SIZE_MIN];
+    byte rec[13] = {0};
+
+    (void)state;
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_INIT_FILE_PAGE2, .value = 0}),
+                     DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_COMP_PAGE_CREATE,
+                                              .index_id = 4,
+                                              .rec_size = 13,
+                                              .key_len = 4}),
+                     DB_SUCCESS);
+    for (uint32_t i = 0; i < 6; i++) {
+        mach_write_4(rec + 1, i);
+        assert_int_equal(
+            apply(page,
+                  (redo_rec_t){.type = MLOG_COMP_REC_INSERT, .slot = i, .data = rec, .len = 13}),
+            DB_SUCCESS);
+    }
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_COMP_REC_DELETE, .slot = 2}),
+                     DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_COMP_LIST_END_DELETE, .slot = 4}),
+                     DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_COMP_LIST_START_DELETE, .slot = 1}),
+                     DB_SUCCESS);
+    assert_int_equal(apply(page, (redo_rec_t){.type = MLOG_COMP_REC_UPDATE_IN_PLACE,
+                                              .slot = 0,
+                                              .offset = 0,
+                                              .data = (const byte *)"\x20",
+                                              .len = 1}),
+                     DB_SUCCESS);
+    assert_int_equal(page_index_validate(page, sizeof(page), NULL), DB_SUCCESS);
+    assert_int_equal(page_n_recs(page), 3);
+    assert_true(rec_is_deleted(page_rec(page, sizeof(page), 0)));
+    assert_int_equal(mach_read_4(rec_payload(page_rec(page, sizeof(page), 0))), 1);
+    assert_int_equal(mach_read_4(rec_payload(page_rec(page, sizeof(page), 1))), 3);
+    assert_int_equal(mach_read_4(rec_payload(page_rec(page, sizeof(page), 2))), 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),         cmocka_unit_test(test_known_bytes),
+        cmocka_unit_test(test_impossible_records), cmocka_unit_test(test_fuzz),
+        cmocka_unit_test(test_apply_bounds),       cmocka_unit_test(test_apply_identity),
+        cmocka_unit_test(test_apply_index),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

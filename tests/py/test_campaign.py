@@ -1,0 +1,115 @@
+"""Campaign files are checked, and trials are drawn from a census by seed and number alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from builders import make_census, make_write
+
+from tornpage.campaign import Campaign, cells_of, draw_trial, load_campaign
+from tornpage.errors import ConfigError
+from tornpage.model import Site
+
+TEXT = """
+description = "test"
+workload = "smoke"
+crash_model = "kill"
+trials = 10
+seed = 3
+[options]
+page_size = "4k"
+[cross]
+log_optimize_ddl = ["on", "off"]
+[[hit]]
+sites = ["page0", "redo"]
+masks = ["prefix:1", "random"]
+"""
+
+
+def campaign(tmp_path: Path, text: str = TEXT) -> Campaign:
+    """The campaign of a file with this text."""
+    (tmp_path / "c.toml").write_text(text, encoding="utf-8")
+    return load_campaign("c", tmp_path)
+
+
+def census_for(chosen: Campaign) -> dict[str, object]:
+    """Ten page-0 writes and five redo writes in every configuration."""
+    writes = [make_write(n, Site.PAGE0) for n in range(1, 11)]
+    writes += [make_write(n, Site.REDO, "ib_logfile0", 1024) for n in range(1, 6)]
+    return {config.label: make_census(*writes) for config in chosen.configs()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("trials = 10", "trials = 0", "trials"),
+        ('"page0"', '"page00"', "sites"),
+        ('"random"', '"prefix:x"', "masks"),
+        ("seed = 3", "seed = 3\nsede = 4", "sede"),
+        ('"kill"', '"power loss"', "crash_model"),
+    ],
+)
+def test_a_wrong_file_names_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """Unknown keys, unknown sites and values out of range are refused by name."""
+    with pytest.raises(ConfigError, match=message):
+        campaign(tmp_path, TEXT.replace(old, new))
+
+
+def test_an_unknown_campaign_lists_those_there_are(tmp_path: Path) -> None:
+    """The error says what could have been meant."""
+    campaign(tmp_path)
+    with pytest.raises(ConfigError, match="there are: c"):
+        load_campaign("d", tmp_path)
+
+
+def test_set_replaces_a_crossed_option(tmp_path: Path) -> None:
+    """--set pins an option: it is no longer crossed."""
+    chosen = campaign(tmp_path).with_settings({"log_optimize_ddl": "off", "params.rows": "9"})
+    assert [config.options["log_optimize_ddl"] for config in chosen.configs()] == ["off"]
+    assert chosen.params == {"rows": 9}
+
+
+def test_drawing_depends_on_seed_and_number_only(tmp_path: Path) -> None:
+    """The same number gives the same trial, another seed other ones."""
+    chosen = campaign(tmp_path)
+    cells = cells_of(chosen, census_for(chosen))
+    draws = [draw_trial(chosen, "engine", 1, cells, number).spec for number in range(50)]
+    again = [draw_trial(chosen, "engine", 1, cells, number).spec for number in reversed(range(50))]
+    assert draws == again[::-1]
+    other = chosen.model_copy(update={"seed": 4})
+    cells = cells_of(other, census_for(other))
+    assert draws != [draw_trial(other, "engine", 1, cells, number).spec for number in range(50)]
+
+
+def test_every_cell_gets_its_share(tmp_path: Path) -> None:
+    """Configuration x site x mask are visited evenly."""
+    chosen = campaign(tmp_path)
+    cells = cells_of(chosen, census_for(chosen))
+    assert len(cells) == 8
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for number in range(80):
+        cell = draw_trial(chosen, "engine", 1, cells, number).cell
+        seen[cell.config.label, cell.site, cell.mask] += 1
+    assert set(seen.values()) == {10}
+
+
+def test_masks_fit_the_write(tmp_path: Path) -> None:
+    """A random mask has one digit per sector of the write that it hits."""
+    chosen = campaign(tmp_path)
+    cells = cells_of(chosen, census_for(chosen))
+    for number in range(80):
+        draw = draw_trial(chosen, "engine", 1, cells, number)
+        fault = draw.spec.plan.run[0]
+        if draw.cell.mask == "random":
+            assert fault.sectors is not None
+            assert len(fault.sectors) == (8 if draw.cell.site is Site.PAGE0 else 2)
+
+
+def test_no_matching_write_is_an_error(tmp_path: Path) -> None:
+    """A campaign whose sites never occur is refused instead of passing with nothing."""
+    chosen = campaign(tmp_path)
+    empty = {config.label: make_census(make_write(1, Site.OTHER)) for config in chosen.configs()}
+    with pytest.raises(ConfigError, match="no write"):
+        cells_of(chosen, empty)

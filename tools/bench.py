@@ -1,0 +1,154 @@
+"""`make bench`: the speeds that the documents quote, measured side by side in one run.
+
+Three tables: kill-recover-verify cycles per second (real processes), rows per second of an index load in
+the engine, and the cost of the preload for single writes against none. Medians over rounds; with and
+without alternate, so that a slow moment of the machine hits both.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release"))
+SCRATCH = Path(os.environ.get("TORNPAGE_TMP", "/dev/shm"))
+ROUNDS = 7
+TRIALS = 600
+LOAD_ROWS = 20_000
+
+
+def machine() -> str:
+    """The machine in one line: figures mean nothing without it."""
+    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    names = [line.split(":")[1].strip() for line in info.splitlines() if "model name" in line]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}"
+
+
+def trial_rates(console: Console) -> None:
+    """Cycles per second on one worker and on as many as there are cores (at most two)."""
+    table = Table(title="kill, recover, verify: cycles per second", title_justify="left")
+    table.add_column("workers", justify="right")
+    table.add_column("median", justify="right")
+    table.add_column("runs")
+    for jobs in (1, 2):
+        rates = []
+        for seed in range(3):
+            with tempfile.TemporaryDirectory(dir=SCRATCH) as out:
+                command = [str(ROOT / ".venv/bin/tornpage"), "run", "smoke", "--json", "--out", out]
+                command += ["--seed", str(seed), "--trials", str(TRIALS), "--jobs", str(jobs)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+            rates.append(json.loads(done.stdout.splitlines()[-1])["trials_per_s"])
+        table.add_row(
+            str(jobs), f"{statistics.median(rates):.0f}", " ".join(f"{r:.0f}" for r in rates)
+        )
+    console.print(table)
+
+
+def load_script(folder: Path) -> Path:
+    """A table of LOAD_ROWS rows, fully purged and flushed, then one ADD INDEX between two statuses."""
+    script = folder / "load.script"
+    lines = [
+        "create table t a:bigint b:char(64) c:char(16) primary a",
+        f"insert_seq - t 1 {LOAD_ROWS}",
+        "purge all",
+        "checkpoint full",
+        "status",
+        "add index t ib(b) ic(c)",
+        "status",
+    ]
+    script.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return script
+
+
+def run_load(script: Path, logged: str, until: int) -> float:
+    """CPU seconds of a run of the script's first `until` lines."""
+    text = "\n".join(script.read_text(encoding="utf-8").splitlines()[:until]) + "\n"
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        command = [str(BUILD / "engine/engine"), "run", f"{folder}/db", "-", "--json", "--crash"]
+        for option in ("buffer_pool_pages=4096", "log_file_size=64m", f"log_optimize_ddl={logged}"):
+            command += ["--set", option]
+        before = os.times()
+        subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        after = os.times()
+    return (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
+
+
+def load_rates(console: Console) -> None:
+    """Index rows per CPU second: the run with ADD INDEX less the run without it."""
+    table = Table(title="ADD INDEX of two indexes: rows per CPU second", title_justify="left")
+    table.add_column("log_optimize_ddl")
+    table.add_column("median", justify="right")
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        script = load_script(Path(folder))
+        for logged in ("on", "off"):
+            spent = [
+                run_load(script, logged, 7) - run_load(script, logged, 5) for _ in range(ROUNDS)
+            ]
+            table.add_row(logged, f"{2 * LOAD_ROWS / max(statistics.median(spent), 1e-3):,.0f}")
+    console.print(table)
+
+
+def write_costs(folder: Path, size: int, fsync: bool, preload: bool) -> float:
+    """Nanoseconds per operation of the benchmark program, with or without the preload."""
+    env = dict(os.environ)
+    trace = folder / "trace"
+    if preload:
+        env |= {
+            "LD_PRELOAD": str(BUILD / "faults/libtornpage_preload.so"),
+            "TORNPAGE_ROOT": str(folder / "data"),
+            "TORNPAGE_TRACE": str(trace),
+        }
+    command = [str(BUILD / "faults/bench_preload"), str(folder / "data" / "file"), str(size)]
+    command.append("1" if fsync else "0")
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    trace.unlink(missing_ok=True)
+    return float(json.loads(done.stdout)["ns_per_op"])
+
+
+def preload_costs(console: Console) -> None:
+    """pwrite with and without the preload: ratio of medians."""
+    table = Table(title="cost of the preload, hashes recorded", title_justify="left")
+    for heading in ("write", "fsync", "without ns", "with ns", "ratio"):
+        table.add_column(heading, justify="right")
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as name:
+        folder = Path(name)
+        (folder / "data").mkdir()
+        for size in (4096, 16384):
+            for fsync in (False, True):
+                pairs = [
+                    (
+                        write_costs(folder, size, fsync, False),
+                        write_costs(folder, size, fsync, True),
+                    )
+                    for _ in range(ROUNDS)
+                ]
+                plain = statistics.median(pair[0] for pair in pairs)
+                seen = statistics.median(pair[1] for pair in pairs)
+                table.add_row(
+                    str(size), str(fsync), f"{plain:.0f}", f"{seen:.0f}", f"{seen / plain:.2f}"
+                )
+    console.print(table)
+
+
+def main() -> None:
+    """All tables."""
+    console = Console()
+    console.print(machine())
+    preload_costs(console)
+    load_rates(console)
+    trial_rates(console)
+
+
+if __name__ == "__main__":
+    main()
