@@ -129,34 +129,34 @@ void inject_after(const record_op_t *op, const plan_rule_t *rule)
 /* What the rule keeps of a write. */
 static damage_keep_t write_keep(const record_op_t *op, const plan_rule_t *rule)
 {
-    damage_keep_t keep = {.keep = rule->keep,
+    damage_keep_t kept = {.keep = rule->keep,
                           .count = rule->keep_count,
                           .mask = rule->mask,
                           .mask_len = rule->mask_len};
 
     switch (rule->action) {
     case TP_ACTION_MISDIRECT:
-        keep.keep = PLAN_KEEP_ALL;
+        kept.keep = PLAN_KEEP_ALL;
         break;
     case TP_ACTION_SHORT:
         /* A write that is complete is not short. */
-        if (keep.count >= op->length) {
-            keep.count = op->length == 0 ? 0 : op->length - 1;
+        if (kept.count >= op->length) {
+            kept.count = op->length == 0 ? 0 : op->length - 1;
         }
         break;
     case TP_ACTION_KILL:
-        if (keep.keep == PLAN_KEEP_UNSET) {
-            keep.keep = rule->when == PLAN_WHEN_AFTER ? PLAN_KEEP_ALL : PLAN_KEEP_NONE;
+        if (kept.keep == PLAN_KEEP_UNSET) {
+            kept.keep = rule->when == PLAN_WHEN_AFTER ? PLAN_KEEP_ALL : PLAN_KEEP_NONE;
         }
         break;
     case TP_ACTION_TEAR:
     case TP_ACTION_CORRUPT:
         break;
     default:
-        keep.keep = PLAN_KEEP_NONE;
+        kept.keep = PLAN_KEEP_NONE;
         break;
     }
-    return keep;
+    return kept;
 }
 
 static uint64_t write_place(const record_op_t *op, const plan_rule_t *rule)

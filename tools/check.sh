@@ -19,9 +19,11 @@ format() {
     c_files | xargs clang-format --dry-run --Werror
 }
 
+# readdir() is only unsafe on one stream shared by threads; real.c's list of calls is a macro on purpose.
 analyse() {
     cppcheck --quiet --std=c11 --inline-suppr --enable=warning,performance,portability \
         --error-exitcode=1 --suppress=missingIncludeSystem --library=posix \
+        --suppress=readdirCalled --suppress=unknownMacro:faults/real.c \
         -j 2 -I engine engine faults
 }
 

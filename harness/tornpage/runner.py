@@ -9,8 +9,11 @@ May import: campaign, census, errors, model, paths, seeds, store, summary, targe
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -155,8 +158,7 @@ def _go_on(
     out: Path,
     progress: Progress,
 ) -> Summary:
-    context = multiprocessing.get_context("spawn")
-    with _scratch() as scratch, ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with _scratch() as scratch, _pool(jobs) as pool:
         job = _Job(_census_spec(campaign, run.target, campaign.configs()[0]), paths, scratch, out)
         censuses = _take_censuses(store, run, campaign, job, pool, progress)
         cells = cells_of(campaign, censuses)
@@ -170,6 +172,13 @@ def _go_on(
         _run_trials(store, run, draws, _Job(job.spec, paths, scratch, images), pool, jobs, progress)
     store.finish_run(run.id)
     return load_summary(store, run)
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
+    return ProcessPoolExecutor(
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_die_with_owner
+    )
 
 
 def _take_censuses(
@@ -276,10 +285,22 @@ def _verdict(result: TrialResult) -> tuple[Any, ...]:
     return (result.outcome, broken, result.digest, result.trace_hash)
 
 
+def _die_with_owner() -> None:
+    """On a worker: SIGKILL it when the owner dies, so that a killed harness leaves no process behind."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGKILL))
+
+
 @contextmanager
 def _scratch() -> Iterator[Path]:
-    """A folder on tmpfs for crash images, removed at the end whatever happens."""
-    folder = Path(tempfile.mkdtemp(prefix="tornpage-", dir=tmpfs_folder()))
+    """A folder on tmpfs for crash images, removed at the end whatever happens. Folders of owners that
+    were killed before they could do that are removed now."""
+    parent = tmpfs_folder()
+    for stale in parent.glob("tornpage-*-*"):
+        owner = stale.name.split("-")[1]
+        if owner.isdigit() and not Path("/proc", owner).exists():
+            shutil.rmtree(stale, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=f"tornpage-{os.getpid()}-", dir=parent))
     try:
         yield folder
     finally:

@@ -1,0 +1,112 @@
+"""Whole campaigns: clean on the product engine, deterministic, resumable; a control that must fail."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from conftest import Tornpage
+
+
+def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
+    """Every site is hit, every claimed recovery path is taken, and nothing is broken."""
+    answer = tornpage("run", "smoke", "--trials", "400")
+    assert answer.code == 0, answer.text
+    data = answer.data
+    assert data["violations"] == 0
+    assert data["exercised"] == data["trials"] == 400
+    assert data["uncovered_sites"] == data["claims_missed"] == []
+    for path in ("dblwr_restored", "index_load_reads", "indexes_dropped"):
+        assert data["counters"][path] > 0
+    assert Path(data["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:
+    """trace_hash does not depend on the number of workers; another seed gives another one."""
+    runs = []
+    for seed, jobs in [("5", "1"), ("5", "2"), ("6", "2")]:
+        out = tmp_path / f"{seed}-{jobs}"
+        runs.append(
+            tornpage("run", "smoke", "--trials", "60", "--seed", seed, "--jobs", jobs, out=out)
+        )
+    hashes = [run.data["trace_hash"] for run in runs]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert runs[0].data["counters"] == runs[1].data["counters"]
+
+
+def test_without_doublewrite_torn_pages_are_found_and_replay(
+    tornpage: Tornpage, tmp_path: Path
+) -> None:
+    """The control: exit code 1, only I5, and each of the first findings replays from its line."""
+    answer = tornpage("run", "smoke", "--trials", "60", "--set", "doublewrite=off")
+    assert answer.code == 1, answer.text
+    assert set(answer.data["by_invariant"]) == {"I5"}
+    with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
+        numbers = [row[0] for row in db.execute("select distinct trial from violation limit 5")]
+    assert len(numbers) == 5
+    for number in numbers:
+        again = tornpage("replay", f"1.{number}")
+        assert again.code == 1, again.text
+        assert again.data["same_verdict"]
+        assert again.data["result"]["torn"]["kept"]
+
+
+def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, build: Path) -> None:
+    """SIGKILL in the middle, then --resume: the result equals that of an undisturbed run."""
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "tornpage.cli", "run", "smoke", "--trials", "120", "--json"]
+    with subprocess.Popen(
+        [*command, "--out", str(out)],
+        env={**os.environ, "TORNPAGE_BUILD": str(build)},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as child:
+        finished = wait_for_verdicts(out / "tornpage.db", 20)
+        os.killpg(child.pid, signal.SIGKILL)
+    resumed = tornpage("run", "smoke", "--resume", out=out)
+    whole = tornpage("run", "smoke", "--trials", "120", out=tmp_path / "whole")
+    assert 20 <= finished < 120
+    assert resumed.data["trials"] == 120
+    assert resumed.data["trace_hash"] == whole.data["trace_hash"]
+
+
+def wait_for_verdicts(store: Path, count: int) -> int:
+    """Polls the store until so many verdicts are in it; returns their number."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if store.exists():
+            try:
+                with sqlite3.connect(f"file:{store}?mode=ro", uri=True) as db:
+                    found = int(
+                        db.execute(
+                            "select count(*) from trial where outcome is not null"
+                        ).fetchone()[0]
+                    )
+            except sqlite3.OperationalError:
+                found = 0
+            if found >= count:
+                return found
+        time.sleep(0.02)
+    raise AssertionError("the campaign made no progress")
+
+
+def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path) -> None:
+    """Unknown campaign, bad setting, unknown option value, unknown trial."""
+    cases = [
+        (("run", "nothing"), "there are: "),
+        (("run", "smoke", "--set", "oops"), "KEY=VALUE"),
+        (("run", "smoke", "--set", "page_size=5k", "--trials", "1"), "page_size"),
+        (("run", "smoke", "--target", "oracle9"), "no target"),
+        (("replay", "1.1"), "no result store"),
+        (("replay", "x"), "RUN.NUMBER"),
+    ]
+    for number, (arguments, message) in enumerate(cases):
+        answer = tornpage(*arguments, out=tmp_path / str(number))
+        assert answer.code == 2, answer.text
+        assert message in answer.text
+        assert "Traceback" not in answer.text
