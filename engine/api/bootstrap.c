@@ -6,11 +6,11 @@ Place: api/, beside engine.c.
     ib_logfile101 renamed to ib_logfile0 | directory synced
 
 Rules
-1. The final name of the redo log is the last thing to appear: with it the database is whole, without it
-   nothing was acknowledged, and creation starts again from nothing.
-2. The temporary log is durable in the directory before any other file exists, so a data file without any
-   log was not left by an interrupted creation: it is refused, never overwritten (I30).
-3. Space 0 has no FILE_CREATE record: redo never creates it, and recovery always opens it by name. */
+1. The final name of the redo log is the last thing to appear: with it the database is whole,
+   without it nothing was acknowledged, and creation starts again from nothing.
+2. The temporary log is durable in the directory before any other file exists, so a data file
+   without any log was not left by an interrupted creation: it is refused, never overwritten (I30).
+3. Space 0 has no FILE_CREATE record: redo never creates it, recovery always opens it by name. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The database handle: opens what the layers below are, in the right order, and lets go of them again.
+/* The database handle: opens the layers below in the right order, and lets go of them again.
 
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
@@ -6,8 +6,8 @@ Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
     close   roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
-1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no torn data
-   page can damage; an option that says otherwise is refused, never adapted.
+1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no
+   torn data page can damage; an option that says otherwise is refused, never adapted.
 2. What is no data directory is left as it is, without even a lock file.
 3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
 #include <inttypes.h>
@@ -32,12 +32,6 @@ static dberr_t engine_resolve_new(engine_t *engine)
     if (o->log_file_size == 0) {
         o->log_file_size = least > LOG_FILE_SIZE_DEFAULT ? least : LOG_FILE_SIZE_DEFAULT;
     }
-    o->log_file_size -= o->log_file_size % LOG_BLOCK_SIZE;
-    if (o->log_file_size < least) {
-        return err_set(&engine->env.err, DB_ERROR,
-                       "log_file_size must be at least %u pages: %" PRIu64 " bytes",
-                       LOG_FILE_SIZE_MIN_PAGES, least);
-    }
     return options_validate(o, &engine->env.err);
 }
 
@@ -49,8 +43,7 @@ static dberr_t engine_resolve_existing(engine_t *engine)
         return err_set(&engine->env.err, DB_ERROR, "page_size is %u in this directory, not %u",
                        info->page_size, o->page_size);
     }
-    if (o->log_file_size != 0
-        && o->log_file_size - o->log_file_size % LOG_BLOCK_SIZE != info->file_size) {
+    if (o->log_file_size != 0 && o->log_file_size != info->file_size) {
         return err_set(&engine->env.err, DB_ERROR,
                        "log_file_size is %" PRIu64 " in this directory, not %" PRIu64,
                        info->file_size, o->log_file_size);
@@ -148,7 +141,7 @@ static dberr_t engine_open_layers(engine_t *engine)
         err = trx_sys_open(engine->pool, engine->dict, engine->options.flush_log_at_trx_commit,
                            &engine->sys);
     }
-    /* The user tables are loaded in there, after the catalogue's own transactions were rolled back. */
+    /* Loads the user tables, after the catalogue's own transactions were rolled back. */
     return err == DB_SUCCESS ? recv_finish(engine->sys) : err;
 }
 

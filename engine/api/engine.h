@@ -1,7 +1,7 @@
-/** The engine's public interface: the only header that a user includes. One handle is one database; many may
-live in one process. Nothing is global, nothing calls exit(). Single-threaded. After DB_IO_ERROR or
-DB_CORRUPTION from a writing call the handle is poisoned: everything but engine_close(), engine_status() and
-engine_error() is refused, and nothing more is written (I23). */
+/** The engine's public interface: the only header that a user includes. One handle is one database;
+many may live in one process. Nothing is global, nothing calls exit(). Single-threaded. After
+DB_IO_ERROR or DB_CORRUPTION from a writing call the handle is poisoned: everything but
+engine_close(), engine_status() and engine_error() is refused, and nothing more is written (I23). */
 #ifndef API_ENGINE_H
 #define API_ENGINE_H
 
@@ -12,18 +12,18 @@ engine_error() is refused, and nothing more is written (I23). */
 
 typedef struct engine engine_t;
 
-/** Is there a database in os? DB_NOT_FOUND: no, or its creation was interrupted. DB_UNRECOVERABLE: data files
-without a redo log. Changes nothing and takes no lock. */
+/** Is there a database in os? DB_NOT_FOUND: no, or its creation was interrupted. DB_UNRECOVERABLE:
+data files without a redo log. Changes nothing and takes no lock. */
 WARN_UNUSED dberr_t engine_check_dir(os_t *os, err_sink_t *err);
 
-/** Opens (create = true: creates if empty) the database in os, recovering it if needed. os and probe are
-borrowed until engine_close(). On failure *err has the line to show.
+/** Opens (create = true: creates if empty) the database in os, recovering it if needed. os and
+probe are borrowed until engine_close(). On failure *err has the line to show.
 DB_UNRECOVERABLE, DB_DIR_LOCKED, DB_NOT_FOUND (no database here), DB_ERROR (options), ... */
 WARN_UNUSED dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options,
                                 bool create, engine_t **out, err_sink_t *err);
 
-/** clean = true: rolls back open transactions, full checkpoint; false: just lets go, as a crash would.
-The handle is gone in every case. */
+/** clean = true: rolls back open transactions, full checkpoint; false: just lets go, as a crash
+would. The handle is gone in every case. */
 WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean);
 
 const char *engine_error(const engine_t *engine); /**< last message */
@@ -39,7 +39,8 @@ WARN_UNUSED dberr_t engine_add_indexes(engine_t *engine, const char *table,
 WARN_UNUSED dberr_t engine_begin(engine_t *engine, trx_t **out);
 WARN_UNUSED dberr_t engine_commit(engine_t *engine, trx_t *trx);
 WARN_UNUSED dberr_t engine_rollback(engine_t *engine, trx_t *trx);
-/** For statements of several rows: what came after the savepoint is undone, the transaction stays open. */
+/** For statements of several rows: what came after the savepoint is undone, the transaction stays
+open. */
 uint64_t engine_savepoint(const engine_t *engine, const trx_t *trx);
 WARN_UNUSED dberr_t engine_rollback_to(engine_t *engine, trx_t *trx, uint64_t savepoint);
 WARN_UNUSED dberr_t engine_insert(engine_t *engine, trx_t *trx, const char *table, const byte *row);
@@ -47,8 +48,8 @@ WARN_UNUSED dberr_t engine_update(engine_t *engine, trx_t *trx, const char *tabl
                                   const row_upd_t *upd, uint32_t n_upd);
 WARN_UNUSED dberr_t engine_delete(engine_t *engine, trx_t *trx, const char *table, const byte *pk);
 WARN_UNUSED dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *row);
-/** Calls fn for each live row, in primary key order, or in the order of a secondary index (NULL = primary).
-fn must not call the engine; its failure ends the scan and is returned. */
+/** Calls fn for each live row, in primary key order, or in the order of a secondary index (NULL =
+primary). fn must not call the engine; its failure ends the scan and is returned. */
 WARN_UNUSED dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
                                 dberr_t (*fn)(void *ctx, const byte *row), void *ctx);
 
@@ -56,9 +57,11 @@ WARN_UNUSED dberr_t engine_scan(engine_t *engine, const char *table, const char 
 const dict_table_t *engine_table(engine_t *engine, const char *name);
 
 WARN_UNUSED dberr_t engine_checkpoint(engine_t *engine, bool full);
-WARN_UNUSED dberr_t engine_flush_table(engine_t *engine, const char *table); /**< FLUSH TABLES FOR EXPORT */
+WARN_UNUSED dberr_t engine_flush_table(engine_t *engine,
+                                       const char *table); /**< FLUSH TABLES FOR EXPORT */
 WARN_UNUSED dberr_t engine_flush_log(engine_t *engine);
-WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine, uint32_t max_pages); /**< one page cleaner step */
+WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine,
+                                       uint32_t max_pages); /**< one page cleaner step */
 WARN_UNUSED dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done);
 WARN_UNUSED dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on);
 
@@ -73,7 +76,7 @@ typedef struct engine_status {
     uint64_t dirty_pages;
     uint64_t history_len;
     uint32_t active_trx;
-    bool recovered;     /**< this open had to apply redo, restore pages, roll back or drop something */
+    bool recovered; /**< this open had to apply redo, restore pages, roll back or drop something */
     bool poisoned;
     stats_t stats;
 } engine_status_t;

@@ -3,8 +3,8 @@
 Place: top of the engine, beside engine.c.
 
 Rules
-1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done in
-   memory must not reach a file. From then on every call is refused and nothing is written.
+1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
+   in memory must not reach a file. From then on every call is refused and nothing is written.
 2. A call that fails otherwise has changed nothing that its caller can see.
 3. Every failure has a message: the innermost one, or at least the status. */
 #include <stdlib.h>
@@ -60,7 +60,8 @@ static dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table
 dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition)
 {
     dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_create_table(engine->sys, definition)) : err;
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_create_table(engine->sys, definition))
+                             : err;
 }
 
 dberr_t engine_drop_table(engine_t *engine, const char *name)
@@ -78,7 +79,8 @@ dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to)
 dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index)
 {
     dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index)) : err;
+    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index))
+                             : err;
 }
 
 static dberr_t engine_run_build(engine_t *engine, ddl_add_index_t *build)
@@ -229,8 +231,10 @@ static dberr_t engine_scan_row(engine_t *engine, dict_table_t *table, const dict
     const byte *pk = rec_payload(rec) + index->tree.key_len - table->pk_len;
     dberr_t err = row_get(table, engine->pool, pk, row);
     if (err == DB_RECORD_NOT_FOUND) {
-        return err_set(&engine->env.err, DB_CORRUPTION, "index '%s' of table '%s' has an entry without "
-                       "a row", index->name, table->name);
+        return err_set(&engine->env.err, DB_CORRUPTION,
+                       "index '%s' of table '%s' has an entry without "
+                       "a row",
+                       index->name, table->name);
     }
     return err;
 }
@@ -314,13 +318,13 @@ dberr_t engine_clean_pages(engine_t *engine, uint32_t max_pages)
 dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done)
 {
     dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS
-               ? engine_leave(engine, trx_purge_step(engine->sys, max_records, done))
-               : err;
+    return err == DB_SUCCESS ? engine_leave(engine, trx_purge_step(engine->sys, max_records, done))
+                             : err;
 }
 
 dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
 {
     dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on)) : err;
+    return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on))
+                             : err;
 }

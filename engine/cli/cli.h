@@ -9,12 +9,12 @@
 
 typedef enum cli_exit {
     EXIT_OK = 0,
-    EXIT_FINDINGS = 1,       /**< check found violations; page is damaged */
-    EXIT_USAGE = 2,          /**< usage, option or script error */
-    EXIT_REFUSED = 3,        /**< unrecoverable or corrupt */
-    EXIT_IO = 4,             /**< a file operation failed: poisoned handle */
-    EXIT_LOCKED = 5,         /**< another process has the data directory open */
-    EXIT_NO_DATABASE = 6,    /**< not a data directory */
+    EXIT_FINDINGS = 1,    /**< check found violations; page is damaged */
+    EXIT_USAGE = 2,       /**< usage, option or script error */
+    EXIT_REFUSED = 3,     /**< unrecoverable or corrupt */
+    EXIT_IO = 4,          /**< a file operation failed: poisoned handle */
+    EXIT_LOCKED = 5,      /**< another process has the data directory open */
+    EXIT_NO_DATABASE = 6, /**< not a data directory */
     EXIT_NEEDS_RECOVERY = 7
 } cli_exit_t;
 
@@ -45,7 +45,7 @@ int cli_status(const cli_args_t *args);
 
 int cli_exit_code(dberr_t err);
 
-/** One line on stderr and, with --json, {"ok":false,...} on stdout. Returns the exit code of err. */
+/** One line on stderr and, with --json, {"ok":false,...} on stdout. Returns the exit code. */
 int cli_fail(const cli_args_t *args, dberr_t err, const char *message);
 
 /** Prints an object as one line on stdout, and releases it. */
@@ -54,10 +54,11 @@ void cli_print_json(json_t *object);
 int cli_finish(int code);
 
 json_t *cli_u64(uint64_t value);
-/** Text as printable ASCII, escaped as in scripts (\" \\ \xNN). Caller: free(); NULL if out of memory. */
+/** Text as printable ASCII, escaped as in scripts (\" \\ \xNN). Caller: free(); NULL if out of
+memory. */
 char *cli_escape(const byte *text, size_t len);
 json_t *cli_escaped(const byte *text, size_t len); /**< the same as a JSON string */
-char *cli_hex(const byte *bytes, size_t len); /**< lower case; caller: free() */
+char *cli_hex(const byte *bytes, size_t len);      /**< lower case; caller: free() */
 
 json_t *cli_status_json(const engine_status_t *status);
 void cli_print_status(const engine_status_t *status);
@@ -71,7 +72,8 @@ typedef struct cli_probe {
     void (*trace_mark)(const char *text, size_t len); /**< of the preload library, or NULL */
 } cli_probe_t;
 
-/** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay where it is. */
+/** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay
+where it is. */
 void cli_probe_init(cli_probe_t *probe);
 
 /* ---- cli_log.c ---- */

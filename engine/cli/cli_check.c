@@ -1,7 +1,8 @@
 /* `engine recover` and `engine check`.
 
 Rules
-1. `check` never changes a file and never recovers; `recover` does nothing but open and close cleanly.
+1. `check` never changes a file and never recovers; `recover` does nothing but open and close
+   cleanly.
 2. Violations are a result, not an error: exit code 1 with the whole report printed. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* What the `engine` program prints, and its exit codes.
 
 Rules
-1. JSON objects have a fixed key order, and text from files is escaped: the same database prints the same
-   bytes.
-2. A reader that went away (SIGPIPE is ignored) is an I/O error of the program, noticed at the end. */
+1. JSON objects have a fixed key order, and text from files is escaped: the same database prints the
+   same bytes.
+2. A reader that went away (SIGPIPE is ignored) is an I/O error, noticed at the end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,10 +192,10 @@ static json_t *table_json(const check_table_t *t)
     json_t *indexes = json_array();
     for (uint32_t i = 0; i < t->n_indexes; i++) {
         (void)json_array_append_new(
-            indexes, json_pack("{s:o, s:o, s:o}", "name",
-                               cli_escaped((const byte *)sorted[i].name, strlen(sorted[i].name)),
-                               "entries", cli_u64(sorted[i].entries), "hash",
-                               hash_json(sorted[i].hash)));
+            indexes,
+            json_pack("{s:o, s:o, s:o}", "name",
+                      cli_escaped((const byte *)sorted[i].name, strlen(sorted[i].name)), "entries",
+                      cli_u64(sorted[i].entries), "hash", hash_json(sorted[i].hash)));
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "name",
                      cli_escaped((const byte *)t->name, strlen(t->name)), "rows", cli_u64(t->rows),

@@ -3,8 +3,8 @@
 Place: cli/; shares the byte map of page/ and fsp/, nothing else.
 
 Rules
-1. The file may be anything: every field is checked before it is used, and a damaged page is shown with what
-   is wrong instead of with records.
+1. The file may be anything: every field is checked before it is used, and a damaged page is shown
+   with what is wrong instead of with records.
 2. The verdict on the envelope comes first, because everything below it may be nonsense. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,7 +53,8 @@ static void print_record(const page_view_t *v, uint32_t slot)
     uint32_t key_len = page_key_len(v->page);
     char *key = cli_hex(rec_payload(rec), key_len);
     (void)printf("%5" PRIu32 " at %" PRIu32 " info %02" PRIx32 " key %s", slot,
-                 page_rec_offset(v->page, v->page_size, slot), rec_info(rec), key != NULL ? key : "?");
+                 page_rec_offset(v->page, v->page_size, slot), rec_info(rec),
+                 key != NULL ? key : "?");
     free(key);
     if (page_level(v->page) > 0) {
         (void)printf(" child %" PRIu32 "\n", mach_read_4(rec_payload(rec) + key_len));
@@ -69,9 +70,9 @@ static void print_index(const page_view_t *v)
     print_link("prev", fil_page_get_prev(v->page));
     print_link(", next", fil_page_get_next(v->page));
     (void)printf(", index %" PRIu64 ", level %" PRIu32 ", %" PRIu32 " records of %" PRIu32
-                 " bytes, key %" PRIu32 " bytes, %u freed\n", page_index_id(v->page),
-                 page_level(v->page), page_n_recs(v->page), page_rec_size(v->page),
-                 page_key_len(v->page), mach_read_2(v->page + PAGE_N_FREE));
+                 " bytes, key %" PRIu32 " bytes, %u freed\n",
+                 page_index_id(v->page), page_level(v->page), page_n_recs(v->page),
+                 page_rec_size(v->page), page_key_len(v->page), mach_read_2(v->page + PAGE_N_FREE));
     if (v->shape != NULL) {
         (void)printf("damaged: %s\n", v->shape);
         return;
@@ -86,9 +87,10 @@ static void print_map(const page_view_t *v)
     uint32_t m = fsp_map_pages(v->page_size);
     if (fil_page_get_type(v->page) == FIL_PAGE_TYPE_FSP_HDR) {
         (void)printf("space %" PRIu32 ", %" PRIu32 " pages, %" PRIu32 " used, page size %" PRIu32
-                     ", version %" PRIu32 "\n", mach_read_4(v->page + FSP_SPACE_ID),
-                     mach_read_4(v->page + FSP_SIZE), mach_read_4(v->page + FSP_N_USED),
-                     mach_read_4(v->page + FSP_PAGE_SIZE), mach_read_4(v->page + FSP_VERSION));
+                     ", version %" PRIu32 "\n",
+                     mach_read_4(v->page + FSP_SPACE_ID), mach_read_4(v->page + FSP_SIZE),
+                     mach_read_4(v->page + FSP_N_USED), mach_read_4(v->page + FSP_PAGE_SIZE),
+                     mach_read_4(v->page + FSP_VERSION));
     }
     for (uint32_t first = 0, i = 0; i < m; first = i) {
         uint32_t owner = mach_read_4(v->page + FSP_MAP + 4 * first);
@@ -159,7 +161,8 @@ static json_t *records_json(const page_view_t *v)
                               cli_u64(rec_info(rec)), "key", hex_json(rec_payload(rec), key_len));
         if (leaf) {
             (void)json_object_set_new(
-                r, "data", hex_json(rec_payload(rec) + key_len, page_rec_size(v->page) - 1 - key_len));
+                r, "data",
+                hex_json(rec_payload(rec) + key_len, page_rec_size(v->page) - 1 - key_len));
         } else {
             (void)json_object_set_new(r, "child", cli_u64(mach_read_4(rec_payload(rec) + key_len)));
         }
@@ -192,8 +195,8 @@ static void map_to_json(const page_view_t *v, json_t *o)
     for (uint32_t i = 0; i < fsp_map_pages(v->page_size); i++) {
         uint32_t owner = mach_read_4(v->page + FSP_MAP + 4 * i);
         if (owner != FSP_OWNER_FREE) {
-            (void)json_array_append_new(owners, json_pack("[I, I]", (json_int_t)v->id.page_no + i,
-                                                          (json_int_t)owner));
+            (void)json_array_append_new(
+                owners, json_pack("[I, I]", (json_int_t)v->id.page_no + i, (json_int_t)owner));
         }
     }
     (void)json_object_set_new(o, "owners", owners);
@@ -290,13 +293,13 @@ static dberr_t source_read(page_source_t *source, uint32_t page_size, page_no_t 
     dberr_t err = env_read(&source->env, source->file, (uint64_t)page_no * page_size, source->page,
                            page_size, &n_read);
     if (err == DB_SUCCESS && n_read == 0) {
-        return err_set(&source->env.err, DB_ERROR, "%s: page %" PRIu32 " is beyond the end of the file",
-                       source->name, page_no);
+        return err_set(&source->env.err, DB_ERROR,
+                       "%s: page %" PRIu32 " is beyond the end of the file", source->name, page_no);
     }
     if (err == DB_SUCCESS && n_read != page_size) {
         return err_set(&source->env.err, DB_CORRUPTION,
-                       "%s: page %" PRIu32 " is cut off after %zu of %" PRIu32 " bytes", source->name,
-                       page_no, n_read, page_size);
+                       "%s: page %" PRIu32 " is cut off after %zu of %" PRIu32 " bytes",
+                       source->name, page_no, n_read, page_size);
     }
     return err;
 }

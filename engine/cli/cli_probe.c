@@ -4,9 +4,10 @@ Place: cli/; the engine itself knows neither.
 
 Rules
 1. Nobody listens, nothing happens: the probe stays unarmed, and libfiu is not even initialised.
-2. libfiu is set up from the environment once per process: by the preload library or by fiu-run's own if one
-   of them is here, else by this file.
-3. A point that libfiu fails ends the process as a crash would, by SIGKILL: no handler, no buffer flushed. */
+2. libfiu is set up from the environment once per process: by the preload library or by fiu-run's
+   own if one of them is here, else by this file.
+3. A point that libfiu fails ends the process as a crash would, by SIGKILL: no handler, no buffer
+   flushed. */
 #include <dlfcn.h>
 #include <fiu-control.h>
 #define FIU_ENABLE 1

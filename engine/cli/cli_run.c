@@ -3,9 +3,9 @@
 Place: cli/, above cli_stmt.c.
 
 Rules
-1. The journal: marker `issue` before a statement, `ack` after it succeeded (for a commit: after it is as
-   durable as flush_log_at_trx_commit says), `fail` after it failed and changed nothing. A statement that
-   met a fatal error gets neither: it may have been applied.
+1. The journal: marker `issue` before a statement, `ack` after it succeeded (for a commit: after it
+   is as durable as flush_log_at_trx_commit says), `fail` after it failed and changed nothing. A
+   statement that met a fatal error gets neither: it may have been applied.
 2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -42,10 +42,10 @@ static void run_report_failure(run_t *run, const stmt_t *stmt, dberr_t err)
     const char *message = run_message(run);
     run->n_failed++;
     if (run->args->json) {
-        (void)json_array_append_new(
-            run->failed, json_pack("{s:I, s:s, s:o}", "line", (json_int_t)stmt->line, "error",
-                                   err_name(err), "message",
-                                   cli_escaped((const byte *)message, strlen(message))));
+        (void)json_array_append_new(run->failed,
+                                    json_pack("{s:I, s:s, s:o}", "line", (json_int_t)stmt->line,
+                                              "error", err_name(err), "message",
+                                              cli_escaped((const byte *)message, strlen(message))));
     } else {
         (void)fflush(stdout);
         (void)fprintf(stderr, "engine: line %" PRIu32 ": %s: %s\n", stmt->line, err_name(err),
@@ -75,9 +75,12 @@ static dberr_t run_script(run_t *run, const script_t *script)
         }
         PROBE_MARK(&run->probe.base, "ack n=%" PRIu32, stmt->line);
         run->n_acked++;
-        if (run->args->acks && (printf("ack %" PRIu32 "\n", stmt->line) < 0 || fflush(stdout) != 0)) {
-            return err_set(&run->err, DB_IO_ERROR, "line %" PRIu32 ": the acknowledgement cannot be "
-                           "written", stmt->line);
+        if (run->args->acks
+            && (printf("ack %" PRIu32 "\n", stmt->line) < 0 || fflush(stdout) != 0)) {
+            return err_set(&run->err, DB_IO_ERROR,
+                           "line %" PRIu32 ": the acknowledgement cannot be "
+                           "written",
+                           stmt->line);
         }
     }
     run->err.msg[0] = '\0';
@@ -100,8 +103,8 @@ static int run_print_result(run_t *run, dberr_t err, const engine_status_t *stat
     (void)json_object_set_new(result, "ok", json_boolean(err == DB_SUCCESS));
     if (err != DB_SUCCESS) {
         (void)json_object_set_new(result, "error", json_string(err_name(err)));
-        (void)json_object_set_new(
-            result, "message", cli_escaped((const byte *)run->err.msg, strlen(run->err.msg)));
+        (void)json_object_set_new(result, "message",
+                                  cli_escaped((const byte *)run->err.msg, strlen(run->err.msg)));
     }
     (void)json_object_set_new(result, "statements", cli_u64(run->n_acked + run->n_failed));
     (void)json_object_set(result, "failed", run->failed);

@@ -16,13 +16,13 @@ typedef struct run {
     engine_t *engine;
     cli_probe_t probe;
     named_trx_t *open;
-    err_sink_t err;     /**< message of a failure found here, not in the engine */
+    err_sink_t err; /**< message of a failure found here, not in the engine */
     json_t *failed;
     uint32_t n_acked;
     uint32_t n_failed;
 } run_t;
 
-/** Executes one statement. A failure's message is in run->err or, if that is empty, the engine's. */
+/** Executes one statement. A failure's message is in run->err or, if empty, the engine's. */
 WARN_UNUSED dberr_t run_statement(run_t *run, const stmt_t *stmt);
 
 #endif

@@ -238,7 +238,8 @@ static dberr_t run_set_values(run_t *run, const dict_table_t *table, const stmt_
             return err;
         }
         if (is_primary_col(table, upd[i].col)) {
-            return err_set(&run->err, DB_ERROR, "column '%s' is in the primary key: it cannot change",
+            return err_set(&run->err, DB_ERROR,
+                           "column '%s' is in the primary key: it cannot change",
                            table->cols[upd[i].col].name);
         }
         upd[i].value = row + table->cols[upd[i].col].row_offset;
@@ -396,8 +397,8 @@ static dberr_t run_select(run_t *run, const stmt_t *stmt)
         err = engine_get(run->engine, stmt->table, pk, row);
     }
     if (err == DB_SUCCESS && run->args->json) {
-        cli_print_json(json_pack("{s:I, s:o}", "line", (json_int_t)stmt->line, "row",
-                                 row_json(table, row)));
+        cli_print_json(
+            json_pack("{s:I, s:o}", "line", (json_int_t)stmt->line, "row", row_json(table, row)));
     } else if (err == DB_SUCCESS) {
         print_row_text(table, row);
     }

@@ -12,34 +12,34 @@ Place: above everything. What the commands do is in cli_*.c. */
 typedef struct command {
     const char *name;
     int (*run)(const cli_args_t *args);
-    int n_args; /**< positional ones */
+    int n_args;          /**< positional ones */
     const char *options; /**< the long options that it takes */
     const char *help;
 } command_t;
 
-#define SCRIPT_HELP \
-    "The script has one statement per line; lines that start with # are comments:\n" \
-    "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n" \
-    "  drop table T           rename table T NEW\n" \
-    "  add index T NAME(COL[:PREFIX],...) ...              drop index T NAME\n" \
-    "  begin TRX              commit TRX              rollback TRX\n" \
-    "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n" \
-    "  insert_seq TRX T FIRST LAST\n" \
-    "  update TRX T PKCOL=VALUE ... set COL=VALUE ...\n" \
-    "  delete TRX T PKCOL=VALUE ...\n" \
-    "  select T PKCOL=VALUE ...                            scan T [INDEX]\n" \
-    "  purge N|all    clean N    checkpoint [full]    flush table T    flush log\n" \
-    "  set log_optimize_ddl on|off                         status\n" \
+#define SCRIPT_HELP                                                                                \
+    "The script has one statement per line; lines that start with # are comments:\n"               \
+    "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n"                \
+    "  drop table T           rename table T NEW\n"                                                \
+    "  add index T NAME(COL[:PREFIX],...) ...              drop index T NAME\n"                    \
+    "  begin TRX              commit TRX              rollback TRX\n"                              \
+    "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \
+    "  insert_seq TRX T FIRST LAST\n"                                                              \
+    "  update TRX T PKCOL=VALUE ... set COL=VALUE ...\n"                                           \
+    "  delete TRX T PKCOL=VALUE ...\n"                                                             \
+    "  select T PKCOL=VALUE ...                            scan T [INDEX]\n"                       \
+    "  purge N|all    clean N    checkpoint [full]    flush table T    flush log\n"                \
+    "  set log_optimize_ddl on|off                         status\n"                               \
     "VALUE is an integer or \"text\" with the escapes \\\" \\\\ \\xNN.\n"
 
 static const command_t COMMANDS[] = {
     {"run", cli_run, 2, "set json help acks crash create",
-     "engine run DIR SCRIPT: executes a script (SCRIPT -: standard input), creating the database if\n"
+     "engine run DIR SCRIPT: executes a script (SCRIPT -: standard input), creating the database "
+     "if\n"
      "DIR is empty or missing.\n"
      "  --set NAME=VALUE  an engine option, repeatable    --json   results as JSON\n"
      "  --acks            a line \"ack N\" per statement    --crash  no clean close at the end\n"
-     "  --create          the default: create if empty\n" SCRIPT_HELP
-     "Examples:\n"
+     "  --create          the default: create if empty\n" SCRIPT_HELP "Examples:\n"
      "  printf 'create table t a:bigint primary a\\ninsert - t a=1\\n' | engine run /tmp/db -\n"
      "  engine run /tmp/db load.txt --set page_size=8k --set log_optimize_ddl=off --json\n"},
     {"recover", cli_recover, 1, "set json help check",
@@ -49,7 +49,8 @@ static const command_t COMMANDS[] = {
      "Example:\n"
      "  engine recover /tmp/db --check --json\n"},
     {"check", cli_check, 1, "json help",
-     "engine check DIR: scans a database that is closed cleanly; changes nothing. Exit code 1: findings,\n"
+     "engine check DIR: scans a database that is closed cleanly; changes nothing. Exit code 1: "
+     "findings,\n"
      "7: it needs recovery first.\n"
      "  --json  the report as JSON\n"
      "Example:\n"
@@ -66,7 +67,8 @@ static const command_t COMMANDS[] = {
      "Example:\n"
      "  engine log /tmp/db --from 8204\n"},
     {"status", cli_status, 1, "json help offline",
-     "engine status DIR: facts of a database that is not open: page size, checkpoints, end of the log,\n"
+     "engine status DIR: facts of a database that is not open: page size, checkpoints, end of the "
+     "log,\n"
      "whether it needs recovery. Changes nothing.\n"
      "  --json  as JSON    --offline  exit code 7 if it needs recovery\n"
      "Example:\n"
@@ -78,11 +80,22 @@ static const command_t COMMANDS[] = {
 static const char USAGE[] =
     "engine run DIR SCRIPT | recover DIR | check DIR | page FILE N | log DIR | status DIR\n"
     "`engine COMMAND --help` tells more.\n"
-    "Exit codes: 0 ok, 1 check found violations, 2 usage or script error, 3 unrecoverable or corrupt,\n"
+    "Exit codes: 0 ok, 1 check found violations, 2 usage or script error, 3 unrecoverable or "
+    "corrupt,\n"
     "4 I/O error, 5 directory locked, 6 not a data directory, 7 needs recovery\n";
 
-enum { OPT_SET = 1, OPT_JSON, OPT_HELP, OPT_ACKS, OPT_CRASH, OPT_CREATE, OPT_CHECK, OPT_OFFLINE,
-       OPT_PAGE_SIZE, OPT_FROM };
+enum {
+    OPT_SET = 1,
+    OPT_JSON,
+    OPT_HELP,
+    OPT_ACKS,
+    OPT_CRASH,
+    OPT_CREATE,
+    OPT_CHECK,
+    OPT_OFFLINE,
+    OPT_PAGE_SIZE,
+    OPT_FROM
+};
 
 static const struct option LONG_OPTIONS[] = {
     {"set", required_argument, NULL, OPT_SET},
@@ -98,7 +111,8 @@ static const struct option LONG_OPTIONS[] = {
     {NULL, 0, NULL, 0},
 };
 
-__attribute__((format(printf, 2, 3))) static int usage(const command_t *command, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int usage(const command_t *command, const char *format,
+                                                       ...)
 {
     char what[256];
     va_list args;

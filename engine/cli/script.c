@@ -4,8 +4,8 @@ Place: cli/, above script_token.c; knows names and limits of the engine, but no 
 
 Rules
 1. Nothing is executed unless everything was understood: the first wrong line is named and ends it.
-2. All memory hangs from the script: one copy of the text, into which names point, and a list of blocks,
-   each bounded by the line that it was made for. */
+2. All memory hangs from the script: one copy of the text, into which names point, and a list of
+   blocks, each bounded by the line that it was made for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ static dberr_t parse_type(parser_t *p, const char *text, dict_col_t *col)
             return DB_SUCCESS;
         }
     }
-    return parse_error(p, "type must be bigint or char(1) to char(%u), not '%s'", CHAR_LEN_MAX, text);
+    return parse_error(p, "type must be bigint or char(1) to char(%u), not '%s'", CHAR_LEN_MAX,
+                       text);
 }
 
 static dberr_t parse_column(parser_t *p, dict_table_t *table)
@@ -120,8 +121,8 @@ static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
     if (colon != NULL) {
         *colon = '\0';
         if (!parse_integer(colon + 1, 1, CHAR_LEN_MAX, &prefix)) {
-            return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text, CHAR_LEN_MAX,
-                               colon + 1);
+            return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text,
+                               CHAR_LEN_MAX, colon + 1);
         }
     }
     dberr_t err = parse_name_check(p, "column", text);
@@ -138,7 +139,8 @@ static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
     char *open = strchr(token, '(');
     size_t len = strlen(token);
     if (open == NULL || token[len - 1] != ')') {
-        return parse_error(p, "INDEX(COLUMN[:PREFIX],...) without blanks expected, not '%s'", token);
+        return parse_error(p, "INDEX(COLUMN[:PREFIX],...) without blanks expected, not '%s'",
+                           token);
     }
     *open = '\0';
     token[len - 1] = '\0';

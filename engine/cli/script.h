@@ -1,6 +1,6 @@
-/** The script language of `engine run`: one statement per line, parsed completely before anything runs.
-`engine run --help` shows the statements. Parsing needs no database: whether a table or a column exists
-is known at run time only. */
+/** The script language of `engine run`: one statement per line, parsed completely before anything
+runs. `engine run --help` shows the statements. Parsing needs no database: whether a table or a
+column exists is known at run time only. */
 #ifndef CLI_SCRIPT_H
 #define CLI_SCRIPT_H
 
@@ -42,25 +42,25 @@ typedef struct stmt_assign {
 typedef struct stmt {
     uint32_t line;
     stmt_kind_t kind;
-    const char *trx;   /**< "-" = autocommit; NULL: the statement has no transaction */
-    const char *table; /**< or NULL */
-    const char *name;  /**< index, or the new name of a table; NULL */
+    const char *trx;        /**< "-" = autocommit; NULL: the statement has no transaction */
+    const char *table;      /**< or NULL */
+    const char *name;       /**< index, or the new name of a table; NULL */
     stmt_assign_t *assigns; /**< values, or the primary key */
     uint32_t n_assigns;
-    stmt_assign_t *sets;    /**< UPDATE: what comes after `set` */
+    stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
-    int64_t first, last;    /**< INSERT_SEQ */
-    uint32_t count;         /**< PURGE, CLEAN; PURGE: 0 = all */
-    bool flag;              /**< CHECKPOINT: full; SET: on */
-    dict_table_t *definition;  /**< CREATE TABLE */
-    ddl_index_def_t *indexes;  /**< ADD INDEX */
+    int64_t first, last;      /**< INSERT_SEQ */
+    uint32_t count;           /**< PURGE, CLEAN; PURGE: 0 = all */
+    bool flag;                /**< CHECKPOINT: full; SET: on */
+    dict_table_t *definition; /**< CREATE TABLE */
+    ddl_index_def_t *indexes; /**< ADD INDEX */
     uint32_t n_indexes;
 } stmt_t;
 
 typedef struct script script_t;
 
-/** Parses len bytes of text. DB_ERROR and "script line N: ..." for the first line that is wrong. text is
-not needed afterwards. Caller: script_free(). */
+/** Parses len bytes of text. DB_ERROR and "script line N: ..." for the first line that is wrong.
+text is not needed afterwards. Caller: script_free(). */
 WARN_UNUSED dberr_t script_parse(const char *text, size_t len, script_t **out, err_sink_t *err);
 void script_free(script_t *script); /**< NULL is fine */
 

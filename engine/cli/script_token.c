@@ -3,10 +3,10 @@
 Place: below script.c, which knows the statements.
 
 Rules
-1. Tokens stay where they are in the script's text; a quoted text is decoded in place, since it only gets
-   shorter.
-2. Any bytes are fine as input: no token is trusted to be short, printable or complete, and nothing of it
-   can break the one line of an error message. */
+1. Tokens stay where they are in the script's text; a quoted text is decoded in place, since it only
+   gets shorter.
+2. Any bytes are fine as input: no token is trusted to be short, printable or complete, and nothing
+   of it can break the one line of an error message. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -114,7 +114,8 @@ dberr_t parse_name_check(parser_t *p, const char *what, const char *name)
 {
     size_t len = strlen(name);
     if (len > NAME_LEN_MAX) {
-        return parse_error(p, "%s name is too long: %zu bytes, at most %u", what, len, NAME_LEN_MAX);
+        return parse_error(p, "%s name is too long: %zu bytes, at most %u", what, len,
+                           NAME_LEN_MAX);
     }
     return is_name(name, len, true) ? DB_SUCCESS : parse_error(p, "bad %s name '%s'", what, name);
 }
@@ -165,8 +166,8 @@ dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max, in
     char *token = NULL;
     dberr_t err = parse_next(p, what, &token);
     if (err == DB_SUCCESS && !parse_integer(token, min, max, out)) {
-        err = parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'", what,
-                          min, max, token);
+        err = parse_error(p, "%s must be an integer from %" PRId64 " to %" PRId64 ", not '%s'",
+                          what, min, max, token);
     }
     return err;
 }
@@ -175,7 +176,7 @@ dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max, in
 
 static int hex_digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0'
+    return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10
            : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                   : -1;
@@ -209,8 +210,8 @@ static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
     while (*c != '"') {
         int value = *c == '\0' ? -1 : text_char(&c);
         if (value < 0) {
-            return parse_error(p, "text of column '%s' is not closed, or has a bad character or escape",
-                               out->col);
+            return parse_error(
+                p, "text of column '%s' is not closed, or has a bad character or escape", out->col);
         }
         if (len == CHAR_LEN_MAX) {
             return parse_error(p, "value of column '%s' is longer than %u bytes", out->col,

@@ -1,23 +1,24 @@
-/** Data definition: CREATE, DROP, RENAME TABLE, ADD INDEX, DROP INDEX. Each is a short chain of small durable
-steps, so that recovery can finish or undo it from the catalogue alone:
+/** Data definition: CREATE, DROP, RENAME TABLE, ADD INDEX, DROP INDEX. Each is a short chain of
+small durable steps, so that recovery can finish or undo it from the catalogue alone:
 
-CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0, clustered
-root; (3) commit: root and status READY. DROP TABLE: (1) commit status DROPPING; (2) forget pages,
-FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its pages freed in (2).
-RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's name follow
-the catalogue.
+CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0,
+clustered root; (3) commit: root and status READY. DROP TABLE: (1) commit status DROPPING; (2)
+forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its pages freed
+in (2). RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
+name follow the catalogue.
 
-ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; one scan of the clustered index feeds one
-external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged, then
-per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one commit sets all
-roots and READY. An interrupted build discards its dirty pages, frees its pages by owner and removes the
-rows. DDL refuses a table that an open transaction has changed (DB_TABLE_LOCKED), and reads committed data. */
+ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; one scan of the clustered index feeds
+one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
+then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one
+commit sets all roots and READY. An interrupted build discards its dirty pages, frees its pages by
+owner and removes the rows. DDL refuses a table that an open transaction has changed
+(DB_TABLE_LOCKED), and reads committed data. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
 
 #include "trx/trx.h"
 
-/** table: name, cols, indexes[0].fields (the primary key) set; ids and offsets are filled in here. */
+/** definition: name, cols, indexes[0].fields (the primary key) set; the rest is filled in here. */
 WARN_UNUSED dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition);
 WARN_UNUSED dberr_t ddl_drop_table(trx_sys_t *sys, const char *name);
 WARN_UNUSED dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to);
@@ -41,15 +42,15 @@ ddl_add_index_free(). */
 WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
                                         const ddl_index_def_t *defs, uint32_t n_defs,
                                         uint64_t sort_buffer_size, ddl_add_index_t **out);
-/** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed. After an
-error the build is over: call ddl_add_index_abort(). */
+/** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
+After an error the build is over: call ddl_add_index_abort(). */
 WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
 /** Leaves nothing behind: pages discarded and freed, rows and temporary files removed. */
 WARN_UNUSED dberr_t ddl_add_index_abort(ddl_add_index_t *build);
 void ddl_add_index_free(ddl_add_index_t *build); /**< memory; NULL is fine */
 
-/** Recovery step 8: drops INCOMPLETE indexes and tables, finishes DROPPING ones, removes temporary files,
-makes file names follow the catalogue. fn callbacks (may be NULL) see what is dropped. */
+/** Recovery step 8: drops INCOMPLETE indexes and tables, finishes DROPPING ones, removes temporary
+files, makes file names follow the catalogue. fn callbacks (may be NULL) see what is dropped. */
 typedef struct ddl_cleanup_hooks {
     void *ctx;
     void (*drop_index)(void *ctx, space_id_t space, index_id_t index);

@@ -7,17 +7,18 @@ Place: ddl/, above btr/ (bulk load) and merge_sort.c.
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
-      FLUSH   only if not logged: dirty pages of the space written, file fsynced; then MLOG_INDEX_LOAD, durable
+      FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
     COMMIT  all roots and READY in one durable transaction
 
 Invariants
-1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit, so a
-   committed index never depends on a page that neither log nor file has.
-2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the last
-   checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is OFF,
-   switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
-3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has changed the
-   table, so a marked row is merely waiting for purge, which does not miss entries that are not there.
+1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
+   so a committed index never depends on a page that neither log nor file has.
+2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
+   last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
+   OFF, switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
+3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has
+   changed the table, so a marked row is merely waiting for purge, which does not miss entries that
+   are not there.
 4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
 5. The sorts share sort_buffer_size: memory does not grow with the number of indexes. */
 #include <stdlib.h>
@@ -42,12 +43,12 @@ typedef enum ddl_phase {
 struct ddl_add_index {
     trx_sys_t *sys;
     ddl_phase_t phase;
-    bool redo;        /**< contents are logged (log_optimize_ddl=OFF) */
-    bool rows_logged; /**< the INCOMPLETE rows are in the catalogue */
-    uint32_t n;                       /**< indexes being built */
-    uint32_t current;                 /**< index in MERGE, LOAD or FLUSH */
-    dict_table_t *table;              /**< own copy, new indexes included */
-    dict_index_t *indexes;            /**< the new ones, in table */
+    bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
+    bool rows_logged;      /**< the INCOMPLETE rows are in the catalogue */
+    uint32_t n;            /**< indexes being built */
+    uint32_t current;      /**< index in MERGE, LOAD or FLUSH */
+    dict_table_t *table;   /**< own copy, new indexes included */
+    dict_index_t *indexes; /**< the new ones, in table */
     merge_sort_t *sorts[INDEXES_MAX];
     btr_bulk_t *bulk;
     bool scan_started;
@@ -68,7 +69,8 @@ static buf_pool_t *build_pool(const ddl_add_index_t *build)
 
 /* ---- definition ---- */
 
-static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err, uint32_t *out)
+static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
+                            uint32_t *out)
 {
     for (uint32_t i = 0; i < table->n_cols; i++) {
         if (strcmp(table->cols[i].name, name) == 0) {
@@ -90,8 +92,8 @@ static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t
     const dict_col_t *c = &table->cols[col];
     uint32_t prefix = def->fields[pos].prefix_len;
     if (prefix > c->len || (prefix != 0 && c->type != DICT_CHAR)) {
-        return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible", def->name,
-                       prefix, c->name);
+        return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible",
+                       def->name, prefix, c->name);
     }
     for (uint32_t i = 0; i < pos; i++) {
         if (index->fields[i].col == col) {
@@ -120,7 +122,8 @@ static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
                        INDEXES_MAX);
     }
     if (def->n_fields == 0 || def->n_fields > COLUMNS_MAX) {
-        return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name, COLUMNS_MAX);
+        return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name,
+                       COLUMNS_MAX);
     }
     dict_index_t *index = &table->indexes[table->n_indexes];
     *index = (dict_index_t){.table = table, .status = DICT_INCOMPLETE, .n_fields = def->n_fields};
@@ -367,8 +370,9 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
-    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu", tree->space,
-               (unsigned long long)tree->id, tree->root, (unsigned long long)mtr.end_lsn);
+    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu",
+               tree->space, (unsigned long long)tree->id, tree->root,
+               (unsigned long long)mtr.end_lsn);
     err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
     if (err != DB_SUCCESS) {
         return err;

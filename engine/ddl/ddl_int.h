@@ -1,5 +1,5 @@
-/** Private to ddl/: catalogue rows as the statements of one transaction, and steps shared by statements and
-recovery. */
+/** Private to ddl/: catalogue rows as the statements of one transaction, and steps shared by
+statements and recovery. */
 #ifndef DDL_DDL_INT_H
 #define DDL_DDL_INT_H
 
@@ -7,10 +7,12 @@ recovery. */
 
 env_t *ddl_env(const trx_sys_t *sys);
 
-/** Letters, digits and underscores, 1 to NAME_LEN_MAX of them: a table's name is part of a file's name. */
+/** Letters, digits and underscores, 1 to NAME_LEN_MAX of them: a table's name is part of a file's
+name. */
 WARN_UNUSED dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name);
 
-/** The table for a statement: DB_NOT_FOUND, or DB_TABLE_LOCKED if an open transaction has changed it. */
+/** The table for a statement: DB_NOT_FOUND, or DB_TABLE_LOCKED if an open transaction has changed
+it. */
 WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out);
 
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
@@ -20,7 +22,8 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 
 typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);
 
-/** Runs change in a transaction of its own: durable when it returns DB_SUCCESS, rolled back otherwise. */
+/** Runs change in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
+otherwise. */
 WARN_UNUSED dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx);
 
 WARN_UNUSED dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
@@ -34,8 +37,8 @@ WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_i
 
 /* ---- steps shared with recovery ---- */
 
-/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed; reloads the catalogue. table
-may be an object of the catalogue (gone afterwards). */
+/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed; reloads the
+catalogue. table may be an object of the catalogue (gone afterwards). */
 WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
 
 /** The same for some secondary indexes of a table: pages freed by owner, rows removed. */

@@ -1,27 +1,27 @@
 /* Recovery's part of data definition: finish or undo what a crash interrupted.
 
-Place: ddl/; called by recv_finish() after the catalogue's own transactions were rolled back and the catalogue
-was loaded, before anything else changes it.
+Place: ddl/; called by recv_finish() after the catalogue's own transactions were rolled back and the
+catalogue was loaded, before anything else changes it.
 
     catalogue says       file or pages                              done here
     table INCOMPLETE     none, empty, or with a page 0              file deleted, rows removed
     table DROPPING       whole, or gone already                     file deleted, rows removed
-    index not READY      some pages, perhaps never written          pages freed by owner, rows removed
-    table READY          under another name (RENAME)                file renamed to the catalogue's name
-    table READY          none                                       refused: DB_UNRECOVERABLE (I30)
+    index not READY      some pages, perhaps never written          pages freed, rows removed
+    table READY          under another name (RENAME)                file renamed to the table's name
+    table READY          none                                       refused (I30)
 
 Rules
 1. Every step is repeatable: a crash in it leaves one of the states above (I17).
-2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and temporary
-   files of sorts, which belong to nobody after a restart. */
+2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and
+   temporary files of sorts, which belong to nobody after a restart. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
-/** Registers the file of an unfinished table that recovery of the log did not meet: its page 0 may never have
-been written. A file of that name with another space id is left alone. */
+/** Registers the file of an unfinished table that recovery of the log did not meet: its page 0 may
+never have been written. A file of that name with another space id is left alone. */
 static dberr_t ddl_recover_open_file(trx_sys_t *sys, const dict_table_t *table)
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
@@ -115,8 +115,9 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);
         if (space == NULL) {
-            return err_set(&env->err, DB_UNRECOVERABLE, "table '%s': its file %s (space %" PRIu32
-                           ") is missing", t->name, path, t->space);
+            return err_set(&env->err, DB_UNRECOVERABLE,
+                           "table '%s': its file %s (space %" PRIu32 ") is missing", t->name, path,
+                           t->space);
         }
         if (strcmp(space->path, path) == 0) {
             continue;

@@ -7,10 +7,11 @@ Place: ddl/, above trx/ (catalogue rows) and fil/ (files).
     RENAME   file            | name in the catalogue
 
 Rules
-1. The bars are durable commits: a crash between two of them leaves a status, or a file name that the
-   catalogue contradicts, and ddl_recover() needs nothing else to finish or undo the statement (I12).
-2. A file is created after the row that announces it and deleted before the row that remembers it goes,
-   so that no file without a row can be left behind. */
+1. The bars are durable commits: a crash between two of them leaves a status, or a file name that
+   the catalogue contradicts, and ddl_recover() needs nothing else to finish or undo the statement
+   (I12).
+2. A file is created after the row that announces it and deleted before the row that remembers it
+   goes, so that no file without a row can be left behind. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +119,8 @@ static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
 dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        /* By owner: an interrupted load has pages that no root leads to, and no page need be readable. */
+        /* By owner: an interrupted load has pages that no root leads to, and no page need be
+           readable. */
         dberr_t err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
         if (err != DB_SUCCESS) {
             return err;
@@ -156,7 +158,8 @@ static dberr_t ddl_update_rows(trx_t *trx, void *ctx)
 }
 
 /** Checks a definition and completes a copy of it: layout, ids, status. */
-static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition, dict_table_t *table)
+static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
+                                 dict_table_t *table)
 {
     dict_t *dict = trx_sys_dict(sys);
     err_sink_t *sink = &ddl_env(sys)->err;

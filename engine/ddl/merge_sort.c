@@ -5,10 +5,10 @@ Place: ddl/, above os/ only. Feeds the bottom-up loads of an index build (WL#727
 Rules
 1. Memory never exceeds the budget given at creation (or four records), whatever the input: a full
    buffer is sorted and spilled as a run, and a merge reads a bounded number of runs at a time.
-2. All runs of a generation but the last have the same length, and a merge keeps the byte position of
-   its group, so a file needs no directory: run i starts at record i * run_len.
-3. Temporary files are never synced and never logged. They vanish with the object; what a crash leaves
-   is removed by recovery (MERGE_TMP_PREFIX).
+2. All runs of a generation but the last have the same length, and a merge keeps the byte position
+   of its group, so a file needs no directory: run i starts at record i * run_len.
+3. Temporary files are never synced and never logged. They vanish with the object; what a crash
+   leaves is removed by recovery (MERGE_TMP_PREFIX).
 
     generation 0    | run | run | run | run | run |     file 0
                      \____ fan_in ____/ \________/
@@ -27,7 +27,12 @@ Rules
 #define MERGE_BLOCK_BYTES 16384U
 #define MERGE_RECORDS_MIN 4U
 
-typedef enum merge_phase { PHASE_COLLECT, PHASE_MERGE, PHASE_READ_MEMORY, PHASE_READ_RUNS } merge_phase_t;
+typedef enum merge_phase {
+    PHASE_COLLECT,
+    PHASE_MERGE,
+    PHASE_READ_MEMORY,
+    PHASE_READ_RUNS
+} merge_phase_t;
 
 /** What is sorted in memory: the first key bytes as a number (most comparisons end there). */
 typedef struct sort_ref {
@@ -60,9 +65,9 @@ struct merge_sort {
     /* runs */
     uint64_t n_spilled; /**< records in a generation */
     uint64_t run_len;
-    uint64_t group;     /**< next group of this generation to merge */
+    uint64_t group; /**< next group of this generation to merge */
     os_file_t *files[2];
-    uint32_t current;   /**< which of the two holds the generation */
+    uint32_t current; /**< which of the two holds the generation */
     /* merging */
     uint32_t fan_in;
     uint32_t block_recs;
@@ -152,7 +157,8 @@ static int merge_ref_compare(const void *a, const void *b, void *ctx)
     return order != 0 ? order : (x->pos < y->pos ? -1 : 1);
 }
 
-/** Sorts the buffer in place: references first, then one cycle of moves per cycle of the permutation. */
+/** Sorts the buffer in place: references first, then one cycle of moves per cycle of the
+permutation. */
 static void merge_sort_buffer(merge_sort_t *sort)
 {
     size_t size = sort->rec_size;
@@ -254,8 +260,9 @@ static dberr_t merge_reader_fill(merge_sort_t *sort, run_reader_t *reader)
         return err;
     }
     if (n_read != len) {
-        return err_set(&sort->env->err, DB_IO_ERROR, "sort file " MERGE_TMP_PREFIX "%" PRIu64
-                       "-%u: %zu of %zu bytes read", sort->id, sort->current, n_read, len);
+        return err_set(&sort->env->err, DB_IO_ERROR,
+                       "sort file " MERGE_TMP_PREFIX "%" PRIu64 "-%u: %zu of %zu bytes read",
+                       sort->id, sort->current, n_read, len);
     }
     reader->next += reader->n;
     return DB_SUCCESS;
@@ -385,8 +392,8 @@ static dberr_t merge_start(merge_sort_t *sort)
     sort->refs = NULL;
     uint64_t block = sort->rec_size > MERGE_BLOCK_BYTES ? sort->rec_size : MERGE_BLOCK_BYTES;
     uint64_t blocks = sort->memory_bytes / block;
-    sort->fan_in = blocks > MERGE_FAN_IN_MAX ? MERGE_FAN_IN_MAX
-                                             : (blocks < 3 ? 2U : (uint32_t)blocks - 1);
+    sort->fan_in =
+        blocks > MERGE_FAN_IN_MAX ? MERGE_FAN_IN_MAX : (blocks < 3 ? 2U : (uint32_t)blocks - 1);
     uint64_t recs = sort->memory_bytes / (sort->fan_in + 1) / sort->rec_size;
     CHECK(recs > 0);
     sort->block_recs = recs > UINT32_MAX ? UINT32_MAX : (uint32_t)recs;

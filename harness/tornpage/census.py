@@ -24,7 +24,7 @@ from tornpage.invariants import check_run
 from tornpage.model import Census, Site, TrialSpec, Violation, WriteEvent
 from tornpage.oracle import Oracle, judge
 from tornpage.process import ChildResult, run_child
-from tornpage.rules import LOG_FILE, Finding, Setting
+from tornpage.rules import LOG_FILE, LOG_FILES, Finding, Setting
 from tornpage.rules_log import is_data_file
 from tornpage.rules_recovery import LogHistory
 from tornpage.target import Capability, Command, Target
@@ -82,7 +82,7 @@ def classify(
     file: str, offset: int, facts: Mapping[str, str], page_size: int, announced: bool
 ) -> Site:
     """The site of a write. facts: of the page_write marker right before it, if announced."""
-    if file == LOG_FILE:
+    if file in LOG_FILES:
         return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
     if file == "ib_dblwr":
         return Site.DOUBLEWRITE

@@ -16,10 +16,14 @@ from typing import ClassVar
 from tornpage.model import Violation
 from tornpage.trace import Event, FilePaths, Op, Trace
 
-__all__ = ["LOG_FILE", "Finding", "LogState", "PageKey", "Rule", "Setting", "page_key", "walk"]
+__all__ = ["LOG_FILE", "LOG_FILES", "Finding", "LogState", "PageKey", "Rule", "Setting", "page_key", "walk"]
 
 LOG_FILE = "ib_logfile0"
+LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
+"""The log has the second name while a new database is being made."""
 LOG_BLOCK = 512
+LOG_BLOCK_HEADER = 12
+"""An LSN with this offset in its block is the first of the block: no byte of the block precedes it."""
 LOG_HEADER = 2048
 LOG_START_LSN = 8192
 
@@ -67,6 +71,7 @@ class LogState:
         self._end = 0
         self._slot: int | None = None
         self._slot_written: int | None = None
+        self._base_known = False
 
     def offset_of(self, lsn: int) -> int:
         """Where in the log file the block of this LSN lies."""
@@ -75,8 +80,15 @@ class LogState:
 
     def mark_log_write(self, facts: Facts) -> None:
         """The log blocks that the next writes hold."""
+        self._base_known = True
         self._at = int(facts["start"]) // LOG_BLOCK * LOG_BLOCK
         self._end = int(facts["end"])
+
+    def mark_log_durable(self, facts: Facts) -> None:
+        """Before the first write: where the log that was found in the file ends."""
+        if not self._base_known:
+            self._base_known = True
+            self.written = self.durable = int(facts["lsn"])
 
     def mark_checkpoint(self, facts: Facts) -> None:
         """The checkpoint that the next slot write holds."""
@@ -84,6 +96,7 @@ class LogState:
 
     def mark_recv_start(self, facts: Facts) -> None:
         """What recovery has read from the file was written there: it counts as durable."""
+        self._base_known = True
         self.recv_end = int(facts["end"])
         self.checkpoint = int(facts["c"])
         self.written = max(self.written, self.recv_end)
@@ -95,18 +108,19 @@ class LogState:
 
     def op_write(self, event: Event, path: str) -> None:
         """Follows writes of the log file."""
-        if path != LOG_FILE or event.result < 0:
+        if path not in LOG_FILES or event.result < 0:
             return
         if event.offset < LOG_HEADER:
             self._slot_written = self._slot
             return
         self._at += event.length
-        if self._at >= self._end:
+        empty_tail = LOG_BLOCK_HEADER if self._end % LOG_BLOCK == LOG_BLOCK_HEADER else 0
+        if self._at >= self._end - empty_tail:
             self.written = max(self.written, self._end)
 
     def op_fsync(self, event: Event, path: str) -> None:
         """Follows fsyncs of the log file."""
-        if path != LOG_FILE or event.result < 0:
+        if path not in LOG_FILES or event.result < 0:
             return
         self.durable = max(self.durable, self.written)
         if self._slot_written is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tornpage.rules import LOG_BLOCK, LOG_FILE, LOG_HEADER, LogState, PageKey, Rule, page_key
+from tornpage.rules import LOG_BLOCK, LOG_FILE, LOG_FILES, LOG_HEADER, LogState, PageKey, Rule, page_key
 from tornpage.trace import Event
 
 __all__ = ["CheckpointOrder", "FailedIo", "FileOpOrder", "LogOverwrite", "WriteAhead"]
@@ -66,7 +66,7 @@ class LogOverwrite(Rule):
 
     def op_write(self, event: Event, path: str) -> None:
         """A write of the log file; the log state has already moved past it."""
-        if path != LOG_FILE or event.offset < LOG_HEADER:
+        if path not in LOG_FILES or event.offset < LOG_HEADER:
             return
         if not self._announced:
             self.report(20, f"log write at {event.offset} without log_write", path)
@@ -137,8 +137,10 @@ class CheckpointOrder(Rule):
         """A slot write at the wrong place, or a data file write to be synced."""
         if is_data_file(path):
             self._unsynced[path] = event.seq
-        elif path == LOG_FILE and event.offset < LOG_HEADER:
+        elif path in LOG_FILES and event.offset < LOG_HEADER:
             if self._expected is None:
+                if path != LOG_FILE:
+                    return  # the whole header of a log that is being created
                 self.report(19, f"checkpoint slot write at {event.offset} without marker", path)
             elif (event.offset, event.length) != self._expected:
                 where = f"{event.length} bytes at {event.offset}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tornpage.rules import LOG_FILE, LogState, PageKey, Rule, page_key
+from tornpage.rules import LOG_FILES, LogState, PageKey, Rule, page_key
 from tornpage.rules_log import is_data_file
 from tornpage.trace import Event
 
@@ -157,7 +157,7 @@ class FreedPages(Rule):
 
     def op_close(self, event: Event, path: str) -> None:  # noqa: ARG002 - the path tells
         """After the log is closed only the scanner reads, and it may read anything."""
-        self._closed = self._closed or path == LOG_FILE
+        self._closed = self._closed or path in LOG_FILES
 
 
 class IndexLoad(Rule):

@@ -23,7 +23,7 @@ class LogHistory:
     """What the log of a run holds, by LSN (end of the record's mini-transaction), in ascending order.
 
     inits, frees: (lsn, page); loads: (lsn, space) of INDEX_LOAD; written: page LSN of home writes;
-    noredo: (lsn, page) changed without redo; deleted: (lsn, path); files: path of a space.
+    noredo: (lsn, page) changed without redo; deleted: (lsn, space); files: path of each living space.
     """
 
     inits: list[tuple[int, PageKey]] = field(default_factory=list)
@@ -31,7 +31,7 @@ class LogHistory:
     loads: list[tuple[int, int]] = field(default_factory=list)
     written: list[tuple[int, PageKey]] = field(default_factory=list)
     noredo: list[tuple[int, PageKey]] = field(default_factory=list)
-    deleted: list[tuple[int, str]] = field(default_factory=list)
+    deleted: list[tuple[int, int]] = field(default_factory=list)
     files: dict[int, str] = field(default_factory=dict)
 
 
@@ -71,9 +71,14 @@ class HistoryCollector(Rule):
         self._next_space = None
 
     def mark_file_op(self, facts: Facts) -> None:
-        """A logged file deletion."""
-        if facts["op"] == "delete":
-            self.history.deleted.append((int(facts["lsn"]), facts["path"]))
+        """A logged deletion or rename of a file."""
+        files = self.history.files
+        for space in [space for space, path in files.items() if path == facts["path"]]:
+            if facts["op"] == "delete":
+                self.history.deleted.append((int(facts["lsn"]), space))
+                del files[space]
+            elif facts["op"] == "rename":
+                files[space] = facts["to"]
 
 
 class RecoveryReads(Rule):
@@ -93,6 +98,7 @@ class RecoveryReads(Rule):
         self._frees: dict[PageKey, int] = {}
         self._loads: set[int] = set()
         self._seen: set[PageKey] = set()
+        self._created: set[PageKey] = set()
         self._active = False
 
     def mark_recv_start(self, facts: Facts) -> None:
@@ -107,9 +113,10 @@ class RecoveryReads(Rule):
     def mark_recv_read(self, facts: Facts) -> None:
         """Before the read of a page."""
         key = page_key(facts)
+        created = key in self._created
         self._seen.add(key)
-        if not self._active or key[1] == 0:
-            return
+        if not self._active or key[1] == 0 or created:
+            return  # made here, written home and evicted: it may be read again
         init = self._inits.get(key)
         name = f"page {key[0]}:{key[1]}"
         if init is not None and key[0] not in self._loads:
@@ -121,6 +128,7 @@ class RecoveryReads(Rule):
         """A page is made from its initialisation record."""
         key = page_key(facts)
         self._seen.add(key)
+        self._created.add(key)
         if not self._active or key[1] == 0:
             return
         name, lsn = f"page {key[0]}:{key[1]}", int(facts["init_lsn"])
@@ -146,11 +154,10 @@ class RecoveryReads(Rule):
             return
         self._active = False
         low, high = self._range
-        deleted = {path for lsn, path in self._history.deleted if lsn > low}
+        deleted = {space for lsn, space in self._history.deleted if low < lsn <= high}
         noredo = {key for lsn, key in self._history.noredo if lsn > low}
         for lsn, key in self._history.written:
             if low < lsn <= high and key not in self._seen and key not in noredo:
-                path = self._history.files.get(key[0], "")
-                if path and path not in deleted and self._frees.get(key, 0) < lsn:
-                    self.report(14, f"page {key[0]}:{key[1]} changed at {lsn} is not looked at", path)
+                if key[0] not in deleted and self._frees.get(key, 0) < lsn:
+                    self.report(14, f"page {key[0]}:{key[1]} changed at {lsn} is not looked at")
                     self._seen.add(key)

@@ -55,7 +55,7 @@ static void test_lines_and_comments(void **state)
     script_free(s);
 }
 
-/** A table definition with several columns and a composite key in another order than the columns. */
+/** A table definition with several columns and a composite key in its own order. */
 static void test_create_table(void **state)
 {
     (void)state;
@@ -94,8 +94,9 @@ static void test_add_index(void **state)
 static void test_values(void **state)
 {
     (void)state;
-    script_t *s = parse_ok("insert - t a=-9223372036854775808 b=\"x y = \\\"\\\\ \\x00\\xfF#\" c=\"\"\n"
-                           "update T1 t a=9223372036854775807 set b=\"z\" c=\"set\"");
+    script_t *s =
+        parse_ok("insert - t a=-9223372036854775808 b=\"x y = \\\"\\\\ \\x00\\xfF#\" c=\"\"\n"
+                 "update T1 t a=9223372036854775807 set b=\"z\" c=\"set\"");
     const stmt_t *insert = script_stmt(s, 0);
     assert_string_equal(insert->trx, "-");
     assert_int_equal(insert->n_assigns, 3);
@@ -117,10 +118,11 @@ static void test_values(void **state)
 static void test_other_statements(void **state)
 {
     (void)state;
-    script_t *s = parse_ok("begin A1\ninsert_seq A1 t -3 5\ncommit A1\nrollback b\ndelete - t a=1\n"
-                           "select t a=1\nscan t\nscan t ib\npurge 7\npurge all\nclean 3\ncheckpoint\n"
-                           "flush table t\nset log_optimize_ddl off\nset log_optimize_ddl on\n"
-                           "rename table t u\ndrop table u");
+    script_t *s =
+        parse_ok("begin A1\ninsert_seq A1 t -3 5\ncommit A1\nrollback b\ndelete - t a=1\n"
+                 "select t a=1\nscan t\nscan t ib\npurge 7\npurge all\nclean 3\ncheckpoint\n"
+                 "flush table t\nset log_optimize_ddl off\nset log_optimize_ddl on\n"
+                 "rename table t u\ndrop table u");
     assert_int_equal(script_n_stmts(s), 17);
     assert_true(script_stmt(s, 1)->first == -3 && script_stmt(s, 1)->last == 5);
     assert_null(script_stmt(s, 6)->name);

@@ -125,7 +125,7 @@ static void test_sorts_as_qsort(void **state)
     }
 }
 
-/** 64 KiB and 100,000 records: several generations of runs, and the files never hold more than two. */
+/** 64 KiB and 100,000 records: several generations of runs. */
 static void test_many_runs(void **state)
 {
     fixture_t *f = *state;

@@ -22,13 +22,17 @@ happens and every marker, so that a test can keep the crashed image of any momen
 typedef struct tap {
     os_t base;
     os_t *inner;
+    struct tap_file *files; /**< open ones: a rename gives them another path */
     void (*on_write)(void *ctx, const char *path, uint64_t offset, const byte *buf, size_t len);
     void *ctx;
+    void (*on_sync)(void *ctx, const char *path);
+    void *sync_ctx;
 } tap_t;
 
 typedef struct tap_file {
     os_file_t base;
     os_file_t *inner;
+    struct tap_file *next;
 } tap_file_t;
 
 static inline os_t *tap_inner(os_t *os)
@@ -51,6 +55,8 @@ static inline dberr_t tap_open(os_t *os, const char *path, os_open_mode_t mode, 
         file->base.os = os;
         snprintf(file->base.path, sizeof file->base.path, "%s", path);
         file->inner = inner;
+        file->next = ((tap_t *)os)->files;
+        ((tap_t *)os)->files = file;
         *out = &file->base;
     }
     return err;
@@ -72,6 +78,10 @@ static inline dberr_t tap_write(os_file_t *file, uint64_t offset, const void *bu
 
 static inline dberr_t tap_sync(os_file_t *file)
 {
+    tap_t *tap = (tap_t *)file->os;
+    if (tap->on_sync != NULL) {
+        tap->on_sync(tap->sync_ctx, file->path);
+    }
     return tap_inner(file->os)->vt->sync(tap_inner_file(file));
 }
 
@@ -88,11 +98,21 @@ static inline dberr_t tap_size(os_file_t *file, uint64_t *size_bytes)
 static inline void tap_close(os_file_t *file)
 {
     tap_inner(file->os)->vt->close(tap_inner_file(file));
+    tap_file_t **link = &((tap_t *)file->os)->files;
+    while (&(*link)->base != file) {
+        link = &(*link)->next;
+    }
+    *link = (*link)->next;
     free(file);
 }
 
 static inline dberr_t tap_rename(os_t *os, const char *from, const char *to)
 {
+    for (tap_file_t *file = ((tap_t *)os)->files; file != NULL; file = file->next) {
+        if (strcmp(file->base.path, from) == 0) {
+            snprintf(file->base.path, sizeof file->base.path, "%s", to);
+        }
+    }
     return tap_inner(os)->vt->rename(tap_inner(os), from, to);
 }
 

@@ -154,12 +154,24 @@ static dbx_t *torn_after_flush(bool second_flush)
     return db;
 }
 
-/* A torn page is restored from its copy, and redo goes on from there. */
+static void note_sync(void *ctx, const char *path)
+{
+    dbx_mark(ctx, "sync ", 5);
+    dbx_mark(ctx, path, strlen(path));
+}
+
+/* A torn page is restored from its copy, fsynced before anything can use the doublewrite area again (I22), and
+redo goes on from there. */
 static void test_dblwr_restores(void **state)
 {
     (void)state;
     dbx_t *db = torn_after_flush(false);
+    db->tap.on_sync = note_sync;
+    db->tap.sync_ctx = db;
     DBX_OK(db, dbx_redo(db));
+    const char *restore = strstr(db->marks, "recv_dblwr_restore space=5 page=3");
+    const char *sync = restore != NULL ? strstr(restore, T1_PATH) : NULL;
+    assert_true(sync != NULL && sync < strstr(db->marks, "point name=recv.dblwr_restored"));
     assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=3"));
     assert_int_equal(db->env.stats.recv_dblwr_restored, 1);
     assert_int_equal(page_byte(db, 3, 200), 1);

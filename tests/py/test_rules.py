@@ -98,8 +98,18 @@ def test_right_order_is_accepted() -> None:
     assert findings == []
     assert history.inits == [(9100, (5, 3))]
     assert history.loads == [(9200, 5)]
-    assert history.files == {5: "t1.ibd"}
-    assert history.deleted == [(9400, "t1.ibd")]
+    assert history.files == {}
+    assert history.deleted == [(9400, 5)]
+
+
+def test_history_knows_a_file_by_all_its_names() -> None:
+    """A space that was renamed and then deleted is deleted, under whatever name its pages were written."""
+    fake = batch(base(), 0, [(4, 8900)])
+    fake.mark("file_op op=rename path=t1.ibd lsn=8950 to=t2.ibd").rename("t1.ibd", "t2.ibd").sync_dir()
+    fake.mark("file_op op=delete path=t2.ibd lsn=8960").unlink("t2.ibd").sync_dir()
+    findings, history = check_run(fake.trace(), SETTING)
+    assert findings == []
+    assert history.deleted == [(8960, 5)]
 
 
 def test_finding_tells_event_number() -> None:
@@ -329,14 +339,13 @@ def test_doublewrite_off_by_configuration_is_no_violation() -> None:
 
 HISTORY = LogHistory(
     inits=[(8250, (5, 2)), (8500, (5, 3)), (8600, (5, 3)), (8700, (6, 2))],
-    frees=[(8800, (5, 9))],
+    frees=[(8950, (5, 9))],
     loads=[(8750, 6)],
-    written=[(8900, (5, 4)), (8910, (5, 9)), (8100, (5, 6)), (8920, (7, 1))],
+    written=[(8900, (5, 4)), (8910, (5, 9)), (8100, (5, 6)), (8920, (7, 1)), (8930, (8, 1))],
     noredo=[(8920, (7, 1))],
-    deleted=[],
+    deleted=[(8940, 8)],
     files={5: "t1.ibd", 7: "t7.ibd"},
 )
-HISTORY.frees[0] = (8950, (5, 9))
 
 
 def recovery(*texts: str) -> list[int]:
@@ -372,6 +381,7 @@ def _instead(old: int, new: str) -> tuple[str, ...]:
         (GOOD_RECOVERY[:3] + GOOD_RECOVERY[5:], [14]),
         (_instead(3, "recv_rollback trx=1"), [14, 14]),
         (_instead(4, "recv_apply space=5 page=4 from=1 to=8900 n=1 page_lsn=9001"), [4]),
+        ((*GOOD_RECOVERY, "recv_read space=5 page=3 why=redo"), []),
         ((*GOOD_RECOVERY, "recv_apply space=5 page=9 from=1 to=2 n=1 page_lsn=1"), [15]),
         ((*GOOD_RECOVERY, "recv_read space=5 page=9 why=redo"), [15]),
     ],

@@ -1,0 +1,80 @@
+/** File system events: the one vocabulary of a recorded run and of what a recovery does in memory.
+
+Inodes and names are numbers of an image (image.h). A name is a path inside the data directory. */
+#ifndef EXPLORER_FS_EVENT_H
+#define EXPLORER_FS_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum fs_kind {
+    FS_WRITE,    /**< inode, offset, length, data */
+    FS_TRUNCATE, /**< inode, offset = new size */
+    FS_SYNC,     /**< inode; name = its path now */
+    FS_LINK,     /**< name now leads to inode: a file was created */
+    FS_RENAME,   /**< name, name2; inode is what moves */
+    FS_UNLINK,   /**< name; inode is what it led to */
+    FS_SYNC_DIR  /**< name of the directory */
+} fs_kind_t;
+
+/** What a write is about; the rows of the torn-page matrix. */
+typedef enum fs_site {
+    SITE_OTHER,
+    SITE_INDEX_LOAD_PAGE,
+    SITE_DATA_PAGE,
+    SITE_INTERNAL_PAGE,
+    SITE_PAGE0,
+    SITE_UNDO_PAGE,
+    SITE_DICT_PAGE,
+    SITE_SYSTEM_PAGE,
+    SITE_DOUBLEWRITE,
+    SITE_REDO,
+    SITE_CHECKPOINT_HEADER,
+    SITE_KINDS
+} fs_site_t;
+
+const char *fs_site_name(fs_site_t site);
+
+/** The site of a write to path at offset. marker: the page_write marker right before it, or NULL. A
+checkpoint slot lies in the first 2048 bytes of the redo file. */
+fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker);
+
+typedef struct fs_event {
+    fs_kind_t kind;
+    fs_site_t site;       /**< of the last write up to here */
+    bool first_flush;     /**< a page's first write since its initialisation */
+    uint32_t inode;
+    uint32_t name;
+    uint32_t name2;
+    uint64_t offset;
+    uint64_t length;
+    const uint8_t *data;  /**< owned by the list or by the mapped trace */
+    uint64_t seq;         /**< event number in the trace, or position from 1 */
+    uint32_t acked_line;  /**< last one acknowledged before the next event */
+    uint32_t issued_line; /**< last one issued before this event */
+} fs_event_t;
+
+typedef struct fs_block fs_block_t;
+
+/** A growing list with memory for payloads that is kept when it is cleared. */
+typedef struct fs_list {
+    fs_event_t *events;
+    uint32_t n;
+    uint32_t capacity;
+    fs_block_t *blocks;  /**< in use: the newest first */
+    fs_block_t *spare;
+    size_t used_bytes;   /**< of the newest block */
+} fs_list_t;
+
+fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind);
+/** A copy of len bytes that lives as long as the event. */
+const uint8_t *fs_list_copy(fs_list_t *list, const void *bytes, size_t len);
+void fs_list_clear(fs_list_t *list);
+void fs_list_free(fs_list_t *list);
+
+/** Memory or the end of the process: the explorer has no use for a failed allocation. */
+void *mem_alloc(size_t bytes);
+void *mem_grow(void *old, size_t bytes);
+
+#endif

@@ -1,0 +1,311 @@
+/** Data definition on a running database, and what an aborted index build leaves: nothing. */
+#include "test_api_fixture.h"
+
+#include "api/api_int.h"
+
+/** CREATE, RENAME and DROP TABLE: catalogue and files agree, before and after a restart. */
+static void test_table_life(void **state)
+{
+    fixture_t *f = *state;
+    check_report_t report;
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 50);
+    assert_true(file_exists(f, "t.ibd"));
+    OK(f, engine_rename_table(f->engine, "t", "u"));
+    assert_null(engine_table(f->engine, "t"));
+    assert_false(file_exists(f, "t.ibd"));
+    assert_true(file_exists(f, "u.ibd"));
+    create_table(f, "t");
+    insert_rows(f, "u", 51, 60);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    assert_int_equal(report.n_tables, 2);
+    assert_int_equal(report_table(&report, "u")->rows, 60);
+    assert_int_equal(report_table(&report, "t")->rows, 0);
+    check_report_free(&report);
+    fixture_open(f);
+    assert_int_equal(count_rows(f, "u", NULL), 60);
+    OK(f, engine_drop_table(f->engine, "u"));
+    assert_false(file_exists(f, "u.ibd"));
+    assert_null(engine_table(f->engine, "u"));
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    assert_int_equal(report.n_tables, 1);
+    check_report_free(&report);
+}
+
+/** Refusals change nothing and say why. */
+static void test_refusals(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t on_b = index_def("ib", "b", 0);
+    const ddl_index_def_t no_col = index_def("ix", "x", 0);
+    const ddl_index_def_t long_prefix = index_def("ix", "b", B_LEN + 1);
+    const ddl_index_def_t int_prefix = index_def("ix", "a", 4);
+    const ddl_index_def_t bad_name = index_def("i/x", "b", 0);
+    const ddl_index_def_t twice[] = {on_b, on_b};
+    dict_table_t *t = malloc(sizeof(*t));
+    assert_non_null(t);
+    create_table(f, "t");
+    define_table(t, "t");
+    assert_int_equal(engine_create_table(f->engine, t), DB_ALREADY_EXISTS);
+    define_table(t, "../t");
+    assert_int_equal(engine_create_table(f->engine, t), DB_ERROR);
+    define_table(t, "");
+    assert_int_equal(engine_create_table(f->engine, t), DB_ERROR);
+    free(t);
+    assert_int_equal(engine_drop_table(f->engine, "u"), DB_NOT_FOUND);
+    assert_int_equal(engine_rename_table(f->engine, "t", "t"), DB_ALREADY_EXISTS);
+    assert_int_equal(engine_rename_table(f->engine, "t", "a b"), DB_ERROR);
+    assert_int_equal(engine_add_indexes(f->engine, "u", &on_b, 1), DB_NOT_FOUND);
+    assert_int_equal(engine_add_indexes(f->engine, "t", &no_col, 1), DB_NOT_FOUND);
+    assert_int_equal(engine_add_indexes(f->engine, "t", &long_prefix, 1), DB_ERROR);
+    assert_int_equal(engine_add_indexes(f->engine, "t", &int_prefix, 1), DB_ERROR);
+    assert_int_equal(engine_add_indexes(f->engine, "t", &bad_name, 1), DB_ERROR);
+    assert_int_equal(engine_add_indexes(f->engine, "t", twice, 2), DB_ALREADY_EXISTS);
+    assert_int_equal(engine_add_indexes(f->engine, "t", twice, 0), DB_ERROR);
+    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
+    assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_ALREADY_EXISTS);
+    assert_string_equal(engine_error(f->engine), "index 'ib' exists in table 't'");
+    assert_int_equal(engine_drop_index(f->engine, "t", "ic"), DB_NOT_FOUND);
+    assert_int_equal(engine_drop_index(f->engine, "t", "PRIMARY"), DB_ERROR);
+    assert_int_equal(engine_table(f->engine, "t")->n_indexes, 2);
+}
+
+/** A file without a catalogue row is never overwritten, by CREATE or by RENAME. */
+static void test_stale_file_is_kept(void **state)
+{
+    fixture_t *f = *state;
+    os_file_t *file = NULL;
+    byte *bytes = NULL;
+    uint64_t size = 0;
+    dict_table_t *t = malloc(sizeof(*t));
+    assert_non_null(t);
+    create_table(f, "t");
+    assert_int_equal(f->os->vt->open(f->os, "stale.ibd", OS_CREATE_NEW, &file), DB_SUCCESS);
+    assert_int_equal(f->os->vt->write(file, 0, "precious", 8), DB_SUCCESS);
+    f->os->vt->close(file);
+    define_table(t, "stale");
+    assert_int_equal(engine_create_table(f->engine, t), DB_ALREADY_EXISTS);
+    free(t);
+    assert_int_equal(engine_rename_table(f->engine, "t", "stale"), DB_ALREADY_EXISTS);
+    assert_int_equal(os_mem_peek(f->os, "stale.ibd", &bytes, &size), DB_SUCCESS);
+    assert_int_equal(size, 8);
+    assert_memory_equal(bytes, "precious", 8);
+}
+
+/** DDL waits for nobody: a table with changes of an open transaction is refused. */
+static void test_locked_table(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t on_b = index_def("ib", "b", 0);
+    byte row[8 + B_LEN + 8];
+    trx_t *trx = NULL;
+    create_table(f, "t");
+    create_table(f, "other");
+    OK(f, engine_begin(f->engine, &trx));
+    make_row(1, row);
+    OK(f, engine_insert(f->engine, trx, "t", row));
+    assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
+    assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
+    assert_int_equal(engine_rename_table(f->engine, "t", "u"), DB_TABLE_LOCKED);
+    /* DDL on another table reloads the catalogue; the lock outlives that. */
+    OK(f, engine_add_indexes(f->engine, "other", &on_b, 1));
+    assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
+    make_row(2, row);
+    OK(f, engine_insert(f->engine, trx, "t", row));
+    OK(f, engine_commit(f->engine, trx));
+    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
+    assert_int_equal(count_rows(f, "t", "ib"), 2);
+}
+
+static void check_build(fixture_t *f, bool optimize)
+{
+    check_report_t report;
+    engine_status_t status;
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 3000);
+    update_rows(f, "t", 10, 400, 'u');
+    delete_rows(f, "t", 300, 700);
+    add_two_indexes(f, "t");
+    assert_int_equal(count_rows(f, "t", "ib"), 2599);
+    assert_int_equal(count_rows(f, "t", "ic"), 2599);
+    engine_get_status(f->engine, &status);
+    assert_true(status.stats.sort_runs > 2);
+    assert_int_equal(status.stats.bulk_rows, 2 * 2599);
+    insert_rows(f, "t", 3001, 3100);
+    delete_rows(f, "t", 1, 50);
+    purge_all(f);
+    assert_int_equal(count_rows(f, "t", "ib"), 2649);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    const check_table_t *t = report_table(&report, "t");
+    assert_int_equal(t->rows, 2649);
+    assert_int_equal(t->n_indexes, 2);
+    assert_int_equal(t->indexes[0].entries, 2649);
+    assert_int_equal(t->indexes[1].entries, 2649);
+    check_report_free(&report);
+}
+
+/** Two indexes in one statement over live, updated, deleted and unpurged rows, with runs spilled;
+then DML and purge on them: all agree (I10). Contents not logged. */
+static void test_add_index_not_logged(void **state)
+{
+    check_build(*state, true);
+}
+
+/** The same with logged contents. */
+static void test_add_index_logged(void **state)
+{
+    check_build(*state, false);
+}
+
+/** Both ways of loading build the same index. */
+static void test_both_loads_agree(void **state)
+{
+    fixture_t *f = *state;
+    check_report_t report;
+    for (int i = 0; i < 2; i++) {
+        OK(f, engine_set_log_optimize_ddl(f->engine, i == 0));
+        create_table(f, i == 0 ? "t1" : "t2");
+        insert_rows(f, i == 0 ? "t1" : "t2", 1, 500);
+        add_two_indexes(f, i == 0 ? "t1" : "t2");
+    }
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    const check_table_t *t1 = report_table(&report, "t1");
+    const check_table_t *t2 = report_table(&report, "t2");
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(t1->indexes[i].hash == t2->indexes[i].hash);
+    }
+    check_report_free(&report);
+}
+
+/** An index on an empty table, a prefix index with equal prefixes, and DROP INDEX. */
+static void test_small_cases(void **state)
+{
+    fixture_t *f = *state;
+    const ddl_index_def_t prefix = index_def("ip", "b", 1);
+    check_report_t report;
+    create_table(f, "t");
+    OK(f, engine_add_indexes(f->engine, "t", &prefix, 1));
+    assert_int_equal(count_rows(f, "t", "ip"), 0);
+    insert_rows(f, "t", 1, 100);
+    OK(f, engine_drop_index(f->engine, "t", "ip"));
+    assert_null(dict_index_get(dict_table_get(f->engine->dict, "t"), "ip"));
+    OK(f, engine_add_indexes(f->engine, "t", &prefix, 1));
+    assert_int_equal(count_rows(f, "t", "ip"), 100);
+    OK(f, engine_drop_index(f->engine, "t", "ip"));
+    insert_rows(f, "t", 101, 110);
+    purge_all(f);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    assert_int_equal(report_table(&report, "t")->n_indexes, 0);
+    check_report_free(&report);
+}
+
+/** Sixteen indexes are the limit, and a statement beyond it builds none of its own. */
+static void test_too_many_indexes(void **state)
+{
+    fixture_t *f = *state;
+    char name[16];
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 10);
+    for (uint32_t i = 1; i < INDEXES_MAX - 1; i++) {
+        (void)snprintf(name, sizeof(name), "i%u", i);
+        const ddl_index_def_t def = index_def(name, "c", 0);
+        OK(f, engine_add_indexes(f->engine, "t", &def, 1));
+    }
+    const ddl_index_def_t two[] = {index_def("x", "b", 0), index_def("y", "b", 0)};
+    assert_int_equal(engine_add_indexes(f->engine, "t", two, 2), DB_ERROR);
+    assert_int_equal(engine_table(f->engine, "t")->n_indexes, INDEXES_MAX - 1);
+    OK(f, engine_add_indexes(f->engine, "t", two, 1));
+    assert_int_equal(count_rows(f, "t", "x"), 10);
+}
+
+/** The allocation map of a space: owners of all pages that page 0 maps, and the number of used
+ones. */
+static void copy_map(fixture_t *f, const char *table, byte out[4096])
+{
+    mtr_t mtr;
+    buf_block_t *block = NULL;
+    page_id_t id = {.space = engine_table(f->engine, table)->space, .page_no = 0};
+    mtr_start(&mtr, f->engine->pool, MTR_READ_ONLY);
+    OK(f, mtr_page_get(&mtr, id, &block));
+    memcpy(out, block->frame, 4096);
+    mtr_commit(&mtr);
+}
+
+static dberr_t no_temporary(void *ctx, const char *name)
+{
+    (void)ctx;
+    assert_int_not_equal(name[0], '#');
+    return DB_SUCCESS;
+}
+
+static void check_aborts(fixture_t *f, bool optimize)
+{
+    const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
+    byte before[4096];
+    byte after[4096];
+    bool done = false;
+    check_report_t report;
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 900);
+    copy_map(f, "t", before);
+    uint32_t steps = 0;
+    for (; !done; steps++) {
+        ddl_add_index_t *build = NULL;
+        OK(f, ddl_add_index_begin(f->engine->sys, "t", defs, 2, 16 * 1024, &build));
+        for (uint32_t i = 0; i < steps && !done; i++) {
+            OK(f, ddl_add_index_step(build, 100, &done));
+        }
+        if (!done) {
+            OK(f, ddl_add_index_abort(build));
+            copy_map(f, "t", after);
+            assert_memory_equal(before + FSP_N_USED, after + FSP_N_USED, 4);
+            assert_memory_equal(before + FSP_MAP, after + FSP_MAP, 4096 / 8 * 4);
+            assert_int_equal(engine_table(f->engine, "t")->n_indexes, 1);
+            assert_int_equal(env_list(&f->engine->env, no_temporary, NULL), DB_SUCCESS);
+        }
+        ddl_add_index_free(build);
+    }
+    assert_true(steps > 30);
+    assert_int_equal(count_rows(f, "t", "ib"), 900);
+    assert_int_equal(count_rows(f, "t", "ic"), 900);
+    purge_all(f);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    check_report_free(&report);
+}
+
+/** A build given up after any number of steps leaves no page, no row and no file behind. */
+static void test_abort_not_logged(void **state)
+{
+    check_aborts(*state, true);
+}
+
+static void test_abort_logged(void **state)
+{
+    check_aborts(*state, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_table_life, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_refusals, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_stale_file_is_kept, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_locked_table, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_add_index_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_add_index_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_both_loads_agree, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_small_cases, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_too_many_indexes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_abort_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_abort_logged, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

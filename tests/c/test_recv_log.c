@@ -1,0 +1,424 @@
+/** Recovery's choices about the log and the files: checkpoint slots, marker, end of the log, file operations,
+batches, and what a second recovery does. */
+#include "test_recv_fixture.h"
+
+#define T1 5U
+#define T1_PATH "t1.ibd"
+
+static lsn_t page_write(dbx_t *db, space_id_t space, page_no_t page_no, byte value, bool init)
+{
+    mtr_t mtr;
+    buf_block_t *block = NULL;
+    page_id_t id = {space, page_no};
+    DBX_OK(db, buf_log_free_check(db->pool));
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    if (init) {
+        DBX_OK(db, mtr_page_create(&mtr, id, FIL_PAGE_TYPE_SYS, &block));
+    } else {
+        DBX_OK(db, mtr_page_get(&mtr, id, &block));
+    }
+    byte bytes[300];
+    memset(bytes, value, sizeof bytes);
+    mtr_write_string(&mtr, block, 100, bytes, sizeof bytes);
+    mtr_commit(&mtr);
+    return mtr.end_lsn;
+}
+
+static void space_create(dbx_t *db, space_id_t id, const char *path)
+{
+    fil_space_t *space = NULL;
+    DBX_OK(db, fil_space_create(db->fil, id, path, FSP_INITIAL_PAGES, &space));
+    mtr_t mtr;
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    DBX_OK(db, fsp_header_init(&mtr, id, FSP_INITIAL_PAGES));
+    mtr_commit(&mtr);
+}
+
+static dbx_t *log_create(void)
+{
+    dbx_t *db = dbx_create(true);
+    space_create(db, T1, T1_PATH);
+    page_write(db, T1, 3, 1, true);
+    DBX_OK(db, buf_checkpoint_full(db->pool));
+    page_write(db, T1, 3, 2, false);
+    return db;
+}
+
+static dbx_t *crash(dbx_t *db)
+{
+    dbx_flush_log(db);
+    dbx_t *image = dbx_clone(db);
+    dbx_free(db);
+    return image;
+}
+
+static byte page_byte(dbx_t *db, space_id_t space, page_no_t page_no)
+{
+    buf_block_t *block = NULL;
+    DBX_OK(db, buf_page_get(db->pool, (page_id_t){space, page_no}, &block));
+    byte value = block->frame[100];
+    buf_block_unfix(db->pool, block);
+    return value;
+}
+
+static byte *slot_bytes(dbx_t *db, uint64_t no)
+{
+    return dbx_bytes(db, LOG_FILE_NAME, NULL) + (no % 2 == 0 ? 512 : 1536);
+}
+
+static uint64_t newest_slot(dbx_t *db)
+{
+    log_checkpoint_t a = {.no = 0};
+    log_checkpoint_t b = {.no = 0};
+    bool a_ok = log_checkpoint_decode(slot_bytes(db, 0), &a);
+    bool b_ok = log_checkpoint_decode(slot_bytes(db, 1), &b);
+    assert_true(a_ok && b_ok);
+    return a.no > b.no ? a.no : b.no;
+}
+
+static byte *log_block(dbx_t *db, lsn_t lsn)
+{
+    uint64_t area = db->options.log_file_size - LOG_FILE_HDR_SIZE;
+    return dbx_bytes(db, LOG_FILE_NAME, NULL) + LOG_FILE_HDR_SIZE
+           + (lsn - LOG_START_LSN) % area / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE;
+}
+
+/* A slot torn while it was written leaves the older one, from which everything is recovered. */
+static void test_torn_slot(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    lsn_t older = log_checkpoint_lsn(db->log);
+    DBX_OK(db, buf_flush_all(db->pool));
+    DBX_OK(db, buf_checkpoint(db->pool));
+    page_write(db, T1, 3, 4, false);
+    db = crash(db);
+    memset(slot_bytes(db, newest_slot(db)) + 256, 0xEE, 256);
+    DBX_OK(db, dbx_redo(db));
+    char text[60];
+    snprintf(text, sizeof text, "recv_start c=%" PRIu64 " ", older);
+    assert_true(dbx_marked(db, text));
+    assert_int_equal(page_byte(db, T1, 3), 4);
+    dbx_free(db);
+}
+
+/* Two torn slots leave nothing to start from. */
+static void test_both_slots_torn(void **state)
+{
+    (void)state;
+    dbx_t *db = crash(log_create());
+    slot_bytes(db, 0)[100] ^= 1;
+    slot_bytes(db, 1)[100] ^= 1;
+    dbx_assert_refused(db, "both checkpoint slots are damaged");
+    dbx_free(db);
+}
+
+/* A valid slot whose marker is not in the log tells of a damaged log. The older slot is no way out: what it needs
+may be overwritten (here it is not, and still the start is refused). */
+static void test_marker_missing(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    lsn_t marker = log_last_checkpoint(db->log)->marker_lsn;
+    db = crash(db);
+    memset(log_block(db, marker), 0, LOG_BLOCK_SIZE);
+    dbx_assert_refused(db, "without the marker");
+    dbx_free(db);
+}
+
+/* Garbage, and blocks of an earlier life with the right numbers and checksums, never move the end (I21). */
+static void test_stale_tail(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    dbx_flush_log(db);
+    dbx_t *image = dbx_clone(db);
+    lsn_t end = log_lsn(db->log);
+    /* The life of db goes on: its blocks are what the image's log area had before. */
+    for (byte i = 0; i < 10; i++) {
+        page_write(db, T1, 3, i, false);
+    }
+    dbx_flush_log(db);
+    lsn_t db_end = log_lsn(db->log);
+    assert_true(db_end > end + 3 * LOG_BLOCK_SIZE);
+    char text[60];
+    DBX_OK(image, dbx_redo(image)); /* takes a new epoch */
+    page_write(image, T1, 3, 77, false);
+    dbx_flush_log(image);
+    lsn_t image_end = log_lsn(image->log);
+    dbx_t *again = dbx_clone(image);
+    lsn_t next_block = image_end - image_end % LOG_BLOCK_SIZE + LOG_BLOCK_SIZE;
+    for (lsn_t lsn = next_block; lsn < next_block + 8 * LOG_BLOCK_SIZE; lsn += LOG_BLOCK_SIZE) {
+        memcpy(log_block(again, lsn), log_block(db, lsn), LOG_BLOCK_SIZE);
+    }
+    DBX_OK(again, dbx_redo(again));
+    snprintf(text, sizeof text, "end=%" PRIu64 "\n", image_end);
+    assert_true(dbx_marked(again, text));
+    assert_int_equal(page_byte(again, T1, 3), 77);
+    dbx_free(again);
+    memset(log_block(image, next_block), 0xEE, 4 * LOG_BLOCK_SIZE);
+    again = dbx_clone(image);
+    DBX_OK(again, dbx_redo(again));
+    assert_true(dbx_marked(again, text));
+    dbx_free(again);
+    dbx_free(image);
+    dbx_free(db);
+}
+
+/* Until the new checkpoint's slot is written, a crash finds the same checkpoint and the same end of the log: nothing
+is logged before the new marker. */
+static void test_nothing_logged_before_marker(void **state)
+{
+    (void)state;
+    dbx_t *db = crash(log_create());
+    DBX_OK(db, dbx_redo(db));
+    const char *applied = strstr(db->marks, "point name=recv.applied");
+    const char *append = strstr(db->marks, "log_write start=");
+    assert_non_null(applied);
+    /* The only write before is the cut of the last block: no new LSN in it. */
+    lsn_t start = 0;
+    lsn_t end = 0;
+    while (append != NULL && append < applied) {
+        assert_int_equal(sscanf(append, "log_write start=%" SCNu64 " end=%" SCNu64, &start, &end), 2);
+        assert_true(start == end);
+        append = strstr(append + 1, "log_write start=");
+    }
+    assert_non_null(append);
+    dbx_free(db);
+}
+
+/* A missing file without FILE_DELETE refuses the start and is named. */
+static void test_missing_file(void **state)
+{
+    (void)state;
+    dbx_t *db = crash(log_create());
+    DBX_OK(db, env_unlink(&db->env, T1_PATH));
+    dbx_assert_refused(db, "the file of t1.ibd (space id 5) is missing");
+    dbx_free(db);
+}
+
+/* A file shorter than its page 0 says, with nothing in the log to make it grow, is refused. */
+static void test_file_cut_short(void **state)
+{
+    (void)state;
+    dbx_t *db = crash(log_create());
+    os_file_t *file = NULL;
+    DBX_OK(db, env_open(&db->env, T1_PATH, OS_OPEN, &file));
+    DBX_OK(db, env_truncate(&db->env, file, 5 * 4096));
+    env_close(&db->env, file);
+    dbx_assert_refused(db, "t1.ibd is cut short");
+    dbx_free(db);
+}
+
+/* FILE_CREATE2 without its file: the file is made again, and redo fills it. */
+static void test_create_again(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    space_create(db, 6, "t2.ibd");
+    page_write(db, 6, 4, 0x66, true);
+    db = crash(db);
+    DBX_OK(db, env_unlink(&db->env, "t2.ibd"));
+    DBX_OK(db, dbx_redo(db));
+    assert_int_equal(page_byte(db, 6, 4), 0x66);
+    assert_int_equal(fil_space_get(db->fil, 6)->size_pages, FSP_INITIAL_PAGES);
+    dbx_free(db);
+}
+
+/** At this fault point the image is kept. */
+typedef struct keeper {
+    dbx_t *db;
+    const char *point;
+    dbx_t *image;
+} keeper_t;
+
+static void keep(void *ctx, const char *name)
+{
+    keeper_t *k = ctx;
+    if (k->image == NULL && strcmp(name, k->point) == 0) {
+        k->image = dbx_clone(k->db);
+    }
+}
+
+static void keep_at(keeper_t *k, dbx_t *db, const char *point)
+{
+    *k = (keeper_t){.db = db, .point = point};
+    db->on_point = keep;
+    db->point_ctx = k;
+}
+
+/* A delete that was logged but not done is finished; a file that has the name by now is another space's, and stays. */
+static void test_delete_again(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    page_write(db, T1, 4, 1, true);
+    buf_discard_space(db->pool, T1);
+    keeper_t k;
+    keep_at(&k, db, "fil.delete.logged");
+    DBX_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
+    bool exists = false;
+    DBX_OK(k.image, dbx_redo(k.image));
+    DBX_OK(k.image, env_exists(&k.image->env, T1_PATH, &exists));
+    assert_false(exists);
+    assert_null(fil_space_get(k.image->fil, T1));
+    dbx_free(k.image);
+    space_create(db, 9, T1_PATH);
+    page_write(db, 9, 3, 0x99, true);
+    db = crash(db);
+    DBX_OK(db, dbx_redo(db));
+    assert_int_equal(page_byte(db, 9, 3), 0x99);
+    dbx_free(db);
+}
+
+/* A rename that was logged but not done is finished, also when the old name is taken again later in the log. */
+static void test_rename_again(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    keeper_t k;
+    keep_at(&k, db, "fil.rename.logged");
+    DBX_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
+    DBX_OK(k.image, dbx_redo(k.image));
+    assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
+    assert_int_equal(page_byte(k.image, T1, 3), 2);
+    dbx_free(k.image);
+    keep_at(&k, db, "fil.create.created");
+    space_create(db, 9, T1_PATH);
+    DBX_OK(k.image, dbx_redo(k.image));
+    assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
+    assert_string_equal(fil_space_get(k.image->fil, 9)->path, T1_PATH);
+    dbx_free(k.image);
+    db->on_point = NULL;
+    db = crash(db);
+    DBX_OK(db, dbx_redo(db));
+    assert_int_equal(page_byte(db, T1, 3), 2);
+    assert_string_equal(fil_space_get(db->fil, 9)->path, T1_PATH);
+    dbx_free(db);
+}
+
+/* A file record that names anything but a table file is refused: it must not reach for the log. */
+static void test_hostile_path(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {LOG_FILE_NAME, "d/x.ibd", FIL_SYSTEM_PATH};
+    for (uint32_t i = 0; i < 3; i++) {
+        dbx_t *db = log_create();
+        redo_rec_t rec = {.type = MLOG_FILE_DELETE,
+                          .space = 7,
+                          .path = paths[i],
+                          .path_len = (uint32_t)strlen(paths[i])};
+        log_append_rec(db->log, &rec, NULL);
+        db = crash(db);
+        dberr_t err = dbx_redo(db);
+        assert_int_equal(err, DB_UNRECOVERABLE);
+        dbx_free(db);
+    }
+}
+
+/* Pages of all kinds, in many batches and in one: the files are the same, byte for byte (I18); so are they after
+a second recovery of the same image (I17). */
+static void test_batches_equal(void **state)
+{
+    (void)state;
+    dbx_t *db = log_create();
+    for (uint32_t round = 0; round < 60; round++) {
+        for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+            bool init = round == 0 || (round + page_no) % 17 == 0;
+            page_write(db, T1, page_no, (byte)(round + page_no), init && page_no != 3);
+        }
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    mtr_page_free(&mtr, (page_id_t){T1, 6});
+    mtr_commit(&mtr);
+    db = crash(db);
+    dbx_t *small = dbx_clone(db);
+    small->options.recv_memory = 4096;
+    DBX_OK(db, dbx_redo(db));
+    DBX_OK(small, dbx_redo(small));
+    assert_int_equal(db->env.stats.recv_batches, 1);
+    assert_true(small->env.stats.recv_batches > 5);
+    for (page_no_t page_no = 0; page_no < FSP_INITIAL_PAGES; page_no++) {
+        /* A page freed last is what it was before, or what an earlier batch had already written. */
+        if (page_no != 6) {
+            assert_memory_equal(dbx_home(db, T1_PATH, page_no), dbx_home(small, T1_PATH, page_no),
+                                4096);
+        }
+    }
+    /* Each page is created once, in the batch of its last initialisation, and freed once. */
+    static const char *const once[] = {"recv_create space=5 page=1 ", "recv_free space=5 page=6 "};
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *first = strstr(small->marks, once[i]);
+        assert_non_null(first);
+        assert_null(strstr(first + 1, once[i]));
+    }
+    byte before[8 * 4096];
+    memcpy(before, dbx_home(db, T1_PATH, 0), sizeof before);
+    dbx_close(db);
+    DBX_OK(db, dbx_redo(db));
+    assert_int_equal(db->env.stats.recv_records, 0);
+    assert_memory_equal(before, dbx_home(db, T1_PATH, 0), sizeof before);
+    dbx_free(small);
+    dbx_free(db);
+}
+
+/* A crash at any fault point of recovery, and recovery again, gives the same files (I17). */
+static void test_crash_in_recovery(void **state)
+{
+    (void)state;
+    static const char *const points[] = {
+        "recv.scanned",       "recv.dblwr_restored", "recv.batch_applied", "dblwr.area_written",
+        "dblwr.area_synced",  "dblwr.home_written",  "dblwr.home_synced",  "recv.batch_flushed",
+        "recv.applied",       "ckpt.data_synced",    "ckpt.marker_durable", "ckpt.slot_written",
+    };
+    dbx_t *db = log_create();
+    for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+        page_write(db, T1, page_no, 0x40, page_no != 3);
+    }
+    DBX_OK(db, buf_flush_all(db->pool));
+    for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+        page_write(db, T1, page_no, (byte)page_no, false);
+    }
+    db = crash(db);
+    dbx_tear(db, T1_PATH, 3);
+    db->options.recv_memory = 2048;
+    for (uint32_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        dbx_t *image = dbx_clone(db);
+        keeper_t k;
+        keep_at(&k, image, points[i]);
+        DBX_OK(image, dbx_redo(image));
+        if (k.image == NULL) {
+            fail_msg("%s was not reached", points[i]);
+        }
+        DBX_OK(k.image, dbx_redo(k.image));
+        for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+            assert_int_equal(page_byte(k.image, T1, page_no), page_no);
+            assert_memory_equal(dbx_home(k.image, T1_PATH, page_no),
+                                dbx_home(image, T1_PATH, page_no), 4096);
+        }
+        dbx_free(k.image);
+        dbx_free(image);
+    }
+    dbx_free(db);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_torn_slot),
+        cmocka_unit_test(test_both_slots_torn),
+        cmocka_unit_test(test_marker_missing),
+        cmocka_unit_test(test_stale_tail),
+        cmocka_unit_test(test_nothing_logged_before_marker),
+        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_file_cut_short),
+        cmocka_unit_test(test_create_again),
+        cmocka_unit_test(test_delete_again),
+        cmocka_unit_test(test_rename_again),
+        cmocka_unit_test(test_hostile_path),
+        cmocka_unit_test(test_batches_equal),
+        cmocka_unit_test(test_crash_in_recovery),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
