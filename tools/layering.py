@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = [
     {"errors", "image", "model", "seeds"},
     {"campaign", "codec", "paths", "plan", "process", "script", "trace"},
-    {"doctor", "oracle", "rules", "store", "workload"},
+    {"doctor", "oracle", "qualify", "rules", "store", "workload"},
     {"rules_log", "summary", "target"},
     {"report", "rules_page", "rules_recovery"},
     {"invariants"},

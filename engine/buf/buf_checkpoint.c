@@ -102,7 +102,6 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
         return err;
     }
     pool->ckpt_sharp = oldest == 0;
-    PROBE_POINT(env->probe, "ckpt.done");
     return DB_SUCCESS;
 }
 

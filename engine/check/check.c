@@ -1,14 +1,15 @@
 /** The scan: order of the parts, findings, digests.
 
-Place: top of check/, used by cli/ and by tests. Shares base/, os/, page/ and log/ with the engine and nothing
-else.
+Place: top of check/, used by cli/ and by tests. Shares base/, os/, page/ and log/ with the engine
+and nothing else.
 
     log -> files and page 0 -> every allocated page -> transactions -> catalogue -> trees and rows
         -> what nothing led to
 
 Rules
 1. no file is changed, and the scan ends with bounded memory whatever the bytes are;
-2. if the log still has changes to apply, the files are not expected to be right: nothing is checked. */
+2. if the log still has changes to apply, the files are not expected to be right: nothing is
+   checked. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +74,8 @@ static dberr_t chk_files_scan(chk_t *chk)
     return err;
 }
 
-/** Unclaimed files and a catalogue that cannot be read say nothing about what their pages are for. */
+/** Unclaimed files and a catalogue that cannot be read say nothing about what their pages are for.
+*/
 static dberr_t chk_unreached(chk_t *chk)
 {
     dberr_t err = DB_SUCCESS;

@@ -1,19 +1,21 @@
-/** The offline scanner: reads the files of a data directory, cleanly shut down or just recovered, and checks
-I4 to I12 and I25. It decodes pages by itself: it shares page/ and log/ decoding with the engine and nothing
-else (no fil, buf, fsp, btr, dict, trx, recv). It also computes the logical digest of every table and index.
+/** The offline scanner: reads the files of a data directory, cleanly shut down or just recovered,
+and checks I4 to I12 and I25. It decodes pages by itself: it shares page/ and log/ decoding with the
+engine and nothing else (no fil, buf, fsp, btr, dict, trx, recv). It also computes the logical
+digest of every table and index.
 
 It never changes a file, and terminates with bounded memory on any bytes.
 
-Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0) of each live row's row bytes
-(dict/dict.h). Digest of an index: number of entries that are not delete-marked and the sum of XXH64 of
-each one's record without its info byte. Both are independent of physical order and layout. */
+Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0) of each live row's
+row bytes (dict/dict.h). Digest of an index: number of entries that are not delete-marked and the
+sum of XXH64 of each one's record without its info byte. Both are independent of physical order and
+layout. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 
 #include "os/os.h"
 
 typedef struct check_finding {
-    uint32_t invariant; /**< 4 ... 12, 25 */
+    uint32_t invariant; /**< 2 (a transaction is still active), 4 ... 12, 25 */
     char path[PATH_LEN_MAX + 1]; /**< file, or "" */
     uint32_t page_no;   /**< FIL_NULL if the finding is not about one page */
     char what[256];     /**< one clear line */
@@ -36,7 +38,7 @@ typedef struct check_table {
 #define CHECK_FINDINGS_MAX 100U /**< findings kept; more are counted */
 
 typedef struct check_report {
-    bool needs_recovery;    /**< the log holds page changes after the checkpoint: nothing was checked */
+    bool needs_recovery; /**< the log holds changes after the checkpoint: nothing was checked */
     uint64_t n_findings;
     check_finding_t *findings; /**< min(n_findings, CHECK_FINDINGS_MAX) */
     uint32_t n_tables;      /**< READY user tables, sorted by name */
@@ -46,8 +48,8 @@ typedef struct check_report {
     uint64_t log_end_lsn;
 } check_report_t;
 
-/** Scans. DB_SUCCESS: the report is complete (whatever it found). DB_NOT_FOUND: not a data directory.
-DB_UNRECOVERABLE: no usable log header. Caller: check_report_free() after success. */
+/** Scans. DB_SUCCESS: the report is complete (whatever it found). DB_NOT_FOUND: not a data
+directory. DB_UNRECOVERABLE: no usable log header. Caller: check_report_free() after success. */
 WARN_UNUSED dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err);
 void check_report_free(check_report_t *report);
 

@@ -4,11 +4,11 @@ Place: check/, on the tree walk; it knows the rows by FORMAT.md, not through dic
 
     SYS_TABLES -> tables by id <- SYS_COLUMNS, SYS_INDEXES -> indexes by id <- SYS_FIELDS
 
-Checked: I12 rows that make sense together; tables and files one to one, by name and by the space id of page
-0; nothing left of an unfinished operation.
+Checked: I12 rows that make sense together; tables and files one to one, by name and by the space id
+of page 0; nothing left of an unfinished operation.
 
-A row that makes no sense is reported, and its table is not looked at further. Memory: at most CHK_TABLES_MAX
-tables. */
+A row that makes no sense is reported, and its table is not looked at further. Memory: at most
+CHK_TABLES_MAX tables. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /** Where things lie on disk, as FORMAT.md tells it.
 
-These constants repeat those of fil/, fsp/, dict/ and trx/ on purpose. The scanner is an independent judge: it
-shares the decoding of pages and of the log, which every byte passes through, and nothing above. If one side
-changes a format and forgets the document, both disagree, and every test that scans says so. */
+These constants repeat those of fil/, fsp/, dict/ and trx/ on purpose. The scanner is an independent
+judge: it shares the decoding of pages and of the log, which every byte passes through, and nothing
+above. If one side changes a format and forgets the document, both disagree, and every test that
+scans says so. */
 #ifndef CHECK_CHECK_FORMAT_H
 #define CHECK_CHECK_FORMAT_H
 

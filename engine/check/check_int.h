@@ -1,4 +1,5 @@
-/** Private to check/: the state of one scan, files with their page bitmaps, tree walks, the catalogue. */
+/** Private to check/: the state of one scan, files with their page bitmaps, tree walks, the
+catalogue. */
 #ifndef CHECK_CHECK_INT_H
 #define CHECK_CHECK_INT_H
 
@@ -109,8 +110,9 @@ chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space); /**< a usable one, 
 /** Envelope and shape of every allocated page, map pages, N_USED, file size. */
 WARN_UNUSED dberr_t chk_file_scan(chk_t *chk, chk_file_t *file);
 WARN_UNUSED dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page);
-/** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was reported, here
-or by the scan of the file. `twice` is the invariant that a second way to the page breaks. */
+/** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was
+reported, here or by the scan of the file. `twice` is the invariant that a second way to the page
+breaks. */
 WARN_UNUSED dberr_t chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner,
                               uint32_t twice, bool *ok);
 /** Not all pages of owner could be walked: do not report those that nothing led to. */
@@ -133,7 +135,8 @@ typedef struct chk_tree {
 /** Called for each leaf record in key order: info byte first, rec_size bytes. */
 typedef dberr_t (*chk_rec_fn)(void *ctx, page_no_t page_no, const byte *rec);
 
-/** Walks a whole tree. *whole = nothing wrong was met; otherwise the walk stopped at the first thing. */
+/** Walks a whole tree. *whole = nothing wrong was met; otherwise the walk stopped at the first
+thing. */
 WARN_UNUSED dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn fn, void *ctx,
                                   bool *whole);
 

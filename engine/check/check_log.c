@@ -3,8 +3,8 @@
 Place: check/, on the log reader, which recovery uses too.
 
 Invariants
-1. a log that recovery would refuse is refused here with the same cause: the newest valid slot counts,
-   and its marker must be found;
+1. a log that recovery would refuse is refused here with the same cause: the newest valid slot
+   counts, and its marker must be found;
 2. nothing but file names and checkpoint markers behind C means that the data files are complete. */
 #include <inttypes.h>
 

@@ -2,9 +2,9 @@
 
 Place: check/, on the tree walk.
 
-Checked: I10 each secondary index has exactly the entries that the live rows call for (count and a hash sum
-that does not depend on order); I25 no row carries a transaction id at or above the limit, and once the
-history is empty none carries any, nor a delete mark.
+Checked: I10 each secondary index has exactly the entries that the live rows call for (count and a
+hash sum that does not depend on order); I25 no row carries a transaction id at or above the limit,
+and once the history is empty none carries any, nor a delete mark.
 
 The digest of a table is over row bytes, that of an index over entries, as check.h says. */
 #define XXH_INLINE_ALL

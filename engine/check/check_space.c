@@ -1,10 +1,10 @@
 /** Files: page 0, the allocation map, and every allocated page by itself.
 
-Place: check/; the trees and chains of check_tree.c and check_undo.c mark what they reach, and what is
-left over is reported here.
+Place: check/; the trees and chains of check_tree.c and check_undo.c mark what they reach, and what
+is left over is reported here.
 
-Checked: I4 page LSN against the end of the log; I5 envelope; I6 header fields and shape of index pages, type
-against owner; I11 used pages, sizes, reachable = allocated; I12 page 0's space ids.
+Checked: I4 page LSN against the end of the log; I5 envelope; I6 header fields and shape of index
+pages, type against owner; I11 used pages, sizes, reachable = allocated; I12 page 0's space ids.
 
 Memory: two bits per page that both the header and the file vouch for, and one map page per file. */
 #include <inttypes.h>
@@ -191,7 +191,8 @@ static uint32_t chk_map_entry(const chk_t *chk, const byte *map, page_no_t page_
     return mach_read_4(map + CHK_FSP_MAP + (size_t)(page_no % chk_map_pages(chk)) * 4);
 }
 
-/** Owner of a page below size_pages; OWNER_UNKNOWN under a damaged map page, which the scan reports. */
+/** Owner of a page below size_pages; OWNER_UNKNOWN under a damaged map page, which the scan
+reports. */
 static dberr_t chk_owner(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t *owner)
 {
     page_no_t map_no = page_no - page_no % chk_map_pages(chk);

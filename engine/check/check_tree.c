@@ -2,12 +2,14 @@
 
 Place: check/; the scan of the file has seen every page by itself before.
 
-Checked: I6 shape of the pages as this index has it; I7 keys ascend in a page and across siblings; I8 links
-and levels; I9 bounds of node pointers, one parent per page; I11 every page belongs to the tree's owner.
+Checked: I6 shape of the pages as this index has it; I7 keys ascend in a page and across siblings;
+I8 links and levels; I9 bounds of node pointers, one parent per page; I11 every page belongs to the
+tree's owner.
 
-The walk is a depth-first descent with one page in memory per level. It ends, because a page is entered only
-when its bit in the file's bitmap is not set yet. It stops at the first thing that is wrong: behind a broken
-link or pointer nothing more can be said, and one finding per tree is enough. */
+The walk is a depth-first descent with one page in memory per level. It ends, because a page is
+entered only when its bit in the file's bitmap is not set yet. It stops at the first thing that is
+wrong: behind a broken link or pointer nothing more can be said, and one finding per tree is enough.
+*/
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,15 +104,16 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
         const byte *key = rec_payload(rec);
         bool min = chk_rec_is_min(rec);
         if (min != (leftmost && slot == 0 && page_level(page) > 0)) {
-            chk_walk_find(walk, 9, page_no, "record %" PRIu32 ": minimum record mark is wrong", slot);
+            chk_walk_find(walk, 9, page_no, "record %" PRIu32 ": wrong minimum record mark", slot);
         } else if (min) {
             continue;
         } else if (before != NULL && memcmp(before, key, key_len) >= 0) {
-            chk_walk_find(walk, 7, page_no, "record %" PRIu32 " is not above the one before it", slot);
+            chk_walk_find(walk, 7, page_no, "record %" PRIu32 " is not above the one before",
+                          slot);
         } else if ((level->low != NULL && memcmp(key, level->low, key_len) < 0)
                    || (level->high != NULL && memcmp(key, level->high, key_len) >= 0)) {
-            chk_walk_find(walk, 9, page_no, "record %" PRIu32 " is outside its node pointer's bounds",
-                          slot);
+            chk_walk_find(walk, 9, page_no,
+                          "record %" PRIu32 " is outside its node pointer's bounds", slot);
         }
         before = key;
     }

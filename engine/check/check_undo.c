@@ -1,10 +1,11 @@
 /** Transactions: TRX_SYS, RSEG, and every undo log that hangs from them.
 
-Place: check/; before the rows, because what a row may carry depends on whether history is left (I25).
+Place: check/; before the rows, because what a row may carry depends on whether history is left
+(I25).
 
-Checked: I2 no transaction is active any more (recovery and shutdown roll them back); I6 fields and records of
-undo pages; I8 links of a chain; I11 every undo page is reached once, the history is as long as it says; I25
-transaction ids are below the stored maximum. */
+Checked: I2 no transaction is active any more (recovery and shutdown roll them back); I6 fields and
+records of undo pages; I8 links of a chain; I11 every undo page is reached once, the history is as
+long as it says; I25 transaction ids are below the stored maximum. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

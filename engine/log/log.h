@@ -48,7 +48,7 @@ typedef struct log log_t;
 typedef struct log_checkpoint {
     uint64_t no;        /**< grows by 1; slot = no % 2 */
     lsn_t lsn;          /**< C: recovery starts here; always the start of a record group */
-    lsn_t marker_lsn;   /**< start of the record group that ends with MLOG_CHECKPOINT(C) */
+    lsn_t marker_lsn;   /**< start of the record group that holds MLOG_CHECKPOINT(C) */
     uint32_t epoch;
 } log_checkpoint_t;
 

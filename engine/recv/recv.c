@@ -3,13 +3,16 @@
 Place: above everything that stores, below api/, which calls recv_redo() before the catalogue can be
 read and recv_finish() after.
 
-    recv_redo    scan -> doublewrite copies listed -> spaces -> log writable (new epoch) -> files extended
-                 -> doublewrite restore -> apply in batches -> all flushed, new marker and checkpoint
-    recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL -> checkpoint
+    recv_redo    scan -> doublewrite copies listed -> spaces -> log writable (new epoch) -> files
+    extended
+                 -> doublewrite restore -> apply in batches -> all flushed, new marker and
+                 checkpoint
+    recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL ->
+    checkpoint
 
 Invariants
-1. nothing is appended to the log before the new checkpoint's marker: until its slot is written, every
-   crash starts over from the same C and end (I17);
+1. nothing is appended to the log before the new checkpoint's marker: until its slot is written,
+   every crash starts over from the same C and end (I17);
 2. refusals (I30) name their cause; those of the scan come before anything is changed;
 3. every step may be cut short and repeated. */
 #include <inttypes.h>

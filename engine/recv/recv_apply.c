@@ -6,21 +6,23 @@ doublewrite and the write-ahead rule like all others.
     log from C --group by group--> batch (per page lists) --full or end--> pages in order of id
                                                           --not the last--> flush and evict all
 
-What happens to a page in a batch, by the newest initialisation or freeing that the whole log has of it:
+What happens to a page in a batch, by its newest initialisation or freeing in the whole log:
     none                          read, apply what is newer than the page
-    init, in this batch           created, never read (MDEV-12699); in a space with MLOG_INDEX_LOAD: read
+    init, in this batch           created, never read (MDEV-12699); read if the space has an
+                                  MLOG_INDEX_LOAD
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         nothing: no read, no write (I15)
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
 
 Invariants
-1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it is
-   always read: the initialisation may be of a previous life, and a non-logged load may have filled the
-   page since;
+1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
+   is always read: the initialisation may be of a previous life, and a non-logged load may have
+   filled the page since;
 2. a record is applied once: it is skipped if the page LSN or the newest initialisation is past it;
 3. (I4) a page from beyond the end of the log is refused;
-4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it there. */
+4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it
+   there. */
 #include <inttypes.h>
 
 #include "recv/recv_int.h"
@@ -76,8 +78,8 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
     if (verdict != PAGE_OK) {
         /* A page that was never written holds no contents of a load, since INDEX_LOAD follows the
         load's fsync. A torn page may still be rebuilt if it was initialised after the last
-        INDEX_LOAD: what a load wrote into it since then belongs to an index without INDEX_LOAD, which
-        is dropped. In every other case the lost bytes may have been the only ones. */
+        INDEX_LOAD: what a load wrote into it since then belongs to an index without INDEX_LOAD,
+        which is dropped. In every other case the lost bytes may have been the only ones. */
         bool rebuild = index_load && (verdict == PAGE_ZERO || hist->event_lsn > space->enable_lsn);
         *page_lsn = 0;
         return rebuild ? DB_SUCCESS : recv_page_refuse(recv, space, id.page_no, verdict);

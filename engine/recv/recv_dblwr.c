@@ -3,15 +3,16 @@
 Place: between the registration of spaces and apply; reads the doublewrite file through
 buf_dblwr_each_copy().
 
-Which copies count: those with C <= LSN <= end of the log. An older page had no change after the checkpoint,
-so it was not being written when the crash came. A newer one belongs to a batch whose log never became durable,
-and so its home writes never began (I22: log before home).
+Which copies count: those with C <= LSN <= end of the log. An older page had no change after the
+checkpoint, so it was not being written when the crash came. A newer one belongs to a batch whose
+log never became durable, and so its home writes never began (I22: log before home).
 
 Invariants
 1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
-2. a page that the log frees last is left alone (I15); a page beyond the committed size is not written;
-3. the restored files are fsynced before anything writes the doublewrite area again (I22), so a crash
-   during the restore finds all copies still there (I17). */
+2. a page that the log frees last is left alone (I15); a page beyond the committed size is not
+   written;
+3. the restored files are fsynced before anything writes the doublewrite area again (I22), so a
+   crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
 
 #include "recv/recv_int.h"

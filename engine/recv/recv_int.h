@@ -1,4 +1,5 @@
-/** Private to recv/: what the scan learns about pages, spaces and files, and how batches are kept. */
+/** Private to recv/: what the scan learns about pages, spaces and files, and how batches are kept.
+*/
 #ifndef RECV_RECV_INT_H
 #define RECV_RECV_INT_H
 
@@ -7,8 +8,8 @@
 
 /* ---- recv_store.c: tables keyed by page id, and the memory of parsed records ---- */
 
-/** A hash table whose entries begin with a page_id_t. Entries move when the table grows: look one up
-again after every recv_table_put(). */
+/** A hash table whose entries begin with a page_id_t. Entries move when the table grows: look one
+up again after every recv_table_put(). */
 typedef struct recv_table {
     size_t entry_size;
     byte *entries;
@@ -27,7 +28,8 @@ void *recv_table_at(const recv_table_t *table, uint32_t i);
 void recv_table_sort(recv_table_t *table);
 void recv_table_reset(recv_table_t *table); /**< empties it; keeps entry_size */
 
-/** One parsed record of a batch, in the bytes of the log format (a few bytes instead of a redo_rec_t). */
+/** One parsed record of a batch, in the bytes of the log format (a few bytes instead of a
+redo_rec_t). */
 typedef struct recv_rec {
     struct recv_rec *next; /**< of the same page, later in the log */
     lsn_t end_lsn;         /**< of its group: the page LSN after it */
@@ -53,7 +55,8 @@ typedef struct recv_batch {
 
 WARN_UNUSED dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *format,
                                    const redo_rec_t *rec, lsn_t end_lsn);
-void recv_batch_reset(recv_batch_t *batch); /**< frees its memory; the next batch starts at end_lsn */
+/** Frees its memory; the next batch starts at end_lsn. */
+void recv_batch_reset(recv_batch_t *batch);
 
 /* ---- state of one recovery ---- */
 
@@ -129,7 +132,8 @@ uint32_t recv_page0_size(const recv_t *recv, const byte *page);
 
 /* ---- the steps, in this order ---- */
 
-/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events. */
+/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events.
+*/
 WARN_UNUSED dberr_t recv_scan(recv_t *recv);
 /** Lists the usable copies of the doublewrite file. */
 WARN_UNUSED dberr_t recv_dblwr_collect(recv_t *recv);

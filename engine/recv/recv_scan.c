@@ -6,14 +6,15 @@ Place: first step of recovery; reads the log only and changes nothing.
                       |<---- one pass ---->|
 
 Invariants
-1. the newest valid slot is the only candidate. It was written after its marker was durable, so a valid
-   slot without its marker tells of a damaged log, and the older slot is no way out: the log before its
-   C may have been overwritten since. A slot torn while it was written is not valid; then the older one
-   is the newest, and its log is whole, because overwriting waits for the slot's fsync (I19, I20);
-2. what the marker's group or anything before the soft end says is complete; nothing behind it is looked
-   at (I21);
-3. a page that changes after it was freed must have been initialised in between, by a logged record or
-   by a non-logged load that an MLOG_INDEX_LOAD behind the freeing vouches for (I15). */
+1. the newest valid slot is the only candidate. It was written after its marker was durable, so a
+   valid slot without its marker tells of a damaged log, and the older slot is no way out: the log
+   before its C may have been overwritten since. A slot torn while it was written is not valid; then
+   the older one is the newest, and its log is whole, because overwriting waits for the slot's fsync
+   (I19, I20);
+2. what the marker's group or anything before the soft end says is complete; nothing behind it is
+   looked at (I21);
+3. a page that changes after it was freed must have been initialised in between, by a logged record
+   or by a non-logged load that an MLOG_INDEX_LOAD behind the freeing vouches for (I15). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static dberr_t recv_scan_choose(recv_t *recv)
     recv->ckpt = slots[0];
     if (recv->ckpt.marker_lsn < recv->ckpt.lsn) {
         return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "checkpoint %" PRIu64 ": its marker at %" PRIu64 " lies before its LSN %" PRIu64,
+                       "checkpoint %" PRIu64 ": its marker at %" PRIu64
+                       " lies before its LSN %" PRIu64,
                        recv->ckpt.no, recv->ckpt.marker_lsn, recv->ckpt.lsn);
     }
     return DB_SUCCESS;
@@ -144,7 +146,8 @@ static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_
 static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     bool rename = rec->type == MLOG_FILE_RENAME2;
-    /* A damaged or hostile record must not reach for the log, the system space or another directory. */
+    /* A damaged or hostile record must not reach for the log, the system space or another
+    directory. */
     if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
         || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
         return err_set(&recv->env->err, DB_UNRECOVERABLE,

@@ -1,16 +1,16 @@
 /** Spaces: which file is which, file operations that a crash split, and what is registered in fil.
 
-Place: after the scan and before any page is written; below fil/ it reads page 0 by itself, because a
-torn page 0 cannot be asked for its space id.
+Place: after the scan and before any page is written; below fil/ it reads page 0 by itself, because
+a torn page 0 cannot be asked for its space id.
 
-A file's space id comes from its page 0; if that is damaged or zero, from the first undamaged page behind
-it; if there is none, from the last record of the log that gives a space this name.
+A file's space id comes from its page 0; if that is damaged or zero, from the first undamaged page
+behind it; if there is none, from the last record of the log that gives a space this name.
 
 Invariants
-1. file operations are repeated in the order of the log, each only if the file at that name carries that
-   space id: a name may be created again with another id (I24);
-2. repeating any of it is harmless: a crash here leaves an earlier or a later step, never another one
-   (I17);
+1. file operations are repeated in the order of the log, each only if the file at that name carries
+   that space id: a name may be created again with another id (I24);
+2. repeating any of it is harmless: a crash here leaves an earlier or a later step, never another
+   one (I17);
 3. a space that the log names is never skipped: its file is there, or FILE_DELETE says why not, or
    recovery refuses (I30);
 4. only what the log says makes a file grow; a file that is shorter than its own page 0 says is
@@ -113,7 +113,8 @@ static dberr_t recv_file_later_pages(recv_t *recv, os_file_t *file, recv_file_t 
     return DB_SUCCESS;
 }
 
-/** The space that the log last gave this name to (or took this name from and did not give it on). */
+/** The space that the log last gave this name to (or took this name from and did not give it on).
+*/
 static void recv_file_by_log(const recv_t *recv, const char *path, recv_file_t *out)
 {
     for (const recv_event_t *event = recv->events; event != NULL; event = event->next) {
@@ -223,8 +224,8 @@ static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_sp
     }
     if (exists || space->enable_lsn != 0) {
         /* Another space's file, or contents that no log could bring back. */
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "the file %s of space %" PRIu32 " is missing",
-                       space->name, event->space);
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "the file %s of space %" PRIu32 " is missing", space->name, event->space);
     }
     PROBE_MARK(recv->env->probe, "file_op op=create path=%s lsn=%" PRIu64, event->path, event->lsn);
     fil_space_t *created = NULL;
@@ -308,8 +309,9 @@ static dberr_t recv_redo_files(recv_t *recv)
 
 /* ---- registration ---- */
 
-/** The committed size of a space: what the log said last, else page 0, else its doublewrite copy. A file
-whose page 0 was never written and is not in the log either is an empty creation: *size_pages = 0. */
+/** The committed size of a space: what the log said last, else page 0, else its doublewrite copy. A
+file whose page 0 was never written and is not in the log either is an empty creation: *size_pages =
+0. */
 static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t *size_pages)
 {
     *size_pages = space->log_size_pages;

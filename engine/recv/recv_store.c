@@ -136,7 +136,8 @@ static size_t recv_rec_bytes(size_t len)
     return (sizeof(recv_rec_t) + len + align - 1) & ~(align - 1);
 }
 
-/** The place of the next record, with room for len bytes; recv_batch_take() says how many it took. */
+/** The place of the next record, with room for len bytes; recv_batch_take() says how many it took.
+*/
 static recv_rec_t *recv_batch_room(recv_batch_t *batch, size_t len)
 {
     size_t size = recv_rec_bytes(len);

@@ -53,7 +53,10 @@ class Journal:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """All that a trial needs of the census. by_seq: its writes by event number."""
+    """All that a trial needs of the census.
+
+    by_seq: its writes by event number; starts: byte position of every event in the trace.
+    """
 
     census: Census
     script: Path
@@ -64,6 +67,7 @@ class Baseline:
     findings: list[Finding]
     history: LogHistory
     by_seq: dict[int, WriteEvent]
+    starts: dict[int, int]
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -128,10 +132,8 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     if trace.foreign:
         raise CensusError("census: another process used the data directory")
     oracle = Oracle(script)
-    setting = Setting(
-        page_size=int(answer.status["page_size"]),
-        log_size=(data / LOG_FILE).stat().st_size,
-        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
+    setting = _setting(
+        spec, int(answer.status["page_size"]), (data / LOG_FILE).stat().st_size
     )
     found, _history = check_run(trace, setting)
     census = Census(
@@ -164,11 +166,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     census = from_json(Census, facts["census"])
     trace = Trace.load(folder / "trace")
     script = folder / "script"
-    setting = Setting(
-        page_size=facts["setting"][0],
-        log_size=facts["setting"][1],
-        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
-    )
+    setting = _setting(spec, *facts["setting"])
     findings, history = check_run(trace, setting)
     return Baseline(
         census=census,
@@ -180,6 +178,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         findings=findings,
         history=history,
         by_seq={write.seq: write for write in census.writes},
+        starts={event.seq: event.at for event in trace.events()},
     )
 
 
@@ -194,6 +193,15 @@ def read_journal(trace: Trace) -> Journal:
             elif verb in ("ack", "fail"):
                 journal.finished.append((event.seq, int(facts["n"])))
     return journal
+
+
+def _setting(spec: TrialSpec, page_size: int, log_size: int) -> Setting:
+    return Setting(
+        page_size=page_size,
+        log_size=log_size,
+        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
+        durable_commits=spec.options.get("flush_log_at_trx_commit", "1") == "1",
+    )
 
 
 def _last(entries: list[tuple[int, int]], seq: int) -> int:

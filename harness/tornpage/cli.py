@@ -20,9 +20,10 @@ from rich.table import Table
 from tornpage.campaign import Campaign, load_campaign
 from tornpage.codec import to_json
 from tornpage.console import RichProgress, print_summary, print_trial
-from tornpage.doctor import examine
+from tornpage.doctor import Finding, examine
 from tornpage.errors import ConfigError, TornpageError
 from tornpage.paths import find_paths
+from tornpage.qualify import Check, qualify
 from tornpage.runner import (
     QuietProgress,
     load_summary,
@@ -152,10 +153,19 @@ def report(
     return summary.exit_code()
 
 
-@app.command(epilog="Example: [bold]tornpage doctor[/]")
-def doctor(json_output: JsonOption = False) -> int:
+@app.command(epilog="Examples: [bold]tornpage doctor[/] · tornpage doctor --qualify")
+def doctor(
+    with_fio: Annotated[
+        bool, typer.Option("--qualify", help="Let fio judge the fault layer too (some seconds).")
+    ] = False,
+    json_output: JsonOption = False,
+) -> int:
     """Checks that everything a run needs is here, and says what to do if not."""
-    findings = examine(find_paths())
+    paths = find_paths()
+    findings: list[Finding | Check] = [*examine(paths)]
+    if with_fio:
+        console = Console(stderr=True, quiet=json_output)
+        findings += qualify(paths, lambda name: console.print(f"qualify: {name}", highlight=False))
     if json_output:
         print(json.dumps({"ok": all(f.ok for f in findings), "checks": to_json(findings)}))
     else:

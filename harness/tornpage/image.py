@@ -10,15 +10,40 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["copy_image", "crc32c", "plant_stale_block", "remove_image", "soft_end"]
+__all__ = ["PlantedBlock", "copy_image", "crc32c", "plant_stale_block", "remove_image", "soft_end"]
 
 LOG_FILE = "ib_logfile0"
 BLOCK = 512
 HEADER = 2048
 START_LSN = 8192
 SLOTS = (512, 1536)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedBlock:
+    """A stale block that was planted at `offset` of the log file, over the bytes `original`.
+
+    end: LSN of its place, which the end of the log must not exceed.
+    """
+
+    end: int
+    offset: int
+    original: bytes
+
+    def remove(self, data: Path) -> None:
+        """Puts back what was there, in this data directory."""
+        _write_at(data / LOG_FILE, self.offset, self.original)
+
+
+def _write_at(path: Path, offset: int, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    try:
+        os.pwrite(fd, data, offset)
+    finally:
+        os.close(fd)
 
 
 def copy_image(source: Path, target: Path) -> None:
@@ -98,12 +123,12 @@ def soft_end(log: bytes) -> int | None:
     return None
 
 
-def plant_stale_block(data: Path, variant: int) -> int | None:
+def plant_stale_block(data: Path, variant: int) -> PlantedBlock | None:
     """Overwrites the block behind the end of the log with a stale one whose checksum is right (I21).
 
     variant 0: a copy of an earlier block; 1: the same contents under the number that belongs there,
-    with an epoch that is over. Returns the LSN that recovery's end must not exceed, or None if
-    nothing could be planted without touching the live part of the log.
+    with an epoch that is over. Returns None if nothing could be planted without touching the live
+    part of the log.
     """
     path = data / LOG_FILE
     log = path.read_bytes()
@@ -123,9 +148,6 @@ def plant_stale_block(data: Path, variant: int) -> int | None:
             return None
         struct.pack_into(">II", block, 0, end // BLOCK & 0xFFFFFFFF, last_epoch - 1)
         struct.pack_into(">I", block, 508, crc32c(bytes(block[:508])))
-    fd = os.open(path, os.O_WRONLY)
-    try:
-        os.pwrite(fd, block, _offset(end, area))
-    finally:
-        os.close(fd)
-    return end
+    offset = _offset(end, area)
+    _write_at(path, offset, bytes(block))
+    return PlantedBlock(end, offset, log[offset : offset + BLOCK])

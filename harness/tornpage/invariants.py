@@ -6,7 +6,14 @@ May import: model, rules and its siblings, trace.
 from __future__ import annotations
 
 from tornpage.rules import Finding, LogState, Rule, Setting, walk
-from tornpage.rules_log import CheckpointOrder, FailedIo, FileOpOrder, LogOverwrite, WriteAhead
+from tornpage.rules_log import (
+    CheckpointOrder,
+    CommitDurable,
+    FailedIo,
+    FileOpOrder,
+    LogOverwrite,
+    WriteAhead,
+)
 from tornpage.rules_page import DoublewriteOrder, DoublewriteSkip, FreedPages, IndexLoad
 from tornpage.rules_recovery import HistoryCollector, LogHistory, RecoveryReads
 from tornpage.trace import Trace
@@ -15,6 +22,7 @@ __all__ = ["COMMON_RULES", "RECOVERY_RULES", "check_recovery", "check_run", "des
 
 COMMON_RULES: tuple[type[Rule], ...] = (
     WriteAhead,
+    CommitDurable,
     LogOverwrite,
     CheckpointOrder,
     FailedIo,
@@ -37,13 +45,18 @@ def check_run(trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory
     return findings, collector.history
 
 
-def check_recovery(trace: Trace, setting: Setting, history: LogHistory | None) -> list[Finding]:
-    """Checks a recovery. history: of everything since the checkpoint, None if that is not known."""
+def check_recovery(
+    trace: Trace, setting: Setting, history: LogHistory | None
+) -> tuple[list[Finding], int | None]:
+    """Checks a recovery. history: of everything since the checkpoint, None if that is not known.
+
+    Also returns the LSN at which recovery found the log to end, None if it did not get there.
+    """
     log = LogState(setting)
     rules = [rule(log) for rule in COMMON_RULES]
     if history is not None:
         rules.append(RecoveryReads(log, history))
-    return walk(trace, log, rules)
+    return walk(trace, log, rules), log.recv_end
 
 
 def describe_rules() -> list[tuple[tuple[int, ...], str, str]]:

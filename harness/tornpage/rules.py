@@ -9,6 +9,7 @@ May import: model, trace.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -47,18 +48,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the rules must know of the target: sizes in bytes, doublewrite configured."""
+    """What the rules must know of the target: sizes in bytes, doublewrite configured, and whether each
+    commit is fsynced before it is acknowledged (flush_log_at_trx_commit=1)."""
 
     page_size: int
     log_size: int
     doublewrite: bool = True
+    durable_commits: bool = True
 
 
 class LogState:
     """What of the log is written, durable and in force, according to the I/O events.
 
     written, durable: LSN up to which the file holds the log, and holds it durably. checkpoint: C in
-    force, i.e. of the newest slot that was fsynced; None before the first.
+    force, i.e. of the newest slot that was fsynced; None before the first. recv_end: where recovery found
+    the end of the log; None if there was none. found: what the rules report at the present event.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -67,6 +71,7 @@ class LogState:
         self.durable = 0
         self.checkpoint: int | None = None
         self.recv_end: int | None = None
+        self.found: list[Violation] = []
         self._at = 0
         self._end = 0
         self._slot: int | None = None
@@ -136,11 +141,10 @@ class Rule:
 
     def __init__(self, log: LogState) -> None:
         self.log = log
-        self.found: list[tuple[int, str, str]] = []
 
     def report(self, number: int, what: str, path: str = "") -> None:
         """Notes a violation at the present event."""
-        self.found.append((number, what, path))
+        self.log.found.append(Violation(number, what, path=path))
 
 
 _OPS: dict[int, str] = {
@@ -164,44 +168,46 @@ def walk(trace: Trace, log: LogState, rules: Iterable[Rule]) -> list[Finding]:
     op_ methods get the path of the file: for RENAME "old\\0new", for CLOSE, READ, WRITE and syncs the
     path that the file has at that moment.
     """
-    rules = list(rules)
-    marks = _methods("mark_", [log, *rules])
-    ops = _methods("op_", [log, *rules])
+    listeners = [log, *rules]
+    marks = _methods("mark_", listeners)
+    ops = _methods("op_", listeners)
     handlers = {kind: ops[name] for kind, name in _OPS.items() if name in ops}
     findings: list[Finding] = []
     paths = FilePaths()
     for event in trace.events():
         kind = event.kind
-        if kind == Op.MARK:
+        if kind == 13:  # Op.MARK: most events are
             mark = trace.mark(event)
             for handle in marks.get(mark.verb, ()):
                 handle(mark.facts)
-        else:
-            if kind in _PATH_IN_RECORD:
-                paths.see(trace, event)
+        elif kind in _PATH_IN_RECORD:
+            paths.see(trace, event)
+            path = _path_in(trace, event)
             for handle in handlers.get(kind, ()):
-                handle(event, _path_of(trace, event, paths))
-        for rule in rules:
-            if rule.found:
-                for number, what, path in rule.found:
-                    findings.append(Finding(event.seq, Violation(number, what, path=path)))
-                rule.found.clear()
+                handle(event, path)
+        elif kind in handlers:
+            path = paths[event.file]
+            for handle in handlers[kind]:
+                handle(event, path)
+        if log.found:
+            findings.extend(Finding(event.seq, violation) for violation in log.found)
+            log.found.clear()
     return findings
 
 
-def _path_of(trace: Trace, event: Event, paths: FilePaths) -> str:
-    if event.kind in (Op.OPEN, Op.UNLINK, Op.SYNC_DIR):
-        return trace.text(event)
-    if event.kind == Op.RENAME:
-        return "\0".join(trace.renamed(event))
-    return paths[event.file]
+def _path_in(trace: Trace, event: Event) -> str:
+    return "\0".join(trace.renamed(event)) if event.kind == Op.RENAME else trace.text(event)
+
+
+@functools.cache
+def _names(cls: type, prefix: str) -> tuple[str, ...]:
+    return tuple(name for name in dir(cls) if name.startswith(prefix))
 
 
 def _methods(prefix: str, objects: Iterable[object]) -> dict[str, list[Callable[..., None]]]:
     found: dict[str, list[Callable[..., None]]] = {}
     for item in objects:
-        for name in dir(item):
-            if name.startswith(prefix):
-                key = name if prefix == "op_" else name.removeprefix(prefix)
-                found.setdefault(key, []).append(getattr(item, name))
+        for name in _names(type(item), prefix):
+            key = name if prefix == "op_" else name.removeprefix(prefix)
+            found.setdefault(key, []).append(getattr(item, name))
     return found

@@ -1,4 +1,4 @@
-"""Rules about the log, checkpoints and file operations: I4, I19, I20, I23, I24.
+"""Rules about the log, checkpoints and file operations: I1, I4, I19, I20, I23, I24.
 
 May import: model, rules, trace.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tornpage.rules import LOG_BLOCK, LOG_FILE, LOG_FILES, LOG_HEADER, LogState, PageKey, Rule, page_key
 from tornpage.trace import Event
 
-__all__ = ["CheckpointOrder", "FailedIo", "FileOpOrder", "LogOverwrite", "WriteAhead"]
+__all__ = ["CheckpointOrder", "CommitDurable", "FailedIo", "FileOpOrder", "LogOverwrite", "WriteAhead"]
 
 OPEN_CREATED = 1
 Facts = Mapping[str, str]
@@ -47,6 +47,32 @@ class WriteAhead(Rule):
         if end is not None and int(facts["page_lsn"]) > end:
             page = f"page {facts['space']}:{facts['page']}"
             self.report(4, f"{page} has LSN {facts['page_lsn']} beyond the end of the log, {end}")
+
+
+class CommitDurable(Rule):
+    """I1: when a statement that committed is acknowledged, the log is fsynced as far as it was written
+    (with flush_log_at_trx_commit=1)."""
+
+    numbers = (1,)
+    blind = "that the commit record is in the log by then: a kill and the oracle show that"
+
+    def __init__(self, log: LogState) -> None:
+        super().__init__(log)
+        self._committing = False
+
+    def mark_point(self, facts: Facts) -> None:
+        """A commit record was appended."""
+        if facts.get("name") == "trx.commit_logged":
+            self._committing = True
+
+    def mark_ack(self, facts: Facts) -> None:
+        """A statement was acknowledged."""
+        if self._committing and self.log.setting.durable_commits:
+            written, durable = self.log.written, self.log.durable
+            if durable < written:
+                what = f"line {facts['n']} acknowledged with the log written to {written}"
+                self.report(1, f"{what} and fsynced to {durable}", LOG_FILE)
+        self._committing = False
 
 
 class LogOverwrite(Rule):

@@ -17,7 +17,7 @@ import xxhash
 
 from tornpage.census import Baseline, load_baseline, read_journal, take_census
 from tornpage.errors import ChildError, PlanError
-from tornpage.image import copy_image, plant_stale_block, remove_image
+from tornpage.image import PlantedBlock, copy_image, plant_stale_block, remove_image
 from tornpage.invariants import check_recovery, check_run
 from tornpage.model import (
     Fault,
@@ -34,7 +34,7 @@ from tornpage.plan import compile_plan, format_plan
 from tornpage.process import ChildResult, run_child
 from tornpage.rules import LOG_FILE
 from tornpage.target import RecoveryAnswer, Target
-from tornpage.trace import Event, Op, Trace
+from tornpage.trace import HEADER_SIZE, Event, Op, Trace
 
 __all__ = ["run_trial", "state_digest", "take_census"]
 
@@ -129,7 +129,7 @@ class _Trial:
         self.range = (0, 0)
         self.before_first = False
         self.same_as_census = True
-        self.stale_end: int | None = None
+        self.stale: PlantedBlock | None = None
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -186,10 +186,9 @@ class _Trial:
         return trace
 
     def _find_hit(self, trace: Trace) -> None:
-        for event in trace.events():
-            if event.kind in (Op.KILL, Op.FAULT):
-                self.hit = event
-                break
+        # A killed run ends with its KILL, at the byte at which the census has the killed operation.
+        start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
+        self.hit = _first_hit(trace, start) or _first_hit(trace, HEADER_SIZE)
         if self.hit is None:
             raise ChildError("the trace says that a fault fired, and does not show it")
         write = self.base.by_seq.get(self.hit.seq)
@@ -201,7 +200,7 @@ class _Trial:
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
         hit = self.hit
         assert hit is not None
-        equal = trace.data[64 : hit.at] == self.base.trace.data[64 : hit.at]
+        equal = trace.data[HEADER_SIZE : hit.at] == self.base.trace.data[HEADER_SIZE : hit.at]
         killed = hit.kind == Op.KILL
         if equal and killed:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
@@ -228,8 +227,8 @@ class _Trial:
 
     def _plant_stale_block(self) -> None:
         if self.spec.plan.stale_log:
-            self.stale_end = plant_stale_block(self.data, self.spec.seed % 2)
-            self.counters["stale_log"] = int(self.stale_end is not None)
+            self.stale = plant_stale_block(self.data, self.spec.seed % 2)
+            self.counters["stale_log"] = int(self.stale is not None)
 
     def _nested_recoveries(self) -> str:
         """Recoveries that are crashed as well; the reason if one was not, else ""."""
@@ -266,21 +265,16 @@ class _Trial:
     def _check_recovery(self, trace: Trace, history: object) -> bool:
         """Trace invariants of a recovery. Returns whether one took place."""
         usable = self.base.history if history is not None and self.same_as_census else None
-        findings = check_recovery(trace, self.base.setting, usable)
+        findings, end = check_recovery(trace, self.base.setting, usable)
         self._add(finding.violation for finding in findings)
-        for event in trace.events():
-            if event.kind == Op.MARK:
-                mark = trace.mark(event)
-                if mark.verb == "recv_start":
-                    self._check_end(int(mark.facts["end"]))
-                    return True
-        return False
+        if end is not None:
+            self._check_end(end)
+        return end is not None
 
     def _check_end(self, end: int) -> None:
-        if self.stale_end is not None and end > self.stale_end:
-            what = f"the log ended before {self.stale_end}; with a stale block there, at {end}"
+        if self.stale is not None and end > self.stale.end:
+            what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
             self.violations.append(Violation(21, what, path=LOG_FILE))
-        self.stale_end = None
 
     def _judge_state(self, answer: RecoveryAnswer) -> None:
         self._add(answer.findings)
@@ -292,6 +286,10 @@ class _Trial:
     def _judge_refusal(self, answer: RecoveryAnswer) -> None:
         if answer.no_database and self.before_first:
             return
+        if self.stale is not None and self._recovers_without(self.stale):
+            what = f"a stale block behind the end of the log makes recovery fail: {answer.message}"
+            self.violations.append(Violation(21, what, path=LOG_FILE))
+            return
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
             return
@@ -299,6 +297,15 @@ class _Trial:
         self.violations.append(
             Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
         )
+
+    def _recovers_without(self, stale: PlantedBlock) -> bool:
+        """Whether the same image recovers when the stale block is taken out again."""
+        clean = self.work / "clean"
+        copy_image(self.image, clean)
+        stale.remove(clean)
+        command = self.target.recover_command(clean, self.spec.options)
+        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S, self.work)
+        return self.target.parse_recovery(child).ok
 
     def _recover_again(self) -> None:
         child = self._child("verify", None)
@@ -382,6 +389,13 @@ class _Trial:
         for trace in sorted(self.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
         return place.resolve()
+
+
+def _first_hit(trace: Trace, start: int) -> Event | None:
+    for event in trace.events(start):
+        if event.kind in (Op.KILL, Op.FAULT):
+            return event
+    return None
 
 
 def _mask(plan: FaultPlan) -> str:

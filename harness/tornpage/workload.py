@@ -25,7 +25,7 @@ from tornpage.errors import WorkloadError
 from tornpage.script import Column, IndexDef, Script, Statement, Verb, parse_script
 from tornpage.seeds import make_rng
 
-__all__ = ["FileParams", "SmokeParams", "generate", "validate_params", "workload_names"]
+__all__ = ["FileParams", "SmokeParams", "SqliteSmokeParams", "generate", "validate_params", "workload_names"]
 
 
 class SmokeParams(BaseModel):
@@ -39,6 +39,17 @@ class SmokeParams(BaseModel):
     """Statements of each of the six rounds of mixed DML."""
     clean_pages: int = Field(default=6, ge=1, le=10_000)
     """Pages per page cleaner step."""
+
+
+class SqliteSmokeParams(BaseModel):
+    """The same tables for a database with one writer: one open transaction at a time, small data."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rows: int = Field(default=64, ge=8, le=100_000)
+    """Rows of the seeds' table before the first index build."""
+    changes: int = Field(default=8, ge=1, le=100_000)
+    """Statements, or whole transactions, of each of the five rounds of DML."""
 
 
 class FileParams(BaseModel):
@@ -275,6 +286,55 @@ def _generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
     return Script.of(book.out)
 
 
+def _serial(book: _Book, params: SqliteSmokeParams, small: str) -> None:
+    """One round of DML, each transaction ended before anything else happens."""
+    for _ in range(params.changes):
+        choice = book.rng.random()
+        if choice < 0.4:
+            trx = _begin(book)
+            for _ in range(book.rng.randint(1, 6)):
+                change = book.rng.choice((_insert, _insert, _update, _update, _update, _delete))
+                (_expected_error if book.rng.random() < 0.08 else change)(book, trx)
+            _end(book, trx, commit=book.rng.random() < 0.65)
+        elif choice < 0.5:
+            book.add(Verb.CHECKPOINT, full=book.rng.random() < 0.3)
+        elif choice < 0.65:
+            _small_dml(book, small)
+        else:
+            change = book.rng.choice((_insert, _insert, _update, _update, _update, _delete))
+            (_expected_error if choice > 0.95 else change)(book, "-")
+
+
+def _generate_sqlite_smoke(params: SqliteSmokeParams, rng: random.Random) -> Script:
+    book = _Book(rng)
+    _create_seed_table(book)
+    _create_small_table(book, SMALL)
+    first = params.rows // 2
+    book.add(Verb.INSERT_SEQ, trx="-", table=TABLE, bounds=(1, first))
+    book.rows[TABLE].update(range(1, first + 1))
+    trx = _begin(book)
+    while len(book.rows[TABLE]) < params.rows:
+        _insert(book, trx)
+    _end(book, trx, commit=True)
+    _serial(book, params, SMALL)
+    names = list(INDEXES)
+    rng.shuffle(names)
+    _add_indexes(book, names[:2])
+    _serial(book, params, SMALL)
+    book.add(Verb.CHECKPOINT)
+    _add_indexes(book, names[2:4])
+    _serial(book, params, SMALL)
+    book.add(Verb.DROP_INDEX, table=TABLE, name=names[0])
+    book.add(Verb.RENAME_TABLE, table=SMALL, name="s2")
+    book.rows["s2"] = book.rows.pop(SMALL)
+    _serial(book, params, "s2")
+    _add_indexes(book, [names[0]])
+    book.add(Verb.DROP_TABLE, table="s2")
+    _create_small_table(book, SMALL)
+    _serial(book, params, SMALL)
+    return Script.of(book.out)
+
+
 def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
     try:
         text = params.path.read_text("ascii")
@@ -285,6 +345,7 @@ def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: A
 
 _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "smoke": (SmokeParams, _generate_smoke),
+    "sqlite_smoke": (SqliteSmokeParams, _generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
 }
 

@@ -1,5 +1,5 @@
-/** Kills in the middle of every n-th write of a whole history, each recovered and scanned. A kill loses nothing
-that was written, and the write in flight is there up to some sector. */
+/** Kills in the middle of every n-th write of a whole history, each recovered and scanned. A kill
+loses nothing that was written, and the write in flight is there up to some sector. */
 #include "test_check_fixture.h"
 
 #define RESULTS_MAX 4000U
@@ -204,7 +204,8 @@ static void history_ddl(history_t *h)
     DBX_OK(db, buf_checkpoint_full(db->pool));
 }
 
-/** Each kill must show the state after the last acknowledged commit, or after the one under way (I1, I3). */
+/** Each kill must show the state after the last acknowledged commit, or after the one under way
+(I1, I3). */
 static void assert_results(const history_t *h)
 {
     for (uint32_t i = 0; i < h->n_results; i++) {
@@ -212,8 +213,8 @@ static void assert_results(const history_t *h)
         bool ok = strcmp(r->state, h->states[r->acked]) == 0
                   || (r->acked < h->acked && strcmp(r->state, h->states[r->acked + 1]) == 0);
         if (!ok) {
-            fail_msg("kill in write %" PRIu32 " after commit %" PRIu32 ":\n  is     %s\n  after  %s\n"
-                     "  before %s",
+            fail_msg("kill in write %" PRIu32 " after commit %" PRIu32
+                     ":\n  is     %s\n  after  %s\n  before %s",
                      r->write_no, r->acked, r->state, h->states[r->acked],
                      h->states[r->acked + (r->acked < h->acked)]);
         }
@@ -253,8 +254,8 @@ static engine_options_t small_options(void)
     return options;
 }
 
-/* Kills with non-logged index loads: nothing is lost, nothing is left over; doublewrite restores, INDEX_LOAD
-fallbacks, drops of incomplete indexes and rollbacks really happen. */
+/* Kills with non-logged index loads: nothing is lost, nothing is left over; doublewrite restores,
+INDEX_LOAD fallbacks, drops of incomplete indexes and rollbacks really happen. */
 static void test_kills_nonlogged(void **state)
 {
     (void)state;
@@ -268,7 +269,8 @@ static void test_kills_nonlogged(void **state)
     assert_true(h.index_loads > 0);
 }
 
-/* The same with logged loads, where first flushes skip doublewrite and torn pages are rebuilt from the log. */
+/* The same with logged loads, where first flushes skip doublewrite and torn pages are rebuilt from
+the log. */
 static void test_kills_logged(void **state)
 {
     (void)state;
@@ -280,7 +282,8 @@ static void test_kills_logged(void **state)
     assert_int_equal(h.index_loads, 0);
 }
 
-/* With the least memory for redo records, recovery takes several batches and ends in the same states (I18). */
+/* With the least memory for redo records, recovery takes several batches and ends in the same
+states (I18). */
 static void test_kills_small_batches(void **state)
 {
     (void)state;

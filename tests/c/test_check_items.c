@@ -1,5 +1,7 @@
-/** The scanner's own tests: one item is damaged by hand, with right checksums where it lies inside a page, and the
-scan must report it under its number, and under no other. */
+/** The scanner's own tests: one item is damaged by hand, with right checksums where it lies inside
+a page, and the scan must report it under its number, and under no other. */
+#include <unistd.h>
+
 #include "base/crc32c.h"
 #include "page/page_index.h"
 #include "test_check_fixture.h"
@@ -191,6 +193,11 @@ static void test_i8_links(void **state)
     dbx_stamp(it.db, page);
     expect_only(&it, 8);
     it = items_create(true);
+    page = leaf(&it, 0, 2);
+    mach_write_4(page + FIL_PAGE_PREV, fil_page_get_id(page).page_no);
+    dbx_stamp(it.db, page);
+    expect_only(&it, 8);
+    it = items_create(true);
     page = last_leaf(&it, 2);
     mach_write_4(page + FIL_PAGE_NEXT, 3);
     dbx_stamp(it.db, page);
@@ -253,6 +260,12 @@ static void test_i11_allocation(void **state)
     page_no_t page_no = fil_page_get_id(leaf(&it, 0, 3)).page_no;
     mach_write_4(map + FSP_MAP + 4 * page_no, FSP_OWNER_FREE);
     mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) - 1);
+    dbx_stamp(it.db, map);
+    expect_only(&it, 11);
+    it = items_create(true);
+    map = dbx_home(it.db, "t1.ibd", 0);
+    mach_write_4(map + FSP_MAP + 4 * mach_read_4(map + FSP_SIZE), FSP_OWNER_UNDO);
+    mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) + 1);
     dbx_stamp(it.db, map);
     expect_only(&it, 11);
     it = items_create(true);
@@ -420,6 +433,46 @@ static void test_needs_recovery(void **state)
     os_destroy(os);
 }
 
+static dberr_t unlink_entry(void *ctx, const char *name)
+{
+    os_t *os = ctx;
+    return os->vt->unlink(os, name);
+}
+
+/* The same on real files: a crash with an open transaction, recovery, scan. */
+static void test_on_files(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/tornpage-check-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    os_t *os = NULL;
+    err_sink_t sink = {""};
+    assert_int_equal(os_posix_create(dir, false, &sink, &os), DB_SUCCESS);
+    dbx_t *db = dbx_alloc(os);
+    dbx_bootstrap(db, false);
+    cfx_create_table(db, "t1");
+    trx_t *trx = cfx_begin(db);
+    cfx_insert(db, trx, "t1", 1, 60);
+    DBX_OK(db, trx_commit(trx));
+    cfx_add_indexes(db, "t1", "ib", 2);
+    trx = cfx_begin(db);
+    cfx_delete(db, trx, "t1", 1, 10);
+    dbx_flush_log(db);
+    dbx_close(db);
+    DBX_OK(db, dbx_open(db));
+    assert_int_equal(db->env.stats.recv_trx_rolled_back, 1);
+    dbx_close(db);
+    check_report_t report;
+    cfx_scan(db, &report);
+    cfx_print_findings(&report);
+    assert_int_equal(report.n_findings, 0);
+    assert_int_equal(report.tables[0].rows, 60);
+    check_report_free(&report);
+    assert_int_equal(os->vt->list(os, unlink_entry, os), DB_SUCCESS);
+    dbx_free(db);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 /** Right checksums around a damaged byte: of its page, or of its log block. */
 static void restamp(dbx_t *db, byte *bytes, uint64_t at, bool log)
 {
@@ -431,7 +484,8 @@ static void restamp(dbx_t *db, byte *bytes, uint64_t at, bool log)
     mach_write_4(block + LOG_BLOCK_SIZE - 4, crc32c(block, LOG_BLOCK_SIZE - 4));
 }
 
-/* Random damage, with and without right checksums: the scanner and recovery come to an end, with any verdict. */
+/* Random damage, with and without right checksums: the scanner and recovery come to an end, with
+any verdict. */
 static void test_hostile_images(void **state)
 {
     (void)state;
@@ -500,6 +554,7 @@ int main(void)
         cmocka_unit_test(test_i25_marks),
         cmocka_unit_test(test_i2_active_transaction),
         cmocka_unit_test(test_needs_recovery),
+        cmocka_unit_test(test_on_files),
         cmocka_unit_test(test_hostile_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

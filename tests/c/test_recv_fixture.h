@@ -1,5 +1,5 @@
-/** A whole database up to recv/ on the memory back end, behind a tap that sees every write before it
-happens and every marker, so that a test can keep the crashed image of any moment. */
+/** A whole database up to recv/ on the memory back end, behind a tap that sees every write before
+it happens and every marker, so that a test can keep the crashed image of any moment. */
 #ifndef TEST_RECV_FIXTURE_H
 #define TEST_RECV_FIXTURE_H
 

@@ -1,5 +1,5 @@
-/** Recovery's choices about the log and the files: checkpoint slots, marker, end of the log, file operations,
-batches, and what a second recovery does. */
+/** Recovery's choices about the log and the files: checkpoint slots, marker, end of the log, file
+operations, batches, and what a second recovery does. */
 #include "test_recv_fixture.h"
 
 #define T1 5U
@@ -113,8 +113,8 @@ static void test_both_slots_torn(void **state)
     dbx_free(db);
 }
 
-/* A valid slot whose marker is not in the log tells of a damaged log. The older slot is no way out: what it needs
-may be overwritten (here it is not, and still the start is refused). */
+/* A valid slot whose marker is not in the log tells of a damaged log. The older slot is no way out:
+what it needs may be overwritten (here it is not, and still the start is refused). */
 static void test_marker_missing(void **state)
 {
     (void)state;
@@ -126,7 +126,8 @@ static void test_marker_missing(void **state)
     dbx_free(db);
 }
 
-/* Garbage, and blocks of an earlier life with the right numbers and checksums, never move the end (I21). */
+/* Garbage, and blocks of an earlier life with the right numbers and checksums, never move the end
+(I21). */
 static void test_stale_tail(void **state)
 {
     (void)state;
@@ -165,13 +166,17 @@ static void test_stale_tail(void **state)
     dbx_free(db);
 }
 
-/* Until the new checkpoint's slot is written, a crash finds the same checkpoint and the same end of the log: nothing
-is logged before the new marker. */
+/* Until the new checkpoint's slot is written, a crash finds the same checkpoint and the same end of
+the log: nothing is logged before the new marker. */
 static void test_nothing_logged_before_marker(void **state)
 {
     (void)state;
-    dbx_t *db = crash(log_create());
+    dbx_t *db = log_create();
+    dbx_flush_log(db);
+    lsn_t log_end = log_lsn(db->log);
+    db = crash(db);
     DBX_OK(db, dbx_redo(db));
+    assert_true(log_last_checkpoint(db->log)->marker_lsn == log_end);
     const char *applied = strstr(db->marks, "point name=recv.applied");
     const char *append = strstr(db->marks, "log_write start=");
     assert_non_null(applied);
@@ -179,7 +184,8 @@ static void test_nothing_logged_before_marker(void **state)
     lsn_t start = 0;
     lsn_t end = 0;
     while (append != NULL && append < applied) {
-        assert_int_equal(sscanf(append, "log_write start=%" SCNu64 " end=%" SCNu64, &start, &end), 2);
+        static const char format[] = "log_write start=%" SCNu64 " end=%" SCNu64;
+        assert_int_equal(sscanf(append, format, &start, &end), 2);
         assert_true(start == end);
         append = strstr(append + 1, "log_write start=");
     }
@@ -247,7 +253,8 @@ static void keep_at(keeper_t *k, dbx_t *db, const char *point)
     db->point_ctx = k;
 }
 
-/* A delete that was logged but not done is finished; a file that has the name by now is another space's, and stays. */
+/* A delete that was logged but not done is finished; a file that has the name by now is another
+space's, and stays. */
 static void test_delete_again(void **state)
 {
     (void)state;
@@ -271,7 +278,8 @@ static void test_delete_again(void **state)
     dbx_free(db);
 }
 
-/* A rename that was logged but not done is finished, also when the old name is taken again later in the log. */
+/* A rename that was logged but not done is finished, also when the old name is taken again later in
+the log. */
 static void test_rename_again(void **state)
 {
     (void)state;
@@ -316,8 +324,8 @@ static void test_hostile_path(void **state)
     }
 }
 
-/* Pages of all kinds, in many batches and in one: the files are the same, byte for byte (I18); so are they after
-a second recovery of the same image (I17). */
+/* Pages of all kinds, in many batches and in one: the files are the same, byte for byte (I18); so
+are they after a second recovery of the same image (I17). */
 static void test_batches_equal(void **state)
 {
     (void)state;

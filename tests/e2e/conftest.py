@@ -6,27 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from e2e_support import Answer, Tornpage
+
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 300
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a call of `tornpage` gave. data: the JSON object, if it printed one."""
-
-    code: int
-    data: dict[str, Any]
-    text: str
-
-
-Tornpage = Callable[..., Answer]
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ document by what the failures here say.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.paths import ROOT, find_paths
+from tornpage.paths import ROOT
 
 FORMAT = ROOT / "docs" / "FORMAT.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -69,10 +70,9 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def engine(*args: str, cwd: Path) -> str:
+def engine(build: Path, *args: str, cwd: Path) -> str:
     """Standard output of the engine program, which must succeed."""
-    program = find_paths().build / "engine" / "engine"
-    assert program.is_file(), f"{program} is missing: run `make build`, or set TORNPAGE_BUILD"
+    program = build / "engine" / "engine"
     done = subprocess.run(
         [program, *args], cwd=cwd, capture_output=True, text=True, timeout=DEADLINE_S, check=False
     )
@@ -81,12 +81,12 @@ def engine(*args: str, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the document's script as example.txt and the database db that it makes."""
     path = tmp_path_factory.mktemp("format")
     (script,) = fences("script")
     (path / "example.txt").write_text(script, encoding="ascii")
-    engine("run", "db", "example.txt", cwd=path)
+    engine(build, "run", "db", "example.txt", cwd=path)
     return path
 
 
@@ -124,7 +124,7 @@ def test_a_block_leaves_no_byte_out() -> None:
     """Inside a block every line begins where the one before it ended."""
     for block in fences("bytes"):
         lines = quotes(block)
-        for before, after in zip(lines, lines[1:], strict=False):
+        for before, after in itertools.pairwise(lines):
             place = (before.file, before.offset + len(before.data))
             assert (after.file, after.offset) == place, f"gap before {after}"
 
@@ -142,22 +142,22 @@ def test_checksums_follow_the_document(folder: Path) -> None:
         assert crc32c(block[:508]).to_bytes(4, "big") == block[508:], f"block at {start}"
 
 
-def test_quoted_output_is_what_the_program_prints(folder: Path) -> None:
+def test_quoted_output_is_what_the_program_prints(build: Path, folder: Path) -> None:
     """What stands below a command in the document is a run of whole lines of its output."""
     blocks = fences("console")
     assert len(blocks) >= 4
     for block in blocks:
         command, *shown = block.splitlines()
         assert command.startswith("$ engine ") and shown, command
-        printed = engine(*command.split()[2:], cwd=folder).splitlines()
+        printed = engine(build, *command.split()[2:], cwd=folder).splitlines()
         starts = range(len(printed) - len(shown) + 1)
         assert any(printed[i : i + len(shown)] == shown for i in starts), (
             f"{command} prints now\n" + "\n".join(printed)
         )
 
 
-def test_the_example_is_complete(folder: Path) -> None:
+def test_the_example_is_complete(build: Path, folder: Path) -> None:
     """The database holds what the script says and no violation: the example is no damaged one."""
     copy = folder / "copy"
     shutil.copytree(folder / "db", copy)
-    assert "0 findings" in engine("check", "copy", cwd=folder)
+    assert "0 findings" in engine(build, "check", "copy", cwd=folder)

@@ -118,8 +118,9 @@ def test_stale_block_is_valid_but_foreign(tmp_path: Path, variant: int) -> None:
     """The planted block has a right checksum, and yet does not belong: the soft end stays."""
     log = make_log({16: 1, 17: 2, 18: 2}, 8204)
     (tmp_path / "ib_logfile0").write_bytes(log)
-    end = plant_stale_block(tmp_path, variant)
-    assert end == 19 * 512
+    planted = plant_stale_block(tmp_path, variant)
+    assert planted is not None
+    assert planted.end == 19 * 512
     changed = (tmp_path / "ib_logfile0").read_bytes()
     at = 2048 + 3 * 512
     assert (changed[:at], changed[at + 512 :]) == (log[:at], log[at + 512 :])
@@ -127,12 +128,14 @@ def test_stale_block_is_valid_but_foreign(tmp_path: Path, variant: int) -> None:
     assert struct.unpack_from(">I", block, 508)[0] == crc32c(block[:508])
     number, epoch = struct.unpack_from(">II", block)
     assert (number, epoch) == ((17, 2) if variant == 0 else (19, 1))
-    assert soft_end(changed) == end
+    assert soft_end(changed) == planted.end
+    planted.remove(tmp_path)
+    assert (tmp_path / "ib_logfile0").read_bytes() == log
 
 
 def test_nothing_is_planted_over_the_live_log(tmp_path: Path) -> None:
     """A full area leaves no room: the file stays as it is."""
-    log = make_log({number: 1 for number in range(16, 24)}, 8204)
+    log = make_log(dict.fromkeys(range(16, 24), 1), 8204)
     (tmp_path / "ib_logfile0").write_bytes(log)
     assert plant_stale_block(tmp_path, 0) is None
     assert (tmp_path / "ib_logfile0").read_bytes() == log

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from conftest import Tornpage
+from e2e_support import Tornpage
 
 
 def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
