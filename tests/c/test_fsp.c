@@ -209,6 +209,29 @@ static void test_alloc_for_load(void **state)
     assert_counts(fx);
 }
 
+/** Reserving takes a number in the map, logged, and touches no page of that number; it is not given out
+again, and its owner's pages are freed with it. */
+static void test_reserve(void **state)
+{
+    fsp_fixture_t *fx = *state;
+    lsn_t lsn = log_lsn(fx->buf->base.log);
+    page_no_t page_no = FIL_NULL;
+    mtr_t mtr;
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fsp_page_reserve(&mtr, SPACE, OWNER, 4, &page_no));
+    mtr_commit(&mtr);
+    assert_int_equal(page_no, 4);
+    char text[1000];
+    fx_log_text(fx->buf, lsn, text, sizeof text);
+    assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_4BYTES 3 0; | ");
+    assert_null(buf_page_peek(fx->buf->pool, fx_id(SPACE, page_no)));
+    assert_int_equal(fsp_alloc(fx, OWNER, 4), 5);
+    assert_counts(fx);
+    FX_OK(fx->buf, fsp_owner_free(fx->buf->pool, SPACE, OWNER));
+    assert_int_equal(fsp_owner(fx, page_no), FSP_OWNER_FREE);
+    assert_counts(fx);
+}
+
 /** I15: a page freed in an mtr is not given out by the same mtr. */
 static void test_no_reuse_within_mtr(void **state)
 {
@@ -346,6 +369,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_second_map_page, setup, teardown),
         cmocka_unit_test_setup_teardown(test_extend_at_boundary, setup, teardown),
         cmocka_unit_test_setup_teardown(test_alloc_for_load, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_reuse_within_mtr, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_map, setup, teardown),
