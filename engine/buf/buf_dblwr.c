@@ -5,13 +5,15 @@ Place: below buf_flush.c and buf_lru.c, which choose the pages. File layout: slo
 
        batch --> freed: log durable, dropped
              --> others, by page id: copies stamped in memory
-                   1. one write of the copies that need it    2. fsync of the area
-                   3. log durable, home writes                4. fsync of the data files
+                   1. log durable      2. one write of the copies that need it, fsync of the area
+                   3. home writes      4. fsync of the data files
 
 Invariants
 1. (I22) the four steps are strictly ordered, and one batch is in flight: when a slot is written
    again, the home writes it protected are fsynced;
-2. (I4) the log is durable up to the newest LSN of the batch before the first home write;
+2. (I4) the log is durable up to the newest LSN of the batch before the first home write, and before
+   the first copy: a copy of changes whose log was lost would outlive that log, and once the new
+   log has passed its LSN a later recovery could not tell it from a good one;
 3. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
    its logged initialisation and nothing in its space was written without redo;
 4. (I15) a freed page is not written; its place on the flush lists is given up only when the freeing
@@ -22,6 +24,7 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
+#include "base/mutant.h"
 #include "buf/buf_int.h"
 #include "page/page_index.h"
 
@@ -75,7 +78,8 @@ static bool buf_dblwr_skips_init(buf_pool_t *pool, const buf_block_t *block)
 {
     const fil_space_t *space = fil_space_get(pool->fil, block->id.space);
     CHECK(space != NULL);
-    return block->init_on_flush && !space->nonlogged;
+    return block->init_on_flush
+           && (!space->nonlogged || MUTANT(dblwr_skip_nonlogged) /* MDEV-19738, first patch */);
 }
 
 /** Drops the freed blocks of the batch; the others move to the front. @return in *n_left their
@@ -89,7 +93,7 @@ static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_le
             freed_lsn = block->newest_modification;
         }
     }
-    if (freed_lsn != 0) {
+    if (freed_lsn != 0 && !MUTANT(freed_drop_before_log) /* ordering rule: log, then drop */) {
         dberr_t err = log_write_up_to(pool->log, freed_lsn, true);
         if (err != DB_SUCCESS) {
             return err;
@@ -98,7 +102,7 @@ static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_le
     uint32_t left = 0;
     for (uint32_t i = 0; i < n; i++) {
         buf_block_t *block = pool->batch[i];
-        if (!block->freed) {
+        if (!block->freed || MUTANT(buf_writes_freed) /* MDEV-24569 */) {
             pool->batch[left++] = block;
             continue;
         }
@@ -141,6 +145,10 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     PROBE_MARK(env->probe, "dblwr_batch slot=%" PRIu32 " pages=%" PRIu32, pool->dblwr_slot, n_used);
     dberr_t err = env_write(env, pool->dblwr_file, pool->dblwr_slot * slot_bytes, pool->dblwr_buf,
                             (size_t)n_used * pool->page_size);
+    if (MUTANT(dblwr_write_error_ignored) && err != DB_SUCCESS) {
+        env->io_failed = false; /* PS-5678 */
+        err = DB_SUCCESS;
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -148,7 +156,7 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     env->stats.dblwr_writes += n_used;
     env->stats.dblwr_batches++;
     PROBE_POINT(env->probe, "dblwr.area_written");
-    err = env_sync(env, pool->dblwr_file);
+    err = MUTANT(dblwr_home_before_sync) ? DB_SUCCESS : env_sync(env, pool->dblwr_file);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -177,20 +185,29 @@ static void buf_dblwr_mark_home(buf_pool_t *pool, const buf_block_t *block)
                block->init_lsn, block->observer != 0);
 }
 
-static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *copies)
+/** Invariant 2. */
+static dberr_t buf_dblwr_write_log(buf_pool_t *pool, uint32_t n)
 {
-    env_t *env = pool->env;
     lsn_t lsn = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (pool->batch[i]->newest_modification > lsn) {
             lsn = pool->batch[i]->newest_modification;
         }
     }
-    dberr_t err = log_write_up_to(pool->log, lsn, true);
-    if (err != DB_SUCCESS) {
-        return err;
+    dberr_t err = DB_SUCCESS;
+    if (!MUTANT(home_before_log) /* MDEV-34830 */) {
+        err = log_write_up_to(pool->log, lsn, !MUTANT(home_before_log_sync) /* Turso 7781 */);
     }
-    PROBE_POINT(env->probe, "dblwr.log_durable");
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(pool->env->probe, "dblwr.log_durable");
+    }
+    return err;
+}
+
+static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *copies)
+{
+    env_t *env = pool->env;
+    dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; i < n; i++) {
         const buf_block_t *block = pool->batch[i];
         buf_dblwr_mark_home(pool, block);
@@ -201,7 +218,13 @@ static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *c
         }
         PROBE_POINT(env->probe, "dblwr.home_written");
     }
+    if (MUTANT(dblwr_reuse_before_home_sync) || MUTANT(ckpt_slot_before_data_sync)) {
+        return DB_SUCCESS; /* ordering rule: the checkpoint's fsync comes too late for the slot */
+    }
     for (uint32_t i = 0; i < n; i++) {
+        if (MUTANT(load_flush_not_synced) && pool->batch[i]->observer != 0) {
+            continue; /* ordering rule: fsync, then INDEX_LOAD */
+        }
         err = fil_sync(pool->fil, fil_space_get(pool->fil, pool->batch[i]->id.space));
         if (err != DB_SUCCESS) {
             return err;
@@ -218,7 +241,7 @@ static void buf_dblwr_complete(buf_pool_t *pool, uint32_t n)
             pool->env->stats.dblwr_skipped_init++;
         }
         buf_flush_remove(pool, block);
-        block->init_on_flush = false;
+        block->init_on_flush = block->init_on_flush && MUTANT(dblwr_flag_not_cleared);
         block->nonlogged = false;
         block->observer = 0;
     }
@@ -236,7 +259,8 @@ static dberr_t buf_dblwr_batch(buf_pool_t *pool, uint32_t n)
     qsort(pool->batch, n, sizeof(buf_block_t *), buf_block_cmp);
     byte *copies[DBLWR_PAGES_MAX];
     uint32_t n_used = buf_dblwr_copy(pool, n, copies);
-    if (n_used > 0) {
+    err = buf_dblwr_write_log(pool, n);
+    if (err == DB_SUCCESS && n_used > 0) {
         err = buf_dblwr_write_area(pool, n_used);
     }
     if (err == DB_SUCCESS) {

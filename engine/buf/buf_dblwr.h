@@ -3,8 +3,8 @@ flight (FORMAT.md, "Doublewrite file"; RECOVERY.md, "Doublewrite restore").
 
 A file of its own, so that its place depends on no page that a torn write can damage.
 
-Batch (I22): 1. area write  2. fsync of the area  3. log durable up to the newest LSN of the batch,
-then the home writes  4. fsync of the data files; only then may a slot be used again.
+Batch (I22): 1. log durable up to the newest LSN of the batch  2. area write, fsync of the area
+3. home writes  4. fsync of the data files; only then may a slot be used again.
 
 Doublewrite is skipped for a page (MDEV-19738) only if
 - it is off altogether ("off"), or

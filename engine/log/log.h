@@ -74,6 +74,10 @@ WARN_UNUSED dberr_t log_open(env_t *env, log_t **out);
 WARN_UNUSED dberr_t log_open_path(env_t *env, const char *path, log_t **out);
 void log_close(log_t *log); /**< NULL is fine; writes nothing */
 
+/** Before log_start_writing(): fsyncs the log that was found. What a killed process wrote may be in the
+page cache only, and nothing may be done on its word that outlives it. */
+WARN_UNUSED dberr_t log_sync_found(log_t *log);
+
 const log_file_info_t *log_info(const log_t *log);
 /** Valid slots, newest first; *n is 1 or 2. */
 void log_checkpoints(const log_t *log, log_checkpoint_t out[2], uint32_t *n);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/mutant.h"
 
 bool os_path_is_valid(const char *path, size_t len)
 {
@@ -57,7 +58,7 @@ static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *p
 /** The same for an operation that changes something: poisons the handle (I23). */
 static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
 {
-    if (e != DB_SUCCESS) {
+    if (e != DB_SUCCESS && !MUTANT(os_error_not_fatal) /* WT-4045 */) {
         env->io_failed = true;
     }
     return env_report(env, e, what, path);
@@ -126,7 +127,11 @@ dberr_t env_sync(env_t *env, os_file_t *file)
     if (e != DB_SUCCESS) {
         return e;
     }
-    return env_report_change(env, env->os->vt->sync(file), "fsync", file->path);
+    e = env->os->vt->sync(file);
+    if (MUTANT(os_sync_retried) && e != DB_SUCCESS) {
+        e = env->os->vt->sync(file); /* fsyncgate */
+    }
+    return env_report_change(env, e, "fsync", file->path);
 }
 
 dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)

@@ -163,6 +163,9 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     if (err != DB_SUCCESS) {
         return err;
     }
+    if (rename) {
+        space->rename_lsn = end_lsn;
+    }
     if (rec->type == MLOG_FILE_DELETE) {
         space->deleted = true;
     } else if (rec->type != MLOG_FILE_CREATE2) {

@@ -8,19 +8,25 @@ behind it; if there is none, from the last record of the log that gives a space 
 
 Invariants
 1. file operations are repeated in the order of the log, each only if the file at that name carries
-   that space id: a name may be created again with another id (I24);
+   that space id: a name may be created again with another id (I24). Of the renames of a space only
+   the last is: the directory was synced after each before it, and the names that those used may
+   belong to others now;
 2. repeating any of it is harmless: a crash here leaves an earlier or a later step, never another
    one (I17);
 3. a space that the log names is never skipped: its file is there, or FILE_DELETE says why not, or
    recovery refuses (I30);
 4. only what the log says makes a file grow; a file that is shorter than its own page 0 says is
-   damaged. */
+   damaged;
+5. what a killed process left in the page cache is not durable, though it can be read: directory
+   entries, the log behind a file operation, and data files are fsynced before anything relies on
+   them. A page that redo finds up to date is not written again, so nobody else would do it (I17). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mach.h"
+#include "base/mutant.h"
 #include "recv/recv_int.h"
 
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
@@ -80,7 +86,7 @@ static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, 
     if (out->page0 != PAGE_OK) {
         return DB_SUCCESS;
     }
-    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn) {
+    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn && !MUTANT(home_before_log)) {
         return err_set(&recv->env->err, DB_UNRECOVERABLE,
                        "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64, path,
                        fil_page_get_lsn(recv->page_buf), recv->end_lsn);
@@ -227,6 +233,10 @@ static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_sp
         return err_set(&recv->env->err, DB_UNRECOVERABLE,
                        "the file %s of space %" PRIu32 " is missing", space->name, event->space);
     }
+    err = log_sync_found(recv->log);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     PROBE_MARK(recv->env->probe, "file_op op=create path=%s lsn=%" PRIu64, event->path, event->lsn);
     fil_space_t *created = NULL;
     err = fil_space_recreate(recv->fil, event->space, event->path, &created);
@@ -244,8 +254,12 @@ static dberr_t recv_redo_delete(recv_t *recv, const recv_event_t *event, recv_sp
         return DB_SUCCESS;
     }
     env_t *env = recv->env;
+    dberr_t err = log_sync_found(recv->log);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     PROBE_MARK(env->probe, "file_op op=delete path=%s lsn=%" PRIu64, event->path, event->lsn);
-    dberr_t err = env_unlink(env, event->path);
+    err = env_unlink(env, event->path);
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.delete.unlinked");
         err = env_sync_dir(env);
@@ -260,7 +274,8 @@ static dberr_t recv_redo_delete(recv_t *recv, const recv_event_t *event, recv_sp
 
 static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_space_t *space)
 {
-    if (space->path == NULL || strcmp(space->path, event->path) != 0) {
+    if (space->path == NULL || strcmp(space->path, event->path) != 0
+        || event->lsn != space->rename_lsn) {
         return DB_SUCCESS;
     }
     env_t *env = recv->env;
@@ -270,6 +285,9 @@ static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_sp
         err = err_set(&env->err, DB_UNRECOVERABLE,
                       "%s cannot be renamed to %s: another space has this file", event->path,
                       event->path2);
+    }
+    if (err == DB_SUCCESS) {
+        err = log_sync_found(recv->log);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -349,12 +367,16 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     memcpy(opened->path, space->path, strlen(space->path) + 1);
     opened->enable_lsn = space->enable_lsn;
     opened->nonlogged = space->enable_lsn != 0;
+    opened->needs_sync = true; /* invariant 5 */
     return DB_SUCCESS;
 }
 
 dberr_t recv_spaces_open(recv_t *recv)
 {
-    dberr_t err = recv_system_file(recv);
+    dberr_t err = env_sync_dir(recv->env);
+    if (err == DB_SUCCESS) {
+        err = recv_system_file(recv);
+    }
     if (err == DB_SUCCESS) {
         err = env_list(recv->env, recv_list_entry, recv);
     }
@@ -392,6 +414,9 @@ dberr_t recv_spaces_extend(recv_t *recv)
 {
     for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
         const recv_space_t *known = recv_space_find(recv, space->id);
+        if (MUTANT(recv_files_not_extended)) {
+            continue; /* ordering rule: the file is long enough before pages are applied */
+        }
         dberr_t err = known->log_size_pages != 0
                           ? fil_space_extend(recv->fil, space, known->log_size_pages)
                           : recv_space_check_length(recv, space);

@@ -49,9 +49,10 @@ void image_set_hashing(image_t *image, bool on);
 /** Hash of names, sizes and content; equal for equal directories, however they came about. */
 uint64_t image_hash(const image_t *image);
 
-/** Hears of file operations that the engine made through image_os(): for the rules of rules.h. */
+/** Hears of each change and sync that the engine made through image_os(), after it. It may complete the
+event (its site) before it is kept. */
 typedef struct image_watch {
-    void (*event)(void *ctx, const fs_event_t *event, const char *path);
+    void (*event)(void *ctx, fs_event_t *event, const char *path);
     void *ctx;
 } image_watch_t;
 

@@ -28,20 +28,19 @@ static image_file_t *file_of(os_file_t *file)
     return (image_file_t *)file;
 }
 
-/** Hands the event to whoever listens. data is copied only if it is recorded. */
-static void os_event(image_os_t *os, const fs_event_t *event)
+/** Hands the event to whoever listens. Its data is copied only if it is kept. */
+static void os_event(image_os_t *os, fs_event_t event)
 {
-    if (os->record != NULL) {
-        fs_event_t *kept = fs_list_add(os->record, event->kind);
-        uint64_t seq = kept->seq;
-        *kept = *event;
-        kept->seq = seq;
-        if (event->kind == FS_WRITE) {
-            kept->data = fs_list_copy(os->record, event->data, event->length);
-        }
-    }
     if (os->watch != NULL) {
-        os->watch->event(os->watch->ctx, event, image_name_text(os->image, event->name));
+        os->watch->event(os->watch->ctx, &event, image_name_text(os->image, event.name));
+    }
+    if (os->record != NULL) {
+        fs_event_t *kept = fs_list_add(os->record, event.kind);
+        event.seq = kept->seq;
+        *kept = event;
+        if (event.kind == FS_WRITE) {
+            kept->data = fs_list_copy(os->record, event.data, event.length);
+        }
     }
 }
 
@@ -58,7 +57,7 @@ static void file_event(image_file_t *file, fs_event_t event)
     }
     event.inode = file->inode;
     event.name = file_name(file);
-    os_event(os, &event);
+    os_event(os, event);
 }
 
 static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
@@ -76,10 +75,10 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
     if (inode == IMAGE_NONE) {
         inode = image_inode_create(image);
         image_link(image, name, inode);
-        os_event(os_of(os), &(fs_event_t){.kind = FS_LINK, .inode = inode, .name = name});
+        os_event(os_of(os), (fs_event_t){.kind = FS_LINK, .inode = inode, .name = name});
     } else if (mode == OS_CREATE_TRUNC && image_size(image, inode) > 0) {
         (void)image_truncate(image, inode, 0);
-        os_event(os_of(os), &(fs_event_t){.kind = FS_TRUNCATE, .inode = inode, .name = name});
+        os_event(os_of(os), (fs_event_t){.kind = FS_TRUNCATE, .inode = inode, .name = name});
     }
     image_file_t *file = mem_alloc(sizeof(*file));
     file->base.os = os;
@@ -158,7 +157,7 @@ static dberr_t io_rename(os_t *os, const char *from, const char *to)
     }
     image_link(image, name, IMAGE_NONE);
     image_link(image, name2, inode);
-    os_event(os_of(os), &(fs_event_t){
+    os_event(os_of(os), (fs_event_t){
                             .kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
     return DB_SUCCESS;
 }
@@ -173,14 +172,14 @@ static dberr_t io_unlink(os_t *os, const char *path)
         return DB_NOT_FOUND;
     }
     image_link(image, name, IMAGE_NONE);
-    os_event(os_of(os), &(fs_event_t){.kind = FS_UNLINK, .inode = inode, .name = name});
+    os_event(os_of(os), (fs_event_t){.kind = FS_UNLINK, .inode = inode, .name = name});
     return DB_SUCCESS;
 }
 
 static dberr_t io_sync_dir(os_t *os)
 {
     image_t *image = os_of(os)->image;
-    os_event(os_of(os), &(fs_event_t){.kind = FS_SYNC_DIR,
+    os_event(os_of(os), (fs_event_t){.kind = FS_SYNC_DIR,
                                       .inode = IMAGE_NONE,
                                       .name = image_name(image, ".", 1)});
     return DB_SUCCESS;

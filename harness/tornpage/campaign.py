@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tornpage.errors import ConfigError
 from tornpage.model import Action, Census, Fault, FaultKind, FaultPlan, Site, TrialSpec, WriteEvent
@@ -30,7 +30,8 @@ SECTOR = 512
 """Bytes per sector of a drawn mask."""
 
 STALE_LOG_EVERY = 4
-"""One trial in so many also plants a stale block behind the end of the log (I21)."""
+"""One trial in so many also plants a stale block behind the end of the log (I21), and every trial that
+tears the log itself: there the block has most often a full one before it, as it must to be read on."""
 
 Mask = Annotated[
     str, Field(pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+)$")
@@ -46,22 +47,47 @@ class Hit(BaseModel):
     masks: list[Mask] = Field(min_length=1)
 
 
+class PowerLoss(BaseModel):
+    """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
+    empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: list[str] = []
+    states: int = Field(default=0, ge=0)
+    budget_s: float = Field(default=0, ge=0)
+    depth: int = Field(default=1, ge=1, le=3)
+
+
 class Campaign(BaseModel):
-    """A campaign file. Options and params are handed on to target and workload, which check them."""
+    """A campaign file. Options and params are handed on to target and workload, which check them.
+
+    crash_model kill: `trials` kills at the writes of `hit`. power_loss: the states of `explore`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     description: str
     workload: str
-    crash_model: Literal["kill"]
-    trials: int = Field(ge=1)
+    crash_model: Literal["kill", "power_loss"]
+    trials: int = Field(default=0, ge=0)
     seed: int = Field(ge=0)
     claims: list[str] = []
     options: dict[str, str] = {}
     params: dict[str, int | str] = {}
     cross: dict[str, list[str]] = {}
-    hit: list[Hit] = Field(min_length=1)
+    hit: list[Hit] = []
+    explore: PowerLoss | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_model_needs(self) -> Campaign:
+        kill = self.crash_model == "kill"
+        if kill and not (self.hit and self.trials):
+            raise ValueError("crash_model kill needs trials of 1 or more and [[hit]]")
+        if kill != (self.explore is None):
+            raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        return self
 
     def configs(self) -> list[Config]:
         """The cross product of `cross` on top of `options`, in the order of the file."""
@@ -173,7 +199,7 @@ def draw_trial(
     plan = FaultPlan(
         name=f"{cell.site.value}-{number}",
         run=(fault,),
-        stale_log=rng.randrange(STALE_LOG_EVERY) == 0,
+        stale_log=cell.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0,
     )
     spec = TrialSpec(
         campaign=campaign.name,

@@ -21,22 +21,26 @@ from tornpage.codec import from_json, to_json
 from tornpage.errors import CensusError, TargetError
 from tornpage.image import remove_image
 from tornpage.invariants import check_run
-from tornpage.model import Census, Site, TrialSpec, Violation, WriteEvent
+from tornpage.model import Census, TrialSpec, Violation, WriteEvent
 from tornpage.oracle import Oracle, judge
 from tornpage.process import ChildResult, run_child
-from tornpage.rules import LOG_FILE, LOG_FILES, Finding, Setting
-from tornpage.rules_log import is_data_file
+from tornpage.rules import LOG_FILE, Finding, Setting
 from tornpage.rules_recovery import LogHistory
 from tornpage.target import Capability, Command, Target
 from tornpage.trace import FilePaths, Op, Trace
 from tornpage.workload import generate
 
-__all__ = ["Baseline", "Journal", "census_key", "classify", "load_baseline", "read_journal", "take_census"]
+__all__ = [
+    "Baseline",
+    "Journal",
+    "census_key",
+    "judge_run",
+    "load_baseline",
+    "read_journal",
+    "take_census",
+]
 
 RUN_DEADLINE_S = 60.0
-LOG_HEADER = 2048
-DICT_INDEX_MAX = 32
-"""Ids below this belong to the catalogue's own trees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,37 +86,12 @@ def census_key(spec: TrialSpec) -> str:
     return xxhash.xxh3_64_hexdigest(json.dumps(parts, sort_keys=True).encode())
 
 
-def classify(
-    file: str, offset: int, facts: Mapping[str, str], page_size: int, announced: bool
-) -> Site:
-    """The site of a write. facts: of the page_write marker right before it, if announced."""
-    if file in LOG_FILES:
-        return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
-    if file == "ib_dblwr":
-        return Site.DOUBLEWRITE
-    if not is_data_file(file):
-        return Site.OTHER
-    if offset < page_size:
-        return Site.PAGE0
-    if not announced:
-        return Site.OTHER
-    if facts["type"] == "undo":
-        return Site.UNDO_PAGE
-    if facts["type"] != "index":
-        return Site.SYSTEM_PAGE
-    if facts["load"] == "1":
-        return Site.INDEX_LOAD_PAGE
-    if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
-        return Site.DICT_PAGE
-    return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
-
-
 def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     """Runs the workload of `spec` undisturbed and keeps the record in scratch for trials.
 
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
-    missing = {Capability.MARKERS, Capability.DETERMINISTIC} - target.capabilities
+    missing = {Capability.ACKS, Capability.DETERMINISTIC} - target.capabilities
     if missing:
         raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
     key = census_key(spec)
@@ -132,13 +111,12 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     if trace.foreign:
         raise CensusError("census: another process used the data directory")
     oracle = Oracle(script)
-    setting = _setting(
-        spec, int(answer.status["page_size"]), (data / LOG_FILE).stat().st_size
-    )
-    found, _history = check_run(trace, setting)
+    log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
+    setting = _setting(spec, int(answer.status["page_size"]), log_size)
+    found, _history = judge_run(target, trace, setting)
     census = Census(
         key=key,
-        writes=tuple(_writes(trace, setting.page_size)),
+        writes=tuple(_writes(target, trace, setting.page_size)),
         trace_hash=trace.hash(),
         events=trace.events_declared,
         statements=len(script.statements),
@@ -167,7 +145,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace")
     script = folder / "script"
     setting = _setting(spec, *facts["setting"])
-    findings, history = check_run(trace, setting)
+    findings, history = judge_run(target, trace, setting)
     return Baseline(
         census=census,
         script=script,
@@ -180,6 +158,13 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         by_seq={write.seq: write for write in census.writes},
         starts={event.seq: event.at for event in trace.events()},
     )
+
+
+def judge_run(target: Target, trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
+    """The trace invariants of a run; nothing for a target that does not mark what they are about."""
+    if Capability.PAGE_MARKERS not in target.capabilities:
+        return [], LogHistory()
+    return check_run(trace, setting)
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -214,7 +199,7 @@ def _run(target: Target, command: Command, data: Path, work: Path) -> ChildResul
     return run_child(command.argv, env, RUN_DEADLINE_S, work)
 
 
-def _writes(trace: Trace, page_size: int) -> list[WriteEvent]:
+def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
     paths = FilePaths()
     counts: dict[str, int] = {}
     writes: list[WriteEvent] = []
@@ -232,8 +217,8 @@ def _writes(trace: Trace, page_size: int) -> list[WriteEvent]:
             continue
         file = paths[event.file]
         counts[file] = nth = counts.get(file, 0) + 1
-        if line:
-            site = classify(file, event.offset, facts or {}, page_size, facts is not None)
+        site = target.site_of(file, event.offset, facts, page_size) if line else None
+        if site is not None:
             writes.append(
                 WriteEvent(
                     nth=nth,
@@ -272,4 +257,3 @@ def _judge_end(
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1
     return [*answer.findings, *judge(oracle.states, answer.state, last, last)]
-

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -33,7 +33,7 @@ from tornpage.runner import (
     write_report,
 )
 from tornpage.store import Store, TrialRow
-from tornpage.target import TARGETS
+from tornpage.targets import TARGETS
 
 __all__ = ["main"]
 
@@ -59,6 +59,7 @@ TrialArgument = Annotated[
 
 @app.command(
     epilog="Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
+    "tornpage run powerloss --depth 2 --budget 60 · "
     "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume"
 )
 def run(
@@ -66,6 +67,18 @@ def run(
     target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
     seed: Annotated[int | None, typer.Option(min=0, help="Derives everything.")] = None,
     trials: Annotated[int | None, typer.Option(min=1, help="How many kills.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Power loss: only this model of crash states.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=3, help="Power loss: 2 crashes the recovery too.")
+    ] = None,
+    states: Annotated[
+        int | None, typer.Option(min=1, help="Power loss: states per configuration.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=1, help="Power loss: seconds per configuration.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
@@ -80,6 +93,9 @@ def run(
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
     chosen = _campaign(campaign, paths.workloads, seed, trials, settings or [])
+    chosen = _with_limits(
+        chosen, {"models": model, "depth": depth, "states": states, "budget_s": budget}
+    )
     if target not in TARGETS:
         raise ConfigError(f"no target {target!r}; there are: {', '.join(sorted(TARGETS))}")
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
@@ -190,6 +206,19 @@ def _campaign(
     changes = {"seed": seed, "trials": trials}
     update = {key: value for key, value in changes.items() if value is not None}
     return chosen.with_settings(pairs).model_copy(update=update)
+
+
+def _with_limits(chosen: Campaign, limits: dict[str, Any]) -> Campaign:
+    given = {name: value for name, value in limits.items() if value is not None}
+    if not given:
+        return chosen
+    if chosen.explore is None:
+        raise ConfigError(
+            f"campaign {chosen.name} is no power-loss campaign: no {next(iter(given))}"
+        )
+    if "budget_s" in given and "states" not in given:
+        given["states"] = 0
+    return chosen.model_copy(update={"explore": chosen.explore.model_copy(update=given)})
 
 
 def _trial_row(trial: str, out: Path) -> TrialRow:

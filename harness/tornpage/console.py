@@ -80,7 +80,7 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         table.add_row(site, str(count))
     console.print(table)
     console.print(
-        f"{summary.finished} trials, {summary.exercised} exercised, "
+        f"{summary.units} {'states' if summary.explored else 'trials'}, {summary.exercised} exercised, "
         f"{summary.outcomes[Outcome.NOT_EXERCISED]} not exercised, "
         f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
         f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"

@@ -46,15 +46,17 @@ def check_run(trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory
 
 
 def check_recovery(
-    trace: Trace, setting: Setting, history: LogHistory | None
+    trace: Trace, setting: Setting, history: LogHistory, first: bool
 ) -> tuple[list[Finding], int | None]:
-    """Checks a recovery. history: of everything since the checkpoint, None if that is not known.
+    """Checks a recovery. history: of the run before it; first: no earlier recovery has added to the log, so
+    that the history tells all of it.
 
     Also returns the LSN at which recovery found the log to end, None if it did not get there.
     """
     log = LogState(setting)
-    rules = [rule(log) for rule in COMMON_RULES]
-    if history is not None:
+    rules = [rule(log) for rule in COMMON_RULES if rule is not FreedPages]
+    rules.append(FreedPages(log, history.noredo))
+    if first:
         rules.append(RecoveryReads(log, history))
     return walk(trace, log, rules), log.recv_end
 

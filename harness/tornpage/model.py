@@ -61,6 +61,8 @@ class Site(StrEnum):
     """The first 2048 bytes of the redo file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
     """Other pages of the system space, and allocation map pages beyond page 0."""
+    ROLLBACK_JOURNAL = "rollback_journal"
+    """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"
@@ -123,12 +125,14 @@ class FaultPlan:
 
     recover[i] holds the faults of the i-th recovery; the one after the last is undisturbed.
     stale_log: plant a stale but valid log block behind the end of the log before recovery (I21).
+    loss: instead of a live fault, the power-loss state of this id ("SEQ.MODEL.K", nested with "/").
     """
 
     name: str = ""
     run: tuple[Fault, ...] = ()
     recover: tuple[tuple[Fault, ...], ...] = ()
     stale_log: bool = False
+    loss: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,7 +357,7 @@ def _cuts(table: _Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
     return tuple(cuts)
 
 
-# -- judgement ----------------------------------------------------------------------------------
+# -- judgement -------------------------------------------------------------------------------
 
 
 def judge(states: list[State], actual: State, low: int, high: int) -> list[Violation]:
@@ -371,7 +371,9 @@ def judge(states: list[State], actual: State, low: int, high: int) -> list[Viola
         return []
     for p in range(low - 1, -1, -1):
         if actual == states[p]:
-            what = f"acknowledged commits are missing: prefix {p} found, at least {low} acknowledged"
+            what = (
+                f"acknowledged commits are missing: prefix {p} found, at least {low} acknowledged"
+            )
             return [Violation(1, what)]
     for p in range(high + 1, len(states)):
         if actual == states[p]:
@@ -410,7 +412,11 @@ def _judge_mixture(states: list[State], actual: State, low: int, high: int) -> V
     for name, table in sorted(actual.items()):
         found = [p for p, state in enumerate(states) if name in state and state[name] == table]
         if not found:
-            what = f"{name} ({table[0]} rows) equals no commit prefix: part of a transaction is there"
+            what = (
+                f"{name} ({table[0]} rows) equals no commit prefix: part of a transaction is there"
+            )
             return Violation(2, what)
         places.append(f"{name} at prefix {found[0]}..{found[-1]}")
-    return Violation(3, f"a mixture of commit prefixes: {', '.join(places)}; {low}..{high} expected")
+    return Violation(
+        3, f"a mixture of commit prefixes: {', '.join(places)}; {low}..{high} expected"
+    )

@@ -2,8 +2,9 @@
 
 fio writes blocks with checksums under the preload, reads them again, and tells which are bad. Without a
 fault none may be; with one, exactly those that the preload's record says it damaged. fio's exit code is
-not asked: it is 0 when fio's job was killed, and when errors were counted but did not stop it. The verdict
-is fio's JSON and its messages together, held against the record.
+not asked: after a kill of its job it is 0 with psync, SIGABRT from fio's own cleanup with pvsync2, and it
+is 0 when errors were counted but did not stop a job. The verdict is fio's JSON and its messages together,
+held against the record.
 
 May import: errors, model, paths, plan, process, trace.
 """
@@ -199,27 +200,33 @@ def _check(name: str, fault: Fault | None, bench: _Bench) -> Check:
 def _examine(fault: Fault | None, bench: _Bench) -> tuple[list[Problem], str]:
     run = bench.run("write.fio", FILE_BYTES, fault)
     if fault is None or fault.action is not Action.KILL:
-        return judge_write(fault, run.report, run.seen) + _ended(run), _describe(run)
-    problems = judge_kill(fault, run.report, run.seen)
-    if problems or run.child.timed_out:
-        return problems + _ended(run), ""
+        return _ended(run) or judge_write(fault, run.report, run.seen), _describe(run)
+    problems = _hung(run) or judge_kill(fault, run.report, run.seen)
+    if problems:
+        return problems, ""
     hit = run.seen.hits[0]
     again = bench.run("verify.fio", hit.offset + BLOCK, None)
-    problems = judge_verify(hit, again.report, again.seen) + _ended(again)
-    code = run.child.exit_code
-    return problems, f"killed, exit code {code} all the same; then {_describe(again)}"
+    problems = _ended(again) or judge_verify(hit, again.report, again.seen)
+    end = f"signal {run.child.signal}" if run.child.signal else f"exit code {run.child.exit_code}"
+    return problems, f"job killed, fio's own end: {end}; then {_describe(again)}"
+
+
+def _hung(run: _Run) -> list[Problem]:
+    return [Problem(f"fio {run.child.describe()}", _BROKEN)] if run.child.timed_out else []
 
 
 def _ended(run: _Run) -> list[Problem]:
-    if run.child.timed_out or run.child.signal or not run.report.complete:
-        return [Problem(f"fio: {run.child.describe()}", _BROKEN)]
+    if problems := _hung(run):
+        return problems
+    if run.child.signal or not run.report.complete:
+        return [Problem(f"fio ended without a result: {run.child.describe()}", _BROKEN)]
     return []
 
 
 def _describe(run: _Run) -> str:
     seen, bad = run.seen, sorted(run.report.bad)
     blocks = f"bad blocks {[offset // BLOCK for offset in bad]}" if bad else "no bad block"
-    return f"{seen.writes} writes and {seen.reads} reads seen, {len(seen.hits)} hits, {blocks}"
+    return f"{seen.writes} writes and {seen.reads} reads seen, hits {len(seen.hits)}, {blocks}"
 
 
 class _Bench:

@@ -140,8 +140,8 @@ def _gaps(summary: Summary) -> list[str]:
         if not cell.outcomes[Outcome.CLEAN] and not cell.outcomes[Outcome.VIOLATION]
     ]
     lines += summary.errors[:20]
-    if summary.finished < summary.run.trials:
+    if summary.run.state == "running":
         lines.append(
-            f"{summary.run.trials - summary.finished} planned trials were not run (interrupted)"
+            f"the run was interrupted after {summary.units} of its crashes; --resume goes on"
         )
     return lines

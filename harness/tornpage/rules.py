@@ -12,12 +12,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tornpage.model import Violation
 from tornpage.trace import Event, FilePaths, Op, Trace
 
-__all__ = ["LOG_FILE", "LOG_FILES", "Finding", "LogState", "PageKey", "Rule", "Setting", "page_key", "walk"]
+__all__ = [
+    "LOG_FILE",
+    "LOG_FILES",
+    "Finding",
+    "LogState",
+    "PageKey",
+    "Rule",
+    "Setting",
+    "page_key",
+    "walk",
+]
 
 LOG_FILE = "ib_logfile0"
 LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
@@ -200,14 +210,15 @@ def _path_in(trace: Trace, event: Event) -> str:
 
 
 @functools.cache
-def _names(cls: type, prefix: str) -> tuple[str, ...]:
+def _names(cls: Any, prefix: str) -> tuple[str, ...]:
     return tuple(name for name in dir(cls) if name.startswith(prefix))
 
 
 def _methods(prefix: str, objects: Iterable[object]) -> dict[str, list[Callable[..., None]]]:
     found: dict[str, list[Callable[..., None]]] = {}
     for item in objects:
-        for name in _names(type(item), prefix):
+        kind: Any = type(item)
+        for name in _names(kind, prefix):
             key = name if prefix == "op_" else name.removeprefix(prefix)
             found.setdefault(key, []).append(getattr(item, name))
     return found

@@ -7,10 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tornpage.rules import LOG_BLOCK, LOG_FILE, LOG_FILES, LOG_HEADER, LogState, PageKey, Rule, page_key
+from tornpage.rules import (
+    LOG_BLOCK,
+    LOG_FILE,
+    LOG_FILES,
+    LOG_HEADER,
+    LogState,
+    PageKey,
+    Rule,
+    page_key,
+)
 from tornpage.trace import Event
 
-__all__ = ["CheckpointOrder", "CommitDurable", "FailedIo", "FileOpOrder", "LogOverwrite", "WriteAhead"]
+__all__ = [
+    "CheckpointOrder",
+    "CommitDurable",
+    "FailedIo",
+    "FileOpOrder",
+    "LogOverwrite",
+    "WriteAhead",
+]
 
 OPEN_CREATED = 1
 Facts = Mapping[str, str]
@@ -26,20 +42,26 @@ class WriteAhead(Rule):
     the log, and no durability announced that no fsync gave."""
 
     numbers = (4,)
-    blind = "the LSN inside the written page: it is taken from the marker (the scanner looks at files)"
+    blind = (
+        "the LSN inside the written page: it is taken from the marker (the scanner looks at files)"
+    )
 
     def mark_page_write(self, facts: Facts) -> None:
         """Before a home write."""
         lsn = int(facts["lsn"])
         if lsn > self.log.durable:
             page = f"page {facts['space']}:{facts['page']}"
-            self.report(4, f"{page} of LSN {lsn} goes home, the log is durable to {self.log.durable}")
+            self.report(
+                4, f"{page} of LSN {lsn} goes home, the log is durable to {self.log.durable}"
+            )
 
     def mark_log_durable(self, facts: Facts) -> None:
         """After an fsync of the log."""
         lsn = int(facts["lsn"])
         if lsn > self.log.durable:
-            self.report(4, f"log said to be durable to {lsn}, fsynced to {self.log.durable}", LOG_FILE)
+            self.report(
+                4, f"log said to be durable to {lsn}, fsynced to {self.log.durable}", LOG_FILE
+            )
 
     def mark_recv_apply(self, facts: Facts) -> None:
         """Before records are applied to a page that recovery has read."""
@@ -235,7 +257,9 @@ class FileOpOrder(Rule):
         """Before the operation."""
         lsn, path = int(facts["lsn"]), facts["path"]
         if lsn > self.log.durable:
-            what = f"{facts['op']} of {path} logged at {lsn}, the log is durable to {self.log.durable}"
+            what = (
+                f"{facts['op']} of {path} logged at {lsn}, the log is durable to {self.log.durable}"
+            )
             self.report(24, what, path)
         self._logged.add((facts["op"], path))
 

@@ -5,7 +5,7 @@ May import: model, rules, rules_log, trace.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tornpage.rules import LOG_FILES, LogState, PageKey, Rule, page_key
 from tornpage.rules_log import is_data_file
@@ -79,7 +79,9 @@ class DoublewriteSkip(Rule):
         if key[0] in self._nonlogged:
             self.report(13, f"{_name(key)} skips doublewrite in a space with non-logged pages")
         elif fresh is None:
-            self.report(13, f"{_name(key)} skips doublewrite without an initialisation since its last write")
+            self.report(
+                13, f"{_name(key)} skips doublewrite without an initialisation since its last write"
+            )
         elif fresh != int(facts["init_lsn"]):
             self.report(13, f"{_name(key)} was initialised at {fresh}, not at {facts['init_lsn']}")
         elif self.log.checkpoint is not None and fresh <= self.log.checkpoint:
@@ -93,10 +95,16 @@ class FreedPages(Rule):
     """I15: between its free and its next initialisation a page is not read, applied to or written."""
 
     numbers = (15,)
-    blind = "reads by recovery before its free records are known, and reads of several pages at once"
+    blind = (
+        "reads by recovery before its free records are known, and reads of several pages at once"
+    )
 
-    def __init__(self, log: LogState) -> None:
+    def __init__(self, log: LogState, noredo: Sequence[tuple[int, PageKey]] = ()) -> None:
+        """noredo: for a recovery, (LSN, page) of what the run before it changed without redo: such a page
+        is in use again although the log's last word on it is a free."""
         super().__init__(log)
+        self._noredo = noredo
+        self._reused: dict[PageKey, int] = {}
         self._freed: dict[PageKey, str] = {}
         self._space_of: dict[int, int] = {}
         self._next_space: int | None = None
@@ -106,7 +114,16 @@ class FreedPages(Rule):
         """The page's free was logged."""
         self._freed[page_key(facts)] = facts["lsn"]
 
-    mark_recv_free = mark_page_free
+    def mark_recv_start(self, facts: Facts) -> None:
+        """What was changed without redo before the end of the log."""
+        end = int(facts["end"])
+        self._reused = {key: lsn for lsn, key in self._noredo if lsn <= end}
+
+    def mark_recv_free(self, facts: Facts) -> None:
+        """The log's last word on the page is its free."""
+        key = page_key(facts)
+        if self._reused.get(key, -1) < int(facts["lsn"]):
+            self._freed[key] = facts["lsn"]
 
     def _initialised(self, facts: Facts) -> None:
         self._freed.pop(page_key(facts), None)
@@ -153,7 +170,9 @@ class FreedPages(Rule):
             return
         key = (space, event.offset // size)
         if key in self._freed:
-            self.report(15, f"{_name(key)} is read although it was freed at {self._freed[key]}", path)
+            self.report(
+                15, f"{_name(key)} is read although it was freed at {self._freed[key]}", path
+            )
 
     def op_close(self, event: Event, path: str) -> None:  # noqa: ARG002 - the path tells
         """After the log is closed only the scanner reads, and it may read anything."""
@@ -217,7 +236,9 @@ class IndexLoad(Rule):
         dirty = self._dirty.get(space)
         if dirty:
             pages = ", ".join(str(page) for page in sorted(dirty)[:5])
-            what = f"INDEX_LOAD of index {facts['index']} with {len(dirty)} unwritten non-logged pages"
+            what = (
+                f"INDEX_LOAD of index {facts['index']} with {len(dirty)} unwritten non-logged pages"
+            )
             self.report(16, f"{what} in space {space}: {pages}")
         if space in self._unsynced:
             what = f"INDEX_LOAD of index {facts['index']} before the fsync of its pages"
@@ -238,7 +259,9 @@ class IndexLoad(Rule):
         """The whole DDL has committed."""
         index = facts["index"]
         if self._loading.pop(index, False) and index not in self._records:
-            self.report(16, f"index {index} was loaded without redo and without an INDEX_LOAD record")
+            self.report(
+                16, f"index {index} was loaded without redo and without an INDEX_LOAD record"
+            )
         self._check_durable("when its DDL has committed")
         self._records.pop(index, None)
 
@@ -317,6 +340,8 @@ class DoublewriteOrder(Rule):
         for path in sorted(self._unsynced):
             self.report(22, f"slot {facts['slot']} is given up before the fsync of {path}", path)
         if facts["slot"] != self._slot:
-            self.report(22, f"slot {facts['slot']} is done, slot {self._slot} was in use", DBLWR_FILE)
+            self.report(
+                22, f"slot {facts['slot']} is done, slot {self._slot} was in use", DBLWR_FILE
+            )
         self._slot = None
         self._ready = False

@@ -157,7 +157,7 @@ class RecoveryReads(Rule):
         deleted = {space for lsn, space in self._history.deleted if low < lsn <= high}
         noredo = {key for lsn, key in self._history.noredo if lsn > low}
         for lsn, key in self._history.written:
-            if low < lsn <= high and key not in self._seen and key not in noredo:
-                if key[0] not in deleted and self._frees.get(key, 0) < lsn:
-                    self.report(14, f"page {key[0]}:{key[1]} changed at {lsn} is not looked at")
-                    self._seen.add(key)
+            known = key in self._seen or key in noredo or key[0] in deleted
+            if low < lsn <= high and not known and self._frees.get(key, 0) < lsn:
+                self.report(14, f"page {key[0]}:{key[1]} changed at {lsn} is not looked at")
+                self._seen.add(key)

@@ -4,7 +4,7 @@ The owner process draws trials, writes each one's row before handing it to a wor
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
 they finish change no verdict. At most WINDOW trials per worker are under way.
 
-May import: campaign, census, errors, model, paths, seeds, store, summary, target, trial.
+May import: campaign, census, errors, lossrunner, model, paths, report, store, summary, targets, trial.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from typing import Any, Protocol, Self
 
 from tornpage.campaign import Campaign, Config, Draw, cells_of, draw_trial
 from tornpage.errors import TornpageError
+from tornpage.lossrunner import replay_loss, run_losses
 from tornpage.model import Census, FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.paths import Paths, tmpfs_folder
 from tornpage.report import render_report
 from tornpage.store import Run, Store, TrialRow
 from tornpage.summary import Summary, summarise
-from tornpage.target import make_target
+from tornpage.targets import make_target
 from tornpage.trial import run_trial, take_census
 
 __all__ = [
@@ -118,7 +119,12 @@ def load_summary(store: Store, run: Run) -> Summary:
     campaign = Campaign.model_validate(run.settings)
     sites = [site for hit in campaign.hit for site in hit.sites]
     return summarise(
-        store.run(run.id), store.census_hashes(run.id), store.trials(run.id), campaign.claims, sites
+        store.run(run.id),
+        store.census_hashes(run.id),
+        store.trials(run.id),
+        store.explorations(run.id),
+        campaign.claims,
+        sites,
     )
 
 
@@ -134,8 +140,12 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> tuple[TrialResult, b
     digest as the stored verdict (True if there is none)."""
     with _scratch() as scratch:
         job = _Job(row.spec, paths, scratch, out / "replay")
-        _take_census(job)
-        result = _run_trial(job)
+        if row.spec.plan.loss:
+            target = make_target(row.spec.target, paths.build)
+            result = replay_loss(row.spec, target, scratch, job.images)
+        else:
+            _take_census(job)
+            result = _run_trial(job)
     return result, row.result is None or _verdict(result) == _verdict(row.result)
 
 
@@ -158,8 +168,30 @@ def _go_on(
     out: Path,
     progress: Progress,
 ) -> Summary:
-    with _scratch() as scratch, _pool(jobs) as pool:
-        job = _Job(_census_spec(campaign, run.target, campaign.configs()[0]), paths, scratch, out)
+    with _scratch() as scratch:
+        if campaign.crash_model == "kill":
+            _kill(store, run, campaign, _Owner(paths, jobs, scratch, out), progress)
+        else:
+            progress.phase("configurations explored", len(campaign.configs()))
+            run_losses(store, run, campaign, paths, jobs, scratch, out, progress.advance)
+    store.finish_run(run.id)
+    return load_summary(store, run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """What the owner process works with."""
+
+    paths: Paths
+    jobs: int
+    scratch: Path
+    out: Path
+
+
+def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: Progress) -> None:
+    with _pool(owner.jobs) as pool:
+        first = _census_spec(campaign, run.target, campaign.configs()[0])
+        job = _Job(first, owner.paths, owner.scratch, owner.out / "images" / str(run.id))
         censuses = _take_censuses(store, run, campaign, job, pool, progress)
         cells = cells_of(campaign, censuses)
         done = store.finished_numbers(run.id)
@@ -168,10 +200,7 @@ def _go_on(
             draw_trial(campaign, run.target, campaign.seed, cells, number) for number in numbers
         )
         progress.phase("trials", len(numbers))
-        images = out / "images" / str(run.id)
-        _run_trials(store, run, draws, _Job(job.spec, paths, scratch, images), pool, jobs, progress)
-    store.finish_run(run.id)
-    return load_summary(store, run)
+        _run_trials(store, run, draws, job, pool, owner.jobs, progress)
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:

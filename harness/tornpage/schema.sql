@@ -42,6 +42,14 @@ create table trial (
     primary key (run, number)
 ) without rowid;
 
+-- What the power-loss explorer found in a configuration: one row when it is done.
+create table exploration (
+    run         integer not null references run (id),
+    config      text not null,
+    summary     text not null,      -- JSON: the explorer's last object
+    primary key (run, config)
+) without rowid;
+
 -- The broken invariants of a trial; trial -1 is the census itself.
 create table violation (
     run         integer not null references run (id),

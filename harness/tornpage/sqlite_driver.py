@@ -11,7 +11,7 @@ become INTEGER and TEXT (sqlite_schema); texts must be printable ASCII.
 without doing anything. DDL of several indexes is one transaction.
 
 Markers go to the preload's tp_trace_mark: `issue n=LINE trx=NAME`, `ack n=LINE`, `fail n=LINE err=DB_NAME`.
-SQLite's random numbers (log salts, journal checksums) are seeded, so that one script gives one sequence of I/O.
+SQLite's random numbers (log salts, journal checksums) are seeded: one script gives one sequence of I/O.
 
 Output and exit codes are those of `engine run --json`: 0 ok, 2 usage or script error, 4 a fatal error.
 
@@ -20,6 +20,7 @@ May import: errors, script, sqlite_image, sqlite_schema.
 
 from __future__ import annotations
 
+import _sqlite3
 import argparse
 import ctypes
 import json
@@ -28,8 +29,6 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import _sqlite3
-
 from tornpage.errors import TornpageError, WorkloadError
 from tornpage.script import Script, Statement, Value, Verb, parse_script
 from tornpage.sqlite_image import DATABASE
@@ -37,7 +36,6 @@ from tornpage.sqlite_schema import (
     check_name,
     create_index_sql,
     create_table_sql,
-    index_sql_name,
     quote,
 )
 

@@ -6,8 +6,8 @@ prints one JSON object of the form of `engine recover --json --check` for DIR/ma
 lines as findings under our numbers, and the digest of every table and index by the oracle's definition.
 An index is read through itself, in its own order, so that its digest is of its own entries.
 
-Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty main.db
-is an empty database, as for every program that opens one. faults/explorer/sqlite says the same in C.
+Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty
+main.db is an empty database, as for every program that opens one. faults/explorer/sqlite is the same in C.
 
 May import: oracle, script, sqlite_schema.
 """
@@ -51,10 +51,14 @@ def read_state(db: sqlite3.Connection) -> State:
 def _read_table(db: sqlite3.Connection, shape: Shape) -> TableDigest:
     widths = [column.length for column in shape.columns]
     names = ", ".join(quote(column.name) for column in shape.columns)
-    rows, total = _digest(db.execute(f"SELECT {names} FROM {quote(shape.name)} NOT INDEXED"), widths)
+    rows, total = _digest(
+        db.execute(f"SELECT {names} FROM {quote(shape.name)} NOT INDEXED"), widths
+    )
     indexes = []
     for index, sql_name in shape.indexes:
-        entries, sum_ = _digest(db.execute(_index_query(shape, index, sql_name)), _widths(shape, index))
+        entries, sum_ = _digest(
+            db.execute(_index_query(shape, index, sql_name)), _widths(shape, index)
+        )
         indexes.append((index.name, entries, sum_))
     return rows, total, tuple(indexes)
 
@@ -98,7 +102,9 @@ def examine(directory: Path) -> dict[str, Any]:
     db = sqlite3.connect(directory / DATABASE, isolation_level=None)
     try:
         db.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
-        findings = [_finding(row[0]) for row in db.execute(f"PRAGMA integrity_check({FINDINGS_MAX})")]
+        findings = [
+            _finding(row[0]) for row in db.execute(f"PRAGMA integrity_check({FINDINGS_MAX})")
+        ]
         findings = [item for item in findings if item is not None]
         state = read_state(db)
         findings += _count_findings(state)

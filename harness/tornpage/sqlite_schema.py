@@ -105,7 +105,9 @@ def read_shapes(db: sqlite3.Connection) -> list[Shape]:
     """All tables that the scripts made, by name. Raises ValueError when the schema has another shape."""
     query = "SELECT name, sql FROM sqlite_schema WHERE type = ? AND tbl_name = ? ORDER BY name"
     tables: list[Shape] = []
-    names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
+    names = db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
+    ).fetchall()
     for (table,) in names:
         info = db.execute(f"PRAGMA table_info({quote(table)})").fetchall()
         columns = tuple(Column(row[1], _width(table, row[2])) for row in info)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -169,6 +169,20 @@ class Store:
             (config, value, [from_json(Violation, item) for item in json.loads(violations)])
             for config, value, violations in rows
         ]
+
+    def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:
+        """A configuration has been explored."""
+        self._db.execute(
+            "insert or replace into exploration values (?, ?, ?)",
+            (run, config, json.dumps(dict(summary), sort_keys=True)),
+        )
+
+    def explorations(self, run: int) -> dict[str, dict[str, Any]]:
+        """What the explorer said of each explored configuration of a run."""
+        rows = self._db.execute(
+            "select config, summary from exploration where run = ? order by config", (run,)
+        )
+        return {config: json.loads(summary) for config, summary in rows}
 
     def start_trial(self, run: int, spec: TrialSpec, site: str, mask: str) -> None:
         """Writes the row of a trial that is about to start (again, after an interruption)."""

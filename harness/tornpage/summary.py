@@ -56,7 +56,8 @@ class Finding:
 @dataclass(slots=True)
 class Summary:
     """A run in numbers. by_invariant and by_site count trials; counters are summed over trials, and
-    exercised_by counts the trials in which a counter was above zero."""
+    exercised_by counts the trials in which a counter was above zero. explored: per configuration what the
+    power-loss explorer said; a state counts as a trial there."""
 
     run: Run
     finished: int = 0
@@ -70,13 +71,18 @@ class Summary:
     errors: list[str] = field(default_factory=list)
     peak_bytes: int = 0
     trace_hash: str = ""
+    explored: dict[str, dict[str, Any]] = field(default_factory=dict)
     claims_missed: list[str] = field(default_factory=list)
     uncovered_sites: list[str] = field(default_factory=list)
 
     @property
     def exercised(self) -> int:
-        """Trials whose fault fired and that say something."""
-        return self.outcomes[Outcome.CLEAN] + self.outcomes[Outcome.VIOLATION]
+        """Crashes that happened and that say something."""
+        return (
+            self.states
+            if self.explored
+            else self.outcomes[Outcome.CLEAN] + self.outcomes[Outcome.VIOLATION]
+        )
 
     @property
     def violations(self) -> int:
@@ -88,7 +94,17 @@ class Summary:
     @property
     def trials_per_s(self) -> float:
         """Finished trials per second of the run's own time."""
-        return self.finished / self.run.seconds if self.run.seconds > 0 else 0.0
+        return self.units / self.run.seconds if self.run.seconds > 0 else 0.0
+
+    @property
+    def states(self) -> int:
+        """Power-loss states that were recovered and judged."""
+        return sum(int(part["states"]) for part in self.explored.values())
+
+    @property
+    def units(self) -> int:
+        """Crashes judged: trials of a kill campaign, states of a power-loss one."""
+        return self.states if self.explored else self.finished
 
     def exit_code(self) -> int:
         """0 clean, 1 violations, 2 harness failure, 3 nothing (or not what was claimed) exercised."""
@@ -102,10 +118,10 @@ class Summary:
 
     def to_json(self, store: Path, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""
-        return {
+        data: dict[str, Any] = {
             "campaign": self.run.campaign,
             "seed": self.run.seed,
-            "trials": self.finished,
+            "trials": self.units,
             "exercised": self.exercised,
             "not_exercised": self.outcomes[Outcome.NOT_EXERCISED],
             "vacuous": self.outcomes[Outcome.VACUOUS],
@@ -123,18 +139,31 @@ class Summary:
             "claims_missed": self.claims_missed,
             "uncovered_sites": self.uncovered_sites,
         }
+        if self.explored:
+            parts = list(self.explored.values())
+            data |= {
+                "states": self.states,
+                "distinct": sum(int(part["distinct"]) for part in parts),
+                "states_per_s": round(self.trials_per_s, 1),
+                "depth": max(int(part["depth"]) for part in parts),
+                "coverage": {
+                    config: part.get("coverage") for config, part in self.explored.items()
+                },
+            }
+        return data
 
 
 def summarise(
     run: Run,
     censuses: Iterable[tuple[str, str, list[Violation]]],
     trials: Iterable[TrialRow],
+    explored: dict[str, dict[str, Any]],
     claims: Iterable[str],
     sites: Iterable[Site],
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
     drives above zero; sites: those it says it hits."""
-    summary = Summary(run)
+    summary = Summary(run, explored=explored)
     digest = xxhash.xxh3_64()
     findings: dict[tuple[int, str, str], Finding] = {}
     for config, trace, violations in censuses:
@@ -143,6 +172,9 @@ def summarise(
         for violation in violations:
             summary.by_invariant[violation.invariant] += 1
             _add_finding(findings, run, CENSUS_TRIAL, config, violation, None)
+    for config, part in sorted(explored.items()):
+        digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
+        summary.counters.update(part.get("paths", {}))
     cells: dict[tuple[str, str, str], Counter[Outcome]] = {}
     for row in trials:
         if row.result is None:

@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, process.
+May import: errors, model, oracle, process, rules, rules_log.
 """
 
 from __future__ import annotations
@@ -16,32 +16,41 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from tornpage.errors import ConfigError, TargetError
-from tornpage.model import Violation
+from tornpage.errors import TargetError
+from tornpage.model import Site, Violation
 from tornpage.oracle import State, TableDigest
 from tornpage.process import ChildResult
+from tornpage.rules import LOG_FILES
+from tornpage.rules_log import is_data_file
 
 __all__ = [
-    "TARGETS",
+    "EXIT_REFUSED",
     "Capability",
     "Command",
     "EngineTarget",
     "RecoveryAnswer",
     "RunAnswer",
     "Target",
-    "make_target",
+    "last_object",
+    "preload_environment",
+    "read_findings",
+    "read_state",
 ]
 
 
 class Capability(StrEnum):
     """What a target gives the judges to look at."""
 
-    MARKERS = "markers"
-    """It writes markers into the trace: sites, trace invariants and acknowledgements come from there."""
+    ACKS = "acks"
+    """It marks each statement in the trace: issued, acknowledged, failed."""
+    PAGE_MARKERS = "page_markers"
+    """It marks what it does with pages and its log, so that the trace invariants can be judged."""
     DETERMINISTIC = "deterministic"
     """The same script gives the same events, byte for byte."""
     SCAN = "scan"
     """It has an offline scanner whose findings carry invariant numbers."""
+    EXPLORE = "explore"
+    """The power-loss explorer can recover its images (explore_command)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,8 @@ class RecoveryAnswer:
     findings: tuple[Violation, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     no_database: bool = False
+    recovered: bool | None = None
+    """Whether the crash had left anything to recover; None: the trace of the recovery tells."""
 
 
 class Target(Protocol):
@@ -99,11 +110,20 @@ class Target(Protocol):
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """Opens, recovers, closes cleanly and scans the data directory."""
 
+    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
+        """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py)."""
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """Reads the output of a recover command."""
+
+    def site_of(
+        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+    ) -> Site | None:
+        """What a write was for. facts: of the page_write marker right before it, None if there is none.
+        None: the file is no part of a crashed image, and its writes are no subject."""
 
 
 _COUNTERS = {
@@ -120,6 +140,9 @@ _COUNTERS = {
 
 EXIT_REFUSED = 3
 EXIT_NO_DATABASE = 6
+LOG_HEADER = 2048
+DICT_INDEX_MAX = 32
+"""Ids below this belong to the catalogue's own trees."""
 
 
 class EngineTarget:
@@ -127,13 +150,20 @@ class EngineTarget:
 
     name = "engine"
     capabilities = frozenset(
-        {Capability.MARKERS, Capability.DETERMINISTIC, Capability.SCAN}
+        {
+            Capability.ACKS,
+            Capability.PAGE_MARKERS,
+            Capability.DETERMINISTIC,
+            Capability.SCAN,
+            Capability.EXPLORE,
+        }
     )
 
-    def __init__(self, program: Path, preload: Path) -> None:
-        """program, preload: absolute paths of the built files."""
+    def __init__(self, program: Path, preload: Path, explorer: Path | None = None) -> None:
+        """program, preload, explorer: absolute paths of the built files."""
         self.program = program
         self.preload = preload
+        self.explorer = explorer
 
     def check_ready(self) -> None:
         """Raises TargetError naming the file that is missing."""
@@ -143,26 +173,32 @@ class EngineTarget:
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""
-        env = {
-            "LD_PRELOAD": str(self.preload),
-            "TORNPAGE_ROOT": str(data),
-            "TORNPAGE_TRACE": str(trace),
-        }
-        if plan is not None:
-            env["TORNPAGE_PLAN"] = str(plan)
-        return env
+        return preload_environment(self.preload, data, trace, plan)
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
-        return Command((str(self.program), "run", "--json", *_sets(options), str(data), str(script)))
+        return Command(
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script))
+        )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --set ... DIR."""
-        return Command((str(self.program), "recover", "--json", "--check", *_sets(options), str(data)))
+        return Command(
+            (str(self.program), "recover", "--json", "--check", *_sets(options), str(data))
+        )
+
+    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
+        """tornpage-explore --trace ... --allowed ... --set ..."""
+        if self.explorer is None or not self.explorer.is_file():
+            raise TargetError(f"{self.explorer} is missing: build it first (make build)")
+        program = str(self.explorer)
+        return Command(
+            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options))
+        )
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
-        data = _last_object(child.stdout)
+        data = last_object(child.stdout)
         if child.exit_code != 0 or data is None or not data.get("ok"):
             return RunAnswer(False, child.describe(), {}, {})
         failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
@@ -172,7 +208,7 @@ class EngineTarget:
         """The object of `engine recover --json --check`."""
         if child.timed_out or child.signal:
             return RecoveryAnswer(False, message=child.describe())
-        data = _last_object(child.stdout)
+        data = last_object(child.stdout)
         if child.exit_code in (EXIT_REFUSED, EXIT_NO_DATABASE):
             error = str(data.get("error", "")) if data else ""
             message = str(data.get("message", "")) if data else child.last_line
@@ -188,10 +224,46 @@ class EngineTarget:
         status, check = data["status"], data.get("check")
         return RecoveryAnswer(
             ok=True,
-            state=_state(check) if check else None,
-            findings=_findings(check) if check else (),
+            state=read_state(check) if check else None,
+            findings=read_findings(check) if check else (),
             counters={ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()},
         )
+
+    def site_of(
+        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+    ) -> Site | None:
+        """By file and offset, and for a home write by its marker."""
+        if file in LOG_FILES:
+            return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
+        if file == "ib_dblwr":
+            return Site.DOUBLEWRITE
+        if not is_data_file(file):
+            return Site.OTHER
+        if offset < page_size:
+            return Site.PAGE0
+        return Site.OTHER if facts is None else _page_site(facts)
+
+
+def _page_site(facts: Mapping[str, str]) -> Site:
+    if facts["type"] == "undo":
+        return Site.UNDO_PAGE
+    if facts["type"] != "index":
+        return Site.SYSTEM_PAGE
+    if facts["load"] == "1":
+        return Site.INDEX_LOAD_PAGE
+    if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
+        return Site.DICT_PAGE
+    return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
+
+
+def preload_environment(
+    preload: Path, data: Path, trace: Path, plan: Path | None
+) -> dict[str, str]:
+    """What makes the preload record (and disturb) what happens below data."""
+    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
+    if plan is not None:
+        env["TORNPAGE_PLAN"] = str(plan)
+    return env
 
 
 def _sets(options: Mapping[str, str]) -> list[str]:
@@ -201,8 +273,8 @@ def _sets(options: Mapping[str, str]) -> list[str]:
     return out
 
 
-def _last_object(stdout: bytes) -> dict[str, Any] | None:
-    """The last line of the output as a JSON object."""
+def last_object(stdout: bytes) -> dict[str, Any] | None:
+    """The last line of an output as a JSON object."""
     last = stdout.rstrip().rpartition(b"\n")[2]
     try:
         data = json.loads(last)
@@ -211,7 +283,8 @@ def _last_object(stdout: bytes) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def _state(check: Mapping[str, Any]) -> State:
+def read_state(check: Mapping[str, Any]) -> State:
+    """The tables of a check object as `engine check --json` prints it."""
     state: dict[str, TableDigest] = {}
     for table in check["tables"]:
         indexes = tuple(
@@ -222,7 +295,8 @@ def _state(check: Mapping[str, Any]) -> State:
     return state
 
 
-def _findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:
+def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """The findings of a check object."""
     found = []
     for item in check["findings"]:
         page = item.get("page")
@@ -231,20 +305,3 @@ def _findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:
     if check["needs_recovery"]:
         found.append(Violation(30, "the scanner says that recovery is needed after recovery"))
     return tuple(found)
-
-
-def _make_engine(build: Path) -> Target:
-    return EngineTarget(build / "engine" / "engine", build / "faults" / "libtornpage_preload.so")
-
-
-TARGETS = {"engine": _make_engine}
-"""Known targets: name -> constructor that takes the build folder."""
-
-
-def make_target(name: str, build: Path) -> Target:
-    """The target of this name from a build folder (as build/release). Raises ConfigError, TargetError."""
-    if name not in TARGETS:
-        raise ConfigError(f"unknown target {name!r} (known: {', '.join(sorted(TARGETS))})")
-    target = TARGETS[name](build.resolve())
-    target.check_ready()
-    return target

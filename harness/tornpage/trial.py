@@ -15,10 +15,10 @@ from pathlib import Path
 
 import xxhash
 
-from tornpage.census import Baseline, load_baseline, read_journal, take_census
+from tornpage.census import Baseline, judge_run, load_baseline, read_journal, take_census
 from tornpage.errors import ChildError, PlanError
 from tornpage.image import PlantedBlock, copy_image, plant_stale_block, remove_image
-from tornpage.invariants import check_recovery, check_run
+from tornpage.invariants import check_recovery
 from tornpage.model import (
     Fault,
     FaultPlan,
@@ -33,7 +33,7 @@ from tornpage.oracle import State, judge
 from tornpage.plan import compile_plan, format_plan
 from tornpage.process import ChildResult, run_child
 from tornpage.rules import LOG_FILE
-from tornpage.target import RecoveryAnswer, Target
+from tornpage.target import Capability, RecoveryAnswer, Target
 from tornpage.trace import HEADER_SIZE, Event, Op, Trace
 
 __all__ = ["run_trial", "state_digest", "take_census"]
@@ -128,7 +128,7 @@ class _Trial:
         self.state: State | None = None
         self.range = (0, 0)
         self.before_first = False
-        self.same_as_census = True
+        self.history = baseline.history
         self.stale: PlantedBlock | None = None
 
     # -- steps ----------------------------------------------------------------------------------
@@ -188,7 +188,9 @@ class _Trial:
     def _find_hit(self, trace: Trace) -> None:
         # A killed run ends with its KILL, at the byte at which the census has the killed operation.
         start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
-        self.hit = _first_hit(trace, start) or _first_hit(trace, HEADER_SIZE)
+        self.hit = _first_hit(trace, start)
+        if self.hit is None or self.hit.seq != trace.events_declared:
+            self.hit = _first_hit(trace, HEADER_SIZE)
         if self.hit is None:
             raise ChildError("the trace says that a fault fired, and does not show it")
         write = self.base.by_seq.get(self.hit.seq)
@@ -206,10 +208,9 @@ class _Trial:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
             finished, issued = self.base.journal.at(hit.seq)
         else:
-            findings, _history = check_run(trace, self.base.setting)
+            findings, self.history = judge_run(self.target, trace, self.base.setting)
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
-            self.same_as_census = False
         if not equal:
             self.violations.append(Violation(0, "the run differs from the census before the fault"))
         if child.timed_out:
@@ -226,7 +227,7 @@ class _Trial:
         return oracle.after(finished), oracle.after(issued)
 
     def _plant_stale_block(self) -> None:
-        if self.spec.plan.stale_log:
+        if self.spec.plan.stale_log and Capability.PAGE_MARKERS in self.target.capabilities:
             self.stale = plant_stale_block(self.data, self.spec.seed % 2)
             self.counters["stale_log"] = int(self.stale is not None)
 
@@ -235,13 +236,13 @@ class _Trial:
         for i, faults in enumerate(self.spec.plan.recover):
             child = self._child("recover", faults)
             trace = self._load_trace("recover", child)
-            self._check_recovery(trace, None if i else self.base.history)
+            self._check_recovery(trace, first=i == 0)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
             self.counters["nested_kills"] = self.counters.get("nested_kills", 0) + 1
-            (self.work / "recover.trace").unlink()
+            (self.work / "recover.trace").rename(self.work / f"recover-{i + 1}.trace")
         return ""
 
     def _recover(self) -> str:
@@ -251,7 +252,8 @@ class _Trial:
         answer = self.target.parse_recovery(child)
         self.counters.update(answer.counters)
         clock = time.monotonic()
-        recovered = self._check_recovery(trace, None if self.spec.plan.recover else self.base.history)
+        traced = self._check_recovery(trace, first=not self.spec.plan.recover)
+        recovered = traced if answer.recovered is None else answer.recovered
         if answer.ok:
             self._judge_state(answer)
         else:
@@ -262,10 +264,11 @@ class _Trial:
             return "" if recovered else "no recovery ran after the crash"
         return ""
 
-    def _check_recovery(self, trace: Trace, history: object) -> bool:
-        """Trace invariants of a recovery. Returns whether one took place."""
-        usable = self.base.history if history is not None and self.same_as_census else None
-        findings, end = check_recovery(trace, self.base.setting, usable)
+    def _check_recovery(self, trace: Trace, first: bool) -> bool:
+        """Trace invariants of a recovery. Returns whether the trace shows that one took place."""
+        if Capability.PAGE_MARKERS not in self.target.capabilities:
+            return False
+        findings, end = check_recovery(trace, self.base.setting, self.history, first)
         self._add(finding.violation for finding in findings)
         if end is not None:
             self._check_end(end)

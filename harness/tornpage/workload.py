@@ -25,7 +25,14 @@ from tornpage.errors import WorkloadError
 from tornpage.script import Column, IndexDef, Script, Statement, Verb, parse_script
 from tornpage.seeds import make_rng
 
-__all__ = ["FileParams", "SmokeParams", "SqliteSmokeParams", "generate", "validate_params", "workload_names"]
+__all__ = [
+    "FileParams",
+    "SmokeParams",
+    "SqliteSmokeParams",
+    "generate",
+    "validate_params",
+    "workload_names",
+]
 
 
 class SmokeParams(BaseModel):
@@ -231,14 +238,14 @@ def _mixed(book: _Book, params: SmokeParams, small: str) -> None:
     open_trx: list[str] = []
     for _ in range(params.changes):
         choice = book.rng.random()
-        if choice < 0.12 and len(open_trx) < 3:
+        if choice < 0.2 and len(open_trx) < 3:
             open_trx.append(_begin(book))
-        elif choice < 0.18 and open_trx:
+        elif choice < 0.26 and open_trx:
             trx = open_trx.pop(book.rng.randrange(len(open_trx)))
             _end(book, trx, commit=book.rng.random() < 0.6)
-        elif choice < 0.28:
+        elif choice < 0.36:
             _housekeeping(book, params)
-        elif choice < 0.38:
+        elif choice < 0.44:
             _small_dml(book, small)
         else:
             trx = book.rng.choice([*open_trx, *open_trx, "-"])

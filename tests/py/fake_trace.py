@@ -116,7 +116,9 @@ class FakeTrace:
     def data(self, pid: int = 17) -> bytes:
         """The whole file."""
         body = b"".join(self._records)
-        head = struct.pack("<8sQIIQ", b"TPTRACE1", 64 + len(body), self.flags, pid, len(self._records))
+        head = struct.pack(
+            "<8sQIIQ", b"TPTRACE1", 64 + len(body), self.flags, pid, len(self._records)
+        )
         return head.ljust(64, b"\0") + body
 
     def trace(self) -> Trace:

@@ -56,12 +56,21 @@ def test_sums_wrap_and_removal_restores() -> None:
             "insert - t a=1\nbegin A\ndelete A t a=1\ninsert - t a=1\nrollback A\ninsert - t a=1\n",
             ["", "", "", "DB_LOCK_CONFLICT", "", "DB_DUPLICATE_KEY"],
         ),
-        ("insert - t a=5\ninsert_seq - t 1 9\nselect t a=1\n", ["", "DB_DUPLICATE_KEY"] + ["DB_RECORD_NOT_FOUND"]),
+        (
+            "insert - t a=5\ninsert_seq - t 1 9\nselect t a=1\n",
+            ["", "DB_DUPLICATE_KEY", "DB_RECORD_NOT_FOUND"],
+        ),
         ("begin A\ninsert A t a=1\nadd index t ib(b)\n", ["", "", "DB_TABLE_LOCKED"]),
         ("add index t ib(b)\nadd index t ic(b) ib(b)\n", ["", "DB_ALREADY_EXISTS"]),
         ("drop index t nope\nscan t nope\ncommit A\n", ["DB_NOT_FOUND"] * 3),
-        ("create table t k:bigint primary k\ndrop table u\n", ["DB_ALREADY_EXISTS", "DB_NOT_FOUND"]),
-        ("begin A\nbegin A\nupdate A t a=1 set b=\"x\"\n", ["", "DB_ALREADY_EXISTS", "DB_RECORD_NOT_FOUND"]),
+        (
+            "create table t k:bigint primary k\ndrop table u\n",
+            ["DB_ALREADY_EXISTS", "DB_NOT_FOUND"],
+        ),
+        (
+            'begin A\nbegin A\nupdate A t a=1 set b="x"\n',
+            ["", "DB_ALREADY_EXISTS", "DB_RECORD_NOT_FOUND"],
+        ),
     ],
 )
 def test_errors_are_predicted(text: str, errors: list[str]) -> None:
@@ -86,7 +95,7 @@ def test_prefixes_are_in_commit_order() -> None:
 
 def test_rollback_leaves_no_trace() -> None:
     """A rolled back transaction gives no prefix, and its rows are free again."""
-    text = "insert - t a=1\nbegin A\nupdate A t a=1 set b=\"x\"\ninsert A t a=2\nrollback A\n"
+    text = 'insert - t a=1\nbegin A\nupdate A t a=1 set b="x"\ninsert A t a=2\nrollback A\n'
     oracle = _oracle(text + "insert - t a=2\n")
     assert len(oracle.states) == 4
     assert oracle.open_changes() == {}
@@ -134,8 +143,16 @@ def test_judgement_names_mixtures_and_wrong_indexes() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["insert - t b=1", "insert - t z=1", 'insert - t a="x"', 'insert - t b="12345"',
-     "update - t b=1 set a=2", "update - t a=1 set a=2", "add index t i(z)", "add index t i(b:9)"],
+    [
+        "insert - t b=1",
+        "insert - t z=1",
+        'insert - t a="x"',
+        'insert - t b="12345"',
+        "update - t b=1 set a=2",
+        "update - t a=1 set a=2",
+        "add index t i(z)",
+        "add index t i(b:9)",
+    ],
 )
 def test_script_beyond_the_model_is_a_harness_error(line: str) -> None:
     """A statement whose outcome the model does not define is never guessed."""
@@ -144,8 +161,19 @@ def test_script_beyond_the_model_is_a_harness_error(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["insert", "begin", "nonsense 1", "add index t", "create table t a:float primary a",
-             'insert - t b="x', "purge x", "checkpoint_full", "set speed on", "insert - t a=1 a=2"]
+    "line",
+    [
+        "insert",
+        "begin",
+        "nonsense 1",
+        "add index t",
+        "create table t a:float primary a",
+        'insert - t b="x',
+        "purge x",
+        "checkpoint_full",
+        "set speed on",
+        "insert - t a=1 a=2",
+    ],
 )
 def test_parse_error_names_its_line(line: str) -> None:
     """Unknown or malformed statements are refused with their line number."""
@@ -154,15 +182,28 @@ def test_parse_error_names_its_line(line: str) -> None:
 
 
 _name = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
-_value = st.integers(-(2**63), 2**63 - 1) | st.binary(max_size=12).map(lambda b: b.replace(b"\0", b"0"))
+_value = st.integers(-(2**63), 2**63 - 1) | st.binary(max_size=12).map(
+    lambda b: b.replace(b"\0", b"0")
+)
 
 
-@given(st.dictionaries(_name, _value, min_size=1, max_size=4), st.dictionaries(_name, _value, min_size=1))
-def test_statement_text_round_trip(key: dict[str, int | bytes], values: dict[str, int | bytes]) -> None:
+@given(
+    st.dictionaries(_name, _value, min_size=1, max_size=4),
+    st.dictionaries(_name, _value, min_size=1),
+)
+def test_statement_text_round_trip(
+    key: dict[str, int | bytes], values: dict[str, int | bytes]
+) -> None:
     """What a statement prints parses to the same statement, any bytes in texts included."""
     script = Script.of(
         [
-            Statement(0, Verb.CREATE_TABLE, table="t", columns=(Column("a"), Column("b", 9)), primary=("a", "b")),
+            Statement(
+                0,
+                Verb.CREATE_TABLE,
+                table="t",
+                columns=(Column("a"), Column("b", 9)),
+                primary=("a", "b"),
+            ),
             Statement(0, Verb.UPDATE, trx="-", table="t", key=key, values=values),
             Statement(0, Verb.INSERT, trx="T1", table="t", values=values),
             Statement(0, Verb.PURGE, number=-1),
@@ -184,7 +225,8 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
     assert verbs.count(Verb.ADD_INDEX) == 3 and verbs.count(Verb.DROP_INDEX) == 3
     assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
     failed_ddl = [
-        step for step, verb in zip(oracle.steps, verbs, strict=True)
+        step
+        for step, verb in zip(oracle.steps, verbs, strict=True)
         if verb in (Verb.ADD_INDEX, Verb.DROP_INDEX, Verb.RENAME_TABLE) and step.error
     ]
     assert not failed_ddl
@@ -196,10 +238,14 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
 
 def test_smoke_workload_expects_each_error_somewhere() -> None:
     """Over a few seeds, conflicts, duplicates, missing rows and locked tables all occur."""
-    errors = {
-        step.error for seed in range(8) for step in Oracle(generate("smoke", {}, seed)).steps
+    errors = {step.error for seed in range(8) for step in Oracle(generate("smoke", {}, seed)).steps}
+    assert errors == {
+        "",
+        "DB_LOCK_CONFLICT",
+        "DB_DUPLICATE_KEY",
+        "DB_RECORD_NOT_FOUND",
+        "DB_TABLE_LOCKED",
     }
-    assert errors == {"", "DB_LOCK_CONFLICT", "DB_DUPLICATE_KEY", "DB_RECORD_NOT_FOUND", "DB_TABLE_LOCKED"}
 
 
 @pytest.mark.parametrize("params", [{"row": 5}, {"rows": "many"}, {"rows": 1}])
@@ -219,8 +265,15 @@ def test_incremental_digests_equal_recomputed_ones(seed: int) -> None:
     for _ in range(30):
         key = rng.choice(keys)
         word = rng.choice(["aa", "ab", "b", ""])
-        lines.append(rng.choice([f'insert - t a={key} b="{word}"', f"delete - t a={key}",
-                                 f'update - t a={key} set b="{word}"']))
+        lines.append(
+            rng.choice(
+                [
+                    f'insert - t a={key} b="{word}"',
+                    f"delete - t a={key}",
+                    f'update - t a={key} set b="{word}"',
+                ]
+            )
+        )
     lines += ["drop index t ib", "add index t ib(b:2)"]
     oracle = _oracle("\n".join(lines) + "\n")
     assert oracle.states[-1] == oracle.states[-3]

@@ -105,7 +105,7 @@ _faults = st.one_of(
         kind=st.just(FaultKind.MARK),
         nth=st.integers(1, 99),
         action=st.just(Action.KILL),
-        text=st.text("abc =._\"\\%", min_size=1, max_size=20),
+        text=st.text('abc =._"\\%', min_size=1, max_size=20),
         when=st.sampled_from(["before", "after"]),
     ),
 )

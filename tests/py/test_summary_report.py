@@ -19,7 +19,7 @@ def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:
     """The summary of a run of these results."""
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
-    return summarise(run, [("log_optimize_ddl=on", "h", [])], rows, claims, [Site.PAGE0])
+    return summarise(run, [("log_optimize_ddl=on", "h", [])], rows, {}, claims, [Site.PAGE0])
 
 
 @pytest.mark.parametrize(

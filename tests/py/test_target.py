@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.census import classify
 from tornpage.errors import ConfigError, TargetError
 from tornpage.model import Site, Violation
 from tornpage.process import ChildResult
-from tornpage.target import EngineTarget, RecoveryAnswer, make_target
+from tornpage.target import EngineTarget, RecoveryAnswer
+from tornpage.targets import make_target
 
 TARGET = EngineTarget(Path("/b/engine"), Path("/b/preload.so"))
 CHECK = {
@@ -62,7 +62,9 @@ def test_recovery_tells_state_findings_and_counters() -> None:
 def test_unrecovered_image_after_recovery_is_a_finding() -> None:
     """The scanner must not say that recovery is still needed."""
     check = {**CHECK, "needs_recovery": True, "findings": []}
-    assert [item.invariant for item in recovery(0, ok=True, status={}, check=check).findings] == [30]
+    assert [item.invariant for item in recovery(0, ok=True, status={}, check=check).findings] == [
+        30
+    ]
 
 
 def test_refusal_needs_a_clear_message() -> None:
@@ -103,7 +105,7 @@ def test_run_answer_lists_failed_statements() -> None:
 
 def test_unknown_or_unbuilt_target_is_refused(tmp_path: Path) -> None:
     """A name that is not known, or programs that are not there."""
-    with pytest.raises(ConfigError, match="known: engine"):
+    with pytest.raises(ConfigError, match="known: engine, sqlite"):
         make_target("oracle", tmp_path)
     with pytest.raises(TargetError, match="is missing"):
         make_target("engine", tmp_path)
@@ -131,4 +133,4 @@ PAGE = {"space": "5", "type": "index", "load": "0", "index": "40", "level": "0"}
 )
 def test_sites(file: str, offset: int, facts: dict[str, str], site: Site) -> None:
     """What a write was for follows from its file, its offset and its marker."""
-    assert classify(file, offset, facts, 4096, bool(facts)) is site
+    assert TARGET.site_of(file, offset, facts or None, 4096) is site

@@ -1,0 +1,320 @@
+/* Recovery-time rules.
+
+Place: beside allowed.c, below judge.c, which hears markers and file operations for them.
+
+What each rule sees
+  I4   a page goes home with an LSN beyond the durable log
+  I14  a page that recovery made from its initialisation is read by recovery after all
+  I15  a freed page is read, changed or written before it is initialised again
+  I19  a checkpoint while a data file has unsynced writes, with a marker that is not durable, into the wrong slot
+  I22  a home write while its copy is not synced; the area is written again while home writes are not synced
+  I24  a table file is created, renamed or removed without an announcement, or before its record is durable;
+       an operation ends while the directory is not synced
+What they do not see: whether C was chosen right, and what a later recovery would make of it; the states at
+the next depth do. */
+#include "faults/explorer/rules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#define SLOT_REMOVED UINT64_MAX
+
+/* ---- sets of pages ---- */
+
+static uint64_t *set_slot(const page_set_t *set, uint64_t key)
+{
+    uint64_t *removed = NULL;
+    uint32_t mask = set->size - 1;
+    uint32_t i = (uint32_t)((key * 0x9E3779B97F4A7C15U) >> 32) & mask;
+    for (;; i = (i + 1) & mask) {
+        if (set->slots[i] == key) {
+            return &set->slots[i];
+        }
+        if (set->slots[i] == 0) {
+            return removed != NULL ? removed : &set->slots[i];
+        }
+        if (set->slots[i] == SLOT_REMOVED && removed == NULL) {
+            removed = &set->slots[i];
+        }
+    }
+}
+
+static void set_clear(page_set_t *set)
+{
+    if (set->used > 0) {
+        memset(set->slots, 0, set->size * sizeof(*set->slots));
+        set->used = 0;
+    }
+}
+
+static void set_grow(page_set_t *set)
+{
+    page_set_t old = *set;
+    set->size = old.size == 0 ? 256 : old.size * 2;
+    set->slots = mem_alloc(set->size * sizeof(*set->slots));
+    set->used = 0;
+    for (uint32_t i = 0; i < old.size; i++) {
+        if (old.slots[i] != 0 && old.slots[i] != SLOT_REMOVED) {
+            *set_slot(set, old.slots[i]) = old.slots[i];
+            set->used++;
+        }
+    }
+    free(old.slots);
+}
+
+static void set_add(page_set_t *set, uint64_t key)
+{
+    if ((set->used + 1) * 2 > set->size) {
+        set_grow(set);
+    }
+    uint64_t *slot = set_slot(set, key);
+    if (*slot != key) {
+        set->used += *slot == 0;
+        *slot = key;
+    }
+}
+
+static bool set_has(const page_set_t *set, uint64_t key)
+{
+    return set->used > 0 && *set_slot(set, key) == key;
+}
+
+static void set_remove(page_set_t *set, uint64_t key)
+{
+    if (set_has(set, key)) {
+        *set_slot(set, key) = SLOT_REMOVED;
+    }
+}
+
+/* ---- markers ---- */
+
+/** The number behind " key=", 0 if there is none. text is 0-terminated. */
+static uint64_t fact(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
+}
+
+static uint64_t page_key(const char *text)
+{
+    return (fact(text, " space=") << 32 | fact(text, " page=")) + 1;
+}
+
+static void check_not_freed(rules_t *rules, const char *text, uint64_t key)
+{
+    if (set_has(&rules->freed, key)) {
+        verdict_add(rules->verdict, 15, "recovery: a freed page is used: %.160s", text);
+    }
+}
+
+static void mark_page_write(rules_t *rules, const char *text)
+{
+    memcpy(rules->page_write, text, strlen(text) + 1);
+    if (fact(text, " lsn=") > rules->durable) {
+        verdict_add(rules->verdict, 4,
+                    "recovery: a page goes home, but the log is durable up to %" PRIu64
+                    " only: %.120s",
+                    rules->durable, text);
+    }
+    if (rules->area_dirty && strstr(text, " dblwr=used") != NULL) {
+        verdict_add(rules->verdict, 22, "recovery: a home write before the area is synced: %.120s",
+                    text);
+    }
+    check_not_freed(rules, text, page_key(text));
+}
+
+static void mark_checkpoint(rules_t *rules, const char *text)
+{
+    uint64_t no = fact(text, " no=");
+    bool start = strstr(text, " start=1") != NULL;
+    if (no % 2 != fact(text, " slot=") || (rules->checkpoint_no != 0 && no <= rules->checkpoint_no)) {
+        verdict_add(rules->verdict, 19, "recovery: the wrong slot: %.160s", text);
+    }
+    if (!start && fact(text, " marker=") > rules->durable) {
+        verdict_add(rules->verdict, 19, "recovery: the marker is not durable: %.160s", text);
+    }
+    if (!start && rules->n_dirty > 0) {
+        verdict_add(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
+                    rules->n_dirty, text);
+    }
+    rules->checkpoint_no = no;
+}
+
+static void mark_file_op(rules_t *rules, const char *text)
+{
+    memcpy(rules->file_op, text, strlen(text) + 1);
+    if (fact(text, " lsn=") > rules->durable) {
+        verdict_add(rules->verdict, 24, "recovery: not durable yet: %.160s", text);
+    }
+}
+
+static bool is_verb(const char *text, const char *verb)
+{
+    size_t n = strlen(verb);
+    return strncmp(text, verb, n) == 0 && (text[n] == ' ' || text[n] == '\0');
+}
+
+/** Markers about recovery's own steps. */
+static void mark_recv(rules_t *rules, const char *text)
+{
+    uint64_t key = page_key(text);
+    if (is_verb(text, "recv_start")) {
+        uint64_t end = fact(text, " end=");
+        rules->durable = end > rules->durable ? end : rules->durable;
+    } else if (is_verb(text, "recv_free")) {
+        set_add(&rules->freed, key);
+    } else if (is_verb(text, "recv_create")) {
+        set_remove(&rules->freed, key);
+        set_add(&rules->created, key);
+    } else if (is_verb(text, "recv_read")) {
+        check_not_freed(rules, text, key);
+        if (set_has(&rules->created, key)) {
+            verdict_add(rules->verdict, 14, "recovery: read after it was created: %.160s", text);
+        }
+    } else if (is_verb(text, "recv_apply")) {
+        check_not_freed(rules, text, key);
+    }
+}
+
+void rules_mark(rules_t *rules, const char *bytes, size_t len)
+{
+    char text[RULES_MARKER_MAX];
+    if (len == 0 || len >= sizeof(text) || (bytes[0] == 'p' && bytes[1] == 'o')) {
+        return; /* points name places, not facts */
+    }
+    memcpy(text, bytes, len);
+    text[len] = '\0';
+    if (strncmp(text, "recv_", 5) == 0) {
+        mark_recv(rules, text);
+    } else if (is_verb(text, "page_write")) {
+        mark_page_write(rules, text);
+    } else if (is_verb(text, "page_init") || is_verb(text, "page_noredo")) {
+        set_remove(&rules->freed, page_key(text));
+    } else if (is_verb(text, "page_free")) {
+        set_add(&rules->freed, page_key(text));
+    } else if (is_verb(text, "log_durable")) {
+        uint64_t lsn = fact(text, " lsn=");
+        rules->durable = lsn > rules->durable ? lsn : rules->durable;
+    } else if (is_verb(text, "checkpoint")) {
+        mark_checkpoint(rules, text);
+    } else if (is_verb(text, "file_op")) {
+        mark_file_op(rules, text);
+    } else if (is_verb(text, "file_op_done") && rules->dir_dirty) {
+        verdict_add(rules->verdict, 24, "recovery: the directory is not synced: %.160s", text);
+    }
+}
+
+/* ---- file operations ---- */
+
+static bool is_table_file(const char *path)
+{
+    size_t len = strlen(path);
+    return len > 4 && strcmp(path + len - 4, ".ibd") == 0;
+}
+
+static void dirty_add(rules_t *rules, uint32_t inode)
+{
+    for (uint32_t i = 0; i < rules->n_dirty; i++) {
+        if (rules->dirty[i] == inode) {
+            return;
+        }
+    }
+    if (rules->n_dirty == rules->dirty_capacity) {
+        rules->dirty_capacity = rules->dirty_capacity == 0 ? 16 : rules->dirty_capacity * 2;
+        rules->dirty = mem_grow(rules->dirty, rules->dirty_capacity * sizeof(*rules->dirty));
+    }
+    rules->dirty[rules->n_dirty++] = inode;
+}
+
+static void dirty_remove(rules_t *rules, uint32_t inode)
+{
+    for (uint32_t i = 0; i < rules->n_dirty; i++) {
+        if (rules->dirty[i] == inode) {
+            rules->dirty[i] = rules->dirty[--rules->n_dirty];
+            return;
+        }
+    }
+}
+
+static void event_write(rules_t *rules, fs_event_t *event, const char *path)
+{
+    const char *marker = rules->page_write[0] != '\0' ? rules->page_write : NULL;
+    event->site = fs_site_of(path, event->offset, marker);
+    event->first_flush = marker != NULL && strstr(marker, " why=init") != NULL;
+    rules->page_write[0] = '\0';
+    if (event->site == SITE_DOUBLEWRITE) {
+        if (rules->n_dirty > 0) {
+            verdict_add(rules->verdict, 22,
+                        "recovery: the area is written while %u data files are not synced",
+                        rules->n_dirty);
+        }
+        rules->area_dirty = true;
+    } else if (strcmp(path, "ibdata1") == 0 || is_table_file(path)) {
+        dirty_add(rules, event->inode);
+    }
+}
+
+static void event_entry(rules_t *rules, const fs_event_t *event, const char *path)
+{
+    rules->dir_dirty = true;
+    if (event->kind == FS_UNLINK) {
+        dirty_remove(rules, event->inode);
+    }
+    if (is_table_file(path) && strstr(rules->file_op, path) == NULL) {
+        verdict_add(rules->verdict, 24, "recovery: an operation on %.160s was not announced", path);
+    }
+}
+
+void rules_event(rules_t *rules, fs_event_t *event, const char *path)
+{
+    switch (event->kind) {
+    case FS_WRITE:
+        event_write(rules, event, path);
+        break;
+    case FS_SYNC:
+        dirty_remove(rules, event->inode);
+        if (strcmp(path, "ib_dblwr") == 0) {
+            rules->area_dirty = false;
+        }
+        break;
+    case FS_LINK:
+    case FS_RENAME:
+    case FS_UNLINK:
+        event_entry(rules, event, path);
+        break;
+    case FS_SYNC_DIR:
+        rules->dir_dirty = false;
+        break;
+    case FS_TRUNCATE:
+        break;
+    }
+}
+
+void rules_init(rules_t *rules)
+{
+    *rules = (rules_t){.verdict = NULL};
+}
+
+void rules_free(rules_t *rules)
+{
+    free(rules->dirty);
+    free(rules->freed.slots);
+    free(rules->created.slots);
+}
+
+void rules_start(rules_t *rules, verdict_t *verdict)
+{
+    rules->verdict = verdict;
+    rules->durable = 0;
+    rules->area_dirty = false;
+    rules->n_dirty = 0;
+    rules->dir_dirty = false;
+    rules->checkpoint_no = 0;
+    set_clear(&rules->freed);
+    set_clear(&rules->created);
+    rules->file_op[0] = '\0';
+    rules->page_write[0] = '\0';
+}

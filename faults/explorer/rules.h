@@ -1,0 +1,41 @@
+/** Rules about what recovery itself does, from its markers and file operations: I4, I14, I15, I19, I22, I24. */
+#ifndef EXPLORER_RULES_H
+#define EXPLORER_RULES_H
+
+#include "base/types.h"
+#include "faults/explorer/fs_event.h"
+#include "faults/explorer/verdict.h"
+
+#define RULES_MARKER_MAX 256U
+
+/** A set of pages, emptied for each recovery. */
+typedef struct page_set {
+    uint64_t *slots; /**< open addressing; space << 32 | page, plus 1; UINT64_MAX: removed */
+    uint32_t size;
+    uint32_t used;
+} page_set_t;
+
+typedef struct rules {
+    verdict_t *verdict;
+    lsn_t durable;          /**< end of the durable log, as far as it is known */
+    bool area_dirty;        /**< the doublewrite area was written and not synced */
+    uint32_t *dirty;        /**< inodes of data files that were written and not synced */
+    uint32_t n_dirty;
+    uint32_t dirty_capacity;
+    bool dir_dirty;         /**< a directory entry was changed and not synced */
+    uint64_t checkpoint_no; /**< of the last slot written; 0: none yet */
+    page_set_t freed;
+    page_set_t created;
+    char file_op[RULES_MARKER_MAX];    /**< the last one announced */
+    char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */
+} rules_t;
+
+void rules_init(rules_t *rules);
+void rules_free(rules_t *rules);
+/** A new process: nothing is known. Findings go to verdict. */
+void rules_start(rules_t *rules, verdict_t *verdict);
+void rules_mark(rules_t *rules, const char *text, size_t len);
+/** Also sets the site of a write. */
+void rules_event(rules_t *rules, fs_event_t *event, const char *path);
+
+#endif

@@ -1,0 +1,23 @@
+/** What the explorer asks of a target that it does not carry inside: recover a crashed directory, and say
+what is in it. The answer has the form of the engine's scanner, so that one judge serves all targets. */
+#ifndef EXPLORER_VERIFIER_H
+#define EXPLORER_VERIFIER_H
+
+#include "base/err.h"
+#include "check/check.h"
+
+typedef struct verifier {
+    const char *name;
+
+    /** Opens the image in dir, an existing directory whose files it may change, which recovers it; checks
+    it, and digests every table and index by the oracle's definition.
+    @return DB_SUCCESS: the report is complete, whatever it found; the caller frees it by
+    check_report_free(). DB_UNRECOVERABLE: the target refused, or did not come to an end; err says why in
+    the target's own words. DB_IO_ERROR, DB_OUT_OF_MEMORY: the machine failed, not the target. */
+    dberr_t (*run)(const char *dir, check_report_t *report, err_sink_t *err);
+
+    /** Which files belong to an image; others are left out when it is materialised. */
+    bool (*is_image_file)(const char *path);
+} verifier_t;
+
+#endif

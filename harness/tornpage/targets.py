@@ -1,0 +1,39 @@
+"""The targets that there are, by name.
+
+May import: errors, target and the modules of the targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tornpage.errors import ConfigError
+from tornpage.sqlite_target import SqliteTarget
+from tornpage.target import EngineTarget, Target
+
+__all__ = ["TARGETS", "make_target"]
+
+
+def _preload(build: Path) -> Path:
+    return build / "faults" / "libtornpage_preload.so"
+
+
+TARGETS: dict[str, Callable[[Path], Target]] = {
+    "engine": lambda build: EngineTarget(
+        build / "engine" / "engine",
+        _preload(build),
+        build / "faults" / "explorer" / "tornpage-explore",
+    ),
+    "sqlite": lambda build: SqliteTarget(_preload(build)),
+}
+"""Known targets: name -> constructor that takes the build folder."""
+
+
+def make_target(name: str, build: Path) -> Target:
+    """The target of this name from a build folder (as build/release). Raises ConfigError, TargetError."""
+    if name not in TARGETS:
+        raise ConfigError(f"unknown target {name!r} (known: {', '.join(sorted(TARGETS))})")
+    target = TARGETS[name](build.resolve())
+    target.check_ready()
+    return target

@@ -1,0 +1,413 @@
+"""Single trials on the built engine: each kind of fault, and each way in which a target can misbehave."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tornpage import census as census_module
+from tornpage import trial as trial_module
+from tornpage.census import census_key, load_baseline, take_census
+from tornpage.codec import from_json, to_json
+from tornpage.errors import CensusError, PlanError, TargetError, WorkloadError
+from tornpage.model import (
+    Action,
+    Census,
+    Fault,
+    FaultKind,
+    FaultPlan,
+    Outcome,
+    Site,
+    TrialResult,
+    TrialSpec,
+    WriteEvent,
+)
+from tornpage.plan import load_plan, resolve_mask
+from tornpage.process import ChildResult
+from tornpage.target import Command, EngineTarget
+from tornpage.targets import make_target
+from tornpage.trial import run_trial
+
+OPTIONS = {
+    "page_size": "4k",
+    "log_file_size": "512k",
+    "buffer_pool_pages": "96",
+    "dblwr_pages": "16",
+    "sort_buffer_size": "64k",
+    "log_optimize_ddl": "on",
+}
+
+
+def make_spec(number: int = 0, plan: FaultPlan | None = None, **options: str) -> TrialSpec:
+    """A trial of the smoke workload."""
+    return TrialSpec(
+        campaign="e2e",
+        target="engine",
+        config="c",
+        options={**OPTIONS, **options},
+        workload="smoke",
+        params={"rows": 40, "changes": 8},
+        workload_seed=3,
+        seed=11,
+        number=number,
+        plan=plan or FaultPlan(),
+    )
+
+
+def kill_at(write: WriteEvent, sectors: str, **plan: object) -> FaultPlan:
+    """Kills inside this write of the census."""
+    fault = Fault(FaultKind.WRITE, write.nth, Action.KILL, file=write.file, sectors=sectors)
+    return replace(FaultPlan(run=(fault,)), **plan)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def target(build: Path) -> EngineTarget:
+    """The engine of the build under test."""
+    made = make_target("engine", build)
+    assert isinstance(made, EngineTarget)
+    return made
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One scratch folder, so that the census is taken once."""
+    return tmp_path_factory.mktemp("scratch")
+
+
+@pytest.fixture(scope="module")
+def census(target: EngineTarget, scratch: Path) -> Census:
+    """The census of make_spec()."""
+    return take_census(make_spec(), target, scratch)
+
+
+def run(
+    plan: FaultPlan, target: EngineTarget, scratch: Path, tmp_path: Path, **options: str
+) -> TrialResult:
+    """One trial with its images below tmp_path."""
+    return run_trial(make_spec(5, plan, **options), target, scratch, tmp_path / "images")
+
+
+def invariants(result: TrialResult) -> list[int]:
+    """Numbers of the broken invariants, each once."""
+    return sorted({violation.invariant for violation in result.violations})
+
+
+def test_census_is_clean_and_finds_every_site(census: Census) -> None:
+    """The undisturbed run breaks nothing, ends as the oracle says, and writes to all sites."""
+    assert census.violations == ()
+    assert set(census.by_site()) == set(Site) - {Site.FILE_OP, Site.OTHER}
+    assert all(write.line > 0 for write in census.writes)
+    assert from_json(Census, to_json(census)) == census
+
+
+def test_census_is_the_same_twice(census: Census, target: EngineTarget, tmp_path: Path) -> None:
+    """The same seed gives the same writes and the same trace hash; another seed does not."""
+    again = take_census(make_spec(), target, tmp_path)
+    assert again == census
+    other = take_census(replace(make_spec(), workload_seed=4), target, tmp_path)
+    assert other.trace_hash != census.trace_hash
+    assert other.key != census.key
+
+
+@pytest.mark.parametrize("site", sorted(set(Site) - {Site.FILE_OP, Site.OTHER}))
+@pytest.mark.parametrize("sectors", ["none", "prefix:1", "suffix:1", "all"])
+def test_a_kill_at_each_site_is_survived(
+    site: Site, sectors: str, census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The fault hits exactly the write that was chosen, and the engine recovers from it."""
+    writes = census.by_site()[site]
+    write = writes[len(writes) // 2]
+    result = run(kill_at(write, sectors), target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+    assert (result.site, result.path, result.offset) == (site, write.file, write.offset)
+    if (site, sectors) != (Site.CHECKPOINT_HEADER, "all"):  # that one may leave nothing to do
+        assert result.counters["redo_records"] > 0
+    assert result.image is None and not (tmp_path / "images").exists()
+    assert from_json(TrialResult, to_json(result)) == result
+
+
+def test_the_same_trial_gives_the_same_verdict(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Trace hash, digest and counters are a function of the spec."""
+    plan = kill_at(census.by_site()[Site.INDEX_LOAD_PAGE][3], "prefix:3", stale_log=True)
+    first, second = (run(plan, target, scratch, tmp_path / name) for name in "ab")
+    assert first.trace_hash == second.trace_hash
+    assert (first.digest, first.counters) == (second.digest, second.counters)
+
+
+def test_a_torn_page_without_doublewrite_breaks_i5(
+    target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The control. Image, plan, script and traces are kept; the torn sectors are in the result."""
+    census = take_census(make_spec(doublewrite="off"), target, scratch)
+    found = None
+    for write in census.by_site()[Site.DATA_PAGE]:
+        if write.line < 20:
+            continue
+        plan = kill_at(write, "10000000")
+        found = run(plan, target, scratch, tmp_path, doublewrite="off")
+        if found.outcome is Outcome.VIOLATION:
+            break
+    assert found is not None
+    assert invariants(found) == [5]
+    assert "no doublewrite copy" in found.reason
+    assert found.torn is not None
+    assert found.torn.kept == resolve_mask("10000000", found.torn.offset, 4096)
+    assert len(found.torn.old) == len(found.torn.new) == 4096 and found.torn.old != found.torn.new
+    assert found.image is not None
+    page = (found.image / "data" / found.path).read_bytes()[found.torn.offset :][:4096]
+    assert page == found.torn.new[:512] + found.torn.old[512:]
+    assert load_plan(found.image / "plan.toml") == plan
+    assert {"script", "run.trace", "recover.trace"} <= {p.name for p in found.image.iterdir()}
+
+
+def test_recovery_may_be_killed_again_and_again(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Nested crashes: two recoveries die in the middle of a write, the third one must do."""
+    write = census.by_site()[Site.DATA_PAGE][-5]
+    nested = Fault(FaultKind.WRITE, 4, Action.KILL, file="*.ibd", sectors="prefix:2")
+    log = Fault(FaultKind.MARK, 1, Action.KILL, text="point name=recv.applied")
+    plan = kill_at(write, "prefix:4", recover=((nested,), (log,)))
+    result = run(plan, target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+    assert result.counters["nested_kills"] == 2
+
+
+def test_a_nested_fault_that_misses_makes_the_trial_vacuous(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Recovery was to be crashed and was not: that is no pass."""
+    late = Fault(FaultKind.WRITE, 10**6, Action.KILL)
+    plan = kill_at(census.writes[-1], "none", recover=((late,),))
+    result = run(plan, target, scratch, tmp_path)
+    assert result.outcome is Outcome.VACUOUS
+    assert "before its fault" in result.reason
+
+
+def test_a_fault_that_does_not_fire_is_not_exercised(
+    target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Never a pass."""
+    plan = FaultPlan(run=(Fault(FaultKind.WRITE, 10**6, Action.KILL),))
+    assert run(plan, target, scratch, tmp_path).outcome is Outcome.NOT_EXERCISED
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(FaultKind.MARK, 1, Action.KILL, text="point name=ddl.index_load_logged"),
+        Fault(FaultKind.MARK, 2, Action.KILL, text="point name=ddl.flushed", when="after"),
+        Fault(FaultKind.FSYNC, 30, Action.KILL, file="ib_logfile0"),
+        Fault(FaultKind.RENAME, 1, Action.KILL, file="s1.ibd"),
+        Fault(FaultKind.UNLINK, 1, Action.KILL, file="*.ibd", when="after"),
+        Fault(FaultKind.TRUNCATE, 2, Action.KILL, file="t1.ibd"),
+    ],
+)
+def test_kills_at_points_and_other_operations_are_survived(
+    fault: Fault, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """A named point, an fsync, a rename, an unlink, an extension: all recoverable."""
+    result = run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+
+
+@pytest.mark.parametrize("nth", range(1, 40, 3))
+def test_a_kill_while_the_database_is_made_is_told_apart(
+    nth: int, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Before the first statement there may be no database, or an empty one; nothing else."""
+    fault = Fault(FaultKind.WRITE, nth, Action.KILL, sectors="prefix:1")
+    result = run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+
+
+def test_an_io_error_is_judged_too(target: EngineTarget, scratch: Path, tmp_path: Path) -> None:
+    """A failed fsync stops the engine (I23); what it had acknowledged is there after recovery."""
+    fault = Fault(FaultKind.FSYNC, 40, Action.ERROR, file="ib_logfile0", error="EIO")
+    result = run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+
+
+def test_a_plan_that_the_preload_cannot_do_is_refused(
+    target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The preload's refusal is a harness error with its reason."""
+    fault = Fault(FaultKind.RENAME, 1, Action.TEAR, file="x")
+    with pytest.raises(PlanError, match="the preload refused"):
+        run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
+
+
+class _Replaced(EngineTarget):
+    """The engine, except that one of its commands is another program."""
+
+    run_instead: tuple[str, ...] | None = None
+    recover_instead: tuple[str, ...] | None = None
+
+    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        if self.run_instead is not None:
+            return Command((*self.run_instead, str(data), str(script)))
+        return super().run_command(data, script, options)
+
+    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
+        if self.recover_instead is not None:
+            return Command((*self.recover_instead, str(data)))
+        return super().recover_command(data, options)
+
+
+def _replaced(target: EngineTarget) -> _Replaced:
+    return _Replaced(target.program, target.preload)
+
+
+@pytest.mark.parametrize(
+    ("script", "numbers", "word"),
+    [
+        ("kill -SEGV $$", [30], "SIGSEGV"),
+        ("echo 'runtime error: index out of bounds' >&2; exit 1", [30], "index out of bounds"),
+        ("exit 3", [30], "exit code 3"),
+        ("sleep 60", [30], "hung"),
+    ],
+)
+def test_a_recovery_that_crashes_or_hangs_is_a_verdict(
+    script: str, numbers: list[int], word: str, census: Census, target: EngineTarget,
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A signal, a sanitizer's exit, silence, a hang: I30 with the cause, never an exception."""
+    monkeypatch.setattr(trial_module, "RECOVERY_DEADLINE_S", 1.5)
+    broken = _replaced(target)
+    broken.recover_instead = ("/bin/sh", "-c", script)
+    result = run(kill_at(census.writes[-1], "none"), broken, scratch, tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    assert invariants(result) == numbers
+    assert word in result.violations[-1].what
+
+
+def test_a_refusal_blames_the_invariant_that_names_its_cause(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """I5 after a torn page, I30 after anything else."""
+    broken = _replaced(target)
+    answer = '{"ok":false,"error":"DB_UNRECOVERABLE","message":"no"}'
+    broken.recover_instead = ("/bin/sh", "-c", f"echo '{answer}'; exit 3")
+    sites = census.by_site()
+    for site, number in ((Site.UNDO_PAGE, 5), (Site.REDO, 30)):
+        result = run(kill_at(sites[site][-1], "prefix:1"), broken, scratch, tmp_path)
+        assert invariants(result) == [number]
+
+
+def test_lost_and_invented_commits_are_seen(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """A target that recovers something else than what was acknowledged breaks I1 or I3."""
+    write = census.by_site()[Site.DATA_PAGE][20]
+    baseline = load_baseline(make_spec(), target, scratch)
+    finished, _ = baseline.journal.at(write.seq)
+    right = baseline.oracle.after(finished)
+
+    class Lying(EngineTarget):
+        prefix = 0
+
+        def parse_recovery(self, child: ChildResult):  # type: ignore[no-untyped-def]
+            answer = super().parse_recovery(child)
+            return replace(answer, state=baseline.oracle.states[self.prefix])
+
+    lying = Lying(target.program, target.preload)
+    for prefix, numbers in ((right, []), (right - 1, [1]), (len(baseline.oracle.states) - 1, [3])):
+        lying.prefix = prefix
+        result = run(kill_at(write, "none"), lying, scratch, tmp_path)
+        assert invariants(result) == numbers
+
+
+def test_a_second_recovery_that_changes_the_state_breaks_i17(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Recovering twice must give the same logical state."""
+
+    class Drifting(EngineTarget):
+        calls = 0
+
+        def parse_recovery(self, child: ChildResult):  # type: ignore[no-untyped-def]
+            answer = super().parse_recovery(child)
+            self.calls += 1
+            return answer if self.calls == 1 else replace(answer, state={})
+
+    drifting = Drifting(target.program, target.preload)
+    result = run(kill_at(census.writes[-1], "all"), drifting, scratch, tmp_path)
+    assert invariants(result) == [17]
+
+
+def test_a_run_that_is_not_the_census_run_is_a_finding(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """Another sequence of events before the fault: reported under 0, and judged in full."""
+    other = _replaced(target)
+    options = [f"--set={key}={value}" for key, value in OPTIONS.items() if key != "dblwr_pages"]
+    pairs = [part for option in options for part in ("--set", option.removeprefix("--set="))]
+    other.run_instead = (str(target.program), "run", "--json", *pairs, "--set", "dblwr_pages=8")
+    write = census.by_site()[Site.REDO][-3]
+    result = run(kill_at(write, "none"), other, scratch, tmp_path)
+    assert result.outcome is Outcome.VIOLATION
+    assert invariants(result) == [0]
+
+
+def test_a_census_that_fails_is_a_harness_error(target: EngineTarget, tmp_path: Path) -> None:
+    """No census, no verdicts: the cause is told."""
+    broken = _replaced(target)
+    broken.run_instead = ("/bin/sh", "-c", "echo broken >&2; exit 4")
+    with pytest.raises(CensusError, match="broken"):
+        take_census(make_spec(), broken, tmp_path)
+    with pytest.raises(CensusError, match="page_size"):
+        take_census(make_spec(page_size="5k"), target, tmp_path)
+    with pytest.raises(WorkloadError, match="unknown workload"):
+        take_census(replace(make_spec(), workload="nope"), target, tmp_path)
+    blind = _replaced(target)
+    blind.capabilities = frozenset()  # type: ignore[misc]
+    with pytest.raises(TargetError, match="lacks"):
+        take_census(make_spec(), blind, tmp_path)
+
+
+def test_a_census_sees_errors_that_the_model_does_not_predict(
+    target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement that fails or succeeds against the model's prediction is a violation (I3)."""
+    monkeypatch.setattr(
+        EngineTarget,
+        "parse_run",
+        lambda self, child, parse=EngineTarget.parse_run: replace(
+            parse(self, child), failed={1: "DB_ERROR"}
+        ),
+    )
+    census = take_census(make_spec(), target, tmp_path)
+    assert any(
+        v.invariant == 3 and "line 1 ended with DB_ERROR" in v.what for v in census.violations
+    )
+
+
+def test_keys_tell_configurations_apart() -> None:
+    """Everything that changes the run changes the key; plan, seed and number of the trial do not."""
+    spec = make_spec()
+    assert census_key(replace(spec, seed=99, number=7, plan=FaultPlan(name="x"))) == census_key(
+        spec
+    )
+    others = [
+        replace(spec, workload_seed=9),
+        replace(spec, params={"rows": 41, "changes": 8}),
+        make_spec(log_optimize_ddl="off"),
+    ]
+    assert len({census_key(other) for other in [spec, *others]}) == 4
+
+
+def test_deadline_of_the_census_holds(
+    target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target that hangs in the undisturbed run ends the census with a clear error."""
+    monkeypatch.setattr(census_module, "RUN_DEADLINE_S", 0.5)
+    hanging = _replaced(target)
+    hanging.run_instead = (sys.executable, "-c", "import signal; signal.pause()")
+    with pytest.raises(CensusError, match="hung"):
+        take_census(make_spec(), hanging, tmp_path)
