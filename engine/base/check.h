@@ -5,7 +5,6 @@
 /** Prints the place and the condition to stderr, then abort(). */
 _Noreturn void check_failed(const char *file, int line, const char *condition);
 
-#define CHECK(condition) \
-    ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
+#define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 
 #endif

@@ -8,22 +8,22 @@
 
 typedef enum dberr {
     DB_SUCCESS = 0,
-    DB_ERROR,             /**< bad argument of a user: usage, unknown name, value too long */
-    DB_DUPLICATE_KEY,     /**< the primary key exists */
-    DB_RECORD_NOT_FOUND,  /**< no live row with this primary key */
-    DB_LOCK_CONFLICT,     /**< the row was changed by another open transaction */
-    DB_NOT_FOUND,         /**< no such table, index, file or transaction */
-    DB_ALREADY_EXISTS,    /**< a table, index, file or transaction of this name exists */
-    DB_TABLE_LOCKED,      /**< DDL on a table that an open transaction has changed, or the reverse */
-    DB_OUT_OF_SPACE,      /**< no free page, buffer frame or undo slot */
+    DB_ERROR,            /**< bad argument of a user: usage, unknown name, value too long */
+    DB_DUPLICATE_KEY,    /**< the primary key exists */
+    DB_RECORD_NOT_FOUND, /**< no live row with this primary key */
+    DB_LOCK_CONFLICT,    /**< the row was changed by another open transaction */
+    DB_NOT_FOUND,        /**< no such table, index, file or transaction */
+    DB_ALREADY_EXISTS,   /**< a table, index, file or transaction of this name exists */
+    DB_TABLE_LOCKED,     /**< DDL on a table that an open transaction has changed, or the reverse */
+    DB_OUT_OF_SPACE,     /**< no free page, buffer frame or undo slot */
     DB_OUT_OF_MEMORY,
-    DB_IO_ERROR,          /**< a file operation failed; the handle is poisoned (I23) */
-    DB_CORRUPTION,        /**< bytes on disk break a format rule */
-    DB_UNRECOVERABLE,     /**< recovery refuses this image (I30); the message names the cause */
-    DB_NEEDS_RECOVERY,    /**< the log holds changes that the data files lack */
-    DB_DIR_LOCKED,        /**< another process or handle has this data directory open */
-    DB_INTERRUPTED,       /**< stopped on request between two steps */
-    DB_UNSUPPORTED        /**< known, but not built */
+    DB_IO_ERROR,       /**< a file operation failed; the handle is poisoned (I23) */
+    DB_CORRUPTION,     /**< bytes on disk break a format rule */
+    DB_UNRECOVERABLE,  /**< recovery refuses this image (I30); the message names the cause */
+    DB_NEEDS_RECOVERY, /**< the log holds changes that the data files lack */
+    DB_DIR_LOCKED,     /**< another process or handle has this data directory open */
+    DB_INTERRUPTED,    /**< stopped on request between two steps */
+    DB_UNSUPPORTED     /**< known, but not built */
 } dberr_t;
 
 #define WARN_UNUSED __attribute__((warn_unused_result))

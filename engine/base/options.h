@@ -6,17 +6,17 @@
 #include "base/types.h"
 
 typedef struct engine_options {
-    uint32_t page_size;               /**< 4096 ... 65536; fixed at creation, 0 = as the directory has it
+    uint32_t page_size;         /**< 4096 ... 65536; fixed at creation, 0 = as the directory has it
                                            (4096 for a new one) */
-    uint64_t log_file_size;           /**< whole redo file; fixed at creation, 0 = as the directory has it
+    uint64_t log_file_size;     /**< whole redo file; fixed at creation, 0 = as the directory has it
                                            (1 MiB or 64 pages for a new one, whichever is more) */
-    uint32_t buffer_pool_pages;       /**< at least 32 */
-    bool log_optimize_ddl;            /**< ON: index loads are not logged, then flushed (WL#7277) */
+    uint32_t buffer_pool_pages; /**< at least 32 */
+    bool log_optimize_ddl;      /**< ON: index loads are not logged, then flushed (WL#7277) */
     bool doublewrite;
     uint32_t dblwr_pages;             /**< pages of one of the two doublewrite slots; 4 ... 256 */
     uint32_t flush_log_at_trx_commit; /**< 0: neither, 1: write and fsync, 2: write only */
     uint64_t sort_buffer_size;        /**< memory of an index build, at least 64 KiB */
-    uint64_t recv_memory;             /**< memory for parsed redo records in recovery, at least 64 KiB */
+    uint64_t recv_memory; /**< memory for parsed redo records in recovery, at least 64 KiB */
 } engine_options_t;
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */

@@ -16,9 +16,9 @@ spaces: "page_write space=5 page=12 lsn=8231 dblwr=skip why=init". docs/FAULT_MO
 
 typedef struct probe {
     atomic_bool armed;
-    void (*point)(void *ctx, const char *name);             /**< name as "dblwr.area_synced" */
-    void (*mark)(void *ctx, const char *text, size_t len);  /**< text is not 0-terminated */
-    void *ctx;                                              /**< handed back; owned by the caller */
+    void (*point)(void *ctx, const char *name);            /**< name as "dblwr.area_synced" */
+    void (*mark)(void *ctx, const char *text, size_t len); /**< text is not 0-terminated */
+    void *ctx;                                             /**< handed back; owned by the caller */
 } probe_t;
 
 /** Formats one marker; call through PROBE_MARK. Text beyond 255 bytes is a programmer's mistake. */
@@ -27,18 +27,18 @@ __attribute__((format(printf, 2, 3))) void probe_mark(probe_t *probe, const char
 #define PROBE_ARMED(probe) (atomic_load_explicit(&(probe)->armed, memory_order_relaxed))
 
 /** A named place at which a crash can be asked for. Emits the marker "point name=NAME" first. */
-#define PROBE_POINT(probe, name) \
-    do { \
-        if (PROBE_ARMED(probe)) { \
-            probe_point((probe), (name)); \
-        } \
+#define PROBE_POINT(probe, name)                                                                   \
+    do {                                                                                           \
+        if (PROBE_ARMED(probe)) {                                                                  \
+            probe_point((probe), (name));                                                          \
+        }                                                                                          \
     } while (0)
 
-#define PROBE_MARK(probe, ...) \
-    do { \
-        if (PROBE_ARMED(probe)) { \
-            probe_mark((probe), __VA_ARGS__); \
-        } \
+#define PROBE_MARK(probe, ...)                                                                     \
+    do {                                                                                           \
+        if (PROBE_ARMED(probe)) {                                                                  \
+            probe_mark((probe), __VA_ARGS__);                                                      \
+        }                                                                                          \
     } while (0)
 
 /** Call through PROBE_POINT. */

@@ -5,32 +5,34 @@
 #include <stdint.h>
 
 typedef struct stats {
-    uint64_t data_reads;          /**< pages read from data files */
-    uint64_t data_writes;         /**< page images written: home writes and doublewrite copies */
-    uint64_t data_fsyncs;         /**< fsyncs of data files and the doublewrite file */
-    uint64_t dblwr_writes;        /**< page copies written to the doublewrite area, as 10.4 counts them
+    uint64_t data_reads;    /**< pages read from data files */
+    uint64_t data_writes;   /**< page images written: home writes and doublewrite copies */
+    uint64_t data_fsyncs;   /**< fsyncs of data files and the doublewrite file */
+    uint64_t dblwr_writes;  /**< page copies written to the doublewrite area, as 10.4 counts them
                                        when pages are flushed for export */
-    uint64_t dblwr_batches;       /**< batches: one area write and fsync each */
-    uint64_t dblwr_skipped_init;  /**< home writes without doublewrite thanks to init_on_flush */
+    uint64_t dblwr_batches; /**< batches: one area write and fsync each */
+    uint64_t dblwr_skipped_init;    /**< home writes without doublewrite thanks to init_on_flush */
     uint64_t pages_freed_unwritten; /**< freed pages dropped from the flush list unwritten */
-    uint64_t os_log_written;      /**< bytes written to the redo file */
+    uint64_t os_log_written;        /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
     uint64_t checkpoints;
     uint64_t pages_evicted;
-    uint64_t flush_list_visited;  /**< flush list entries looked at while flushing one space */
+    uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
     uint64_t btr_splits;
     uint64_t btr_merges;
-    uint64_t bulk_rows;           /**< records added by bulk loads */
-    uint64_t sort_runs;           /**< merge sort runs spilled to a temporary file */
+    uint64_t bulk_rows; /**< records added by bulk loads */
+    uint64_t sort_runs; /**< merge sort runs spilled to a temporary file */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t purged_records;
-    uint64_t recv_dblwr_restored; /**< torn or zero home pages overwritten from the doublewrite area */
-    uint64_t recv_pages_read;     /**< pages that recovery read to apply records */
-    uint64_t recv_pages_created;  /**< pages initialised in memory, never read (MDEV-12699) */
-    uint64_t recv_index_load_reads; /**< reads that only an INDEX_LOAD in the space made necessary */
-    uint64_t recv_records;        /**< redo records applied */
-    uint64_t recv_batches;        /**< apply batches */
+    uint64_t
+        recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */
+    uint64_t recv_pages_read; /**< pages that recovery read to apply records */
+    uint64_t recv_pages_created; /**< pages initialised in memory, never read (MDEV-12699) */
+    uint64_t
+        recv_index_load_reads; /**< reads that only an INDEX_LOAD in the space made necessary */
+    uint64_t recv_records;     /**< redo records applied */
+    uint64_t recv_batches;     /**< apply batches */
     uint64_t recv_trx_rolled_back;
     uint64_t recv_indexes_dropped;
     uint64_t recv_tables_dropped;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 typedef uint8_t byte;
-typedef uint64_t lsn_t;        /**< log sequence number: a byte position in the endless redo log */
-typedef uint32_t page_no_t;    /**< page number inside a tablespace */
-typedef uint32_t space_id_t;   /**< tablespace identifier; 0 is the system tablespace */
-typedef uint64_t trx_id_t;     /**< transaction identifier, stored in 6 bytes */
-typedef uint64_t roll_ptr_t;   /**< undo record address, stored in 7 bytes; 0 = no history */
+typedef uint64_t lsn_t;      /**< log sequence number: a byte position in the endless redo log */
+typedef uint32_t page_no_t;  /**< page number inside a tablespace */
+typedef uint32_t space_id_t; /**< tablespace identifier; 0 is the system tablespace */
+typedef uint64_t trx_id_t;   /**< transaction identifier, stored in 6 bytes */
+typedef uint64_t roll_ptr_t; /**< undo record address, stored in 7 bytes; 0 = no history */
 typedef uint64_t table_id_t;
-typedef uint64_t index_id_t;   /**< also the owner of a page in the allocation map; below 2^32 */
+typedef uint64_t index_id_t; /**< also the owner of a page in the allocation map; below 2^32 */
 
 typedef struct page_id {
     space_id_t space;
@@ -28,11 +28,11 @@ typedef struct page_id {
 #define PAGE_SIZE_MAX 65536U
 #define SECTOR_SIZE 512U
 
-#define NAME_LEN_MAX 63U     /**< table, column and index names, in bytes */
-#define COLUMNS_MAX 32U      /**< columns of a table */
-#define INDEXES_MAX 16U      /**< indexes of a table, the clustered one included */
-#define CHAR_LEN_MAX 255U    /**< bytes of a CHAR(n) column */
-#define PATH_LEN_MAX 255U    /**< bytes of a path inside the data directory, without the final 0 */
+#define NAME_LEN_MAX 63U  /**< table, column and index names, in bytes */
+#define COLUMNS_MAX 32U   /**< columns of a table */
+#define INDEXES_MAX 16U   /**< indexes of a table, the clustered one included */
+#define CHAR_LEN_MAX 255U /**< bytes of a CHAR(n) column */
+#define PATH_LEN_MAX 255U /**< bytes of a path inside the data directory, without the final 0 */
 
 static inline bool page_id_eq(page_id_t a, page_id_t b)
 {

@@ -15,10 +15,10 @@ layout. */
 #include "os/os.h"
 
 typedef struct check_finding {
-    uint32_t invariant; /**< 2 (a transaction is still active), 4 ... 12, 25 */
+    uint32_t invariant;          /**< 2 (a transaction is still active), 4 ... 12, 25 */
     char path[PATH_LEN_MAX + 1]; /**< file, or "" */
-    uint32_t page_no;   /**< FIL_NULL if the finding is not about one page */
-    char what[256];     /**< one clear line */
+    uint32_t page_no;            /**< FIL_NULL if the finding is not about one page */
+    char what[256];              /**< one clear line */
 } check_finding_t;
 
 typedef struct check_index {
@@ -41,10 +41,10 @@ typedef struct check_report {
     bool needs_recovery; /**< the log holds changes after the checkpoint: nothing was checked */
     uint64_t n_findings;
     check_finding_t *findings; /**< min(n_findings, CHECK_FINDINGS_MAX) */
-    uint32_t n_tables;      /**< READY user tables, sorted by name */
+    uint32_t n_tables;         /**< READY user tables, sorted by name */
     check_table_t *tables;
     uint64_t pages_checked;
-    uint64_t history_len;   /**< committed, unpurged undo logs */
+    uint64_t history_len; /**< committed, unpurged undo logs */
     uint64_t log_end_lsn;
 } check_report_t;
 

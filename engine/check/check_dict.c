@@ -30,9 +30,9 @@ typedef struct chk_sys_def {
 } chk_sys_def_t;
 
 static const chk_sys_def_t sys_defs[CHK_SYS_TABLES] = {
-    {"SYS_TABLES", 5, 1, 1},  /* ID | NAME SPACE N_COLS STATUS */
-    {"SYS_COLUMNS", 5, 2, 2}, /* TABLE_ID POS | NAME TYPE LEN */
-    {"SYS_INDEXES", 7, 2, 2}, /* TABLE_ID ID | NAME N_FIELDS CLUSTERED ROOT STATUS */
+    {"SYS_TABLES", 5, 1, 1},           /* ID | NAME SPACE N_COLS STATUS */
+    {"SYS_COLUMNS", 5, 2, 2},          /* TABLE_ID POS | NAME TYPE LEN */
+    {"SYS_INDEXES", 7, 2, 2},          /* TABLE_ID ID | NAME N_FIELDS CLUSTERED ROOT STATUS */
     {"SYS_FIELDS", 4, 2, COLUMNS_MAX}, /* INDEX_ID POS | COL PREFIX_LEN */
 };
 
@@ -48,15 +48,14 @@ typedef struct chk_dict_scan {
     bool whole;
     chk_table_t *sys; /**< the system table being read */
     chk_marks_t marks;
-    uint64_t next_ids[3]; /**< counters of DICT_HDR: table, index, space */
+    uint64_t next_ids[3];  /**< counters of DICT_HDR: table, index, space */
     chk_index_ref_t *refs; /**< in order of index id */
     uint32_t n_refs;
     uint32_t refs_size;
 } chk_dict_scan_t;
 
-__attribute__((format(printf, 3, 4))) static void chk_dict_find(chk_dict_scan_t *scan,
-                                                                chk_table_t *table,
-                                                                const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void
+chk_dict_find(chk_dict_scan_t *scan, chk_table_t *table, const char *format, ...)
 {
     char what[160];
     va_list args;
@@ -328,13 +327,13 @@ static dberr_t chk_dict_header(chk_dict_scan_t *scan, page_no_t roots[CHK_SYS_TA
     for (uint32_t i = 0; i < CHK_SYS_TABLES; i++) {
         roots[i] = mach_read_4(page + CHK_DICT_ROOTS + 4 * (size_t)i);
     }
-    scan->whole = fil_page_get_type(page) == FIL_PAGE_TYPE_SYS
-                  && mach_read_4(page + CHK_DICT_MAGIC) == CHK_DICT_MAGIC_VALUE
-                  && mach_read_4(page + CHK_DICT_VERSION) == CHK_DICT_FORMAT_VERSION
-                  && chk_is_zero(page + CHK_DICT_END,
-                                 chk->page_size - FIL_PAGE_TRAILER - CHK_DICT_END)
-                  && scan->next_ids[0] <= INT64_MAX && scan->next_ids[1] <= UINT32_MAX
-                  && scan->next_ids[2] <= UINT32_MAX;
+    scan->whole =
+        fil_page_get_type(page) == FIL_PAGE_TYPE_SYS
+        && mach_read_4(page + CHK_DICT_MAGIC) == CHK_DICT_MAGIC_VALUE
+        && mach_read_4(page + CHK_DICT_VERSION) == CHK_DICT_FORMAT_VERSION
+        && chk_is_zero(page + CHK_DICT_END, chk->page_size - FIL_PAGE_TRAILER - CHK_DICT_END)
+        && scan->next_ids[0] <= INT64_MAX && scan->next_ids[1] <= UINT32_MAX
+        && scan->next_ids[2] <= UINT32_MAX;
     if (!scan->whole) {
         chk_find(chk, 6, scan->file, CHK_DICT_HDR_PAGE,
                  "catalogue header: magic, version, counters or reserved bytes are wrong");
@@ -393,10 +392,9 @@ static void chk_dict_match_table(chk_dict_scan_t *scan, const chk_table_t *table
     }
     for (uint32_t i = 0; i < table->n_indexes && table->status == CHK_READY; i++) {
         if (table->indexes[i].status != CHK_READY) {
-            chk_dict_find(scan, NULL, "index %s of table %s was left %s", table->indexes[i].name,
-                          table->name,
-                          table->indexes[i].status == CHK_INCOMPLETE ? "incomplete"
-                                                                     : "half dropped");
+            chk_dict_find(
+                scan, NULL, "index %s of table %s was left %s", table->indexes[i].name, table->name,
+                table->indexes[i].status == CHK_INCOMPLETE ? "incomplete" : "half dropped");
         }
     }
     if (file == NULL) {

@@ -8,7 +8,7 @@ catalogue. */
 #include "log/log.h"
 #include "page/fil_page.h"
 
-#define CHK_BROKEN_MAX 16U   /**< owners per file whose pages could not all be walked */
+#define CHK_BROKEN_MAX 16U /**< owners per file whose pages could not all be walked */
 
 /** One tablespace file. */
 typedef struct chk_file {
@@ -80,12 +80,12 @@ typedef struct chk {
     uint32_t page_size;
     lsn_t end_lsn;
     chk_file_t *files;
-    byte *page;              /**< one page, for short use */
-    chk_table_t **tables;    /**< user tables in order of id */
+    byte *page;           /**< one page, for short use */
+    chk_table_t **tables; /**< user tables in order of id */
     uint32_t n_tables;
-    bool dict_whole;         /**< the catalogue could be read */
-    trx_id_t trx_id_limit;   /**< every id is below; 0 = unknown */
-    bool quiet;              /**< no history and no active transaction: purge is complete */
+    bool dict_whole;       /**< the catalogue could be read */
+    trx_id_t trx_id_limit; /**< every id is below; 0 = unknown */
+    bool quiet;            /**< no history and no active transaction: purge is complete */
 } chk_t;
 
 /* ---- check.c ---- */
@@ -157,9 +157,9 @@ bool chk_table_layout(chk_table_t *table, uint32_t page_size);
 /** Leftovers of transactions in clustered rows and index entries, of one tree. */
 typedef struct chk_marks {
     uint64_t n_deleted;
-    uint64_t n_trx_id;    /**< rows that still carry history */
-    uint64_t n_beyond;    /**< DB_TRX_ID at or above the limit */
-    page_no_t page_no;    /**< of the first of any of them */
+    uint64_t n_trx_id; /**< rows that still carry history */
+    uint64_t n_beyond; /**< DB_TRX_ID at or above the limit */
+    page_no_t page_no; /**< of the first of any of them */
 } chk_marks_t;
 void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
                    chk_marks_t *marks);

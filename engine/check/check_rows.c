@@ -36,9 +36,8 @@ static bool chk_layout_index(const chk_table_t *table, chk_index_t *index, uint3
         len += prefix_len;
     }
     index->key_len = index->clustered ? len : len + table->pk_len;
-    index->rec_size = index->clustered
-                          ? 1 + table->row_size + CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN
-                          : 1 + index->key_len;
+    index->rec_size = index->clustered ? 1 + table->row_size + CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN
+                                       : 1 + index->key_len;
     return index->n_fields > 0 && page_capacity(page_size, index->rec_size) >= 2;
 }
 
@@ -203,9 +202,8 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
                        .rec_size = index->rec_size};
     scan->index = index;
     scan->marks = (chk_marks_t){.page_no = FIL_NULL};
-    dberr_t err = chk_tree_walk(scan->chk, &tree,
-                                index->clustered ? chk_clustered_rec : chk_secondary_rec, scan,
-                                whole);
+    dberr_t err = chk_tree_walk(
+        scan->chk, &tree, index->clustered ? chk_clustered_rec : chk_secondary_rec, scan, whole);
     if (err == DB_SUCCESS) {
         chk_marks_report(scan->chk, &tree, &scan->marks);
     }

@@ -71,9 +71,8 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
     }
     bool system = strcmp(file->path, CHK_SYSTEM_PATH) == 0;
     if (mach_read_4(page + CHK_FSP_SPACE_ID) != id.space || (id.space == SPACE_SYSTEM) != system) {
-        chk_find(chk, 12, file, 0,
-                 "page 0 carries space id %" PRIu32 ", its header says %" PRIu32, id.space,
-                 mach_read_4(page + CHK_FSP_SPACE_ID));
+        chk_find(chk, 12, file, 0, "page 0 carries space id %" PRIu32 ", its header says %" PRIu32,
+                 id.space, mach_read_4(page + CHK_FSP_SPACE_ID));
         return DB_SUCCESS;
     }
     file->space = id.space;

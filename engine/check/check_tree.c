@@ -22,14 +22,14 @@ wrong: behind a broken link or pointer nothing more can be said, and one finding
 
 /** What the walk keeps per level. */
 typedef struct chk_level {
-    byte *page;       /**< the page entered last */
+    byte *page;        /**< the page entered last */
     page_no_t page_no; /**< FIL_NULL: none yet */
-    page_no_t next;   /**< its right sibling by its own link */
+    page_no_t next;    /**< its right sibling by its own link */
     uint32_t n_recs;
-    uint32_t slot;    /**< next child to enter */
-    const byte *low;  /**< key bounds that the levels above give; NULL = none */
+    uint32_t slot;   /**< next child to enter */
+    const byte *low; /**< key bounds that the levels above give; NULL = none */
     const byte *high;
-    byte *last_key;   /**< greatest key so far; valid when has_last */
+    byte *last_key; /**< greatest key so far; valid when has_last */
     bool has_last;
 } chk_level_t;
 
@@ -80,8 +80,8 @@ static bool chk_page_links(chk_walk_t *walk, const byte *page, page_no_t page_no
         chk_walk_find(walk, 8, page_no, "previous page is %" PRIu32 ", but links to %" PRIu32,
                       level->page_no, prev);
     } else if (level->page_no != FIL_NULL && level->next != page_no) {
-        chk_walk_find(walk, 8, level->page_no,
-                      "next page is %" PRIu32 ", but links to %" PRIu32, page_no, level->next);
+        chk_walk_find(walk, 8, level->page_no, "next page is %" PRIu32 ", but links to %" PRIu32,
+                      page_no, level->next);
     }
     return walk->whole;
 }
@@ -108,8 +108,7 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
         } else if (min) {
             continue;
         } else if (before != NULL && memcmp(before, key, key_len) >= 0) {
-            chk_walk_find(walk, 7, page_no, "record %" PRIu32 " is not above the one before",
-                          slot);
+            chk_walk_find(walk, 7, page_no, "record %" PRIu32 " is not above the one before", slot);
         } else if ((level->low != NULL && memcmp(key, level->low, key_len) < 0)
                    || (level->high != NULL && memcmp(key, level->high, key_len) >= 0)) {
             chk_walk_find(walk, 9, page_no,
@@ -127,8 +126,7 @@ static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t leve
     chk_level_t *level = &walk->levels[level_no];
     bool leftmost = level->page_no == FIL_NULL;
     bool ok = false;
-    dberr_t err =
-        chk_reach(chk, walk->tree->file, page_no, (uint32_t)walk->tree->id, 9, &ok);
+    dberr_t err = chk_reach(chk, walk->tree->file, page_no, (uint32_t)walk->tree->id, 9, &ok);
     if (err == DB_SUCCESS && ok) {
         err = chk_page_read(chk, walk->tree->file, page_no, level->page);
     }

@@ -33,12 +33,12 @@ typedef struct os_vtable {
     void (*close)(os_file_t *file);
     dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
     dberr_t (*unlink)(os_t *os, const char *path);
-    dberr_t (*sync_dir)(os_t *os);                   /**< makes entries of the directory durable */
+    dberr_t (*sync_dir)(os_t *os); /**< makes entries of the directory durable */
     dberr_t (*exists)(os_t *os, const char *path, bool *exists);
     dberr_t (*list)(os_t *os, os_list_fn fn, void *ctx);
-    dberr_t (*lock)(os_t *os);                       /**< exclusive; DB_DIR_LOCKED if held already */
-    void (*unlock)(os_t *os);                        /**< nothing if not held */
-    void (*destroy)(os_t *os);                       /**< releases the lock and the back end */
+    dberr_t (*lock)(os_t *os); /**< exclusive; DB_DIR_LOCKED if held already */
+    void (*unlock)(os_t *os);  /**< nothing if not held */
+    void (*destroy)(os_t *os); /**< releases the lock and the back end */
 } os_vtable_t;
 
 /** A data directory. Fields are private to os/. */
@@ -78,8 +78,8 @@ void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 unlink or sync sets io_failed for good: every later change of a file is then refused with
 DB_IO_ERROR (I23), and a failed fsync is never retried. */
 typedef struct env {
-    os_t *os;          /**< borrowed */
-    probe_t *probe;    /**< borrowed, never NULL */
+    os_t *os;       /**< borrowed */
+    probe_t *probe; /**< borrowed, never NULL */
     err_sink_t err;
     stats_t stats;
     bool io_failed;

@@ -32,19 +32,19 @@
 typedef enum page_type {
     FIL_PAGE_TYPE_ALLOCATED = 0, /**< fresh, no contents */
     FIL_PAGE_UNDO_LOG = 2,
-    FIL_PAGE_TYPE_SYS = 6,       /**< DICT_HDR and RSEG pages */
+    FIL_PAGE_TYPE_SYS = 6, /**< DICT_HDR and RSEG pages */
     FIL_PAGE_TYPE_TRX_SYS = 7,
-    FIL_PAGE_TYPE_FSP_HDR = 8,   /**< page 0 of a space */
-    FIL_PAGE_TYPE_XDES = 9,      /**< a later page of the allocation map */
+    FIL_PAGE_TYPE_FSP_HDR = 8, /**< page 0 of a space */
+    FIL_PAGE_TYPE_XDES = 9,    /**< a later page of the allocation map */
     FIL_PAGE_INDEX = 17855
 } page_type_t;
 
 typedef enum page_verdict {
     PAGE_OK = 0,
-    PAGE_ZERO,         /**< every byte is zero */
+    PAGE_ZERO, /**< every byte is zero */
     PAGE_BAD_CHECKSUM,
-    PAGE_BAD_LSN,      /**< header and trailer LSN differ */
-    PAGE_BAD_ID,       /**< another space id or page number, or reserved bytes not zero */
+    PAGE_BAD_LSN, /**< header and trailer LSN differ */
+    PAGE_BAD_ID,  /**< another space id or page number, or reserved bytes not zero */
 } page_verdict_t;
 
 /** Zeroes a page and sets its envelope: number, space, type, PREV = NEXT = FIL_NULL, LSN 0. No checksum. */
@@ -60,7 +60,7 @@ void fil_page_stamp(byte *page, uint32_t page_size);
 page_verdict_t fil_page_verify(const byte *page, uint32_t page_size, page_id_t id);
 
 const char *page_verdict_name(page_verdict_t verdict); /**< "ok", "zero", "bad checksum", ... */
-const char *page_type_name(uint32_t type);             /**< "index", "undo", "fsp_hdr", ..., "unknown" */
+const char *page_type_name(uint32_t type); /**< "index", "undo", "fsp_hdr", ..., "unknown" */
 
 lsn_t fil_page_get_lsn(const byte *page);
 uint32_t fil_page_get_type(const byte *page);

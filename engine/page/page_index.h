@@ -56,8 +56,9 @@ uint32_t page_level(const byte *page);
 index_id_t page_index_id(const byte *page);
 uint32_t page_rec_size(const byte *page);
 uint32_t page_key_len(const byte *page);
-uint32_t page_capacity(uint32_t page_size, uint32_t rec_size); /**< records that fit an empty page */
-bool page_has_room(const byte *page, uint32_t page_size);      /**< for one more record */
+uint32_t page_capacity(uint32_t page_size,
+                       uint32_t rec_size);                /**< records that fit an empty page */
+bool page_has_room(const byte *page, uint32_t page_size); /**< for one more record */
 
 /** Every field, slot and the free list, once over the page: invariant I6. On DB_CORRUPTION *why (if
 not NULL) is a static phrase that names the broken item. Key order is not looked at. */

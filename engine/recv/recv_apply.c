@@ -46,7 +46,8 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
         return MUTANT(recv_later_batch_unknown) /* MDEV-34156 */ ? FATE_READ : FATE_NOTHING;
     }
     if (hist->freed) {
-        return hist->used_lsn == 0 && !MUTANT(recv_reads_freed) /* ordering rule: no apply after FREE */
+        return hist->used_lsn == 0
+                       && !MUTANT(recv_reads_freed) /* ordering rule: no apply after FREE */
                    ? FATE_FREE
                    : FATE_READ;
     }
@@ -138,7 +139,8 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
     const log_format_t *format = log_format(recv->log);
     bool initialised = page_lsn != 0; /* does the frame hold a page? */
     for (const recv_rec_t *stored = page->first; stored != NULL; stored = stored->next) {
-        if (stored->end_lsn + MUTANT(recv_applies_again) <= page_lsn || (hist != NULL && stored->end_lsn < hist->event_lsn)) {
+        if (stored->end_lsn + MUTANT(recv_applies_again) <= page_lsn
+            || (hist != NULL && stored->end_lsn < hist->event_lsn)) {
             continue;
         }
         redo_rec_t rec;
@@ -259,8 +261,7 @@ static dberr_t recv_batch_store(recv_t *recv, recv_batch_t *batch, const log_gro
         if (!log_rec_is_page_op(rec->type) || fil_space_get(recv->fil, rec->space) == NULL) {
             continue; /* no page, or a space that was deleted later */
         }
-        dberr_t err =
-            recv_batch_add(recv->env, batch, log_format(recv->log), rec, group->end_lsn);
+        dberr_t err = recv_batch_add(recv->env, batch, log_format(recv->log), rec, group->end_lsn);
         if (err != DB_SUCCESS) {
             return err;
         }

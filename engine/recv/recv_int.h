@@ -15,7 +15,7 @@ typedef struct recv_table {
     byte *entries;
     uint32_t n;
     uint32_t capacity;
-    uint32_t *slots; /**< entry number + 1; 0 = empty */
+    uint32_t *slots;  /**< entry number + 1; 0 = empty */
     uint32_t n_slots; /**< a power of two, at least twice capacity */
 } recv_table_t;
 
@@ -70,17 +70,17 @@ typedef struct recv_hist {
 
 /** What the log and the directory say of one space. */
 typedef struct recv_space {
-    page_id_t id;            /**< page number 0 */
-    lsn_t enable_lsn;        /**< end of the last MLOG_INDEX_LOAD, or 0 */
-    bool named;              /**< the log says that its file exists */
-    bool changed;            /**< the log has changes of its pages */
-    bool deleted;            /**< FILE_DELETE at or after the checkpoint */
-    bool page0_zero;         /**< page 0 was never written */
-    lsn_t rename_lsn;        /**< last FILE_RENAME2 of it in the log, or 0 */
-    uint32_t log_size_pages; /**< latest logged FSP_SIZE, or 0 */
+    page_id_t id;             /**< page number 0 */
+    lsn_t enable_lsn;         /**< end of the last MLOG_INDEX_LOAD, or 0 */
+    bool named;               /**< the log says that its file exists */
+    bool changed;             /**< the log has changes of its pages */
+    bool deleted;             /**< FILE_DELETE at or after the checkpoint */
+    bool page0_zero;          /**< page 0 was never written */
+    lsn_t rename_lsn;         /**< last FILE_RENAME2 of it in the log, or 0 */
+    uint32_t log_size_pages;  /**< latest logged FSP_SIZE, or 0 */
     uint32_t file_size_pages; /**< FSP_SIZE of an undamaged page 0 */
-    char *name;              /**< last name in the log; NULL if the log does not tell */
-    char *path;              /**< its file in the directory; NULL if there is none */
+    char *name;               /**< last name in the log; NULL if the log does not tell */
+    char *path;               /**< its file in the directory; NULL if there is none */
 } recv_space_t;
 
 /** A record about a file, in the order of the log. */
@@ -110,7 +110,7 @@ typedef struct recv {
     uint32_t page_size;
     uint64_t memory_max;
     log_checkpoint_t ckpt;
-    lsn_t end_lsn; /**< where the log ends */
+    lsn_t end_lsn;       /**< where the log ends */
     recv_table_t hist;   /**< recv_hist_t */
     recv_table_t spaces; /**< recv_space_t */
     recv_event_t *events;

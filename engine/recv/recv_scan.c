@@ -150,8 +150,8 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     directory. */
     if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
         || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "%s at %" PRIu64 " names no table file", mlog_type_name(rec->type), end_lsn);
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s at %" PRIu64 " names no table file",
+                       mlog_type_name(rec->type), end_lsn);
     }
     recv_space_t *space = NULL;
     dberr_t err = recv_space_put(recv, rec->space, &space);

@@ -343,8 +343,8 @@ static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t
     }
     bool empty = space->page0_zero && !space->changed && space->id.space != SPACE_SYSTEM;
     if (*size_pages == 0 && !empty) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "torn page 0 of %s: no doublewrite copy", space->path);
+        return err_set(&recv->env->err, DB_UNRECOVERABLE, "torn page 0 of %s: no doublewrite copy",
+                       space->path);
     }
     return DB_SUCCESS;
 }

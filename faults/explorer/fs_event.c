@@ -30,12 +30,15 @@ void *mem_grow(void *old, size_t bytes)
     return p;
 }
 
+#define SQLITE_PAGE_MIN 512U
+#define SQLITE_WAL_HEADER 32U
+
 const char *fs_site_name(fs_site_t site)
 {
     static const char *const NAMES[SITE_KINDS] = {
         "other",     "index_load_page", "data_page",   "internal_page", "page0",
         "undo_page", "dict_page",       "system_page", "doublewrite",   "redo",
-        "checkpoint_header"};
+        "checkpoint_header", "rollback_journal"};
     CHECK(site < SITE_KINDS);
     return NAMES[site];
 }
@@ -66,9 +69,28 @@ static fs_site_t site_of_page(const char *marker)
                                                                   : SITE_DATA_PAGE;
 }
 
+/** Of SQLite's files. */
+static bool site_of_sqlite(const char *path, uint64_t offset, fs_site_t *site)
+{
+    if (strcmp(path, "main.db") == 0) {
+        *site = offset < SQLITE_PAGE_MIN ? SITE_PAGE0 : SITE_DATA_PAGE;
+    } else if (strcmp(path, "main.db-wal") == 0) {
+        *site = offset < SQLITE_WAL_HEADER ? SITE_CHECKPOINT_HEADER : SITE_REDO;
+    } else if (strcmp(path, "main.db-journal") == 0) {
+        *site = SITE_ROLLBACK_JOURNAL;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker)
 {
     size_t len = strlen(path);
+    fs_site_t site;
+    if (site_of_sqlite(path, offset, &site)) {
+        return site;
+    }
     if (strncmp(path, "ib_logfile", 10) == 0) {
         return offset < LOG_FILE_HDR_SIZE ? SITE_CHECKPOINT_HEADER : SITE_REDO;
     }

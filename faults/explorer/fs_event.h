@@ -31,6 +31,7 @@ typedef enum fs_site {
     SITE_DOUBLEWRITE,
     SITE_REDO,
     SITE_CHECKPOINT_HEADER,
+    SITE_ROLLBACK_JOURNAL, /**< SQLite's */
     SITE_KINDS
 } fs_site_t;
 

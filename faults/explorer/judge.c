@@ -11,7 +11,9 @@ Rules
 2. The image comes back as it was, whatever happened on it. */
 #include "faults/explorer/judge.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/check.h"
 
@@ -153,11 +155,37 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest,
     return whole;
 }
 
+/** The directory is named after the worker, whose children follow one another: each clears what the last one
+left, however that ended. */
+static void judge_external(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
+{
+    err_sink_t err = {.msg = ""};
+    dberr_t status = DB_SUCCESS;
+    if (judge->directory.verifier == NULL) {
+        char dir[PATH_LEN_MAX + 1];
+        (void)snprintf(dir, sizeof(dir), "%.200s/%ld", judge->external->base, (long)getppid());
+        status = external_open(&judge->directory, judge->external->verifier, dir, &err);
+    }
+    if (status == DB_SUCCESS) {
+        status = external_judge(&judge->directory, judge->image, judge->allowed, c->low, c->high,
+                                c->twice, verdict, &err);
+    }
+    if (status != DB_SUCCESS) {
+        (void)fprintf(stderr, "ERROR: %s\n", err.msg);
+        (void)fflush(stderr);
+        _exit(EXIT_MACHINE);
+    }
+}
+
 void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
 {
     uint64_t digest = 0;
     image_t *image = judge->image;
     *stats = (stats_t){.data_reads = 0};
+    if (judge->external != NULL) {
+        judge_external(judge, c, verdict);
+        return;
+    }
     image_set_hashing(image, false);
     image_mark(image);
     rules_start(&judge->rules, verdict);
@@ -189,9 +217,10 @@ static void judge_event(void *ctx, fs_event_t *event, const char *path)
 }
 
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options)
+                const engine_options_t *options, const external_config_t *external)
 {
-    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options};
+    *judge = (judge_t){
+        .image = image, .allowed = allowed, .options = *options, .external = external};
     rules_init(&judge->rules);
     judge->probe.mark = judge_mark;
     judge->probe.ctx = &judge->rules;

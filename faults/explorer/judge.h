@@ -4,12 +4,15 @@
 
 #include "api/engine.h"
 #include "faults/explorer/allowed.h"
+#include "faults/explorer/external.h"
 #include "faults/explorer/image.h"
 #include "faults/explorer/rules.h"
 
 typedef struct judge {
     image_t *image;
     const allowed_t *allowed;
+    const external_config_t *external; /**< NULL: the engine, in this process */
+    external_t directory;              /**< of this process, opened at its first state */
     engine_options_t options;
     probe_t probe;
     image_watch_t watch;
@@ -26,7 +29,7 @@ typedef struct judge_case {
 } judge_case_t;
 
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options);
+                const engine_options_t *options, const external_config_t *external);
 void judge_free(judge_t *judge);
 
 /** Recovers, closes, scans, compares. The image is left as it was.

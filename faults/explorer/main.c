@@ -3,15 +3,18 @@
 Place: top of the explorer.
 
 Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run. */
-#include <inttypes.h>
+#include <dirent.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "faults/explorer/report.h"
 #include "faults/explorer/runner.h"
+#include "faults/explorer/sqlite/verify_sqlite.h"
 
 enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 
@@ -20,10 +23,12 @@ enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 
 static const char HELP[] =
     "usage: tornpage-explore --trace FILE --allowed FILE [options]\n"
-    "Every power loss that one recorded run of the engine could have suffered, recovered and judged.\n"
+    "Every power loss that one recorded run could have suffered, recovered and judged.\n"
     "\n"
     "  --trace FILE       recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
     "  --allowed FILE     the oracle's commit prefixes, one JSON object per line\n"
+    "  --target NAME      engine (default), recovered in memory; sqlite, in files below --scratch\n"
+    "  --scratch DIR      default /dev/shm\n"
     "  --set NAME=VALUE   option of the recovering engine\n"
     "  --model NAME       all-persisted, none-persisted, one-dropped, one-persisted, one-torn, subset,\n"
     "                     ordered; repeatable, default all of them\n"
@@ -48,6 +53,8 @@ typedef struct arguments {
     campaign_t campaign;
     plan_limits_t plan;
     run_limits_t run;
+    const char *scratch;
+    external_config_t external; /**< verifier NULL: the engine */
     bool json;
     bool help;
 } arguments_t;
@@ -120,7 +127,7 @@ static bool add_model(uint32_t *enabled, const char *text)
 enum {
     OPT_TRACE = 256, OPT_ALLOWED, OPT_SET, OPT_MODEL, OPT_SECTOR, OPT_SEED, OPT_STATES, OPT_BUDGET,
     OPT_DEPTH, OPT_NESTED, OPT_JOBS, OPT_FROM, OPT_TO, OPT_IGNORE, OPT_ONLY, OPT_DUMP, OPT_BATCH,
-    OPT_DEADLINE, OPT_JSON, OPT_HELP
+    OPT_DEADLINE, OPT_TARGET, OPT_SCRATCH, OPT_JSON, OPT_HELP
 };
 
 static const struct option LONG_OPTIONS[] = {
@@ -142,6 +149,8 @@ static const struct option LONG_OPTIONS[] = {
     {"dump-state", required_argument, NULL, OPT_DUMP},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"deadline", required_argument, NULL, OPT_DEADLINE},
+    {"target", required_argument, NULL, OPT_TARGET},
+    {"scratch", required_argument, NULL, OPT_SCRATCH},
     {"json", no_argument, NULL, OPT_JSON},
     {"help", no_argument, NULL, OPT_HELP},
     {NULL, 0, NULL, 0},
@@ -150,6 +159,12 @@ static const struct option LONG_OPTIONS[] = {
 static bool parse_sector(const char *text, uint32_t *out)
 {
     return parse_u32(text, 512, 4096, out) && (*out == 512 || *out == 4096);
+}
+
+static bool parse_target(const char *text, external_config_t *external)
+{
+    external->verifier = strcmp(text, verify_sqlite.name) == 0 ? &verify_sqlite : NULL;
+    return external->verifier != NULL || strcmp(text, "engine") == 0;
 }
 
 /** False: the value is not one. */
@@ -195,6 +210,11 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
     case OPT_DEADLINE:
         return parse_u32(value, 1, 3600, &args->run.deadline_s);
+    case OPT_TARGET:
+        return parse_target(value, &args->external);
+    case OPT_SCRATCH:
+        args->scratch = value;
+        return true;
     case OPT_JSON:
         return args->json = true;
     default:
@@ -208,6 +228,7 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
         .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8},
         .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
         .run = {.jobs = 1, .deadline_s = 20},
+        .scratch = "/dev/shm",
     };
     options_set_defaults(&args->options);
     for (;;) {
@@ -236,6 +257,10 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
     }
     if (args->campaign.dump_dir != NULL && args->campaign.only.depth == 0) {
         return usage("--dump-state needs --only", "");
+    }
+    if (args->external.verifier != NULL
+        && (args->campaign.depth > 1 || args->campaign.only.depth > 1)) {
+        return usage("--depth above 1: what another target's recovery writes is not seen", "");
     }
     if (args->campaign.models.enabled == 0 || args->campaign.only.depth > 0) {
         args->campaign.models.enabled = MODELS_ALL;
@@ -284,6 +309,9 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = usage("--only: there is no such state", "");
     }
+    if (atomic_load(&shared->machine_failures) > 0) {
+        code = usage("images could not be laid out: no verdict", "");
+    }
     if (code == EXIT_CLEAN) {
         uint32_t printed = report_print(shared, &summary, args->json);
         code = printed > 0                            ? EXIT_VIOLATION
@@ -296,11 +324,45 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     return code;
 }
 
+/** The folder for the images of another target. */
+static bool scratch_create(arguments_t *args, char *base, size_t room)
+{
+    int len = snprintf(base, room, "%s/tornpage-explore-XXXXXX", args->scratch);
+    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL) {
+        return false;
+    }
+    args->external.base = base;
+    args->campaign.external = &args->external;
+    return true;
+}
+
+/** Each process had a directory of its own in it. */
+static void scratch_remove(const arguments_t *args)
+{
+    DIR *dir = opendir(args->external.base);
+    const struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        char path[PATH_LEN_MAX + 1];
+        external_t external;
+        err_sink_t ignored;
+        int len = snprintf(path, sizeof(path), "%s/%s", args->external.base, entry->d_name);
+        if (entry->d_name[0] != '.' && len > 0 && (size_t)len < sizeof(path)
+            && external_open(&external, args->external.verifier, path, &ignored) == DB_SUCCESS) {
+            external_close(&external);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    (void)rmdir(args->external.base);
+}
+
 int main(int argc, char **argv)
 {
     arguments_t args;
     trace_t trace;
     allowed_t allowed;
+    char base[PATH_LEN_MAX / 2];
     err_sink_t err = {.msg = ""};
     int code = parse_arguments(argc, argv, &args);
     if (code != EXIT_CLEAN) {
@@ -316,12 +378,19 @@ int main(int argc, char **argv)
     if (allowed_load(args.allowed, &allowed, &err) != DB_SUCCESS) {
         return usage(err.msg, "");
     }
+    if (args.external.verifier != NULL && !scratch_create(&args, base, sizeof(base))) {
+        allowed_free(&allowed);
+        return usage("no folder for images can be made in --scratch", args.scratch);
+    }
     image_t *image = image_create();
     if (trace_load(args.trace, image, &trace, &err) == DB_SUCCESS) {
         code = explore_all(&args, &trace, image, &allowed);
         trace_free(&trace);
     } else {
         code = usage(err.msg, "");
+    }
+    if (args.external.verifier != NULL) {
+        scratch_remove(&args);
     }
     image_destroy(image);
     allowed_free(&allowed);

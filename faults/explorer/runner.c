@@ -197,6 +197,19 @@ static void report_death(const runner_t *runner, int status, bool hung)
     shared_add(hung ? &shared->hung : &shared->crashed, 1);
 }
 
+/** The state could not even be laid out: nothing is known of the target, and the campaign is void. */
+static bool machine_failed(const runner_t *runner, int status)
+{
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_MACHINE) {
+        return false;
+    }
+    char words[160];
+    last_words(runner, words, sizeof(words));
+    (void)fprintf(stderr, "tornpage-explore: %s\n", words);
+    shared_add(&runner->explorer->shared->machine_failures, 1);
+    return true;
+}
+
 /** Prepares a child's standard error; what the last one left is forgotten. */
 static pid_t fork_quiet(const runner_t *runner)
 {
@@ -230,6 +243,9 @@ static void worker_batch(const runner_t *runner, const batch_t *batch)
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
             return;
         }
+        if (machine_failed(runner, status)) {
+            return;
+        }
         report_death(runner, status, hung);
         from = runner->explorer->progress->position + 1;
     }
@@ -243,7 +259,7 @@ static bool time_is_up(const runner_t *runner)
 static _Noreturn void worker_run(const runner_t *runner)
 {
     shared_t *shared = runner->explorer->shared;
-    while (!time_is_up(runner)) {
+    while (!time_is_up(runner) && atomic_load(&shared->machine_failures) == 0) {
         uint64_t i = atomic_fetch_add(&shared->next_batch, 1);
         if (i >= runner->n_order) {
             break;
@@ -364,7 +380,8 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_STATE) {
         return false;
     }
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS) {
+    if ((!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS)
+        && !machine_failed(&runner, status)) {
         report_death(&runner, status, hung);
     }
     return true;

@@ -80,6 +80,7 @@ typedef struct shared {
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
     _Atomic uint64_t paths[PATH_KINDS];
+    _Atomic uint64_t machine_failures; /**< images that could not be laid out */
     _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS]; /**< first flush or not */
     _Atomic uint64_t n_records;
     progress_t progress[JOBS_MAX];

@@ -366,7 +366,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
 {
     *explorer = (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
     explorer->progress = &shared->progress[0];
-    judge_init(&explorer->judge, image, allowed, options);
+    judge_init(&explorer->judge, image, allowed, options, campaign->external);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
 }
 

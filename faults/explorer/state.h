@@ -12,6 +12,7 @@ typedef struct campaign {
     ignore_list_t ignore;
     uint32_t depth;        /**< 1 ... DEPTH_MAX */
     uint32_t nested;       /**< states inside each recovery */
+    const external_config_t *external; /**< NULL: the engine */
     bool relaxed;          /**< commits need not be durable: older prefixes are allowed */
     const char *dump_dir;  /**< with `only`: where its image is written; or NULL */
     state_path_t only;     /**< depth 0: all */

@@ -24,6 +24,7 @@ Rules
 #include "faults/trace.h"
 
 #define LOCK_FILE_NAME "engine.lock"
+#define SHARED_MEMORY_NAME "main.db-shm" /**< SQLite's: never synced, made anew after a crash */
 #define PATH_ROOM 4096U
 
 typedef struct file_map {
@@ -104,7 +105,7 @@ static uint32_t name_of(reader_t *reader, const char *path)
 
 static bool path_is_ignored(const char *path)
 {
-    return strcmp(path, LOCK_FILE_NAME) == 0;
+    return strcmp(path, LOCK_FILE_NAME) == 0 || strcmp(path, SHARED_MEMORY_NAME) == 0;
 }
 
 static dberr_t on_open(reader_t *reader)
