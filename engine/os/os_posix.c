@@ -31,6 +31,7 @@ typedef struct posix_os {
 typedef struct posix_file {
     os_file_t base;
     int fd;
+    bool read_only; /* the system allows no more */
 } posix_file_t;
 
 static posix_os_t *posix_os(os_t *os)
@@ -77,9 +78,28 @@ static dberr_t posix_make_parent(os_t *os, const char *path)
     return DB_SUCCESS;
 }
 
+/** For reading and writing, or for reading only where no more is allowed: tools look at directories
+that they may not change. (O_NONBLOCK: a FIFO must not make them wait.) */
+static int posix_openat(int dir_fd, const char *path, int flags, bool *read_only)
+{
+    int fd;
+
+    do {
+        fd = openat(dir_fd, path, flags | O_RDWR | O_CLOEXEC, 0666);
+    } while (fd < 0 && errno == EINTR);
+    *read_only = fd < 0 && (errno == EACCES || errno == EROFS) && (flags & (O_EXCL | O_TRUNC)) == 0;
+    if (*read_only) {
+        int cause = errno;
+
+        fd = openat(dir_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        errno = fd < 0 ? cause : errno;
+    }
+    return fd;
+}
+
 static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
 {
-    int flags = O_RDWR | O_CLOEXEC;
+    int flags = 0;
     struct stat st;
     posix_file_t *file;
     dberr_t e;
@@ -95,9 +115,7 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
     if (file == NULL) {
         return DB_OUT_OF_MEMORY;
     }
-    do {
-        file->fd = openat(posix_os(os)->dir_fd, path, flags, 0666);
-    } while (file->fd < 0 && errno == EINTR);
+    file->fd = posix_openat(posix_os(os)->dir_fd, path, flags, &file->read_only);
     if (file->fd < 0) {
         e = posix_fail(os);
         goto fail;
@@ -156,11 +174,21 @@ static dberr_t posix_read(os_file_t *file, uint64_t offset, void *buf, size_t le
     return DB_SUCCESS;
 }
 
+/** May the file be changed up to this offset? */
+static bool change_is_valid(os_file_t *file, uint64_t offset, size_t len)
+{
+    if (posix_file(file)->read_only) {
+        file->os->last_errno = EACCES;
+        return false;
+    }
+    return range_is_valid(file->os, offset, len);
+}
+
 static dberr_t posix_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
     size_t done = 0;
 
-    if (!range_is_valid(file->os, offset, len)) {
+    if (!change_is_valid(file, offset, len)) {
         return DB_IO_ERROR;
     }
     while (done < len) {
@@ -193,7 +221,7 @@ static dberr_t posix_truncate(os_file_t *file, uint64_t size_bytes)
 {
     int rc;
 
-    if (!range_is_valid(file->os, size_bytes, 0)) {
+    if (!change_is_valid(file, size_bytes, 0)) {
         return DB_IO_ERROR;
     }
     do {
@@ -367,13 +395,14 @@ static dberr_t posix_list(os_t *os, os_list_fn fn, void *ctx)
 static dberr_t posix_lock(os_t *os)
 {
     posix_os_t *p = posix_os(os);
+    bool read_only = false;
     dberr_t e;
     int fd;
 
     if (p->lock_fd >= 0) {
         return DB_DIR_LOCKED;
     }
-    fd = openat(p->dir_fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    fd = posix_openat(p->dir_fd, LOCK_FILE, O_CREAT, &read_only);
     if (fd < 0) {
         return posix_fail(os);
     }

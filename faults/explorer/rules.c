@@ -5,7 +5,8 @@ Place: beside allowed.c, below judge.c, which hears markers and file operations 
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I14  a page that recovery made from its initialisation is read by recovery after all
-  I15  a freed page is read, changed or written before it is initialised again
+  I15  a freed page is read, changed or written before it is initialised again; of pages that the log calls
+       free, until redo is applied and checkpointed
   I19  a checkpoint while a data file has unsynced writes, with a marker that is not durable, into the wrong slot
   I22  a home write while its copy is not synced; the area is written again while home writes are not synced
   I24  a table file is created, renamed or removed without an announcement, or before its record is durable;
@@ -182,12 +183,19 @@ static void mark_recv(rules_t *rules, const char *text)
 void rules_mark(rules_t *rules, const char *bytes, size_t len)
 {
     char text[RULES_MARKER_MAX];
-    if (len == 0 || len >= sizeof(text) || (bytes[0] == 'p' && bytes[1] == 'o')) {
-        return; /* points name places, not facts */
+    if (len == 0 || len >= sizeof(text)) {
+        return;
     }
     memcpy(text, bytes, len);
     text[len] = '\0';
-    if (strncmp(text, "recv_", 5) == 0) {
+    if (is_verb(text, "point")) {
+        rules->applied |= strcmp(text, "point name=recv.applied") == 0;
+    } else if (is_verb(text, "checkpoint_done") && rules->applied) {
+        /* Redo is over. A page whose last record is a free may be in use by now: a load without redo
+        took it again, and INDEX_LOAD vouches for its contents. */
+        set_clear(&rules->freed);
+        rules->applied = false;
+    } else if (strncmp(text, "recv_", 5) == 0) {
         mark_recv(rules, text);
     } else if (is_verb(text, "page_write")) {
         mark_page_write(rules, text);
@@ -315,6 +323,7 @@ void rules_start(rules_t *rules, verdict_t *verdict)
     rules->checkpoint_no = 0;
     set_clear(&rules->freed);
     set_clear(&rules->created);
+    rules->applied = false;
     rules->file_op[0] = '\0';
     rules->page_write[0] = '\0';
 }

@@ -25,6 +25,7 @@ typedef struct rules {
     bool dir_dirty;         /**< a directory entry was changed and not synced */
     uint64_t checkpoint_no; /**< of the last slot written; 0: none yet */
     page_set_t freed;
+    bool applied;           /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
     char file_op[RULES_MARKER_MAX];    /**< the last one announced */
     char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */

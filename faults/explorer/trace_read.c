@@ -283,7 +283,8 @@ static dberr_t on_mark(reader_t *reader)
             list->events[list->n - 1].acked_line = reader->acked_line;
         }
     } else if (strncmp(text, "unseen ", 7) == 0) {
-        return refuse(reader, text);
+        const char *path = strstr(text, " path=");
+        return path != NULL && path_is_ignored(path + 6) ? DB_SUCCESS : refuse(reader, text);
     }
     return DB_SUCCESS;
 }

@@ -19,13 +19,10 @@ from tornpage.store import Run, Store
 from tornpage.target import Target
 from tornpage.targets import make_target
 
-__all__ = ["LOSS_SITE", "replay_loss", "run_losses"]
+__all__ = ["replay_loss", "run_losses"]
 
-STATES_MAX = 1_000_000
-"""Numbers set aside for the broken states of one configuration."""
-
-LOSS_SITE = "power_loss"
-"""Stands in the store for the site of a broken state: the explorer's own is in the finding's text."""
+STATES_MAX = 10_000
+"""Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,8 @@ def _explore_config(
             number=position * STATES_MAX + number,
             plan=FaultPlan(name=f"power loss {state}", loss=state),
         )
-        store.start_trial(run.id, spec, LOSS_SITE, state)
+        site = found.broken[state][0].site
+        store.start_trial(run.id, spec, site.value if site else "", state)
         result = _replay(spec, part.target, recording, part.scratch, part.images)
         if not result.violations:
             result = replace(result, outcome=Outcome.VIOLATION, violations=found.broken[state])

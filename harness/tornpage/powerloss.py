@@ -16,7 +16,7 @@ from typing import Any
 from tornpage.census import census_key
 from tornpage.errors import CensusError, ChildError, TargetError
 from tornpage.image import remove_image
-from tornpage.model import Outcome, TrialResult, TrialSpec, Violation
+from tornpage.model import Outcome, Site, TrialResult, TrialSpec, Violation
 from tornpage.oracle import Oracle
 from tornpage.process import ChildResult, run_child
 from tornpage.target import Capability, Target
@@ -58,7 +58,8 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
-    broken: state id -> violations, one state per fingerprint."""
+    broken: state id -> violations, one state per fingerprint, each violation with the site of the write
+    that its crash point follows."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
@@ -118,6 +119,7 @@ def replay_state(
         number=spec.number,
         outcome=outcome,
         violations=violations,
+        site=violations[0].site if violations else None,
         mask=state,
         counters=dict(found.summary.get("paths", {})),
         trace_hash=recording.trace_hash,
@@ -167,6 +169,6 @@ def _read(child: ChildResult) -> Exploration:
     broken: dict[str, tuple[Violation, ...]] = {}
     for item in objects[:-1]:
         what = f"{item['what']} (model {item['model']})"
-        violation = Violation(int(item["invariant"]), what)
+        violation = Violation(int(item["invariant"]), what, Site(item["site"]))
         broken[item["state"]] = (*broken.get(item["state"], ()), violation)
     return Exploration(objects[-1], broken)

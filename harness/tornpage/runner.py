@@ -42,6 +42,8 @@ __all__ = [
     "replay_trial",
     "resume_campaign",
     "run_campaign",
+    "scratch_folder",
+    "worker_pool",
     "write_report",
 ]
 
@@ -138,7 +140,7 @@ def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
 def replay_trial(row: TrialRow, paths: Paths, out: Path) -> tuple[TrialResult, bool]:
     """Runs one trial again, with a census of its own. The second value: same outcome, invariants and
     digest as the stored verdict (True if there is none)."""
-    with _scratch() as scratch:
+    with scratch_folder() as scratch:
         job = _Job(row.spec, paths, scratch, out / "replay")
         if row.spec.plan.loss:
             target = make_target(row.spec.target, paths.build)
@@ -168,7 +170,7 @@ def _go_on(
     out: Path,
     progress: Progress,
 ) -> Summary:
-    with _scratch() as scratch:
+    with scratch_folder() as scratch:
         if campaign.crash_model == "kill":
             _kill(store, run, campaign, _Owner(paths, jobs, scratch, out), progress)
         else:
@@ -189,7 +191,7 @@ class _Owner:
 
 
 def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: Progress) -> None:
-    with _pool(owner.jobs) as pool:
+    with worker_pool(owner.jobs) as pool:
         first = _census_spec(campaign, run.target, campaign.configs()[0])
         job = _Job(first, owner.paths, owner.scratch, owner.out / "images" / str(run.id))
         censuses = _take_censuses(store, run, campaign, job, pool, progress)
@@ -203,7 +205,8 @@ def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: P
         _run_trials(store, run, draws, job, pool, owner.jobs, progress)
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
+def worker_pool(jobs: int) -> ProcessPoolExecutor:
+    """Worker processes that die with their owner."""
     # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
     return ProcessPoolExecutor(
         jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_die_with_owner
@@ -321,7 +324,7 @@ def _die_with_owner() -> None:
 
 
 @contextmanager
-def _scratch() -> Iterator[Path]:
+def scratch_folder() -> Iterator[Path]:
     """A folder on tmpfs for crash images, removed at the end whatever happens. Folders of owners that
     were killed before they could do that are removed now."""
     parent = tmpfs_folder()

@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, oracle, process, target.
+May import: errors, model, paths, process, target.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tornpage.errors import ConfigError, TargetError
 from tornpage.model import Site
+from tornpage.paths import tmpfs_folder
 from tornpage.process import ChildResult
 from tornpage.target import (
     EXIT_REFUSED,
@@ -81,11 +82,12 @@ class SqliteTarget:
     """The system's SQLite library, driven by tornpage.sqlite_driver."""
 
     name = "sqlite"
-    capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC})
+    capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE})
 
-    def __init__(self, preload: Path) -> None:
-        """preload: absolute path of the built library."""
+    def __init__(self, preload: Path, explorer: Path) -> None:
+        """preload, explorer: absolute paths of the built files."""
         self.preload = preload
+        self.explorer = explorer
 
     def check_ready(self) -> None:
         """Raises TargetError if the preload is missing, or Python's sqlite3 is no module with a library."""
@@ -113,6 +115,18 @@ class SqliteTarget:
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:  # noqa: ARG002
         """python -m tornpage.sqlite_image DIR: the files say how they want to be recovered."""
         return _python("sqlite_image", str(data))
+
+    def explore_command(
+        self,
+        trace: Path,
+        allowed: Path,
+        options: Mapping[str, str],  # noqa: ARG002 - recovery follows the files
+    ) -> Command:
+        """tornpage-explore --target sqlite --trace ... --allowed ..."""
+        if not self.explorer.is_file():
+            raise TargetError(f"{self.explorer} is missing: build it first (make build)")
+        program = (str(self.explorer), "--target", "sqlite", "--scratch", str(tmpfs_folder()))
+        return Command((*program, "--trace", str(trace), "--allowed", str(allowed)))
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of sqlite_driver."""

@@ -25,6 +25,7 @@ from tornpage.rules_log import is_data_file
 
 __all__ = [
     "EXIT_REFUSED",
+    "MUTANT_VARIABLE",
     "Capability",
     "Command",
     "EngineTarget",
@@ -138,6 +139,9 @@ _COUNTERS = {
     "recv_tables_dropped": "tables_dropped",
 }
 
+MUTANT_VARIABLE = "TORNPAGE_MUTANT"
+"""Chooses the planted bug of a mutant build (tests/mutants); the product build does not read it."""
+
 EXIT_REFUSED = 3
 EXIT_NO_DATABASE = 6
 LOG_HEADER = 2048
@@ -159,11 +163,15 @@ class EngineTarget:
         }
     )
 
-    def __init__(self, program: Path, preload: Path, explorer: Path | None = None) -> None:
-        """program, preload, explorer: absolute paths of the built files."""
+    def __init__(
+        self, program: Path, preload: Path, explorer: Path | None = None, mutant: str = ""
+    ) -> None:
+        """program, preload, explorer: absolute paths of the built files. mutant: of tests/mutants, for
+        programs of a mutant build."""
         self.program = program
         self.preload = preload
         self.explorer = explorer
+        self._env = {MUTANT_VARIABLE: mutant} if mutant else {}
 
     def check_ready(self) -> None:
         """Raises TargetError naming the file that is missing."""
@@ -178,13 +186,14 @@ class EngineTarget:
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
         return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script))
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)), self._env
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --set ... DIR."""
         return Command(
-            (str(self.program), "recover", "--json", "--check", *_sets(options), str(data))
+            (str(self.program), "recover", "--json", "--check", *_sets(options), str(data)),
+            self._env,
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
@@ -193,7 +202,7 @@ class EngineTarget:
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = str(self.explorer)
         return Command(
-            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options))
+            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)), self._env
         )
 
     def parse_run(self, child: ChildResult) -> RunAnswer:

@@ -5,12 +5,13 @@ May import: errors, target and the modules of the targets.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from tornpage.errors import ConfigError
 from tornpage.sqlite_target import SqliteTarget
-from tornpage.target import EngineTarget, Target
+from tornpage.target import MUTANT_VARIABLE, EngineTarget, Target
 
 __all__ = ["TARGETS", "make_target"]
 
@@ -19,13 +20,18 @@ def _preload(build: Path) -> Path:
     return build / "faults" / "libtornpage_preload.so"
 
 
+def _explorer(build: Path) -> Path:
+    return build / "faults" / "explorer" / "tornpage-explore"
+
+
 TARGETS: dict[str, Callable[[Path], Target]] = {
     "engine": lambda build: EngineTarget(
         build / "engine" / "engine",
         _preload(build),
-        build / "faults" / "explorer" / "tornpage-explore",
+        _explorer(build),
+        os.environ.get(MUTANT_VARIABLE, ""),
     ),
-    "sqlite": lambda build: SqliteTarget(_preload(build)),
+    "sqlite": lambda build: SqliteTarget(_preload(build), _explorer(build)),
 }
 """Known targets: name -> constructor that takes the build folder."""
 

@@ -206,7 +206,7 @@ def test_schema_tells_the_script_again(tmp_path: Path) -> None:
     assert (u.name, u.primary) == ("u", ("k", "n"))
 
 
-TARGET = SqliteTarget(Path("/b/preload.so"))
+TARGET = SqliteTarget(Path("/b/preload.so"), Path("/b/explorer"))
 
 
 def child(code: int | None, stdout: str = "", stderr: str = "", signal: int = 0) -> ChildResult:

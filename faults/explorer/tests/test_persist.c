@@ -1,0 +1,160 @@
+/* The persistence model on hand-made event lists: what is durable, what waits. */
+#include "fixture.h"
+
+typedef struct fixture {
+    image_t *image;
+    fs_list_t list;
+    persist_t persist;
+    ignore_list_t ignore;
+} fixture_t;
+
+static int setup(void **state)
+{
+    static fixture_t f;
+    f = (fixture_t){.image = image_create()};
+    (void)image_inode_create(f.image);
+    (void)image_inode_create(f.image);
+    persist_init(&f.persist, &f.list, f.image, &f.ignore);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    persist_free(&f->persist);
+    fs_list_free(&f->list);
+    image_destroy(f->image);
+    return 0;
+}
+
+/** fsync of a file makes its content durable, not its name; fsync of the directory the reverse. */
+static void test_file_and_name(void **state)
+{
+    fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_write(&f->list, 0, 0, "one");
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 3);
+    assert_int_equal(f->persist.n_pending, 1);
+    assert_int_equal(persist_pending(&f->persist, 0)->kind, FS_LINK);
+    assert_absent(f->image, "a");
+    add_write(&f->list, 0, 3, "two");
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "one");
+    assert_int_equal(f->persist.n_pending, 1);
+    assert_int_equal(persist_pending(&f->persist, 0)->offset, 3);
+}
+
+/** fsync of one file leaves the writes of another waiting; order of the kept ones is that of the events. */
+static void test_other_file(void **state)
+{
+    fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "old");
+    add_write(&f->list, 1, 0, "bbb");
+    add_write(&f->list, 0, 0, "new");
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 7);
+    assert_file(f->image, "a", "new");
+    assert_file(f->image, "b", "");
+    assert_int_equal(f->persist.n_pending, 1);
+}
+
+/** A rename without a directory sync waits; with it the old name is gone and a file in the way too. */
+static void test_rename(void **state)
+{
+    fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
+    add_write(&f->list, 0, 0, "x");
+    add_sync(&f->list, f->image, 0, "a");
+    add_sync_dir(&f->list, f->image, ".");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a", "b");
+    add_sync(&f->list, f->image, 0, "b");
+    persist_advance(&f->persist, 7);
+    assert_file(f->image, "a", "x");
+    assert_file(f->image, "b", "");
+    add_sync_dir(&f->list, f->image, "tmp");
+    persist_advance(&f->persist, 8);
+    assert_int_equal(f->persist.n_pending, 1); /* another directory */
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 9);
+    assert_absent(f->image, "a");
+    assert_file(f->image, "b", "x");
+}
+
+/** A size change is content: durable with the file, in order with the writes. */
+static void test_truncate(void **state)
+{
+    fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "abcdef");
+    add_truncate(&f->list, 0, 2);
+    add_write(&f->list, 0, 3, "z");
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "");
+    assert_int_equal(f->persist.n_pending, 3);
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 6);
+    uint32_t inode = image_lookup(f->image, name_of(f->image, "a"));
+    assert_int_equal(image_size(f->image, inode), 4);
+    assert_memory_equal(image_bytes(f->image, inode), "ab\0z", 4);
+}
+
+/** Unsynced content of a file that is durably gone is forgotten, that of one that may come back is not. */
+static void test_forget(void **state)
+{
+    fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_write(&f->list, 0, 0, "a");
+    add_entry(&f->list, f->image, FS_UNLINK, 0, "a", NULL);
+    persist_advance(&f->persist, 3);
+    assert_int_equal(f->persist.n_pending, 3);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 4);
+    assert_int_equal(f->persist.n_pending, 0);
+    add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 1, 0, "b");
+    add_entry(&f->list, f->image, FS_UNLINK, 1, "b", NULL);
+    add_sync_dir(&f->list, f->image, "tmp");
+    persist_advance(&f->persist, 9);
+    assert_int_equal(f->persist.n_pending, 2);
+}
+
+/** A lying fsync does nothing. */
+static void test_ignore(void **state)
+{
+    fixture_t *f = *state;
+    f->ignore.patterns[0] = "*.ibd";
+    f->ignore.patterns[1] = ".";
+    f->ignore.n = 2;
+    add_write(&f->list, 0, 0, "a");
+    add_write(&f->list, 1, 0, "b");
+    add_entry(&f->list, f->image, FS_LINK, 0, "t1.ibd", NULL);
+    add_sync(&f->list, f->image, 0, "t1.ibd");
+    add_sync(&f->list, f->image, 1, "other");
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 6);
+    assert_int_equal(f->persist.n_pending, 2);
+    assert_int_equal(image_size(f->image, 0), 0);
+    assert_int_equal(image_size(f->image, 1), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_file_and_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rename, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_truncate, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ignore, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,205 @@
+"""The explorer from outside: a recorded run of the engine is clean, a lying disk is found, and neither workers
+nor batches change what is found.
+
+The allowed states come from the engine itself, run on each beginning of the script: enough to test the
+explorer, which must only compare. Campaigns use the harness's oracle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ENGINE = os.environ["TORNPAGE_TEST_ENGINE"]
+EXPLORE = os.environ["TORNPAGE_TEST_EXPLORE"]
+PRELOAD = os.environ["TORNPAGE_TEST_PRELOAD"]
+OPTIONS = ["--set", "buffer_pool_pages=48", "--set", "dblwr_pages=16"]
+SCRIPT = """create table t1 id:bigint a:bigint c:char(40) primary id
+insert_seq - t1 1 40
+begin x
+update x t1 id=3 set a=7 c="hello"
+delete x t1 id=5
+commit x
+add index t1 ia(a) ic(c:10)
+begin y
+update y t1 id=9 set a=8
+checkpoint
+insert - t1 id=100 a=5 c="zz"
+rollback y
+clean 10
+checkpoint full
+rename table t1 t2
+insert - t2 id=1000 a=9
+drop index t2 ia
+"""
+VISIBLE = [1, 2, 6, 7, 11, 15, 16, 17]
+"""Lines whose acknowledgement makes a change visible."""
+
+
+def run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end."""
+    return subprocess.run(
+        command, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+class Program(unittest.TestCase):
+    """One recorded run for all tests."""
+
+    folder: tempfile.TemporaryDirectory[str]
+    trace: Path
+    allowed: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Records the script and writes the allowed states."""
+        cls.folder = tempfile.TemporaryDirectory()
+        root = Path(cls.folder.name)
+        cls.trace, cls.allowed = root / "trace", root / "allowed"
+        data, script = root / "data", root / "script"
+        data.mkdir()
+        script.write_text(SCRIPT, "ascii")
+        env = {
+            "LD_PRELOAD": PRELOAD,
+            "TORNPAGE_ROOT": str(data),
+            "TORNPAGE_TRACE": str(cls.trace),
+            "TORNPAGE_PAYLOAD": "full",
+        }
+        done = run([ENGINE, "run", *OPTIONS, str(data), str(script)], env)
+        assert done.returncode == 0, done.stderr
+        lines = SCRIPT.splitlines(keepends=True)
+        prefixes = [{"prefix": 0, "line": 0, "tables": []}]
+        for number, line in enumerate(VISIBLE, 1):
+            script.write_text("".join(lines[:line]), "ascii")
+            copy = root / f"prefix{number}"
+            assert run([ENGINE, "run", *OPTIONS, str(copy), str(script)]).returncode == 0
+            tables = json.loads(run([ENGINE, "check", "--json", str(copy)]).stdout)["tables"]
+            prefixes.append({"prefix": number, "line": line, "tables": tables})
+        cls.allowed.write_text("".join(json.dumps(p) + "\n" for p in prefixes), "ascii")
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        """Removes the files."""
+        cls.folder.cleanup()
+
+    def explore(self, *arguments: str, code: int = 0) -> list[dict[str, object]]:
+        """Runs the explorer; its JSON lines."""
+        done = run(
+            [EXPLORE, "--trace", str(self.trace), "--allowed", str(self.allowed), *OPTIONS, "--json", *arguments]
+        )
+        self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_clean_engine_has_no_violation(self) -> None:
+        """All states of all models, and recovery paths that really ran."""
+        (summary,) = self.explore("--jobs", "2")
+        self.assertEqual(summary["violations"], 0)
+        self.assertGreater(summary["distinct"], 500)
+        self.assertLess(summary["distinct"], summary["states"])
+        for path in ("dblwr_restored", "redo_records", "trx_rolled_back", "indexes_dropped", "recovered_twice"):
+            self.assertGreater(summary["paths"][path], 0, path)
+
+    def test_second_crash_has_no_violation(self) -> None:
+        """Recoveries that are crashed again, twice."""
+        (summary,) = self.explore("--depth", "3", "--nested", "3", "--states", "3000", "--jobs", "2")
+        self.assertEqual(summary["violations"], 0)
+        self.assertGreater(summary["paths"]["second_crash"], 300)
+
+    def test_sectors_of_4096(self) -> None:
+        """A disk that writes 4 KiB atomically is a weaker enemy: fewer states, none wrong."""
+        (small,) = self.explore("--model", "one-torn")
+        (large,) = self.explore("--model", "one-torn", "--sector", "4096")
+        self.assertLess(large["states"], small["states"])
+
+    def test_lying_disk_is_found(self) -> None:
+        """Without an fsync that the protocol needs there are violations, of the expected kinds."""
+        for pattern, wanted in {
+            "ib_dblwr": {"5"},
+            "*.ibd": {"5", "30"},
+            "ib_logfile*": {"1", "4"},
+            ".": {"1", "30"},
+        }.items():
+            with self.subTest(pattern=pattern):
+                *violations, summary = self.explore("--ignore-fsync", pattern, code=1)
+                self.assertTrue(violations)
+                self.assertLessEqual(wanted, set(summary["by_invariant"]))
+
+    def test_workers_and_batches_change_nothing(self) -> None:
+        """Same seed, same lines, but for speed and size of the machinery."""
+        outputs = []
+        for jobs, batch in ((1, 1000), (1, 7), (2, 64), (3, 13)):
+            lines = self.explore(
+                "--ignore-fsync", "ib_dblwr", "--depth", "2", "--states", "3000", "--seed", "3",
+                "--jobs", str(jobs), "--batch", str(batch), code=1,
+            )  # fmt: skip
+            for key in ("seconds", "states_per_s", "jobs", "batches", "batches_run"):
+                lines[-1].pop(key)
+            outputs.append(lines)
+        for other in outputs[1:]:
+            self.assertEqual(outputs[0], other)
+
+    def test_seed_changes_the_choice(self) -> None:
+        """Another seed, other states."""
+        one = self.explore("--states", "400", "--seed", "1")[-1]
+        two = self.explore("--states", "400", "--seed", "2")[-1]
+        self.assertEqual(one["states"], two["states"])
+        self.assertNotEqual(one["coverage"], two["coverage"])
+
+    def test_one_state_is_replayed_and_dumped(self) -> None:
+        """Its id alone gives the same verdict; its files give the engine the same trouble."""
+        lie = ("--ignore-fsync", "ib_dblwr")
+        violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
+        image = Path(self.folder.name) / "image"
+        *again, _ = self.explore(*lie, "--only", violation["state"], "--dump-state", str(image), code=1)
+        self.assertEqual([v["what"] for v in again if v["invariant"] == 5], [violation["what"]])
+        done = run([ENGINE, "recover", *OPTIONS, "--json", str(image)])
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertIn(json.loads(done.stdout)["message"], violation["what"])
+
+    def test_replay_of_a_nested_state(self) -> None:
+        """An id of two levels leads through the same recovery to the same state."""
+        lie = ("--ignore-fsync", "*.ibd")
+        lines = self.explore(*lie, "--depth", "2", "--states", "4000", code=1)
+        nested = [v for v in lines[:-1] if "/" in v["state"]]
+        for violation in nested[:3]:
+            *again, _ = self.explore(*lie, "--only", violation["state"], code=1)
+            found = [v for v in again if v["state"] == violation["state"]]
+            self.assertIn(violation["invariant"], [v["invariant"] for v in found])
+
+    def test_budget_and_range(self) -> None:
+        """A budget ends a campaign; crash points outside of the range are not run."""
+        (summary,) = self.explore("--budget", "0.5", "--depth", "3", "--nested", "60", "--jobs", "2")
+        self.assertLess(summary["batches_run"], summary["batches"])
+        self.assertGreater(summary["states"], 0)
+        (few,) = self.explore("--from-seq", "100", "--to-seq", "200")
+        self.assertLess(few["crash_points"], summary["crash_points"])
+        (none,) = self.explore("--from-seq", "99999999", code=3)
+        self.assertEqual(none["states"], 0)
+
+    def test_usage(self) -> None:
+        """What cannot be done is refused with exit code 2 and one line."""
+        for arguments in (
+            ["--model", "nosuch"],
+            ["--sector", "1000"],
+            ["--set", "nosuch=1"],
+            ["--only", "1.subset"],
+            ["--only", "1.all-persisted.7"],
+            ["--dump-state", "/nowhere"],
+            ["--depth", "4"],
+            ["--trace", "/nosuch"],
+            ["--allowed", "/nosuch"],
+        ):
+            with self.subTest(arguments=arguments):
+                done = run(
+                    [EXPLORE, "--trace", str(self.trace), "--allowed", str(self.allowed), *arguments]
+                )
+                self.assertEqual(done.returncode, 2)
+                self.assertTrue(done.stderr.startswith("tornpage-explore: "))
+
+
+if __name__ == "__main__":
+    unittest.main()
