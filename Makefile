@@ -1,6 +1,6 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup build torture test test-c test-py test-asan check fmt bench clean
+.PHONY: help setup build torture test test-c test-py test-asan mutants nightly check fmt bench clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -30,6 +30,14 @@ test-asan: setup
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
 	@ctest --preset asan --parallel 2
+
+mutants: setup ## The campaigns on every planted bug: which do they catch? Goes on after an interruption
+	@cmake --preset mutants >/dev/null
+	@cmake --build --preset mutants -- --quiet
+	@.venv/bin/tornpage mutants
+
+nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
+	@.venv/bin/tornpage run nightly --go-on --out out/nightly
 
 check: build ## Formats, linters, types, layering
 	@tools/check.sh

@@ -20,16 +20,18 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top; modules of one rank do not import each other.
 HARNESS = [
     {"errors", "image", "model", "seeds"},
-    {"campaign", "codec", "paths", "plan", "process", "script", "trace"},
-    {"doctor", "oracle", "qualify", "rules", "sqlite_schema", "store", "workload"},
+    {"campaign", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
+    {"doctor", "mutant_table", "oracle", "qualify", "reduce", "rules"},
+    {"sqlite_schema", "store", "workload"},
     {"rules_log", "sqlite_image", "summary"},
     {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},
     {"invariants", "sqlite_target"},
-    {"census", "targets"},
+    {"census", "randomkill", "targets"},
     {"powerloss", "trial"},
-    {"lossrunner"},
-    {"runner"},
-    {"console"},
+    {"hunt", "lossrunner"},
+    {"crashes", "runner"},
+    {"shrink"},
+    {"console", "mutants"},
     {"cli"},
 ]
 

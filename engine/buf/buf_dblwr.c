@@ -222,10 +222,11 @@ static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *c
         return DB_SUCCESS; /* ordering rule: the checkpoint's fsync comes too late for the slot */
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (MUTANT(load_flush_not_synced) && pool->batch[i]->observer != 0) {
+        fil_space_t *space = fil_space_get(pool->fil, pool->batch[i]->id.space);
+        if (MUTANT(load_flush_not_synced) && space->nonlogged) {
             continue; /* ordering rule: fsync, then INDEX_LOAD */
         }
-        err = fil_sync(pool->fil, fil_space_get(pool->fil, pool->batch[i]->id.space));
+        err = fil_sync(pool->fil, space);
         if (err != DB_SUCCESS) {
             return err;
         }

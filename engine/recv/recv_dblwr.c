@@ -4,15 +4,15 @@ Place: between the registration of spaces and apply; reads the doublewrite file 
 buf_dblwr_each_copy().
 
 Which copies count: those with C <= LSN <= end of the log. An older page had no change after the
-checkpoint, so it was not being written when the crash came. A newer one belongs to a batch whose
-log never became durable, and so its home writes never began (I22: log before home).
+checkpoint, so it was not being written when the crash came. A newer one does not exist: a batch
+makes its log durable before its copies. If one is found, log and area do not belong together.
 
 Invariants
 1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
 2. a page that the log frees last is left alone (I15); a page beyond the committed size is not
    written;
-3. the restored files are fsynced before anything writes the doublewrite area again (I22), so a
-   crash during the restore finds all copies still there (I17). */
+3. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
+   so a crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
 
 #include "base/mutant.h"

@@ -2,7 +2,8 @@
 
 Place: above check/ (whose digests it compares), below judge.c.
 
-Equality is that of digests: the oracle computed them from the script alone, the scanner from the pages. */
+Equality is that of digests: the oracle computed them from the script alone, the scanner from the
+pages. */
 #include "faults/explorer/allowed.h"
 
 #define XXH_INLINE_ALL
@@ -132,8 +133,9 @@ static dberr_t read_line(allowed_t *allowed, const char *path, const char *line,
     allowed->prefixes = mem_grow(allowed->prefixes, (number + 1U) * sizeof(*allowed->prefixes));
     allowed->prefixes[number] = (allowed_prefix_t){.line = 0};
     allowed->n++;
-    bool ok = object != NULL && read_prefix(object, number, &allowed->prefixes[number])
-              && (number == 0 || allowed->prefixes[number].line >= allowed->prefixes[number - 1].line);
+    bool ok =
+        object != NULL && read_prefix(object, number, &allowed->prefixes[number])
+        && (number == 0 || allowed->prefixes[number].line >= allowed->prefixes[number - 1].line);
     json_decref(object);
     return ok ? DB_SUCCESS
               : err_set(err, DB_ERROR, "%s, line %u: not prefix %u of the allowed states", path,
@@ -213,8 +215,10 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
     for (uint32_t i = 0; i < report->n_tables; i++) {
         const check_table_t *table = &report->tables[i];
         if (!table_is_known(allowed, table)) {
-            verdict_add(verdict, 2, "%s (%llu rows) equals no commit prefix: part of a transaction"
-                        " is there", table->name, (unsigned long long)table->rows);
+            verdict_add(verdict, 2,
+                        "%s (%llu rows) equals no commit prefix: part of a transaction"
+                        " is there",
+                        table->name, (unsigned long long)table->rows);
             return;
         }
     }
@@ -222,8 +226,8 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
                 report->n_tables, low, high);
 }
 
-void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low, uint32_t high,
-                   verdict_t *verdict)
+void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, verdict_t *verdict)
 {
     uint64_t digest = allowed_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
@@ -233,14 +237,17 @@ void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint3
     }
     for (uint32_t k = low; k-- > 0;) {
         if (allowed->prefixes[k].digest == digest) {
-            verdict_add(verdict, 1, "acknowledged commits are missing: prefix %u found, at least %u"
-                        " acknowledged", k, low);
+            verdict_add(verdict, 1,
+                        "acknowledged commits are missing: prefix %u found, at least %u"
+                        " acknowledged",
+                        k, low);
             return;
         }
     }
     for (uint32_t k = high + 1; k < allowed->n; k++) {
         if (allowed->prefixes[k].digest == digest) {
-            verdict_add(verdict, 3, "prefix %u found, but only %u commits were ever issued", k, high);
+            verdict_add(verdict, 3, "prefix %u found, but only %u commits were ever issued", k,
+                        high);
             return;
         }
     }

@@ -1,4 +1,5 @@
-/** The oracle's commit prefixes, and the comparison of a recovered state with them (I1, I2, I3, I10). */
+/** The oracle's commit prefixes, and the comparison of a recovered state with them (I1, I2, I3,
+I10). */
 #ifndef EXPLORER_ALLOWED_H
 #define EXPLORER_ALLOWED_H
 
@@ -6,7 +7,8 @@
 #include "faults/explorer/verdict.h"
 
 typedef struct allowed_prefix {
-    uint32_t line;   /**< of the script; its acknowledgement makes the prefix durable; 0 for the first */
+    uint32_t
+        line; /**< of the script; its acknowledgement makes the prefix durable; 0 for the first */
     uint32_t n_tables;
     uint64_t *table_digests; /**< of each table with its indexes */
     uint64_t digest;         /**< of all of them */
@@ -29,7 +31,7 @@ uint32_t allowed_at(const allowed_t *allowed, uint32_t line);
 uint64_t allowed_digest(const check_table_t *tables, uint32_t n);
 
 /** Judges a report: it must equal a prefix between low and high. */
-void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low, uint32_t high,
-                   verdict_t *verdict);
+void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, verdict_t *verdict);
 
 #endif

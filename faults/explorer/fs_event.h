@@ -43,8 +43,8 @@ fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker);
 
 typedef struct fs_event {
     fs_kind_t kind;
-    fs_site_t site;       /**< of the last write up to here */
-    bool first_flush;     /**< a page's first write since its initialisation */
+    fs_site_t site;   /**< of the last write up to here */
+    bool first_flush; /**< a page's first write since its initialisation */
     uint32_t inode;
     uint32_t name;
     uint32_t name2;
@@ -63,9 +63,9 @@ typedef struct fs_list {
     fs_event_t *events;
     uint32_t n;
     uint32_t capacity;
-    fs_block_t *blocks;  /**< in use: the newest first */
+    fs_block_t *blocks; /**< in use: the newest first */
     fs_block_t *spare;
-    size_t used_bytes;   /**< of the newest block */
+    size_t used_bytes; /**< of the newest block */
 } fs_list_t;
 
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind);

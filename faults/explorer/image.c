@@ -3,11 +3,12 @@
 Place: above fs_event.c; persist.c and judge.c change images, image_os.c lets the engine do it.
 
 Invariants
-1. bytes beyond a file's size are zero, so that growing needs no work and equal files have equal chunks;
+1. bytes beyond a file's size are zero, so that growing needs no work and equal files have equal
+   chunks;
 2. a chunk's stamp equals the newest mark's if and only if its content at that mark is in the log of
    changes; undo in reverse order gives every byte, stamp and hash back;
-3. an inode's hash is the sum of its chunks' contributions; a chunk of zeros contributes nothing, so sparse
-   and written zeros are equal, as they are on a disk. */
+3. an inode's hash is the sum of its chunks' contributions; a chunk of zeros contributes nothing, so
+   sparse and written zeros are equal, as they are on a disk. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -69,8 +70,8 @@ static void save_chunk(image_t *image, uint32_t id, uint32_t index)
     change->old_stamp = chunk->stamp;
     change->old_hash = chunk->hash;
     change->old_value = image->saved_used;
-    memcpy(image->saved + image->saved_used,
-           image->inodes[id].bytes + (size_t)index * CHUNK_BYTES, CHUNK_BYTES);
+    memcpy(image->saved + image->saved_used, image->inodes[id].bytes + (size_t)index * CHUNK_BYTES,
+           CHUNK_BYTES);
     image->saved_used += CHUNK_BYTES;
     chunk->stamp = stamp;
 }
@@ -337,7 +338,8 @@ bool image_inode_is_linked(const image_t *image, uint32_t inode)
     return false;
 }
 
-void image_each(const image_t *image, void (*fn)(void *ctx, uint32_t name, uint32_t inode), void *ctx)
+void image_each(const image_t *image, void (*fn)(void *ctx, uint32_t name, uint32_t inode),
+                void *ctx)
 {
     for (uint32_t i = 0; i < image->n_names; i++) {
         if (image->names[i].inode != IMAGE_NONE) {

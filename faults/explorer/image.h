@@ -1,9 +1,10 @@
 /** A data directory in memory whose changes can be undone, and whose content has a hash that costs
 nothing to keep.
 
-An inode is a file's content; the directory maps names to inodes. Inodes that no name leads to exist on,
-as on a disk with an open descriptor. Marks nest: undo takes back everything since the newest mark, by a
-log of changes that holds the old content of each 4096-byte chunk at most once per mark. */
+An inode is a file's content; the directory maps names to inodes. Inodes that no name leads to exist
+on, as on a disk with an open descriptor. Marks nest: undo takes back everything since the newest
+mark, by a log of changes that holds the old content of each 4096-byte chunk at most once per mark.
+*/
 #ifndef EXPLORER_IMAGE_H
 #define EXPLORER_IMAGE_H
 
@@ -12,7 +13,7 @@ log of changes that holds the old content of each 4096-byte chunk at most once p
 
 typedef struct image image_t;
 
-#define IMAGE_NONE UINT32_MAX             /**< no inode */
+#define IMAGE_NONE UINT32_MAX              /**< no inode */
 #define IMAGE_FILE_MAX ((uint64_t)1 << 30) /**< bytes; what would grow beyond fails */
 
 image_t *image_create(void);
@@ -37,7 +38,8 @@ void image_link(image_t *image, uint32_t name, uint32_t inode);
 uint32_t image_lookup(const image_t *image, uint32_t name);
 bool image_inode_is_linked(const image_t *image, uint32_t inode);
 /** Calls fn for each name that leads to an inode, in order of number. */
-void image_each(const image_t *image, void (*fn)(void *ctx, uint32_t name, uint32_t inode), void *ctx);
+void image_each(const image_t *image, void (*fn)(void *ctx, uint32_t name, uint32_t inode),
+                void *ctx);
 
 void image_mark(image_t *image);
 void image_undo(image_t *image); /**< to the newest mark, which is removed */
@@ -49,15 +51,15 @@ void image_set_hashing(image_t *image, bool on);
 /** Hash of names, sizes and content; equal for equal directories, however they came about. */
 uint64_t image_hash(const image_t *image);
 
-/** Hears of each change and sync that the engine made through image_os(), after it. It may complete the
-event (its site) before it is kept. */
+/** Hears of each change and sync that the engine made through image_os(), after it. It may complete
+the event (its site) before it is kept. */
 typedef struct image_watch {
     void (*event)(void *ctx, fs_event_t *event, const char *path);
     void *ctx;
 } image_watch_t;
 
-/** The back end for the engine; owned by the image. record: gets every change and sync, with its data,
-until set to NULL. watch: may be NULL. */
+/** The back end for the engine; owned by the image. record: gets every change and sync, with its
+data, until set to NULL. watch: may be NULL. */
 os_t *image_os(image_t *image);
 void image_os_record(image_t *image, fs_list_t *record);
 void image_os_watch(image_t *image, const image_watch_t *watch);

@@ -31,8 +31,8 @@ typedef enum change_kind { CHANGE_CHUNK, CHANGE_META, CHANGE_LINK, CHANGE_INODE 
 
 typedef struct change {
     change_kind_t kind;
-    uint32_t id;        /**< inode or name */
-    uint32_t index;     /**< chunk, or the old inode of a name */
+    uint32_t id;    /**< inode or name */
+    uint32_t index; /**< chunk, or the old inode of a name */
     uint32_t old_stamp;
     uint64_t old_hash;
     uint64_t old_value; /**< size, or where the old content lies */

@@ -2,8 +2,8 @@
 
 Place: above image.c; the engine calls it through the vtable and knows nothing of it.
 
-1. Everything written is there at once; what would survive a power loss is persist.c's business, from the
-   recorded events.
+1. Everything written is there at once; what would survive a power loss is persist.c's business,
+   from the recorded events.
 2. An event is recorded after the change, with the data as written.
 3. A file that an engine has open stays valid when its name goes, as on POSIX. */
 #include <errno.h>
@@ -111,8 +111,8 @@ static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_
     if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, buf, len)) {
         return io_too_large(file->os);
     }
-    file_event(file_of(file), (fs_event_t){
-                                  .kind = FS_WRITE, .offset = offset, .length = len, .data = buf});
+    file_event(file_of(file),
+               (fs_event_t){.kind = FS_WRITE, .offset = offset, .length = len, .data = buf});
     return DB_SUCCESS;
 }
 
@@ -157,8 +157,8 @@ static dberr_t io_rename(os_t *os, const char *from, const char *to)
     }
     image_link(image, name, IMAGE_NONE);
     image_link(image, name2, inode);
-    os_event(os_of(os), (fs_event_t){
-                            .kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
+    os_event(os_of(os),
+             (fs_event_t){.kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
     return DB_SUCCESS;
 }
 
@@ -179,9 +179,9 @@ static dberr_t io_unlink(os_t *os, const char *path)
 static dberr_t io_sync_dir(os_t *os)
 {
     image_t *image = os_of(os)->image;
-    os_event(os_of(os), (fs_event_t){.kind = FS_SYNC_DIR,
-                                      .inode = IMAGE_NONE,
-                                      .name = image_name(image, ".", 1)});
+    os_event(
+        os_of(os),
+        (fs_event_t){.kind = FS_SYNC_DIR, .inode = IMAGE_NONE, .name = image_name(image, ".", 1)});
     return DB_SUCCESS;
 }
 

@@ -29,7 +29,8 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
     if (err == DB_SUCCESS) {
         return true;
     }
-    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id", ": zero"};
+    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id",
+                                       ": zero"};
     uint32_t invariant = strstr(sink.msg, "beyond the end of the log") != NULL ? 4 : 30;
     for (size_t i = 0; i < sizeof(TORN) / sizeof(TORN[0]); i++) {
         if (strstr(sink.msg, TORN[i]) != NULL) {
@@ -51,8 +52,7 @@ static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
 }
 
 /** Scans the closed database. report: to be freed by the caller if this is true. */
-static bool judge_scan(judge_t *judge, const char *what, check_report_t *report,
-                       verdict_t *verdict)
+static bool judge_scan(judge_t *judge, const char *what, check_report_t *report, verdict_t *verdict)
 {
     err_sink_t sink = {.msg = ""};
     dberr_t err = check_run(image_os(judge->image), report, &sink);
@@ -78,8 +78,8 @@ static bool judge_again(judge_t *judge, const engine_options_t *options, const c
 {
     engine_t *engine = NULL;
     check_report_t report;
-    if (!judge_open(judge, options, what, &engine, verdict)
-        || !judge_close(engine, what, verdict) || !judge_scan(judge, what, &report, verdict)) {
+    if (!judge_open(judge, options, what, &engine, verdict) || !judge_close(engine, what, verdict)
+        || !judge_scan(judge, what, &report, verdict)) {
         return false;
     }
     *digest = allowed_digest(report.tables, report.n_tables);
@@ -155,8 +155,8 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest,
     return whole;
 }
 
-/** The directory is named after the worker, whose children follow one another: each clears what the last one
-left, however that ended. */
+/** The directory is named after the worker, whose children follow one another: each clears what the
+last one left, however that ended. */
 static void judge_external(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
 {
     err_sink_t err = {.msg = ""};
@@ -219,8 +219,8 @@ static void judge_event(void *ctx, fs_event_t *event, const char *path)
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
                 const engine_options_t *options, const external_config_t *external)
 {
-    *judge = (judge_t){
-        .image = image, .allowed = allowed, .options = *options, .external = external};
+    *judge =
+        (judge_t){.image = image, .allowed = allowed, .options = *options, .external = external};
     rules_init(&judge->rules);
     judge->probe.mark = judge_mark;
     judge->probe.ctx = &judge->rules;

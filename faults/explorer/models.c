@@ -3,11 +3,13 @@
 Place: above persist.c, below state.c.
 
 Rules
-1. A write is whole, dropped, or torn at sectors aligned in its file; other changes are whole or dropped.
-2. Waiting events may be kept in any combination: the disk and the file system may write back in any order.
-   What is kept is applied in order: of two kept writes of a sector the later one is there.
-3. Bounded and fair: where a model singles out one event of many, it takes at most MODEL_PICKS_MAX of them, the
-   newest always, one of each equal stretch of the others, chosen by the state's own stream. */
+1. A write is whole, dropped, or torn at sectors aligned in its file; other changes are whole or
+   dropped.
+2. Waiting events may be kept in any combination: the disk and the file system may write back in any
+   order. What is kept is applied in order: of two kept writes of a sector the later one is there.
+3. Bounded and fair: where a model singles out one event of many, it takes at most MODEL_PICKS_MAX
+   of them, the newest always, one of each equal stretch of the others, chosen by the state's own
+   stream. */
 #include "faults/explorer/models.h"
 
 #include <string.h>
@@ -226,7 +228,8 @@ static void apply_one_torn(applier_t *applier, uint32_t k)
     apply_range(applier, at + 1, persist->n_pending);
 }
 
-/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there. */
+/** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there.
+*/
 static void apply_ordered(applier_t *applier, uint32_t k)
 {
     const persist_t *persist = applier->persist;
@@ -238,7 +241,8 @@ static void apply_ordered(applier_t *applier, uint32_t k)
     }
 }
 
-/** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the bits of k. */
+/** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the
+bits of k. */
 static void apply_subset(applier_t *applier, uint32_t k)
 {
     const persist_t *persist = applier->persist;

@@ -1,7 +1,7 @@
 /** Crash models: which parts of what waits does a power loss keep?
 
-A state is numbered by crash point, model and k. What it keeps follows from these, the seed and nothing
-else, so that neither batches nor workers nor the choice of states can change it. */
+A state is numbered by crash point, model and k. What it keeps follows from these, the seed and
+nothing else, so that neither batches nor workers nor the choice of states can change it. */
 #ifndef EXPLORER_MODELS_H
 #define EXPLORER_MODELS_H
 
@@ -46,8 +46,8 @@ typedef struct torn {
     tear_t tear;
 } torn_t;
 
-/** Applies to the image what state k of the model keeps of what waits. point: identifies the crash point.
-torn: what was torn, up to room entries; @return their number. */
+/** Applies to the image what state k of the model keeps of what waits. point: identifies the crash
+point. torn: what was torn, up to room entries; @return their number. */
 uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
                      const persist_t *persist, torn_t *torn, uint32_t room);
 

@@ -3,12 +3,14 @@
 Place: above image.c, below models.c, which chooses what of the waiting events a crash keeps.
 
 Rules
-1. fsync of a file makes its earlier content changes durable: writes and sizes, in order. Not its name.
-2. fsync of a directory makes its earlier entries durable: creations, renames, removals. Not the content.
+1. fsync of a file makes its earlier content changes durable: writes and sizes, in order. Not its
+   name.
+2. fsync of a directory makes its earlier entries durable: creations, renames, removals. Not the
+   content.
 3. A rename is one change: never both names gone, never both there by its doing.
 4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
-5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files that
-   are never synced and soon removed (sort runs) do not make the waiting set grow.
+5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
+   that are never synced and soon removed (sort runs) do not make the waiting set grow.
 6. An ignored fsync does nothing at all. */
 #include "faults/explorer/persist.h"
 

@@ -1,8 +1,8 @@
 /** What a power loss leaves: the persistence model.
 
-An image holds what is durable. Everything else that happened waits in the order of the events: content
-changes for an fsync of their file, directory changes for an fsync of their directory. A crash keeps any
-part of what waits. faults/explorer/README.md has the rules and their reasons. */
+An image holds what is durable. Everything else that happened waits in the order of the events:
+content changes for an fsync of their file, directory changes for an fsync of their directory. A
+crash keeps any part of what waits. faults/explorer/README.md has the rules and their reasons. */
 #ifndef EXPLORER_PERSIST_H
 #define EXPLORER_PERSIST_H
 
@@ -20,13 +20,14 @@ typedef struct persist {
     image_t *image;
     const fs_list_t *list;
     const ignore_list_t *ignore;
-    uint32_t next;           /**< event that comes next: the crash point */
-    uint32_t *pending;       /**< events that are not durable, ascending */
+    uint32_t next;     /**< event that comes next: the crash point */
+    uint32_t *pending; /**< events that are not durable, ascending */
     uint32_t n_pending;
     uint32_t capacity;
 } persist_t;
 
-/** image: what is durable before the first event; every inode of the list exists in it. ignore may be NULL. */
+/** image: what is durable before the first event; every inode of the list exists in it. ignore may
+be NULL. */
 void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
                   const ignore_list_t *ignore);
 void persist_free(persist_t *persist);

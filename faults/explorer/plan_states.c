@@ -2,9 +2,9 @@
 
 Place: above models.c, below runner.c.
 
-All states of the trace are numbered by crash point, model and k. If fewer are wanted, the numbers are cut
-into as many equal stretches, and one of each is drawn: the choice covers the whole trace and all models, and
-depends on the seed and the wanted number only. */
+All states of the trace are numbered by crash point, model and k. If fewer are wanted, the numbers
+are cut into as many equal stretches, and one of each is drawn: the choice covers the whole trace
+and all models, and depends on the seed and the wanted number only. */
 #include "faults/explorer/plan_states.h"
 
 #include <stdlib.h>
@@ -85,8 +85,8 @@ static void plan_cut(state_plan_t *plan, uint32_t batch_states)
     }
 }
 
-void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace, image_t *image,
-                 const plan_limits_t *limits)
+void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
+                 image_t *image, const plan_limits_t *limits)
 {
     CHECK(limits->batch_states > 0);
     *plan = (state_plan_t){.n_points = trace->list.n + 1, .seed = campaign->models.seed};

@@ -2,7 +2,8 @@
 
 Place: above shared.c, below main.c.
 
-The order of the output depends on the findings alone: they are sorted by invariant, site and state id. */
+The order of the output depends on the findings alone: they are sorted by invariant, site and state
+id. */
 #include "faults/explorer/report.h"
 
 #include <inttypes.h>
@@ -82,17 +83,18 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     const char *model = model_name((model_t)record->path.level[record->path.depth - 1].model);
     state_path_format(&record->path, id);
     if (!json) {
-        (void)printf("I%" PRIu32 " %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32
-                     ", %" PRIu64 " states like it)\n",
-                     record->finding.invariant, fs_site_name(record->site), record->finding.what, id,
-                     record->low, record->high, count);
+        (void)printf("I%" PRIu32 " %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32 ", %" PRIu64
+                     " states like it)\n",
+                     record->finding.invariant, fs_site_name(record->site), record->finding.what,
+                     id, record->low, record->high, count);
         return;
     }
     json_t *object = json_object();
     set(object, "state", json_string(id));
     set(object, "invariant", number(record->finding.invariant));
-    set(object, "what", json_stringn_nocheck(record->finding.what,
-                                             strnlen(record->finding.what, VERDICT_WHAT_MAX)));
+    set(object, "what",
+        json_stringn_nocheck(record->finding.what,
+                             strnlen(record->finding.what, VERDICT_WHAT_MAX)));
     set(object, "model", json_string(model));
     set(object, "prefix_range", json_pack("[i,i]", (int)record->low, (int)record->high));
     set(object, "site", json_string(fs_site_name(record->site)));
@@ -204,7 +206,8 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
     set(object, "crashed", number(load(&shared->crashed)));
     set(object, "unvisited", number(load(&shared->unvisited)));
     set(object, "records_lost",
-        number(load(&shared->n_records) > RECORDS_MAX ? load(&shared->n_records) - RECORDS_MAX : 0));
+        number(load(&shared->n_records) > RECORDS_MAX ? load(&shared->n_records) - RECORDS_MAX
+                                                      : 0));
     set(object, "jobs", number(summary->jobs));
     print_json(object);
 }

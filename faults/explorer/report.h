@@ -8,14 +8,14 @@ typedef struct summary {
     uint32_t depth;
     uint32_t jobs;
     uint32_t crash_points;
-    uint32_t batches;     /**< planned */
+    uint32_t batches; /**< planned */
     uint32_t batches_run;
     uint64_t events;
     double seconds;
 } summary_t;
 
-/** Prints one line per violation (one per invariant and site, under the smallest state id), then the
-summary; all JSON if json. @return number of violations printed */
+/** Prints one line per violation (one per invariant and site, under the smallest state id), then
+the summary; all JSON if json. @return number of violations printed */
 uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
 
 #endif

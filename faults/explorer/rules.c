@@ -5,14 +5,16 @@ Place: beside allowed.c, below judge.c, which hears markers and file operations 
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I14  a page that recovery made from its initialisation is read by recovery after all
-  I15  a freed page is read, changed or written before it is initialised again; of pages that the log calls
-       free, until redo is applied and checkpointed
-  I19  a checkpoint while a data file has unsynced writes, with a marker that is not durable, into the wrong slot
-  I22  a home write while its copy is not synced; the area is written again while home writes are not synced
-  I24  a table file is created, renamed or removed without an announcement, or before its record is durable;
-       an operation ends while the directory is not synced
-What they do not see: whether C was chosen right, and what a later recovery would make of it; the states at
-the next depth do. */
+  I15  a freed page is read, changed or written before it is initialised again; of pages that the
+       log calls free, until redo is applied and checkpointed
+  I19  a checkpoint while a data file has unsynced writes, with a marker that is not durable, into
+       the wrong slot
+  I22  a home write while its copy is not synced; the area is written again while home writes are
+       not synced
+  I24  a table file is created, renamed or removed without an announcement, or before its record is
+       durable; an operation ends while the directory is not synced
+What they do not see: whether C was chosen right, and what a later recovery would make of it; the
+states at the next depth do. */
 #include "faults/explorer/rules.h"
 
 #include <inttypes.h>
@@ -131,7 +133,8 @@ static void mark_checkpoint(rules_t *rules, const char *text)
 {
     uint64_t no = fact(text, " no=");
     bool start = strstr(text, " start=1") != NULL;
-    if (no % 2 != fact(text, " slot=") || (rules->checkpoint_no != 0 && no <= rules->checkpoint_no)) {
+    if (no % 2 != fact(text, " slot=")
+        || (rules->checkpoint_no != 0 && no <= rules->checkpoint_no)) {
         verdict_add(rules->verdict, 19, "recovery: the wrong slot: %.160s", text);
     }
     if (!start && fact(text, " marker=") > rules->durable) {
@@ -165,6 +168,8 @@ static void mark_recv(rules_t *rules, const char *text)
     if (is_verb(text, "recv_start")) {
         uint64_t end = fact(text, " end=");
         rules->durable = end > rules->durable ? end : rules->durable;
+    } else if (is_verb(text, "recv_batch")) {
+        set_clear(&rules->created); /* what an earlier batch made is on disk, and may be read */
     } else if (is_verb(text, "recv_free")) {
         set_add(&rules->freed, key);
     } else if (is_verb(text, "recv_create")) {
@@ -191,8 +196,8 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     if (is_verb(text, "point")) {
         rules->applied |= strcmp(text, "point name=recv.applied") == 0;
     } else if (is_verb(text, "checkpoint_done") && rules->applied) {
-        /* Redo is over. A page whose last record is a free may be in use by now: a load without redo
-        took it again, and INDEX_LOAD vouches for its contents. */
+        /* Redo is over. A page whose last record is a free may be in use by now: a load without
+        redo took it again, and INDEX_LOAD vouches for its contents. */
         set_clear(&rules->freed);
         rules->applied = false;
     } else if (strncmp(text, "recv_", 5) == 0) {

@@ -1,4 +1,5 @@
-/** Rules about what recovery itself does, from its markers and file operations: I4, I14, I15, I19, I22, I24. */
+/** Rules about what recovery itself does, from its markers and file operations: I4, I14, I15, I19,
+I22, I24. */
 #ifndef EXPLORER_RULES_H
 #define EXPLORER_RULES_H
 
@@ -17,15 +18,15 @@ typedef struct page_set {
 
 typedef struct rules {
     verdict_t *verdict;
-    lsn_t durable;          /**< end of the durable log, as far as it is known */
-    bool area_dirty;        /**< the doublewrite area was written and not synced */
-    uint32_t *dirty;        /**< inodes of data files that were written and not synced */
+    lsn_t durable;   /**< end of the durable log, as far as it is known */
+    bool area_dirty; /**< the doublewrite area was written and not synced */
+    uint32_t *dirty; /**< inodes of data files that were written and not synced */
     uint32_t n_dirty;
     uint32_t dirty_capacity;
     bool dir_dirty;         /**< a directory entry was changed and not synced */
     uint64_t checkpoint_no; /**< of the last slot written; 0: none yet */
     page_set_t freed;
-    bool applied;           /**< all redo is applied; its checkpoint is to come */
+    bool applied; /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
     char file_op[RULES_MARKER_MAX];    /**< the last one announced */
     char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */

@@ -5,11 +5,13 @@ Place: above state.c and plan_states.c, below main.c.
     coordinator --fork--> worker: takes batches in ascending order, plays the trace up to each
                             --fork--> child: runs the states of one batch, exits
 Rules
-1. A child that dies, or makes no progress until the deadline, is a finding about the state it was at; the
-   batch goes on behind that state in a new child. Nothing a state does can end the campaign.
-2. Only children of this process tree are killed, by the pid that fork returned; they die with their parent.
-3. With a budget, batches are taken in rounds that each spread over the whole trace: whenever the time ends,
-   all parts of the trace have had their share. */
+1. A child that dies, or makes no progress until the deadline, is a finding about the state it was
+   at; the batch goes on behind that state in a new child. Nothing a state does can end the
+   campaign.
+2. Only children of this process tree are killed, by the pid that fork returned; they die with their
+   parent.
+3. With a budget, batches are taken in rounds that each spread over the whole trace: whenever the
+   time ends, all parts of the trace have had their share. */
 #include "faults/explorer/runner.h"
 
 #include <errno.h>
@@ -197,7 +199,8 @@ static void report_death(const runner_t *runner, int status, bool hung)
     shared_add(hung ? &shared->hung : &shared->crashed, 1);
 }
 
-/** The state could not even be laid out: nothing is known of the target, and the campaign is void. */
+/** The state could not even be laid out: nothing is known of the target, and the campaign is void.
+*/
 static bool machine_failed(const runner_t *runner, int status)
 {
     if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_MACHINE) {

@@ -4,9 +4,9 @@ Place: below state.c and runner.c.
 
 Rules
 1. Lock-free: a child may be killed at any instruction and leaves nothing locked.
-2. A state that was found right is not visited again. One that was not, or that is being visited at this
-   moment, is: so the findings of equal images appear under every way that leads to them, and the smallest
-   state id is the same whoever was first.
+2. A state that was found right is not visited again. One that was not, or that is being visited at
+   this moment, is: so the findings of equal images appear under every way that leads to them, and
+   the smallest state id is the same whoever was first.
 3. A full table costs time, never a check: what finds no place is run, and counted. */
 #include "faults/explorer/shared.h"
 

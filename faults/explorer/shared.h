@@ -1,4 +1,5 @@
-/** What all workers share: counters, findings, the set of visited images. One anonymous shared mapping. */
+/** What all workers share: counters, findings, the set of visited images. One anonymous shared
+mapping. */
 #ifndef EXPLORER_SHARED_H
 #define EXPLORER_SHARED_H
 
@@ -11,7 +12,8 @@
 #define JOBS_MAX 64U
 #define RECORDS_MAX 65536U
 
-/** Where a state came from: crash point, model and k; then the same inside its recovery, and so on. */
+/** Where a state came from: crash point, model and k; then the same inside its recovery, and so on.
+*/
 typedef struct state_path {
     uint32_t depth; /**< 1 ... DEPTH_MAX */
     struct {
@@ -54,8 +56,8 @@ typedef enum path_kind {
 
 /** What a worker's child is doing, for the one that finds it dead. */
 typedef struct progress {
-    _Atomic uint64_t beats;  /**< grows with each state */
-    uint64_t position;       /**< of the first-level state among the batch's */
+    _Atomic uint64_t beats; /**< grows with each state */
+    uint64_t position;      /**< of the first-level state among the batch's */
     uint64_t key;
     uint32_t low;
     uint32_t high;
@@ -64,8 +66,9 @@ typedef struct progress {
 } progress_t;
 
 typedef struct visited_slot {
-    _Atomic uint64_t key;   /**< 0: free */
-    _Atomic uint32_t flags; /**< bits per remaining depth: begun, found right; and: seen below another state */
+    _Atomic uint64_t key; /**< 0: free */
+    _Atomic uint32_t
+        flags; /**< bits per remaining depth: begun, found right; and: seen below another state */
 } visited_slot_t;
 
 typedef struct shared {
@@ -80,7 +83,7 @@ typedef struct shared {
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
     _Atomic uint64_t paths[PATH_KINDS];
-    _Atomic uint64_t machine_failures; /**< images that could not be laid out */
+    _Atomic uint64_t machine_failures;                /**< images that could not be laid out */
     _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS]; /**< first flush or not */
     _Atomic uint64_t n_records;
     progress_t progress[JOBS_MAX];
@@ -108,7 +111,8 @@ typedef struct visit {
     bool clean;           /**< all was found right before, at this depth at least: nothing to do */
 } visit_t;
 
-/** remaining: further levels that will be explored below this state; below: it lies inside a recovery. */
+/** remaining: further levels that will be explored below this state; below: it lies inside a
+recovery. */
 visit_t visited_enter(shared_t *shared, uint64_t key, uint32_t remaining, bool below);
 /** The state and all below it were found right. */
 void visited_leave_clean(const visit_t *visit, uint32_t remaining);

@@ -8,8 +8,8 @@ Place: above judge.c and models.c; runner.c says which states.
 
 Rules
 1. The image is as it was when a visit ends.
-2. What is drawn below a state depends on its image, never on the way to it: equal images have equal states
-   below them.
+2. What is drawn below a state depends on its image, never on the way to it: equal images have equal
+   states below them.
 3. Samples (I17, I18) are drawn by the image too. */
 #include "faults/explorer/state.h"
 
@@ -222,7 +222,8 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     return clean;
 }
 
-/** Crashes the recovery that was recorded. The image is that of the parent. @return all was right */
+/** Crashes the recovery that was recorded. The image is that of the parent. @return all was right
+*/
 static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint64_t image_hash,
                           bool counted)
 {
@@ -270,7 +271,8 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
         .high = c->high,
         .record = record,
         .twice = key % SAMPLE_EVERY == 0,
-        .in_batches = key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
+        .in_batches =
+            explorer->campaign->external == NULL && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
     };
     if (record != NULL) {
         fs_list_clear(record);
@@ -339,8 +341,8 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
     const fs_list_t *list = &explorer->trace->list;
     uint32_t point = explorer->persist.next;
     const allowed_t *allowed = explorer->judge.allowed;
-    uint32_t acked = point == 0 ? explorer->trace->first_acked_line
-                                : list->events[point - 1].acked_line;
+    uint32_t acked =
+        point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
     uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
     uint32_t low = allowed_at(allowed, acked);
     uint32_t high = allowed_at(allowed, issued);
@@ -364,7 +366,8 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
                    image_t *image, const allowed_t *allowed, const engine_options_t *options,
                    shared_t *shared)
 {
-    *explorer = (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
+    *explorer =
+        (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
     explorer->progress = &shared->progress[0];
     judge_init(&explorer->judge, image, allowed, options, campaign->external);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);

@@ -1,4 +1,5 @@
-/** Explores one state: builds its image, skips it if it was visited, judges it, and goes on below it. */
+/** Explores one state: builds its image, skips it if it was visited, judges it, and goes on below
+it. */
 #ifndef EXPLORER_STATE_H
 #define EXPLORER_STATE_H
 
@@ -10,12 +11,12 @@
 typedef struct campaign {
     model_config_t models;
     ignore_list_t ignore;
-    uint32_t depth;        /**< 1 ... DEPTH_MAX */
-    uint32_t nested;       /**< states inside each recovery */
+    uint32_t depth;                    /**< 1 ... DEPTH_MAX */
+    uint32_t nested;                   /**< states inside each recovery */
     const external_config_t *external; /**< NULL: the engine */
-    bool relaxed;          /**< commits need not be durable: older prefixes are allowed */
-    const char *dump_dir;  /**< with `only`: where its image is written; or NULL */
-    state_path_t only;     /**< depth 0: all */
+    bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
+    const char *dump_dir; /**< with `only`: where its image is written; or NULL */
+    state_path_t only;    /**< depth 0: all */
 } campaign_t;
 
 /** One process's exploration. */
@@ -26,8 +27,8 @@ typedef struct explorer {
     progress_t *progress;
     image_t *image;
     judge_t judge;
-    persist_t persist;                  /**< at the present crash point of the trace */
-    fs_list_t records[DEPTH_MAX];       /**< what the recovery at each level did */
+    persist_t persist;            /**< at the present crash point of the trace */
+    fs_list_t records[DEPTH_MAX]; /**< what the recovery at each level did */
     bool only_found;
 } explorer_t;
 

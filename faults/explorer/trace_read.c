@@ -1,14 +1,17 @@
 /* The trace reader.
 
-Place: above image.c. Trusts nothing in the file: every length is checked against the bytes that are there.
+Place: above image.c. Trusts nothing in the file: every length is checked against the bytes that are
+there.
 
 Rules
-1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it transferred.
+1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
+   transferred.
 2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing.
-3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write without its
-   data, a file that was there before) refuses the trace; it is never guessed.
-4. A crash point belongs to the markers around it: a line acknowledged before the next event must survive at
-   this point too, since nothing was written in between; a line issued after this event cannot have. */
+3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
+   without its data, a file that was there before) refuses the trace; it is never guessed.
+4. A crash point belongs to the markers around it: a line acknowledged before the next event must
+   survive at this point too, since nothing was written in between; a line issued after this event
+   cannot have. */
 #include "faults/explorer/trace_read.h"
 
 #include <errno.h>
@@ -129,7 +132,8 @@ static dberr_t on_open(reader_t *reader)
         return DB_SUCCESS;
     }
     if (!file->known) {
-        return refuse(reader, "a file that was there before the recording; record into an empty directory");
+        return refuse(reader,
+                      "a file that was there before the recording; record into an empty directory");
     }
     if ((reader->rec.offset & O_TRUNC) != 0) {
         fs_event_t *event = event_add(reader, FS_TRUNCATE);

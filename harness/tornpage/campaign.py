@@ -34,8 +34,14 @@ STALE_LOG_EVERY = 4
 tears the log itself: there the block has most often a full one before it, as it must to be read on."""
 
 Mask = Annotated[
-    str, Field(pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+)$")
+    str,
+    Field(
+        pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
+        r"|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
+    ),
 ]
+"""Which sectors of the write reach the file before the kill; or the error with which the write, or the next
+fsync of its file, fails."""
 
 
 class Hit(BaseModel):
@@ -49,7 +55,8 @@ class Hit(BaseModel):
 
 class PowerLoss(BaseModel):
     """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
-    empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too."""
+    empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too; depths:
+    several, each an exploration of its own; seeds: so many runs with workloads of their own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,12 +64,19 @@ class PowerLoss(BaseModel):
     states: int = Field(default=0, ge=0)
     budget_s: float = Field(default=0, ge=0)
     depth: int = Field(default=1, ge=1, le=3)
+    depths: list[Annotated[int, Field(ge=1, le=3)]] = []
+    seeds: int = Field(default=1, ge=1)
+
+    def parts(self) -> list[tuple[int, int]]:
+        """(depth, how much to add to the campaign's seed) of every exploration of a configuration."""
+        return [(depth, i) for i in range(self.seeds) for depth in self.depths or [self.depth]]
 
 
 class Campaign(BaseModel):
     """A campaign file. Options and params are handed on to target and workload, which check them.
 
-    crash_model kill: `trials` kills at the writes of `hit`. power_loss: the states of `explore`.
+    crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the fsync
+    after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -70,7 +84,7 @@ class Campaign(BaseModel):
     name: str
     description: str
     workload: str
-    crash_model: Literal["kill", "power_loss"]
+    crash_model: Literal["kill", "io_error", "power_loss"]
     trials: int = Field(default=0, ge=0)
     seed: int = Field(ge=0)
     claims: list[str] = []
@@ -82,11 +96,16 @@ class Campaign(BaseModel):
 
     @model_validator(mode="after")
     def _has_what_its_model_needs(self) -> Campaign:
-        kill = self.crash_model == "kill"
-        if kill and not (self.hit and self.trials):
-            raise ValueError("crash_model kill needs trials of 1 or more and [[hit]]")
-        if kill != (self.explore is None):
+        live = self.crash_model != "power_loss"
+        if live and not (self.hit and self.trials):
+            raise ValueError(
+                f"crash_model {self.crash_model} needs trials of 1 or more and [[hit]]"
+            )
+        if live != (self.explore is None):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        masks = [mask for hit in self.hit for mask in hit.masks]
+        if any(_is_error(mask) != (self.crash_model == "io_error") for mask in masks):
+            raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
         return self
 
     def configs(self) -> list[Config]:
@@ -140,12 +159,15 @@ class Draw:
     cell: Cell
 
 
-def load_campaign(name: str, folder: Path) -> Campaign:
-    """Reads folder/NAME.toml, or the file `name` if it ends in .toml.
+def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
+    """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it ends in
+    .toml. Targets have options and workloads of their own.
 
     Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
     """
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}-{target}.toml"
+    if not name.endswith(".toml") and not path.is_file():
+        path = folder / f"{name}.toml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
         raise ConfigError(f"no campaign {name!r}; there are: {known}")
@@ -188,18 +210,12 @@ def draw_trial(
     seed = derive_seed(campaign.seed, "trial", number)
     rng = make_rng(seed, "draw")
     write = rng.choice(cell.writes)
-    fault = Fault(
-        kind=FaultKind.WRITE,
-        nth=write.nth,
-        action=Action.KILL,
-        file=write.file,
-        sector=SECTOR,
-        sectors=_sectors(cell.mask, write, rng),
-    )
+    fault = _fault(cell.mask, write, rng)
+    stale = cell.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
     plan = FaultPlan(
         name=f"{cell.site.value}-{number}",
         run=(fault,),
-        stale_log=cell.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0,
+        stale_log=stale and fault.action is Action.KILL,
     )
     spec = TrialSpec(
         campaign=campaign.name,
@@ -214,6 +230,25 @@ def draw_trial(
         plan=plan,
     )
     return Draw(spec, cell)
+
+
+def _is_error(mask: str) -> bool:
+    return mask.startswith(("write:", "fsync:"))
+
+
+def _fault(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
+    if not _is_error(mask):
+        return Fault(
+            kind=FaultKind.WRITE,
+            nth=write.nth,
+            action=Action.KILL,
+            file=write.file,
+            sector=SECTOR,
+            sectors=_sectors(mask, write, rng),
+        )
+    kind, _, error = mask.partition(":")
+    nth = write.nth if kind == "write" else write.next_fsync
+    return Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
 
 
 def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:

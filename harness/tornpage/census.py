@@ -37,6 +37,7 @@ __all__ = [
     "judge_run",
     "load_baseline",
     "read_journal",
+    "take_baseline",
     "take_census",
 ]
 
@@ -91,6 +92,11 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
 
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
+    return take_baseline(spec, target, scratch).census
+
+
+def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
+    """The same, with all that a trial needs of it."""
     missing = {Capability.ACKS, Capability.DETERMINISTIC} - target.capabilities
     if missing:
         raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
@@ -113,7 +119,7 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     oracle = Oracle(script)
     log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
     setting = _setting(spec, int(answer.status["page_size"]), log_size)
-    found, _history = judge_run(target, trace, setting)
+    found, history = judge_run(target, trace, setting)
     census = Census(
         key=key,
         writes=tuple(_writes(target, trace, setting.page_size)),
@@ -132,7 +138,7 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     remove_image(data)
     remove_image(folder)
     work.rename(folder)
-    return census
+    return _baseline(census, folder / "script", oracle, trace, setting, (found, history))
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
@@ -143,18 +149,29 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = json.loads((folder / "facts.json").read_text("utf-8"))
     census = from_json(Census, facts["census"])
     trace = Trace.load(folder / "trace")
-    script = folder / "script"
     setting = _setting(spec, *facts["setting"])
-    findings, history = judge_run(target, trace, setting)
+    oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
+    judged = judge_run(target, trace, setting)
+    return _baseline(census, folder / "script", oracle, trace, setting, judged)
+
+
+def _baseline(
+    census: Census,
+    script: Path,
+    oracle: Oracle,
+    trace: Trace,
+    setting: Setting,
+    judged: tuple[list[Finding], LogHistory],
+) -> Baseline:
     return Baseline(
         census=census,
         script=script,
-        oracle=Oracle(generate(spec.workload, spec.params, spec.workload_seed)),
+        oracle=oracle,
         trace=trace,
         setting=setting,
         journal=read_journal(trace),
-        findings=findings,
-        history=history,
+        findings=judged[0],
+        history=judged[1],
         by_seq={write.seq: write for write in census.writes},
         starts={event.seq: event.at for event in trace.events()},
     )
@@ -202,6 +219,7 @@ def _run(target: Target, command: Command, data: Path, work: Path) -> ChildResul
 def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
     paths = FilePaths()
     counts: dict[str, int] = {}
+    syncs: dict[str, int] = {}
     writes: list[WriteEvent] = []
     facts: Mapping[str, str] | None = None
     line = 0
@@ -213,6 +231,9 @@ def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
             facts = mark.facts if mark.verb == "page_write" else None
             continue
         paths.see(trace, event)
+        if event.kind in (Op.FSYNC, Op.FDATASYNC):
+            file = paths[event.file]
+            syncs[file] = syncs.get(file, 0) + 1
         if event.kind != Op.WRITE:
             continue
         file = paths[event.file]
@@ -229,6 +250,7 @@ def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
                     site=site,
                     line=line,
                     facts=facts or {},
+                    next_fsync=syncs.get(file, 0) + 1,
                 )
             )
         facts = None

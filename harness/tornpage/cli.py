@@ -19,9 +19,11 @@ from rich.table import Table
 
 from tornpage.campaign import Campaign, load_campaign
 from tornpage.codec import to_json
-from tornpage.console import RichProgress, print_summary, print_trial
+from tornpage.console import RichProgress, print_shrunk, print_summary, print_trial
 from tornpage.doctor import Finding, examine
 from tornpage.errors import ConfigError, TornpageError
+from tornpage.mutant_table import choose_mutants, load_mutants
+from tornpage.mutants import TABLE, Effort, bugs_page, mutants_table, run_mutants
 from tornpage.paths import find_paths
 from tornpage.qualify import Check, qualify
 from tornpage.runner import (
@@ -32,6 +34,7 @@ from tornpage.runner import (
     run_campaign,
     write_report,
 )
+from tornpage.shrink import shrink_trial
 from tornpage.store import Store, TrialRow
 from tornpage.targets import TARGETS
 
@@ -87,12 +90,15 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run.")
     ] = False,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
+    ] = False,
     json_output: JsonOption = False,
     out: OutOption = Path("out"),
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    chosen = _campaign(campaign, paths.workloads, seed, trials, settings or [])
+    chosen = _campaign(campaign, target, paths.workloads, seed, trials, settings or [])
     chosen = _with_limits(
         chosen, {"models": model, "depth": depth, "states": states, "budget_s": budget}
     )
@@ -100,7 +106,7 @@ def run(
         raise ConfigError(f"no target {target!r}; there are: {', '.join(sorted(TARGETS))}")
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
     with Store(out / "tornpage.db") as store, progress:
-        if resume:
+        if resume or (go_on and store.has_unfinished(chosen.name, target)):
             if seed is not None or trials is not None or settings:
                 raise ConfigError(
                     "--resume takes seed, trials and options from the interrupted run"
@@ -149,6 +155,28 @@ def show(
     return 0
 
 
+@app.command(epilog="Example: [bold]tornpage shrink 3.117[/] · tornpage shrink 3.117 --budget 20")
+def shrink(
+    trial: TrialArgument,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds for the search.")] = 60,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out"),
+) -> int:
+    """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
+    row = _trial_row(trial, out)
+    console = Console(stderr=True, quiet=json_output)
+    with (
+        Store(out / "tornpage.db", create=False) as store,
+        console.status(f"trial {trial}") as status,
+    ):
+        result = shrink_trial(store, row, find_paths(), out, budget, status.update)
+    if json_output:
+        print(json.dumps(to_json(result)))
+    else:
+        print_shrunk(Console(), result)
+    return 0
+
+
 @app.command(epilog="Example: [bold]tornpage report[/] · tornpage report --run 3")
 def report(
     run_id: Annotated[
@@ -167,6 +195,45 @@ def report(
     else:
         print_summary(Console(), summary, path)
     return summary.exit_code()
+
+
+@app.command(
+    epilog="Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial"
+)
+def mutants(
+    only: Annotated[list[str] | None, typer.Option(help="Only this mutant; repeatable.")] = None,
+    states: Annotated[
+        int, typer.Option(min=1, help="Power-loss states per mutant.")
+    ] = Effort().states,
+    kills: Annotated[
+        int, typer.Option(min=0, help="Random kills per mutant of the base line.")
+    ] = Effort().strikes,
+    table: Annotated[Path | None, typer.Option(help="Write docs/BUGS.md here.")] = None,
+    jobs: JobsOption = DEFAULT_JOBS,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out/mutants"),
+) -> int:
+    """Runs the campaigns on every planted bug (mutant build) and says which they catch. Finished mutants
+    are kept in --out, so that the same command goes on after an interruption."""
+    rows = load_mutants(TABLE)
+    chosen = choose_mutants(rows, only or [])
+    if table is not None and len(chosen) < len(rows):
+        raise ConfigError("--table needs all mutants, no --only")
+    progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
+    with progress:
+        paths = find_paths(default_build="mutants")
+        score = run_mutants(chosen, Effort(states, kills), paths, jobs, out, progress)
+    if table is not None:
+        table.write_text(bugs_page(rows, score), encoding="utf-8")
+    if json_output:
+        print(json.dumps(score.to_json()))
+    else:
+        console = Console()
+        console.print(mutants_table(score))
+        for row in score.rows:
+            if row.caught:
+                console.print(f"{row.name}: {row.replay}", soft_wrap=True, highlight=False)
+    return score.exit_code()
 
 
 @app.command(epilog="Examples: [bold]tornpage doctor[/] · tornpage doctor --qualify")
@@ -194,9 +261,9 @@ def doctor(
 
 
 def _campaign(
-    name: str, folder: Path, seed: int | None, trials: int | None, settings: list[str]
+    name: str, target: str, folder: Path, seed: int | None, trials: int | None, settings: list[str]
 ) -> Campaign:
-    chosen = load_campaign(name, folder)
+    chosen = load_campaign(name, folder, target)
     pairs = {}
     for setting in settings:
         key, equals, value = setting.partition("=")

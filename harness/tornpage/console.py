@@ -1,6 +1,6 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
-May import: model, report, runner, summary.
+May import: model, report, runner, shrink, summary.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from rich.table import Table
 
 from tornpage.model import Outcome, TrialResult, TrialSpec
 from tornpage.report import sector_states
+from tornpage.shrink import Shrunk
 from tornpage.summary import Summary
 
-__all__ = ["RichProgress", "print_summary", "print_trial"]
+__all__ = ["RichProgress", "print_shrunk", "print_summary", "print_trial"]
 
 
 class RichProgress:
@@ -122,3 +123,24 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
     console.print(f"  recovery: {taken or 'nothing to do'}", highlight=False)
     if result.image is not None:
         console.print(f"  image: {result.image}", soft_wrap=True, highlight=False)
+
+
+def print_shrunk(console: Console, shrunk: Shrunk) -> None:
+    """What a finding was shrunk to, its script last."""
+    before, after = shrunk.before, shrunk.after
+    console.print(f"trial {shrunk.trial}: {shrunk.fingerprint}", highlight=False)
+    rows = [
+        ("statements", before.statements, after.statements),
+        ("operations", before.operations, after.operations),
+        ("lost sectors", before.lost_sectors, after.lost_sectors),
+    ]
+    for name, old, new in rows:
+        if old is not None or new is not None:
+            console.print(f"  {name}: {old} -> [bold]{new}[/]", highlight=False)
+    end = "" if shrunk.complete else ", time was up"
+    console.print(
+        f"  {shrunk.probes} scripts tried in {shrunk.seconds:.1f} s{end}", highlight=False
+    )
+    console.print(f"  crash: {shrunk.crash}", highlight=False)
+    console.print(f"    {shrunk.replay}", soft_wrap=True, highlight=False)
+    console.print(shrunk.script, end="", markup=False, soft_wrap=True, highlight=False)

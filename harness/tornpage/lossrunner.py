@@ -19,7 +19,7 @@ from tornpage.store import Run, Store
 from tornpage.target import Target
 from tornpage.targets import make_target
 
-__all__ = ["replay_loss", "run_losses"]
+__all__ = ["loss_parts", "replay_loss", "run_losses"]
 
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
@@ -27,9 +27,10 @@ STATES_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One configuration of the campaign and its place in it."""
+    """One exploration of the campaign."""
 
     spec: TrialSpec
+    limits: Limits
     target: Target
     scratch: Path
     images: Path
@@ -45,18 +46,33 @@ def run_losses(
     out: Path,
     advance: Callable[[bool], None],
 ) -> None:
-    """Explores every configuration that the store has no result of yet; `advance` is called after each."""
+    """Makes every exploration that the store has no result of yet; `advance` is called after each."""
     target = make_target(run.target, paths.build)
     done = store.explorations(run.id)
-    for position, config in enumerate(campaign.configs()):
+    for position, (config, depth, seed) in enumerate(loss_parts(campaign)):
         if config.label in done:
             continue
         clock = time.monotonic()
-        spec = _spec(campaign, run.target, config)
-        part = _Part(spec, target, scratch, out / "images" / str(run.id))
-        broken = _explore_config(store, run, campaign, part, jobs, position)
+        spec = _spec(campaign.model_copy(update={"seed": seed}), run.target, config)
+        limits = _limits(campaign, depth, jobs)
+        part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
+        broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
         advance(broken)
+
+
+def loss_parts(campaign: Campaign) -> list[tuple[Config, int, int]]:
+    """(configuration, depth, seed) of every exploration. Where a campaign has several of a configuration,
+    the label tells them apart."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    parts = campaign.explore.parts()
+    found = []
+    for config in campaign.configs():
+        for depth, number in parts:
+            seed = campaign.seed + number
+            label = f"{config.label},seed={seed},depth={depth}" if len(parts) > 1 else config.label
+            found.append((replace(config, label=label), depth, seed))
+    return found
 
 
 def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
@@ -65,19 +81,15 @@ def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) ->
     return _replay(spec, target, recording, scratch, images)
 
 
-def _explore_config(
-    store: Store, run: Run, campaign: Campaign, part: _Part, jobs: int, position: int
-) -> bool:
+def _limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     limits = campaign.explore
     assert limits is not None, "the campaign's model says so"
+    return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
+
+
+def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
     recording = record_run(part.spec, part.target, part.scratch)
-    found = explore(
-        part.spec,
-        part.target,
-        recording,
-        Limits(tuple(limits.models), limits.states, limits.budget_s, limits.depth, jobs),
-        part.scratch,
-    )
+    found = explore(part.spec, part.target, recording, part.limits, part.scratch)
     store.put_census(run.id, part.spec.config, recording.trace_hash, recording.events, 0, [])
     for number, state in enumerate(sorted(found.broken)):
         spec = replace(

@@ -226,6 +226,7 @@ class WriteEvent:
     """One write of the census run.
 
     nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
+    next_fsync: the same number of the first fsync of the file after it, if there is one.
     facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
     line: script line in flight, or last finished.
     """
@@ -238,6 +239,7 @@ class WriteEvent:
     site: Site
     line: int
     facts: Mapping[str, str] = field(default_factory=dict)
+    next_fsync: int = 1
 
 
 @dataclass(frozen=True, slots=True)

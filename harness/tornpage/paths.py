@@ -31,9 +31,9 @@ class Paths:
     out: Path
 
 
-def find_paths() -> Paths:
+def find_paths(default_build: str = "release") -> Paths:
     """TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
-    build = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release")).resolve()
+    build = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / default_build)).resolve()
     return Paths(build, ROOT / "workloads", ROOT / "reports", Path("out"))
 
 

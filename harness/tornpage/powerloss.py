@@ -36,13 +36,14 @@ EXIT_NOTHING = 3
 class Limits:
     """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0 = all
     of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again, 3 that
-    one too."""
+    one too; events: only crash points after events of these numbers, both included, None = all."""
 
     models: tuple[str, ...] = ()
     states: int = 0
     budget_s: float = 0.0
     depth: int = 1
     jobs: int = 1
+    events: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,9 @@ def explore(
         arguments += ["--states", str(limits.states)]
     if limits.budget_s:
         arguments += ["--budget", str(limits.budget_s)]
+    if limits.events is not None:
+        first, last = limits.events
+        arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     deadline = limits.budget_s * 2 + RUN_DEADLINE_S if limits.budget_s else 24 * 3600.0
     return _read(_run(spec, target, recording, arguments, deadline, scratch))
 

@@ -113,8 +113,8 @@ class LogOverwrite(Rule):
         self._announced = "end" in facts
 
     def op_write(self, event: Event, path: str) -> None:
-        """A write of the log file; the log state has already moved past it."""
-        if path not in LOG_FILES or event.offset < LOG_HEADER:
+        """A write of the log file; the log state has already moved past it, unless it failed."""
+        if path not in LOG_FILES or event.offset < LOG_HEADER or event.result < 0:
             return
         if not self._announced:
             self.report(20, f"log write at {event.offset} without log_write", path)

@@ -26,7 +26,7 @@ from typing import Any, Protocol, Self
 
 from tornpage.campaign import Campaign, Config, Draw, cells_of, draw_trial
 from tornpage.errors import TornpageError
-from tornpage.lossrunner import replay_loss, run_losses
+from tornpage.lossrunner import loss_parts, replay_loss, run_losses
 from tornpage.model import Census, FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.paths import Paths, tmpfs_folder
 from tornpage.report import render_report
@@ -171,10 +171,10 @@ def _go_on(
     progress: Progress,
 ) -> Summary:
     with scratch_folder() as scratch:
-        if campaign.crash_model == "kill":
+        if campaign.crash_model != "power_loss":
             _kill(store, run, campaign, _Owner(paths, jobs, scratch, out), progress)
         else:
-            progress.phase("configurations explored", len(campaign.configs()))
+            progress.phase("runs explored", len(loss_parts(campaign)))
             run_losses(store, run, campaign, paths, jobs, scratch, out, progress.advance)
     store.finish_run(run.id)
     return load_summary(store, run)

@@ -121,8 +121,9 @@ class Store:
         raise ConfigError(f"{self.path}: no run {run}")
 
     def latest_run(self) -> Run:
-        """The newest run; ConfigError if the store is empty."""
-        for found in self._runs("order by id desc limit 1", ()):
+        """The newest run, of a campaign if there is one: those of `tornpage shrink` are but details of it.
+        ConfigError if the store is empty."""
+        for found in self._runs("order by campaign = 'shrink', id desc limit 1", ()):
             return found
         raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
 
@@ -134,6 +135,13 @@ class Store:
         ):
             return found
         raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
+
+    def has_unfinished(self, campaign: str, target: str) -> bool:
+        """Whether there is an interrupted run of a campaign."""
+        found = self._runs(
+            "where state = 'running' and campaign = ? and target = ?", (campaign, target)
+        )
+        return next(found, None) is not None
 
     def _runs(self, where: str, values: Sequence[object]) -> Iterator[Run]:
         rows = self._db.execute(

@@ -1,21 +1,22 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
 report renders it, `--json` is a part of it.
 
-May import: model, store.
+May import: fingerprint, model, store.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
+from tornpage.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
-from tornpage.store import CENSUS_TRIAL, Run, TrialRow
+from tornpage.store import Run, TrialRow
 
 __all__ = ["CellCount", "Finding", "Summary", "summarise"]
 
@@ -37,7 +38,7 @@ class CellCount:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Violations of one fingerprint (invariant, site, configuration): one row of the report.
+    """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
 
     trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
     """
@@ -165,13 +166,15 @@ def summarise(
     drives above zero; sites: those it says it hits."""
     summary = Summary(run, explored=explored)
     digest = xxhash.xxh3_64()
-    findings: dict[tuple[int, str, str], Finding] = {}
+    findings: dict[tuple[Fingerprint, str], Finding] = {}
+    known: dict[str, list[Violation]] = {}
     for config, trace, violations in censuses:
+        known[config] = violations
         digest.update(f"{config} {trace}\n".encode())
         summary.census_violations += bool(violations)
         for violation in violations:
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, run, CENSUS_TRIAL, config, violation, None)
+            _add_finding(findings, run, RUN_SITE, config, violation, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -184,7 +187,9 @@ def summarise(
         key = (row.spec.config, row.site, row.mask)
         cells.setdefault(key, Counter())[row.result.outcome] += 1
         for violation in row.result.violations:
-            _add_finding(findings, run, row.number, row.spec.config, violation, row)
+            of_run = violation in known.get(row.spec.config, ())
+            site = RUN_SITE if of_run else row.site
+            _add_finding(findings, run, site, row.spec.config, violation, row)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
     summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     summary.trace_hash = digest.hexdigest()
@@ -215,27 +220,29 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
 
 
 def _add_finding(
-    findings: dict[tuple[int, str, str], Finding],
+    findings: dict[tuple[Fingerprint, str], Finding],
     run: Run,
-    number: int,
+    site: str,
     config: str,
     violation: Violation,
     row: TrialRow | None,
 ) -> None:
-    site = row.site if row else "census"
-    key = (violation.invariant, site, config)
+    key = (fingerprint_of(violation, site), config)
     known = findings.get(key)
     result = row.result if row else None
-    trial = f"{run.id}.{number}" if row else "census"
+    trial = f"{run.id}.{row.number}" if row else "census"
+    # The census shows it too, but a trial has an id that can be replayed and shrunk.
+    if known is not None and known.trial == "census" and row is not None:
+        known = replace(known, trial=trial, replay=f"tornpage replay {trial}")
     replay = f"tornpage replay {trial}" if row else f"tornpage run {run.campaign} --trials 1"
     findings[key] = Finding(
         invariant=violation.invariant,
-        site=site,
+        site=key[0].site,
         config=config,
         what=known.what if known else violation.what,
         trial=known.trial if known else trial,
         replay=known.replay if known else replay,
-        count=known.count + 1 if known else 1,
+        count=known.count + (row is not None) if known else 1,
         torn=known.torn if known else (result.torn if result else None),
         image=known.image if known else (result.image if result else None),
     )

@@ -189,6 +189,12 @@ class EngineTarget:
             (str(self.program), "run", "--json", *_sets(options), str(data), str(script)), self._env
         )
 
+    def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
+        return Command(
+            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script)), self._env
+        )
+
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --set ... DIR."""
         return Command(

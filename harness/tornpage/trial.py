@@ -57,13 +57,17 @@ PAGE_SITES = frozenset(
 """Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
 
 
-def run_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
+def run_trial(
+    spec: TrialSpec, target: Target, scratch: Path, images: Path, baseline: Baseline | None = None
+) -> TrialResult:
     """Runs a trial in a folder of its own below scratch (tmpfs), which is gone afterwards.
 
     images: existing or new folder; a crashed image that is not clean is kept in images/NUMBER with the
-    plan that made it. Raises TornpageError when the harness itself is broken.
+    plan that made it. baseline: of this very run, if the caller has it already. Raises TornpageError
+    when the harness itself is broken.
     """
-    baseline = _baseline(spec.target, scratch, _Key(spec, target))
+    if baseline is None:
+        baseline = _baseline(spec.target, scratch, _Key(spec, target))
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)

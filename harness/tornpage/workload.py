@@ -27,6 +27,7 @@ from tornpage.seeds import make_rng
 
 __all__ = [
     "FileParams",
+    "InlineParams",
     "SmokeParams",
     "SqliteSmokeParams",
     "generate",
@@ -65,6 +66,14 @@ class FileParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path
+
+
+class InlineParams(BaseModel):
+    """A script given in full, so that a trial needs no file beside the store; the seed changes nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    script: str = Field(max_length=16_000_000)
 
 
 TABLE = "t1"
@@ -278,8 +287,11 @@ def _generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
     again = rng.sample(names, 3)
     for name in again:
         book.add(Verb.DROP_INDEX, table=TABLE, name=name)
+    book.add(Verb.SET, full=False)
     _mixed(book, params, SMALL)
-    _add_indexes(book, again)
+    _add_indexes(book, again[:1])
+    book.add(Verb.SET, full=True)
+    _add_indexes(book, again[1:])
     book.add(Verb.RENAME_TABLE, table=SMALL, name="s2")
     book.rows["s2"] = book.rows.pop(SMALL)
     _mixed(book, params, "s2")
@@ -350,10 +362,15 @@ def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: A
     return parse_script(text)
 
 
+def _generate_inline(params: InlineParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
+    return parse_script(params.script)
+
+
 _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "smoke": (SmokeParams, _generate_smoke),
     "sqlite_smoke": (SqliteSmokeParams, _generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
+    "inline": (InlineParams, _generate_inline),
 }
 
 

@@ -11,9 +11,9 @@ session. Everything follows from one seed:
 #include "page/fil_page.h"
 #include "test_api_fixture.h"
 
-#include "lossy_os.h"
+#include "test_api_lossy_os.h"
 
-#define ITERATIONS_DEFAULT 12U
+#define ITERATIONS_DEFAULT 8U
 #define DEPTH_MAX 4U
 #define CRASHES_MAX 3U
 #define N_TABLES 3U
@@ -42,11 +42,11 @@ typedef struct session {
     fixture_t f;
     uint64_t *rnd;
     uint32_t depth;
-    model_t model;      /**< after the last acknowledged statement */
+    model_t model; /**< after the last acknowledged statement */
     allowed_t allowed;
     uint32_t n_changes; /**< of files so far */
     uint32_t crash_at[CRASHES_MAX];
-    bool busy;          /**< a crash is being looked at */
+    bool busy; /**< a crash is being looked at */
     bool recovering;
     const char *story;
 } session_t;
@@ -118,8 +118,8 @@ static void session_identify(session_t *s, const allowed_t *allowed)
     if (found == UINT32_MAX) {
         for (uint32_t t = 0; t < N_TABLES; t++) {
             const check_table_t *c = report_table(&report, NAMES[t]);
-            print_error("%s: %lld rows, %d indexes\n", NAMES[t], c != NULL ? (long long)c->rows : -1,
-                        c != NULL ? (int)c->n_indexes : -1);
+            print_error("%s: %lld rows, %d indexes\n", NAMES[t],
+                        c != NULL ? (long long)c->rows : -1, c != NULL ? (int)c->n_indexes : -1);
         }
         fail_msg("%s%s the state is none of the %u that it may be", seed_line, s->story,
                  allowed->n);
@@ -290,8 +290,7 @@ static void session_run(lossy_os_t *os, const engine_options_t *options, const a
     os->before_change = on_change;
     os->ctx = s;
     s->recovering = true;
-    dberr_t err = engine_open(s->f.os, &s->f.probe, &s->f.options, true, &s->f.engine,
-                              &s->f.err);
+    dberr_t err = engine_open(s->f.os, &s->f.probe, &s->f.options, true, &s->f.engine, &s->f.err);
     if (err != DB_SUCCESS) {
         fail_msg("%s%s open: %s", seed_line, story, s->f.err.msg);
     }
@@ -322,12 +321,13 @@ static void test_sessions(void **state)
     engine_options_t options;
     (void)state;
     options_set_defaults(&options);
-    options.log_file_size = 64 * 4096;
     options.buffer_pool_pages = 32;
     options.sort_buffer_size = 64 * 1024;
     options.recv_memory = 64 * 1024;
     for (uint64_t i = 0; i < n; i++) {
         uint64_t rnd = first + i;
+        options.page_size = draw(&rnd, 4) == 0 ? 8192 : 4096;
+        options.log_file_size = 64 * (uint64_t)options.page_size;
         (void)snprintf(seed_line, sizeof(seed_line), "POWERLOSS_ITERATIONS=1 POWERLOSS_SEED=%llu: ",
                        (unsigned long long)(first + i));
         session_run(lossy_create(), &options, &nothing, &rnd, 0, "");

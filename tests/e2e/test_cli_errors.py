@@ -85,7 +85,9 @@ def clean(images: dict[str, Path], tmp_path: Path) -> Path:
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, with its bytes."""
     return {
-        str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
     }
 
 
@@ -153,9 +155,9 @@ def test_page_size_option(engine: Engine, clean: Path) -> None:
     """A page size other than the directory's is refused, and nothing is converted."""
     before = contents(clean)
     for name, value in (("page_size", "16k"), ("log_file_size", "8m")):
-        for arguments in (["run", clean, "-"], ["recover", clean]):
-            done = engine(*arguments, "--set", f"{name}={value}")
-            refused(done, USAGE, name, "in this directory")
+        option = ("--set", f"{name}={value}")
+        refused(engine("run", clean, "-", *option), USAGE, name, "in this directory")
+        refused(engine("recover", clean, *option), USAGE, name, "in this directory")
     assert contents(clean) == before
 
 
@@ -201,7 +203,7 @@ def test_data_file_missing(engine: Engine, clean: Path) -> None:
 
 
 def test_page(engine: Engine, clean: Path) -> None:
-    """`page`: damaged, beyond the end, cut, of a file that does not tell its page size, no file, no number."""
+    """`page`: damaged, beyond the end, cut, no page size to be found, no file, no number."""
     table = clean / "t.ibd"
     data = bytearray(table.read_bytes())
     assert engine("page", table, "1").code == OK
@@ -389,7 +391,9 @@ def test_hostile(engine: Engine, images: dict[str, Path], tmp_path: Path, seed: 
             done = engine(*call, *extra)
             if done.code not in (OK, FINDINGS, NEEDS_RECOVERY):
                 refused(done, done.code)
-            assert done.code != IO and (done.err == "" or done.code in (USAGE, REFUSED, NO_DATABASE))
+            assert done.code != IO and (
+                done.err == "" or done.code in (USAGE, REFUSED, NO_DATABASE)
+            )
             if extra and done.out:
                 json.loads(done.out.splitlines()[-1])
     assert contents(folder) == before

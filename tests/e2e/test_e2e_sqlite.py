@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Tornpage
+from e2e_support import Tornpage
 
 from tornpage.oracle import Oracle
 from tornpage.process import run_child
@@ -112,8 +112,32 @@ def test_synchronous_decides_how_often_is_synced(build: Path, tmp_path: Path) ->
 
 def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
     """A kill loses nothing that was written: the last acknowledged commit is there, or the one in flight."""
-    answer = tornpage("run", "sqlite", "--target", "sqlite", "--trials", "80")
+    answer = tornpage("run", "smoke", "--target", "sqlite", "--trials", "80")
     assert answer.code == 0, answer.text
     assert answer.data["violations"] == 0
     assert answer.data["exercised"] > 70
     assert answer.data["claims_missed"] == answer.data["uncovered_sites"] == []
+
+
+def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
+    """WAL with full is clean under every model; with off it is caught, also as corruption."""
+    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000")
+    assert clean.code == 0, clean.text
+    assert clean.data["violations"] == 0
+    off = ("--set", "synchronous=off")
+    caught = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", *off)
+    assert caught.code == 1, caught.text
+    assert {"I1", "I30"} <= set(caught.data["by_invariant"])
+
+
+def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
+    """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
+    answers = [
+        tornpage(
+            *("run", "powerloss", "--target", "sqlite", "--states", "2000"),
+            *("--set", "journal_mode=delete", "--set", f"synchronous={level}"),
+        )
+        for level in ("full", "extra")
+    ]
+    assert [answer.code for answer in answers] == [1, 0], answers[0].text + answers[1].text
+    assert set(answers[0].data["by_invariant"]) == {"I1"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.model import Outcome, Site, TornWrite, TrialResult
+from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
 from tornpage.report import render_report, sector_states
 from tornpage.store import Run, TrialRow
 from tornpage.summary import Summary, summarise
@@ -60,6 +61,20 @@ def test_violations_of_one_fingerprint_are_one_finding() -> None:
         (5, 10, "tornpage replay 1.0")
     ]
     assert summary.by_invariant == {5: 10}
+
+
+def test_what_the_census_shows_already_is_one_finding() -> None:
+    """A violation of the undisturbed run is in every trial behind it, whatever that one hits: one row, which
+    names a trial that can be replayed."""
+    shown_by_run = Violation(22, "slot 1 is not fsynced", path="ib_dblwr")
+    broken = replace(make_result(0, broken=5), violations=(shown_by_run,))
+    rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
+    run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
+    config = make_spec(0).config
+    shown = [(config, "h", list(broken.violations))]
+    (finding,) = summarise(run, shown, rows, {}, (), [Site.PAGE0]).findings
+    assert (finding.site, finding.trial) == ("run", "1.0")
+    assert len(summarise(run, [(config, "h", [])], rows, {}, (), [Site.PAGE0]).findings) == 3
 
 
 def test_report_is_self_contained_and_escapes() -> None:

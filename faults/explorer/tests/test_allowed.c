@@ -7,12 +7,13 @@
 
 #include "faults/explorer/allowed.h"
 
-static const char GOOD[] =
-    "{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
-    "{\"prefix\":1,\"line\":3,\"tables\":[{\"name\":\"t\",\"rows\":1,\"hash\":\"0000000000000001\",\"indexes\":"
-    "[{\"name\":\"i\",\"entries\":1,\"hash\":\"00000000000000ff\"}]}]}\n"
-    "{\"prefix\":2,\"line\":5,\"tables\":[{\"name\":\"t\",\"rows\":2,\"hash\":\"0000000000000002\",\"indexes\":"
-    "[{\"name\":\"i\",\"entries\":2,\"hash\":\"fffffffffffffff0\"}]}]}\n";
+static const char GOOD[] = "{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
+                           "{\"prefix\":1,\"line\":3,\"tables\":[{\"name\":\"t\",\"rows\":1,"
+                           "\"hash\":\"0000000000000001\",\"indexes\":"
+                           "[{\"name\":\"i\",\"entries\":1,\"hash\":\"00000000000000ff\"}]}]}\n"
+                           "{\"prefix\":2,\"line\":5,\"tables\":[{\"name\":\"t\",\"rows\":2,"
+                           "\"hash\":\"0000000000000002\",\"indexes\":"
+                           "[{\"name\":\"i\",\"entries\":2,\"hash\":\"fffffffffffffff0\"}]}]}\n";
 
 static dberr_t load(const char *text, allowed_t *allowed)
 {

@@ -147,7 +147,8 @@ static void test_hash(void **state)
     image_destroy(b);
 }
 
-/** The back end for the engine: modes of opening, listing, a file that stays usable without its name. */
+/** The back end for the engine: modes of opening, listing, a file that stays usable without its
+name. */
 static void test_os(void **state)
 {
     image_t *image = image_create();

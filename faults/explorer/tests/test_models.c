@@ -7,7 +7,8 @@
 
 static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .seed = 7};
 
-/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again. */
+/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
+*/
 typedef struct fixture {
     image_t *image;
     fs_list_t list;
@@ -93,7 +94,8 @@ static void test_whole_writes(void **state)
     assert_state(f, MODEL_ORDERED, 4, ".........");
 }
 
-/** Torn: sectors whole, at least one kept and one lost, in the shape of its kind; all else is there. */
+/** Torn: sectors whole, at least one kept and one lost, in the shape of its kind; all else is
+there. */
 static void test_torn(void **state)
 {
     fixture_t *f = *state;
@@ -104,9 +106,11 @@ static void test_torn(void **state)
         assert_non_null(strchr(text, 'b'));
         assert_non_null(strchr(text, '.'));
         if (k == TEAR_PREFIX) {
-            assert_int_equal(strspn(text + 1, "b") + strspn(text + 1 + strspn(text + 1, "b"), "."), 8);
+            assert_int_equal(strspn(text + 1, "b") + strspn(text + 1 + strspn(text + 1, "b"), "."),
+                             8);
         } else if (k == TEAR_SUFFIX) {
-            assert_int_equal(strspn(text + 1, ".") + strspn(text + 1 + strspn(text + 1, "."), "b"), 8);
+            assert_int_equal(strspn(text + 1, ".") + strspn(text + 1 + strspn(text + 1, "."), "b"),
+                             8);
         }
     }
     look(f, MODEL_ORDERED, 3, text); /* 'c' lost, of 'b' a part */
@@ -142,8 +146,9 @@ static void test_small_subsets(void **state)
     persist_free(&persist);
 }
 
-/** Many waiting events: the number of states is bounded, the newest is always singled out, the others come
-from all parts; the choice depends on the crash point and on nothing that was done before. */
+/** Many waiting events: the number of states is bounded, the newest is always singled out, the
+others come from all parts; the choice depends on the crash point and on nothing that was done
+before. */
 static void test_bounded_and_fair(void **state)
 {
     fixture_t *f = *state;
@@ -161,9 +166,11 @@ static void test_bounded_and_fair(void **state)
         for (uint32_t k = 0; k < 16; k++) {
             uint32_t n = 0;
             image_mark(f->image);
-            (void)model_apply(&CONFIG, MODEL_ONE_DROPPED, round == 0 ? k : 15 - k, 5, &persist, NULL, 0);
+            (void)model_apply(&CONFIG, MODEL_ONE_DROPPED, round == 0 ? k : 15 - k, 5, &persist,
+                              NULL, 0);
             for (uint32_t i = 0; i < 1000; i++) {
-                if (image_size(f->image, 0) <= i * 512 || image_bytes(f->image, 0)[i * 512] != 'n') {
+                if (image_size(f->image, 0) <= i * 512
+                    || image_bytes(f->image, 0)[i * 512] != 'n') {
                     assert_true(round == 0 || dropped[i]);
                     dropped[i] = true;
                     n++;

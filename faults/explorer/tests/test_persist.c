@@ -47,7 +47,8 @@ static void test_file_and_name(void **state)
     assert_int_equal(persist_pending(&f->persist, 0)->offset, 3);
 }
 
-/** fsync of one file leaves the writes of another waiting; order of the kept ones is that of the events. */
+/** fsync of one file leaves the writes of another waiting; order of the kept ones is that of the
+events. */
 static void test_other_file(void **state)
 {
     fixture_t *f = *state;
@@ -64,7 +65,8 @@ static void test_other_file(void **state)
     assert_int_equal(f->persist.n_pending, 1);
 }
 
-/** A rename without a directory sync waits; with it the old name is gone and a file in the way too. */
+/** A rename without a directory sync waits; with it the old name is gone and a file in the way too.
+*/
 static void test_rename(void **state)
 {
     fixture_t *f = *state;
@@ -106,7 +108,8 @@ static void test_truncate(void **state)
     assert_memory_equal(image_bytes(f->image, inode), "ab\0z", 4);
 }
 
-/** Unsynced content of a file that is durably gone is forgotten, that of one that may come back is not. */
+/** Unsynced content of a file that is durably gone is forgotten, that of one that may come back is
+not. */
 static void test_forget(void **state)
 {
     fixture_t *f = *state;

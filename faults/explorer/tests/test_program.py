@@ -1,5 +1,5 @@
-"""The explorer from outside: a recorded run of the engine is clean, a lying disk is found, and neither workers
-nor batches change what is found.
+"""The explorer from outside: a recorded run of the engine is clean, a lying disk is found, and neither
+workers nor batches change what is found.
 
 The allowed states come from the engine itself, run on each beginning of the script: enough to test the
 explorer, which must only compare. Campaigns use the harness's oracle.
@@ -43,7 +43,12 @@ VISIBLE = [1, 2, 6, 7, 11, 15, 16, 17]
 def run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a program to its end."""
     return subprocess.run(
-        command, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=120, check=False
+        command,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -89,7 +94,16 @@ class Program(unittest.TestCase):
     def explore(self, *arguments: str, code: int = 0) -> list[dict[str, object]]:
         """Runs the explorer; its JSON lines."""
         done = run(
-            [EXPLORE, "--trace", str(self.trace), "--allowed", str(self.allowed), *OPTIONS, "--json", *arguments]
+            [
+                EXPLORE,
+                "--trace",
+                str(self.trace),
+                "--allowed",
+                str(self.allowed),
+                *OPTIONS,
+                "--json",
+                *arguments,
+            ]
         )
         self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
@@ -100,12 +114,20 @@ class Program(unittest.TestCase):
         self.assertEqual(summary["violations"], 0)
         self.assertGreater(summary["distinct"], 500)
         self.assertLess(summary["distinct"], summary["states"])
-        for path in ("dblwr_restored", "redo_records", "trx_rolled_back", "indexes_dropped", "recovered_twice"):
+        for path in (
+            "dblwr_restored",
+            "redo_records",
+            "trx_rolled_back",
+            "indexes_dropped",
+            "recovered_twice",
+        ):
             self.assertGreater(summary["paths"][path], 0, path)
 
     def test_second_crash_has_no_violation(self) -> None:
         """Recoveries that are crashed again, twice."""
-        (summary,) = self.explore("--depth", "3", "--nested", "3", "--states", "3000", "--jobs", "2")
+        (summary,) = self.explore(
+            "--depth", "3", "--nested", "3", "--states", "3000", "--jobs", "2"
+        )
         self.assertEqual(summary["violations"], 0)
         self.assertGreater(summary["paths"]["second_crash"], 300)
 
@@ -154,7 +176,9 @@ class Program(unittest.TestCase):
         lie = ("--ignore-fsync", "ib_dblwr")
         violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
         image = Path(self.folder.name) / "image"
-        *again, _ = self.explore(*lie, "--only", violation["state"], "--dump-state", str(image), code=1)
+        *again, _ = self.explore(
+            *lie, "--only", violation["state"], "--dump-state", str(image), code=1
+        )
         self.assertEqual([v["what"] for v in again if v["invariant"] == 5], [violation["what"]])
         done = run([ENGINE, "recover", *OPTIONS, "--json", str(image)])
         self.assertEqual(done.returncode, 3, done.stdout)
@@ -172,7 +196,9 @@ class Program(unittest.TestCase):
 
     def test_budget_and_range(self) -> None:
         """A budget ends a campaign; crash points outside of the range are not run."""
-        (summary,) = self.explore("--budget", "0.5", "--depth", "3", "--nested", "60", "--jobs", "2")
+        (summary,) = self.explore(
+            "--budget", "0.5", "--depth", "3", "--nested", "60", "--jobs", "2"
+        )
         self.assertLess(summary["batches_run"], summary["batches"])
         self.assertGreater(summary["states"], 0)
         (few,) = self.explore("--from-seq", "100", "--to-seq", "200")
@@ -195,7 +221,14 @@ class Program(unittest.TestCase):
         ):
             with self.subTest(arguments=arguments):
                 done = run(
-                    [EXPLORE, "--trace", str(self.trace), "--allowed", str(self.allowed), *arguments]
+                    [
+                        EXPLORE,
+                        "--trace",
+                        str(self.trace),
+                        "--allowed",
+                        str(self.allowed),
+                        *arguments,
+                    ]
                 )
                 self.assertEqual(done.returncode, 2)
                 self.assertTrue(done.stderr.startswith("tornpage-explore: "))

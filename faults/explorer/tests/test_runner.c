@@ -1,5 +1,5 @@
-/* Processes: a state that kills or stalls its process is one finding, and all others are still run. The trace
-is the creation of a database, recorded in memory. */
+/* Processes: a state that kills or stalls its process is one finding, and all others are still run.
+The trace is the creation of a database, recorded in memory. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -42,7 +42,8 @@ static int setup(void **state)
     f.options.dblwr_pages = 8;
     image_mark(f.image);
     image_os_record(f.image, &f.trace.list);
-    assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err), DB_SUCCESS);
+    assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
+                     DB_SUCCESS);
     assert_int_equal(engine_close(engine, true), DB_SUCCESS);
     image_os_record(f.image, NULL);
     image_undo(f.image);

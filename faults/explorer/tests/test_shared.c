@@ -8,9 +8,16 @@ static void test_ids(void **state)
 {
     static const char *const GOOD[] = {"0.all-persisted.0", "17.one-torn.31/4.subset.7",
                                        "1.ordered.2/3.none-persisted.0/99.one-dropped.15"};
-    static const char *const BAD[] = {"",           "1",          "1.all-persisted", "1.all-persisted.",
-                                      "x.subset.1", "1.nosuch.1", "1.subset.1/",     "1.subset.1x",
-                                      "-1.subset.1", "1.subset.1/2.subset.1/3.subset.1/4.subset.1"};
+    static const char *const BAD[] = {"",
+                                      "1",
+                                      "1.all-persisted",
+                                      "1.all-persisted.",
+                                      "x.subset.1",
+                                      "1.nosuch.1",
+                                      "1.subset.1/",
+                                      "1.subset.1x",
+                                      "-1.subset.1",
+                                      "1.subset.1/2.subset.1/3.subset.1/4.subset.1"};
     (void)state;
     for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++) {
         state_path_t path;

@@ -1,5 +1,5 @@
-/* The trace reader: a hand-made trace gives its events and lines; damage and what cannot be modelled is
-refused. */
+/* The trace reader: a hand-made trace gives its events and lines; damage and what cannot be
+modelled is refused. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -23,7 +23,8 @@ static void begin(builder_t *b)
     b->used = TP_TRACE_HEADER_SIZE;
 }
 
-static tp_trace_record_t *put_record(builder_t *b, uint16_t kind, uint32_t file, const void *payload, size_t len)
+static tp_trace_record_t *put_record(builder_t *b, uint16_t kind, uint32_t file,
+                                     const void *payload, size_t len)
 {
     static tp_trace_record_t rec;
     rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .file = file};
@@ -93,7 +94,8 @@ static void test_events(void **state)
     trace_t trace;
     err_sink_t err = {.msg = ""};
     image_t *image = image_create();
-    static const fs_kind_t KINDS[] = {FS_LINK, FS_WRITE, FS_WRITE, FS_SYNC, FS_SYNC_DIR, FS_RENAME, FS_UNLINK};
+    static const fs_kind_t KINDS[] = {FS_LINK,     FS_WRITE,  FS_WRITE, FS_SYNC,
+                                      FS_SYNC_DIR, FS_RENAME, FS_UNLINK};
     (void)state;
     standard(&b);
     assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);

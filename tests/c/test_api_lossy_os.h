@@ -179,8 +179,7 @@ static inline void lossy_change(os_t *os)
     }
 }
 
-static inline dberr_t lossy_open(os_t *base, const char *path, os_open_mode_t mode,
-                                 os_file_t **out)
+static inline dberr_t lossy_open(os_t *base, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     lossy_os_t *os = lossy_of(base);
     uint32_t i = lossy_find(&os->dir, path);
@@ -390,7 +389,13 @@ static inline lossy_os_t *lossy_kill(const lossy_os_t *os)
     return copy;
 }
 
-typedef enum lossy_mode { LOSSY_NONE, LOSSY_SECTORS, LOSSY_WRITES, LOSSY_ALL, LOSSY_N } lossy_mode_t;
+typedef enum lossy_mode {
+    LOSSY_NONE,
+    LOSSY_SECTORS,
+    LOSSY_WRITES,
+    LOSSY_ALL,
+    LOSSY_N
+} lossy_mode_t;
 
 static inline void lossy_node_lose(lossy_node_t *node, lossy_mode_t mode, uint64_t *rnd)
 {
