@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = [
     {"errors", "image", "model", "seeds"},
     {"campaign", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
-    {"doctor", "mutant_table", "oracle", "qualify", "reduce", "rules"},
+    {"crashes", "doctor", "mutant_table", "oracle", "qualify", "reduce", "rules"},
     {"sqlite_schema", "store", "workload"},
     {"rules_log", "sqlite_image", "summary"},
     {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},
@@ -29,7 +29,7 @@ HARNESS = [
     {"census", "randomkill", "targets"},
     {"powerloss", "trial"},
     {"hunt", "lossrunner"},
-    {"crashes", "runner"},
+    {"crashes_live", "crashes_loss", "runner"},
     {"shrink"},
     {"console", "mutants"},
     {"cli"},

@@ -18,22 +18,22 @@ typedef struct buf_pool buf_pool_t;
 
 typedef struct buf_block {
     page_id_t id;
-    byte *frame;                /**< page_size bytes */
+    byte *frame; /**< page_size bytes */
     uint32_t fix_count;
-    lsn_t oldest_modification;  /**< start LSN of the first unflushed change; 0 = clean */
+    lsn_t oldest_modification; /**< start LSN of the first unflushed change; 0 = clean */
     lsn_t newest_modification;
-    lsn_t init_lsn;             /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
-    bool init_on_flush;         /**< first write since that initialisation may skip doublewrite */
-    bool nonlogged;             /**< changed by a NO_REDO mtr since the last write */
-    bool freed;                 /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
-    index_id_t observer;        /**< index of the NO_REDO load that dirtied it; 0 = none */
-    const void *writer;         /**< the open mtr that has changed it (one at a time); NULL = none */
-    index_id_t validated;       /**< kept by btr/: the index as whose page the whole frame was validated
+    lsn_t init_lsn; /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
+    bool init_on_flush;   /**< first write since that initialisation may skip doublewrite */
+    bool nonlogged;       /**< changed by a NO_REDO mtr since the last write */
+    bool freed;           /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
+    index_id_t observer;  /**< index of the NO_REDO load that dirtied it; 0 = none */
+    const void *writer;   /**< the open mtr that has changed it (one at a time); NULL = none */
+    index_id_t validated; /**< kept by btr/: the index as whose page the whole frame was validated
                                      since it was read or created; 0 = not yet */
     struct buf_block *hash_next;
     struct buf_block *lru_prev, *lru_next;
-    struct buf_block *flush_prev, *flush_next;   /**< global, ascending oldest_modification */
-    struct buf_block *space_prev, *space_next;   /**< the space's dirty pages, the same order */
+    struct buf_block *flush_prev, *flush_next; /**< global, ascending oldest_modification */
+    struct buf_block *space_prev, *space_next; /**< the space's dirty pages, the same order */
 } buf_block_t;
 
 /** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl.
@@ -66,7 +66,8 @@ WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t 
 /** The block if it is in the pool, unpinned, else NULL. */
 buf_block_t *buf_page_peek(buf_pool_t *pool, page_id_t id);
 
-void buf_block_fix(buf_pool_t *pool, buf_block_t *block); /**< one more pin of a block in the pool */
+void buf_block_fix(buf_pool_t *pool,
+                   buf_block_t *block); /**< one more pin of a block in the pool */
 void buf_block_unfix(buf_pool_t *pool, buf_block_t *block);
 
 /** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs and the

@@ -103,7 +103,8 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     PROBE_POINT(env->probe, "ckpt.marker_durable");
     err = log_checkpoint_write(pool->log, c, marker_lsn);
     if (MUTANT(ckpt_marker_after_slot) && err == DB_SUCCESS) {
-        err = log_write_up_to(pool->log, pool->ckpt_end_lsn, true); /* ordering rule: marker first */
+        err =
+            log_write_up_to(pool->log, pool->ckpt_end_lsn, true); /* ordering rule: marker first */
     }
     if (MUTANT(ckpt_slot_before_data_sync) && err == DB_SUCCESS) {
         err = fil_sync_all(pool->fil); /* WT-1957, WT-1962 */

@@ -37,18 +37,19 @@ Invariants
 #define LOG_BLOCK_PAYLOAD 496U
 #define LOG_FILE_HDR_SIZE 2048U
 #define LOG_START_LSN 8192U /**< of a new database: the first byte of its first log block */
-#define LOG_FIRST_LSN (LOG_START_LSN + LOG_BLOCK_HDR_SIZE) /**< its first group, checkpoint and marker */
-#define LOG_GROUP_LEN_MAX (16U << 20)   /**< bytes of one record group */
-#define LOG_GROUP_RECS_MAX (1U << 18)   /**< records of one record group */
+#define LOG_FIRST_LSN                                                                              \
+    (LOG_START_LSN + LOG_BLOCK_HDR_SIZE) /**< its first group, checkpoint and marker */
+#define LOG_GROUP_LEN_MAX (16U << 20)    /**< bytes of one record group */
+#define LOG_GROUP_RECS_MAX (1U << 18)    /**< records of one record group */
 
 typedef struct log log_t;
 
 /** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC.
 */
 typedef struct log_checkpoint {
-    uint64_t no;        /**< grows by 1; slot = no % 2 */
-    lsn_t lsn;          /**< C: recovery starts here; always the start of a record group */
-    lsn_t marker_lsn;   /**< start of the record group that holds MLOG_CHECKPOINT(C) */
+    uint64_t no;      /**< grows by 1; slot = no % 2 */
+    lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
+    lsn_t marker_lsn; /**< start of the record group that holds MLOG_CHECKPOINT(C) */
     uint32_t epoch;
 } log_checkpoint_t;
 

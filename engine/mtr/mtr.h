@@ -38,10 +38,10 @@ typedef struct mtr {
     } memo[MTR_MEMO_MAX];
     uint32_t n_spaces;
     space_id_t spaces[MTR_SPACES_MAX]; /**< named by records, the system space excepted */
-    byte *log;        /**< encoded records, grown as needed */
+    byte *log;                         /**< encoded records, grown as needed */
     size_t log_len;
     size_t log_size;
-    lsn_t end_lsn;    /**< after commit */
+    lsn_t end_lsn; /**< after commit */
 } mtr_t;
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode);
@@ -69,7 +69,8 @@ void mtr_write_1(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value
 void mtr_write_2(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value);
 void mtr_write_4(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value);
 void mtr_write_8(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint64_t value);
-void mtr_write_string(mtr_t *mtr, buf_block_t *block, uint32_t offset, const byte *data, uint32_t len);
+void mtr_write_string(mtr_t *mtr, buf_block_t *block, uint32_t offset, const byte *data,
+                      uint32_t len);
 void mtr_memset(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t len, byte value);
 
 /** Index page changes, as page/page_index.h. DB_CORRUPTION leaves page and mtr unchanged. */

@@ -58,7 +58,11 @@ static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *p
 /** The same for an operation that changes something: poisons the handle (I23). */
 static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
 {
-    if (e != DB_SUCCESS && !MUTANT(os_error_not_fatal) /* WT-4045 */) {
+    if (e != DB_SUCCESS && MUTANT(os_error_not_fatal)) { /* WT-4045: as if the disk were full */
+        (void)env_report(env, e, what, path);
+        return DB_OUT_OF_SPACE;
+    }
+    if (e != DB_SUCCESS) {
         env->io_failed = true;
     }
     return env_report(env, e, what, path);

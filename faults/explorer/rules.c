@@ -6,7 +6,8 @@ What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I14  a page that recovery made from its initialisation is read by recovery after all
   I15  a freed page is read, changed or written before it is initialised again; of pages that the
-       log calls free, until redo is applied and checkpointed
+       log calls free, until redo is applied and checkpointed; or it is given up before its free is
+       durable
   I19  a checkpoint while a data file has unsynced writes, with a marker that is not durable, into
        the wrong slot
   I22  a home write while its copy is not synced; the area is written again while home writes are
@@ -208,6 +209,8 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
         set_remove(&rules->freed, page_key(text));
     } else if (is_verb(text, "page_free")) {
         set_add(&rules->freed, page_key(text));
+    } else if (is_verb(text, "page_drop_freed") && fact(text, " lsn=") > rules->durable) {
+        verdict_add(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s", text);
     } else if (is_verb(text, "log_durable")) {
         uint64_t lsn = fact(text, " lsn=");
         rules->durable = lsn > rules->durable ? lsn : rules->durable;

@@ -198,6 +198,21 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
     return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
 }
 
+/** Any point of the recovery, or by site: one right after a write of a site that is drawn first. There are many
+writes of pages, and few of the log and its header. */
+static uint32_t draw_point(const fs_list_t *list, stream_t *stream, bool by_site)
+{
+    uint32_t point = (uint32_t)stream_below(stream, list->n + 1U);
+    fs_site_t site = (fs_site_t)stream_below(stream, SITE_KINDS);
+    for (uint32_t i = 0; by_site && i < list->n; i++) {
+        uint32_t at = (point + i) % list->n;
+        if (list->events[at].kind == FS_WRITE && list->events[at].site == site) {
+            return at + 1;
+        }
+    }
+    return point;
+}
+
 static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
                        uint64_t image_hash, bool counted)
 {
@@ -206,7 +221,7 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
     bool clean = true;
     for (uint32_t i = 0; i < campaign->nested; i++) {
-        picks[i].point = (uint32_t)stream_below(&stream, persist->list->n + 1U);
+        picks[i].point = draw_point(persist->list, &stream, i % 2 != 0);
         picks[i].draw = stream_next(&stream);
     }
     qsort(picks, campaign->nested, sizeof(*picks), compare_picks);

@@ -95,8 +95,10 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
     return take_baseline(spec, target, scratch).census
 
 
-def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
-    """The same, with all that a trial needs of it."""
+def take_baseline(
+    spec: TrialSpec, target: Target, scratch: Path, *, share: bool = True
+) -> Baseline:
+    """The same, with all that a trial needs of it. share: other processes will load it too."""
     missing = {Capability.ACKS, Capability.DETERMINISTIC} - target.capabilities
     if missing:
         raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
@@ -133,8 +135,9 @@ def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         ),
         counters={name: int(value) for name, value in answer.status.items()},
     )
-    facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
-    (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+    if share:
+        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
+        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
     remove_image(data)
     remove_image(folder)
     work.rename(folder)

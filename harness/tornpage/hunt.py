@@ -1,8 +1,9 @@
 """The hunt for one planted bug: campaigns of growing size, until a violation of an invariant that its row of
 the table names. The campaigns are those of the product; nothing is aimed at the bug.
 
-A round is: kills and power loss, and I/O errors and power loss inside recovery if the row names them. The rounds differ in workload seed and size, and in settings; they are the same for every
-bug. The undisturbed run (census) of each round is judged like any other and is a catch too.
+A round is: kills and power loss, and I/O errors and power loss inside recovery if the row names them. The
+rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
+run (census) of each round is judged like any other and is a catch too.
 
 May import: campaign, errors, model, mutant_table, paths, powerloss, randomkill, store, target, targets,
 trial, workload.

@@ -12,6 +12,7 @@ from tornpage.rules_log import (
     FailedIo,
     FileOpOrder,
     LogOverwrite,
+    LogTailCut,
     WriteAhead,
 )
 from tornpage.rules_page import DoublewriteOrder, DoublewriteSkip, FreedPages, IndexLoad
@@ -34,7 +35,7 @@ COMMON_RULES: tuple[type[Rule], ...] = (
 )
 """Rules that hold for a run and for a recovery alike."""
 
-RECOVERY_RULES: tuple[type[Rule], ...] = (*COMMON_RULES, RecoveryReads)
+RECOVERY_RULES: tuple[type[Rule], ...] = (*COMMON_RULES, LogTailCut, RecoveryReads)
 
 
 def check_run(trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
@@ -56,6 +57,7 @@ def check_recovery(
     log = LogState(setting)
     rules = [rule(log) for rule in COMMON_RULES if rule is not FreedPages]
     rules.append(FreedPages(log, history.noredo))
+    rules.append(LogTailCut(log))
     if first:
         rules.append(RecoveryReads(log, history))
     return walk(trace, log, rules), log.recv_end

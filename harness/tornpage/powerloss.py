@@ -36,7 +36,8 @@ EXIT_NOTHING = 3
 class Limits:
     """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0 = all
     of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again, 3 that
-    one too; events: only crash points after events of these numbers, both included, None = all."""
+    one too; events: only crash points after events of these numbers, both included, None = all;
+    state_s: seconds until a state counts as hung, 0 = the explorer's own choice."""
 
     models: tuple[str, ...] = ()
     states: int = 0
@@ -44,6 +45,7 @@ class Limits:
     depth: int = 1
     jobs: int = 1
     events: tuple[int, int] | None = None
+    state_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ def explore(
     if limits.events is not None:
         first, last = limits.events
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
+    if limits.state_s:
+        arguments += ["--deadline", str(limits.state_s)]
     deadline = limits.budget_s * 2 + RUN_DEADLINE_S if limits.budget_s else 24 * 3600.0
     return _read(_run(spec, target, recording, arguments, deadline, scratch))
 

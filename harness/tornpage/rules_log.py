@@ -1,4 +1,4 @@
-"""Rules about the log, checkpoints and file operations: I1, I4, I19, I20, I23, I24.
+"""Rules about the log, checkpoints and file operations: I1, I4, I19, I20, I21, I23, I24.
 
 May import: model, rules, trace.
 """
@@ -25,6 +25,7 @@ __all__ = [
     "FailedIo",
     "FileOpOrder",
     "LogOverwrite",
+    "LogTailCut",
     "WriteAhead",
 ]
 
@@ -128,6 +129,40 @@ class LogOverwrite(Rule):
         lap = self.log.setting.log_size - LOG_HEADER
         if oldest is not None and after - lap > oldest // LOG_BLOCK * LOG_BLOCK:
             self.report(20, f"log write to {after} overwrites the checkpoint's LSN {oldest}", path)
+
+
+class LogTailCut(Rule):
+    """I21: before a recovery appends to the log, the block at its end is rewritten without the unfinished
+    group behind the end, and fsynced: a later block could complete that group."""
+
+    numbers = (21,)
+    blind = "the contents of that block: a stale block planted behind it shows what is read on"
+
+    def __init__(self, log: LogState) -> None:
+        super().__init__(log)
+        self._end: int | None = None
+        self._written = False
+
+    def mark_recv_start(self, facts: Facts) -> None:
+        """Where the log ends."""
+        self._end, self._written = int(facts["end"]), False
+
+    def mark_log_write(self, facts: Facts) -> None:
+        """Before the writes of log blocks."""
+        if self._end is None:
+            return
+        if int(facts["start"]) == int(facts["end"]) == self._end:
+            self._written = True
+            return
+        self.report(
+            21, f"log written from {facts['start']} before its end at {self._end} was cut", LOG_FILE
+        )
+        self._end = None
+
+    def op_fsync(self, event: Event, path: str) -> None:
+        """The cut is durable."""
+        if path in LOG_FILES and event.result >= 0 and self._written:
+            self._end = None
 
 
 class CheckpointOrder(Rule):

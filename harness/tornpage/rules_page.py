@@ -92,7 +92,8 @@ class DoublewriteSkip(Rule):
 
 
 class FreedPages(Rule):
-    """I15: between its free and its next initialisation a page is not read, applied to or written."""
+    """I15: between its free and its next initialisation a page is not read, applied to or written, and its
+    changes are given up only when its free is durable."""
 
     numbers = (15,)
     blind = (
@@ -141,6 +142,12 @@ class FreedPages(Rule):
     def mark_page_write(self, facts: Facts) -> None:
         """Before a home write."""
         self._used(facts, "is written")
+
+    def mark_page_drop_freed(self, facts: Facts) -> None:
+        """The page leaves the flush list unwritten."""
+        if int(facts["lsn"]) > self.log.durable:
+            what = f"{_name(page_key(facts))} is dropped, its free at {facts['lsn']} is not durable"
+            self.report(15, f"{what}: the log is durable to {self.log.durable}")
 
     def mark_recv_read(self, facts: Facts) -> None:
         """Recovery reads the page."""

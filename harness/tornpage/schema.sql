@@ -50,7 +50,7 @@ create table exploration (
     primary key (run, config)
 ) without rowid;
 
--- The broken invariants of a trial; trial -1 is the census itself.
+-- The broken invariants of a trial.
 create table violation (
     run         integer not null references run (id),
     trial       integer not null,

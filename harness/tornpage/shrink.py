@@ -4,8 +4,8 @@ own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: campaign, crashes, errors, fingerprint, lossrunner, model, paths, reduce, runner, script, store,
-target, targets, trial, workload.
+May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, paths,
+reduce, runner, script, store, target, targets, trial, workload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaign import Campaign, Hit
-from tornpage.crashes import Crash, CrashSearch, KillSearch, LossSearch, inline_spec
+from tornpage.crashes import Crash, CrashSearch, inline_spec
+from tornpage.crashes_live import KillSearch
+from tornpage.crashes_loss import LossSearch
 from tornpage.errors import ConfigError
 from tornpage.fingerprint import Fingerprint
 from tornpage.lossrunner import replay_loss

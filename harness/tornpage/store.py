@@ -21,11 +21,9 @@ from tornpage.codec import from_json, to_json
 from tornpage.errors import ConfigError
 from tornpage.model import Outcome, TrialResult, TrialSpec, Violation
 
-__all__ = ["CENSUS_TRIAL", "SCHEMA_VERSION", "Run", "Store", "TrialRow"]
+__all__ = ["SCHEMA_VERSION", "Run", "Store", "TrialRow"]
 
 SCHEMA_VERSION = 1
-CENSUS_TRIAL = -1
-"""Number under which the violations of a census are kept."""
 
 
 @dataclass(frozen=True, slots=True)

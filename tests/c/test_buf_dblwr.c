@@ -33,10 +33,11 @@ static void test_batch_order(void **state)
     snprintf(durable, sizeof durable, "# log_durable lsn=%" PRIu64, lsn);
     FX_OK(fx, buf_flush_all(fx->pool));
     rec_assert_order(&fx->base.rec, 0, "# point name=dblwr.batch_start", "sync " LOG_FILE_NAME,
-                     durable, "# point name=dblwr.log_durable", "# dblwr_batch slot=0 pages=3", "write ib_dblwr 0 12288",
-                     "# point name=dblwr.area_written", "sync ib_dblwr", "# dblwr_synced slot=0",
-                     "# point name=dblwr.area_synced", "# page_write space=1 page=4",
-                     "write t1.ibd 16384", "# page_write space=1 page=9", "write t1.ibd 36864",
+                     durable, "# point name=dblwr.log_durable", "# dblwr_batch slot=0 pages=3",
+                     "write ib_dblwr 0 12288", "# point name=dblwr.area_written", "sync ib_dblwr",
+                     "# dblwr_synced slot=0", "# point name=dblwr.area_synced",
+                     "# page_write space=1 page=4", "write t1.ibd 16384",
+                     "# page_write space=1 page=9", "write t1.ibd 36864",
                      "# page_write space=2 page=3", "write t2.ibd 12288", "sync t1.ibd",
                      "sync t2.ibd", "# point name=dblwr.home_synced", "# dblwr_done slot=0", NULL);
     assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 1);

@@ -86,7 +86,7 @@ typedef struct nested {
     history_t *h;
     dbx_t *image;
     uint32_t n_writes;
-    uint32_t at;      /**< the write to kill in */
+    uint32_t at; /**< the write to kill in */
     dbx_t *killed;
 } nested_t;
 

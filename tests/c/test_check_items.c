@@ -213,8 +213,8 @@ static void test_i9_bounds_and_parents(void **state)
     uint32_t slot = 1;
     for (bool same = false; !same; slot += !same) {
         page_no_t child = mach_read_4(rec_at(page, slot) + 9);
-        same = memcmp(rec_at(page, slot) + 1,
-                      rec_at(dbx_home(it.db, "t1.ibd", child), 0) + 1, 8) == 0;
+        same =
+            memcmp(rec_at(page, slot) + 1, rec_at(dbx_home(it.db, "t1.ibd", child), 0) + 1, 8) == 0;
     }
     rec_at(page, slot)[8]++; /* lowest byte of the key */
     dbx_stamp(it.db, page);

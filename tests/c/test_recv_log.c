@@ -376,9 +376,9 @@ static void test_crash_in_recovery(void **state)
 {
     (void)state;
     static const char *const points[] = {
-        "recv.scanned",       "recv.dblwr_restored", "recv.batch_applied", "dblwr.area_written",
-        "dblwr.area_synced",  "dblwr.home_written",  "dblwr.home_synced",  "recv.batch_flushed",
-        "recv.applied",       "ckpt.data_synced",    "ckpt.marker_durable", "ckpt.slot_written",
+        "recv.scanned",      "recv.dblwr_restored", "recv.batch_applied",  "dblwr.area_written",
+        "dblwr.area_synced", "dblwr.home_written",  "dblwr.home_synced",   "recv.batch_flushed",
+        "recv.applied",      "ckpt.data_synced",    "ckpt.marker_durable", "ckpt.slot_written",
     };
     dbx_t *db = log_create();
     for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {

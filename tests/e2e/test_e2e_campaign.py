@@ -26,6 +26,14 @@ def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
     assert Path(data["report"]).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
+    """The engine stops, acknowledges nothing more, and recovers what it had acknowledged."""
+    answer = tornpage("run", "io_error", "--trials", "100")
+    assert answer.code == 0, answer.text
+    assert answer.data["exercised"] == answer.data["trials"] == 100
+    assert answer.data["uncovered_sites"] == []
+
+
 def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:
     """trace_hash does not depend on the number of workers; another seed gives another one."""
     runs = []

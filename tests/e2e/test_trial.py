@@ -32,6 +32,9 @@ from tornpage.target import Command, EngineTarget
 from tornpage.targets import make_target
 from tornpage.trial import run_trial
 
+ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.ROLLBACK_JOURNAL, Site.OTHER}
+"""Sites that a write of the engine can have."""
+
 OPTIONS = {
     "page_size": "4k",
     "log_file_size": "512k",
@@ -99,7 +102,7 @@ def invariants(result: TrialResult) -> list[int]:
 def test_census_is_clean_and_finds_every_site(census: Census) -> None:
     """The undisturbed run breaks nothing, ends as the oracle says, and writes to all sites."""
     assert census.violations == ()
-    assert set(census.by_site()) == set(Site) - {Site.FILE_OP, Site.OTHER}
+    assert set(census.by_site()) == ENGINE_SITES
     assert all(write.line > 0 for write in census.writes)
     assert from_json(Census, to_json(census)) == census
 
@@ -113,7 +116,7 @@ def test_census_is_the_same_twice(census: Census, target: EngineTarget, tmp_path
     assert other.key != census.key
 
 
-@pytest.mark.parametrize("site", sorted(set(Site) - {Site.FILE_OP, Site.OTHER}))
+@pytest.mark.parametrize("site", sorted(ENGINE_SITES))
 @pytest.mark.parametrize("sectors", ["none", "prefix:1", "suffix:1", "all"])
 def test_a_kill_at_each_site_is_survived(
     site: Site, sectors: str, census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
@@ -124,7 +127,7 @@ def test_a_kill_at_each_site_is_survived(
     result = run(kill_at(write, sectors), target, scratch, tmp_path)
     assert result.outcome is Outcome.CLEAN, result
     assert (result.site, result.path, result.offset) == (site, write.file, write.offset)
-    if (site, sectors) != (Site.CHECKPOINT_HEADER, "all"):  # that one may leave nothing to do
+    if site is not Site.CHECKPOINT_HEADER:  # a new checkpoint may leave nothing to do
         assert result.counters["redo_records"] > 0
     assert result.image is None and not (tmp_path / "images").exists()
     assert from_json(TrialResult, to_json(result)) == result

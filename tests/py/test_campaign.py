@@ -10,7 +10,9 @@ from builders import make_census, make_write
 
 from tornpage.campaign import Campaign, cells_of, draw_trial, load_campaign
 from tornpage.errors import ConfigError
+from tornpage.lossrunner import loss_parts
 from tornpage.model import Site
+from tornpage.paths import ROOT
 
 TEXT = """
 description = "test"
@@ -113,3 +115,41 @@ def test_no_matching_write_is_an_error(tmp_path: Path) -> None:
     empty = {config.label: make_census(make_write(1, Site.OTHER)) for config in chosen.configs()}
     with pytest.raises(ConfigError, match="no write"):
         cells_of(chosen, empty)
+
+
+def test_io_errors_hit_the_write_or_the_fsync_after_it(tmp_path: Path) -> None:
+    """The masks of io_error name what fails and how; nothing is killed, torn, or planted."""
+    text = TEXT.replace('"kill"', '"io_error"').replace(
+        '["prefix:1", "random"]', '["write:EIO", "fsync:ENOSPC"]'
+    )
+    chosen = campaign(tmp_path, text)
+    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    seen: Counter[tuple[str, str, str | None]] = Counter()
+    for number in range(40):
+        plan = draw_trial(chosen, "engine", 3, cells, number).spec.plan
+        (fault,) = plan.run
+        seen[fault.kind.value, fault.action.value, fault.error] += 1
+        assert fault.sectors is None and not plan.stale_log
+    assert set(seen) == {("write", "error", "EIO"), ("fsync", "error", "ENOSPC")}
+
+
+@pytest.mark.parametrize(("model", "mask"), [("kill", "write:EIO"), ("io_error", "prefix:1")])
+def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str) -> None:
+    """A kill has sectors and an I/O error an error: the other is refused."""
+    text = TEXT.replace('"kill"', f'"{model}"').replace('["prefix:1", "random"]', f'["{mask}"]')
+    with pytest.raises(ConfigError, match="io_error"):
+        campaign(tmp_path, text)
+
+
+def test_the_nightly_campaign_explores_what_it_must() -> None:
+    """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million."""
+    chosen = load_campaign("nightly", ROOT / "workloads")
+    parts = loss_parts(chosen)
+    labels = [config.label for config, _, _ in parts]
+    assert len(set(labels)) == len(labels)
+    assert {depth for _, depth, _ in parts} == {1, 2}
+    assert len({seed for _, _, seed in parts}) >= 3
+    for name, values in {"log_optimize_ddl": {"on", "off"}, "page_size": {"4k", "16k"}}.items():
+        assert {config.options[name] for config, _, _ in parts} == values
+    assert chosen.explore is not None
+    assert chosen.explore.states * len(parts) > 1_200_000

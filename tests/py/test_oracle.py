@@ -222,8 +222,9 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
     assert parse_script(script.text).statements == script.statements
     oracle = Oracle(script)
     verbs = [statement.verb for statement in script.statements]
-    assert verbs.count(Verb.ADD_INDEX) == 3 and verbs.count(Verb.DROP_INDEX) == 3
+    assert verbs.count(Verb.ADD_INDEX) == 4 and verbs.count(Verb.DROP_INDEX) == 3
     assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
+    assert verbs.count(Verb.SET) == 2
     failed_ddl = [
         step
         for step, verb in zip(oracle.steps, verbs, strict=True)

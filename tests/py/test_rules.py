@@ -232,6 +232,10 @@ def _write_freed(fake: FakeTrace) -> None:
     batch(fake, 0, [(4, 8900)])
 
 
+def _drop_before_free_is_durable(fake: FakeTrace) -> None:
+    fake.mark("page_free space=5 page=4 lsn=8900").mark("page_drop_freed space=5 page=4 lsn=99000")
+
+
 def _read_freed(fake: FakeTrace) -> None:
     batch(fake, 0, [(4, 8900)])
     fake.mark("page_free space=5 page=4 lsn=8900").read("t1.ibd", 4 * 4096, 4096)
@@ -315,6 +319,7 @@ def _short_area(fake: FakeTrace) -> None:
         (_nonlogged_after_skip, 13),
         (_skip_although_on, 13),
         (_write_freed, 15),
+        (_drop_before_free_is_durable, 15),
         (_read_freed, 15),
         (_load_not_flushed, 16),
         (_load_not_synced, 16),
@@ -412,6 +417,24 @@ def test_page_that_a_load_took_again_is_not_free_in_recovery() -> None:
         assert [finding.violation.invariant for finding in found] == numbers
 
 
+@pytest.mark.parametrize(
+    ("cut", "synced", "numbers"), [(True, True, []), (True, False, [21]), (False, True, [21])]
+)
+def test_the_end_of_the_log_is_cut_before_recovery_appends(
+    cut: bool, synced: bool, numbers: list[int]
+) -> None:
+    """I21: the last block is rewritten up to the end and fsynced, then the log goes on."""
+    fake = FakeTrace().open(LOG).mark("recv_start c=8300 marker=8400 end=9000")
+    start = 2048 + (9000 - 8192) // 512 * 512
+    if cut:
+        fake.mark("log_write start=9000 end=9000").write(LOG, start, 512)
+    if synced:
+        fake.fsync(LOG)
+    fake.mark("log_write start=9000 end=9100").write(LOG, start, 512).fsync(LOG)
+    found, _end = check_recovery(fake.trace(), SETTING, HISTORY, first=False)
+    assert [finding.violation.invariant for finding in found] == numbers
+
+
 def test_scanner_may_read_freed_pages_after_the_close() -> None:
     """Reads after the log was closed belong to the scanner."""
     fake = batch(base(), 0, [(4, 8900)])
@@ -423,5 +446,5 @@ def test_every_rule_says_what_it_does_not_verify() -> None:
     """Numbers, description and blind spots are there for all rules."""
     rules = describe_rules()
     covered = {number for numbers, _, _ in rules for number in numbers}
-    assert covered == {1, 4, 13, 14, 15, 16, 19, 20, 22, 23, 24}
+    assert covered == {1, 4, 13, 14, 15, 16, 19, 20, 21, 22, 23, 24}
     assert all(text.startswith("I") and blind for _, text, blind in rules)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.crashes import _different_sectors
+from tornpage.crashes_loss import different_sectors
 from tornpage.ddmin import ddmin, shrink_range
 from tornpage.fingerprint import Fingerprint, fingerprint_of, path_of
 from tornpage.model import Site, Violation
@@ -219,6 +219,6 @@ def test_lost_sectors_are_those_that_differ(tmp_path: Path) -> None:
         (folder / "longer").write_bytes(b"x" * 1024 + extra)
     (tmp_path / "a" / "changed").write_bytes(b"p" * 512 + b"q" * 512)
     (tmp_path / "b" / "changed").write_bytes(b"p" * 512 + b"r" * 512)
-    assert _different_sectors(tmp_path / "a", tmp_path / "b") == 2
+    assert different_sectors(tmp_path / "a", tmp_path / "b") == 2
     (tmp_path / "b" / "new").write_bytes(b"")
-    assert _different_sectors(tmp_path / "a", tmp_path / "b") == 3
+    assert different_sectors(tmp_path / "a", tmp_path / "b") == 3
