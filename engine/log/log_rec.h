@@ -14,21 +14,20 @@ typedef enum mlog_type {
     MLOG_2BYTES = 2,
     MLOG_4BYTES = 4,
     MLOG_8BYTES = 8,
-    MLOG_WRITE_STRING = 30,     /**< offset, data, len */
-    MLOG_MULTI_REC_END = 31,    /**< ends an mtr of several records; no page */
-    MLOG_DUMMY_RECORD = 32,     /**< padding; no page */
-    MLOG_FILE_DELETE = 35,      /**< space, path */
-    MLOG_COMP_PAGE_CREATE = 37, /**< shape */
-    MLOG_COMP_REC_INSERT = 38,  /**< slot, data = record, len */
-    MLOG_COMP_REC_UPDATE_IN_PLACE =
-        41,                         /**< slot, offset in the record, data, len; delete marks too */
-    MLOG_COMP_REC_DELETE = 42,      /**< slot */
-    MLOG_COMP_LIST_END_DELETE = 43, /**< slot */
-    MLOG_COMP_LIST_START_DELETE = 44, /**< slot */
-    MLOG_FILE_CREATE2 = 47,           /**< space, path */
-    MLOG_FILE_RENAME2 = 54,           /**< space, path (old), path2 (new) */
-    MLOG_FILE_NAME = 55,              /**< space, path */
-    MLOG_CHECKPOINT = 56,             /**< value = checkpoint LSN C; no page, a fixed 9 bytes */
+    MLOG_WRITE_STRING = 30,             /**< offset, data, len */
+    MLOG_MULTI_REC_END = 31,            /**< ends an mtr of several records; no page */
+    MLOG_DUMMY_RECORD = 32,             /**< padding; no page */
+    MLOG_FILE_DELETE = 35,              /**< space, path */
+    MLOG_COMP_PAGE_CREATE = 37,         /**< shape */
+    MLOG_COMP_REC_INSERT = 38,          /**< slot, data = record, len */
+    MLOG_COMP_REC_UPDATE_IN_PLACE = 41, /**< slot, offset in record, data, len; marks too */
+    MLOG_COMP_REC_DELETE = 42,          /**< slot */
+    MLOG_COMP_LIST_END_DELETE = 43,     /**< slot */
+    MLOG_COMP_LIST_START_DELETE = 44,   /**< slot */
+    MLOG_FILE_CREATE2 = 47,             /**< space, path */
+    MLOG_FILE_RENAME2 = 54,             /**< space, path (old), path2 (new) */
+    MLOG_FILE_NAME = 55,                /**< space, path */
+    MLOG_CHECKPOINT = 56,               /**< value = checkpoint LSN C; no page, a fixed 9 bytes */
     MLOG_INIT_FILE_PAGE2 = 59, /**< value = page type; initialises the page: all bytes defined */
     MLOG_INDEX_LOAD = 61,      /**< space, page_no = root, value = index id */
     MLOG_MEMSET = 63,          /**< offset, len, value = byte */
