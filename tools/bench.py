@@ -1,8 +1,8 @@
 """`make bench`: the speeds that the documents quote, measured side by side in one run.
 
-Three tables: kill-recover-verify cycles per second (real processes), rows per second of an index load in
-the engine, and the cost of the preload for single writes against none. Medians over rounds; with and
-without alternate, so that a slow moment of the machine hits both.
+Four tables: the cost of the preload for single writes against none, rows per second of an index load
+in the engine, kill-recover-verify cycles per second (real processes), power-loss states per second.
+Medians over rounds; what is compared alternates, so that a slow moment of the machine hits both.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -23,7 +24,8 @@ BUILD = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release"))
 SCRATCH = Path(os.environ.get("TORNPAGE_TMP", "/dev/shm"))
 ROUNDS = 7
 TRIALS = 600
-LOAD_ROWS = 20_000
+STATES = 3000
+LOAD_ROWS = 100_000
 
 
 def machine() -> str:
@@ -74,14 +76,16 @@ def run_load(script: Path, logged: str, until: int) -> float:
     text = "\n".join(script.read_text(encoding="utf-8").splitlines()[:until]) + "\n"
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         command = [str(BUILD / "engine/engine"), "run", f"{folder}/db", "-", "--json", "--crash"]
-        for option in ("buffer_pool_pages=4096", "log_file_size=64m", f"log_optimize_ddl={logged}"):
+        for option in (
+            "buffer_pool_pages=16384",
+            "log_file_size=256m",
+            f"log_optimize_ddl={logged}",
+        ):
             command += ["--set", option]
-        before = os.times()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-        after = os.times()
-    return (after.children_user + after.children_system) - (
-        before.children_user + before.children_system
-    )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
 
 def load_rates(console: Console) -> None:
@@ -95,7 +99,7 @@ def load_rates(console: Console) -> None:
             spent = [
                 run_load(script, logged, 7) - run_load(script, logged, 5) for _ in range(ROUNDS)
             ]
-            table.add_row(logged, f"{2 * LOAD_ROWS / max(statistics.median(spent), 1e-3):,.0f}")
+            table.add_row(logged, f"{2 * LOAD_ROWS / statistics.median(spent):,.0f}")
     console.print(table)
 
 
@@ -141,6 +145,28 @@ def preload_costs(console: Console) -> None:
     console.print(table)
 
 
+def explore_rates(console: Console) -> None:
+    """Power-loss states per second on one worker and on two."""
+    table = Table(title="power loss: states per second, 1 MB of data", title_justify="left")
+    table.add_column("workers", justify="right")
+    table.add_column("median", justify="right")
+    table.add_column("runs")
+    for jobs in (1, 2):
+        rates = []
+        for seed in range(3):
+            with tempfile.TemporaryDirectory(dir=SCRATCH) as out:
+                command = [str(ROOT / ".venv/bin/tornpage"), "run", "powerloss", "--json"]
+                command += ["--seed", str(seed), "--states", str(STATES), "--jobs", str(jobs)]
+                done = subprocess.run(
+                    [*command, "--out", out], capture_output=True, text=True, check=True
+                )
+            rates.append(json.loads(done.stdout.splitlines()[-1])["states_per_s"])
+        table.add_row(
+            str(jobs), f"{statistics.median(rates):.0f}", " ".join(f"{r:.0f}" for r in rates)
+        )
+    console.print(table)
+
+
 def main() -> None:
     """All tables."""
     console = Console()
@@ -148,6 +174,7 @@ def main() -> None:
     preload_costs(console)
     load_rates(console)
     trial_rates(console)
+    explore_rates(console)
 
 
 if __name__ == "__main__":
