@@ -5,6 +5,7 @@ Place: above image.c, rules.c and allowed.c; below state.c.
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
       \--open, let go, open, close, check--> the same digest?                      (I17)
       \--open in the smallest memory, close, check--> the same digest?             (I18)
+      \--open, purge all, close, open, close, check--> the same digest?            (I25)
 
 Rules
 1. No state is allowed to be unrecoverable: a refusal is a violation, and its message says of what.
@@ -127,6 +128,30 @@ static void judge_in_batches(judge_t *judge, uint64_t wanted, verdict_t *verdict
     image_undo(judge->image);
 }
 
+/** I25: purge finishes what the crash has cut short, and changes no row. */
+static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+{
+    const char *what = "recovered and purged: ";
+    uint64_t digest = 0;
+    engine_t *engine = NULL;
+    bool done = false;
+    image_mark(judge->image);
+    if (judge_open(judge, &judge->options, what, &engine, verdict)) {
+        dberr_t err = engine_purge(engine, UINT32_MAX, &done);
+        bool purged = err == DB_SUCCESS && done;
+        if (!purged) {
+            verdict_add(verdict, 30, "%s%s: %.180s", what, err_name(err), engine_error(engine));
+            err = engine_close(engine, false);
+            CHECK(err == DB_SUCCESS);
+        }
+        if (purged && judge_close(engine, what, verdict)
+            && judge_again(judge, &judge->options, what, &digest, verdict)) {
+            compare(25, what, digest, wanted, verdict);
+        }
+    }
+    image_undo(judge->image);
+}
+
 /** The first way, with the rules listening. False: there is no digest. */
 static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest, verdict_t *verdict,
                         stats_t *stats)
@@ -202,6 +227,9 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     }
     if (ok && c->in_batches) {
         judge_in_batches(judge, digest, verdict);
+    }
+    if (ok && c->purged) {
+        judge_purged(judge, digest, verdict);
     }
     image_set_hashing(image, true);
 }

@@ -26,6 +26,7 @@ typedef struct judge_case {
     fs_list_t *record; /**< gets what recovery and the clean close do to the files; may be NULL */
     bool twice;        /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
+    bool purged;       /**< recover again and purge all history (I25) */
 } judge_case_t;
 
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,

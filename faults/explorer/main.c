@@ -33,7 +33,7 @@ static const char HELP[] =
     "  --set NAME=VALUE   option of the recovering engine\n"
     "  --model NAME       all-persisted, none-persisted, one-dropped, one-persisted, one-torn, "
     "subset,\n"
-    "                     ordered; repeatable, default all of them\n"
+    "                     ordered, log-cut; repeatable, default all\n"
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"

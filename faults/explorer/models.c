@@ -45,7 +45,7 @@ uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 
 static const char *const MODEL_NAMES[MODEL_KINDS] = {
     "all-persisted", "none-persisted", "one-dropped", "one-persisted",
-    "one-torn",      "subset",         "ordered"};
+    "one-torn",      "subset",         "ordered",     "log-cut"};
 
 const char *model_name(model_t model)
 {
@@ -92,6 +92,22 @@ static uint32_t count_tearable(const model_config_t *config, const persist_t *pe
     return n;
 }
 
+/** The sectors at which the write of the log that happened last can be cut. A log is read up to its first gap,
+so each of them is another end of the log; there are few, and all are tried. */
+static uint32_t count_cuts(const model_config_t *config, const persist_t *persist)
+{
+    uint32_t n = persist->n_pending;
+    if (n == 0 || persist->pending[n - 1] + 1 != persist->next) {
+        return 0;
+    }
+    const fs_event_t *event = persist_pending(persist, n - 1);
+    if (event->site != SITE_REDO || !can_tear(event, config->sector)) {
+        return 0;
+    }
+    uint64_t cuts = sectors_of(event, config->sector) - 1;
+    return cuts < MODEL_CUTS_MAX ? (uint32_t)cuts : MODEL_CUTS_MAX;
+}
+
 static uint32_t picks(uint32_t n)
 {
     return n < MODEL_PICKS_MAX ? n : MODEL_PICKS_MAX;
@@ -116,6 +132,8 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
         return n == 0 ? 0 : n < 3 ? 1U << n : MODEL_SUBSETS;
     case MODEL_ORDERED:
         return picks(n) * 2;
+    case MODEL_LOG_CUT:
+        return count_cuts(config, persist);
     case MODEL_KINDS:
         break;
     }
@@ -194,6 +212,14 @@ static void apply_interior(const applier_t *applier, const fs_event_t *event, ui
     }
 }
 
+static void note_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
+{
+    if (applier->n_torn < applier->room) {
+        applier->torn[applier->n_torn++] =
+            (torn_t){.site = event->site, .first_flush = event->first_flush, .tear = tear};
+    }
+}
+
 static void apply_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
 {
     uint64_t n = sectors_of(event, applier->config->sector);
@@ -205,10 +231,7 @@ static void apply_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
     } else {
         apply_interior(applier, event, n);
     }
-    if (applier->n_torn < applier->room) {
-        applier->torn[applier->n_torn++] =
-            (torn_t){.site = event->site, .first_flush = event->first_flush, .tear = tear};
-    }
+    note_torn(applier, event, tear);
 }
 
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
@@ -239,6 +262,16 @@ static void apply_ordered(applier_t *applier, uint32_t k)
     if (k % 2 != 0 && can_tear(event, applier->config->sector)) {
         apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_KINDS));
     }
+}
+
+/** Everything before the last write, and k + 1 of its sectors. */
+static void apply_log_cut(applier_t *applier, uint32_t k)
+{
+    uint32_t last = applier->persist->n_pending - 1;
+    const fs_event_t *event = persist_pending(applier->persist, last);
+    apply_range(applier, 0, last);
+    write_sectors(applier, event, 0, k + 1U);
+    note_torn(applier, event, TEAR_PREFIX);
 }
 
 /** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the
@@ -291,6 +324,9 @@ uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, ui
         break;
     case MODEL_ORDERED:
         apply_ordered(&applier, k);
+        break;
+    case MODEL_LOG_CUT:
+        apply_log_cut(&applier, k);
         break;
     case MODEL_KINDS:
         CHECK(false);

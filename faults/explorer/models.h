@@ -15,12 +15,14 @@ typedef enum model {
     MODEL_ONE_TORN,
     MODEL_SUBSET,
     MODEL_ORDERED,
+    MODEL_LOG_CUT,
     MODEL_KINDS
 } model_t;
 
 #define MODELS_ALL ((1U << MODEL_KINDS) - 1U)
 #define MODEL_PICKS_MAX 16U /**< events that one model singles out at one crash point */
 #define MODEL_SUBSETS 8U
+#define MODEL_CUTS_MAX 1024U /**< sectors at which one write of the log is cut */
 
 const char *model_name(model_t model);
 /** False if there is no such model. */

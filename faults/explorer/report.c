@@ -163,6 +163,7 @@ static json_t *paths_object(const shared_t *shared)
     set(object, "second_crash", number(load(&shared->second_crash)));
     set(object, "recovered_twice", number(load(&shared->recovered_twice)));
     set(object, "recovered_in_batches", number(load(&shared->recovered_in_batches)));
+    set(object, "purged", number(load(&shared->purged)));
     return object;
 }
 

@@ -10,7 +10,7 @@ Rules
 1. The image is as it was when a visit ends.
 2. What is drawn below a state depends on its image, never on the way to it: equal images have equal
    states below them.
-3. Samples (I17, I18) are drawn by the image too. */
+3. Samples (I17, I18, I25) are drawn by the image too. */
 #include "faults/explorer/state.h"
 
 #include <errno.h>
@@ -23,6 +23,7 @@ Rules
 
 #define TORN_MAX 64U
 #define SAMPLE_EVERY 16U
+#define PURGE_EVERY 4U
 
 /** A crash inside a recovery, or in the trace. */
 typedef struct visit_case {
@@ -281,13 +282,14 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
     fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
     verdict_t verdict = {.n = 0};
     stats_t stats;
+    bool ours = explorer->campaign->external == NULL;
     judge_case_t what = {
         .low = c->low,
         .high = c->high,
         .record = record,
         .twice = key % SAMPLE_EVERY == 0,
-        .in_batches =
-            explorer->campaign->external == NULL && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
+        .in_batches = ours && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
+        .purged = ours && key / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
     };
     if (record != NULL) {
         fs_list_clear(record);
@@ -298,6 +300,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
         count_paths(explorer->shared, &stats);
         shared_add(&explorer->shared->recovered_twice, what.twice);
         shared_add(&explorer->shared->recovered_in_batches, what.in_batches);
+        shared_add(&explorer->shared->purged, what.purged);
     }
     return verdict.n == 0;
 }

@@ -11,6 +11,7 @@ trial, workload.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import time
@@ -52,9 +53,9 @@ ROUNDS = (
     _Round(60, 0.001, 1),
     _Round(240, 0.005, 1, OTHERWISE),
     _Round(1200, 0.05, 2),
-    _Round(60, 0.15, 4, OTHERWISE),
-    _Round(60, 0.15, 2, LARGE_PAGES),
-    _Round(0, 0.644, 8),
+    _Round(60, 0.1, 4, OTHERWISE),
+    _Round(60, 0.1, 2, LARGE_PAGES),
+    *(_Round(0, 0.124, 8) for _ in range(6)),
 )
 CRASH_MODELS = ("kill", "io_error", "powerloss", "nested")
 """What the rows of the table may name, in the order of a round. Anything else is not built."""
@@ -184,12 +185,14 @@ class _Hunt:
             shutil.rmtree(self.job.scratch / "images", ignore_errors=True)
 
     def _lose(self, target: Target, model: str, number: int, states: float) -> None:
-        """Power loss of a recorded run of each configuration."""
+        """Power loss of a recorded run of each configuration: ends of the log first, then all models."""
         campaign = self._campaign("powerloss", number)
         configs = campaign.configs()
         wanted = max(1, round(states * ROUNDS[number].share / len(configs)))
-        limits = Limits(states=wanted, depth=2 if model == "nested" else 1)
-        for config in configs:
+        depth = 2 if model == "nested" else 1
+        slices = [Limits(("log-cut",), states=wanted // 2 or 1, depth=depth)]
+        slices.append(Limits(states=wanted - wanted // 2, depth=depth))
+        for config, limits in itertools.product(configs, slices):
             spec = _spec(campaign, config)
             recording = record_run(spec, target, self.job.scratch)
             found = explore(spec, target, recording, limits, self.job.scratch)

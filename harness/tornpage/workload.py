@@ -264,6 +264,8 @@ def _mixed(book: _Book, params: SmokeParams, small: str) -> None:
         book.add(Verb.DROP_TABLE, table=TABLE) if book.undo[open_trx[0]] else None
     for trx in open_trx:
         _end(book, trx, commit=book.rng.random() < 0.7)
+    if book.rng.random() < 0.7:  # it rests while a transaction is open
+        book.add(Verb.PURGE, number=book.rng.choice((4, 16, -1)))
 
 
 def _generate_smoke(params: SmokeParams, rng: random.Random) -> Script:

@@ -192,6 +192,23 @@ static void test_bounded_and_fair(void **state)
     fs_list_free(&list);
 }
 
+/** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not later. */
+static void test_log_cut(void **state)
+{
+    fixture_t *f = *state;
+    f->list.events[1].site = SITE_REDO;
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 0); /* 'c' came after */
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 1);
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 0);
+    persist_advance(&f->persist, 2);
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 7);
+    assert_state(f, MODEL_LOG_CUT, 0, "ab.......");
+    assert_state(f, MODEL_LOG_CUT, 4, "abbbbb...");
+    assert_state(f, MODEL_LOG_CUT, 6, "abbbbbbb.");
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -212,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_small_subsets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_cut, setup, teardown),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
