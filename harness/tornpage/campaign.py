@@ -56,7 +56,7 @@ class Hit(BaseModel):
 class PowerLoss(BaseModel):
     """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
     empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too; depths:
-    several, each an exploration of its own; seeds: so many runs with workloads of their own."""
+    several, each an exploration of its own; seeds: so many of each depth, each with its own workload."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -68,8 +68,10 @@ class PowerLoss(BaseModel):
     seeds: int = Field(default=1, ge=1)
 
     def parts(self) -> list[tuple[int, int]]:
-        """(depth, how much to add to the campaign's seed) of every exploration of a configuration."""
-        return [(depth, i) for i in range(self.seeds) for depth in self.depths or [self.depth]]
+        """(depth, how much to add to the seed) of every exploration of a configuration. No two have
+        the same seed: a deeper exploration would visit states of the other once more."""
+        depths = self.depths or [self.depth]
+        return [(depths[i % len(depths)], i) for i in range(self.seeds * len(depths))]
 
 
 class Campaign(BaseModel):

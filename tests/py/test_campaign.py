@@ -152,4 +152,5 @@ def test_the_nightly_campaign_explores_what_it_must() -> None:
     for name, values in {"log_optimize_ddl": {"on", "off"}, "page_size": {"4k", "16k"}}.items():
         assert {config.options[name] for config, _, _ in parts} == values
     assert chosen.explore is not None
-    assert chosen.explore.states * len(parts) > 1_200_000
+    assert chosen.explore.states * len(parts) > 2_000_000
+    assert len({(config.options["page_size"], seed) for config, _, seed in parts}) == len(parts) / 2
