@@ -5,8 +5,8 @@ A round is: kills and power loss, and I/O errors and power loss inside recovery 
 rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
 run (census) of each round is judged like any other and is a catch too.
 
-May import: campaign, errors, model, mutant_table, paths, powerloss, randomkill, store, target, targets,
-trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, store, target,
+targets, trial, workload.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tornpage.campaign import Campaign, Config, cells_of, draw_trial, load_campaign
 from tornpage.errors import TornpageError
+from tornpage.lossrunner import replay_loss
 from tornpage.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
 from tornpage.mutant_table import Mutant
 from tornpage.paths import Paths
@@ -109,6 +110,7 @@ class _Caught(Exception):
         self.tries = tries
         self.spec = spec
         self.violation = violation
+        self.result: TrialResult | None = None
 
 
 def hunt(job: HuntJob) -> MutantRow:
@@ -181,7 +183,11 @@ class _Hunt:
             draw = draw_trial(campaign, TARGET, campaign.seed, cells, trial)
             self.tried[model] = self.tried.get(model, 0) + 1
             result = run_trial(draw.spec, target, self.job.scratch, self.job.scratch / "images")
-            self._judge(model, self.tried[model], draw.spec, result.violations)
+            try:
+                self._judge(model, self.tried[model], draw.spec, result.violations)
+            except _Caught as catch:
+                catch.result = result
+                raise
             shutil.rmtree(self.job.scratch / "images", ignore_errors=True)
 
     def _lose(self, target: Target, model: str, number: int, states: float) -> None:
@@ -248,8 +254,12 @@ class _Hunt:
             run = store.begin_run(spec.campaign, target.name, spec.seed, 1, settings)
             site = catch.violation.site
             store.start_trial(run.id, spec, site.value if site else "", spec.plan.loss)
-            result = TrialResult(spec.number, Outcome.VIOLATION, violations=(catch.violation,))
-            store.finish_trial(run.id, result)
+            result = catch.result
+            if result is None:
+                result = replay_loss(spec, target, job.scratch, job.scratch / "images")
+            if not result.violations:
+                result = replace(result, outcome=Outcome.VIOLATION, violations=(catch.violation,))
+            store.finish_trial(run.id, replace(result, image=None))
             store.finish_run(run.id)
         return f"{words} replay {run.id}.{spec.number} --out {out}"
 

@@ -58,6 +58,7 @@ def test_planted_bugs_are_caught_and_replay(tornpage: Tornpage, mutant_build: Pa
         command = words[3 : words.index("--out")]
         again = tornpage(*command, out=Path(words[-1]), **environment)
         assert again.code == 1, again.text
+        assert again.data.get("same_verdict", True), again.text
 
 
 def test_finished_mutants_are_kept(tornpage: Tornpage, mutant_build: Path, tmp_path: Path) -> None:
