@@ -21,8 +21,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = [
     {"errors", "image", "model", "seeds"},
     {"campaign", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
-    {"crashes", "doctor", "mutant_table", "oracle", "qualify", "reduce", "rules"},
-    {"sqlite_schema", "store", "workload"},
+    {"crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
+    {"qualify", "sqlite_schema", "store", "workload"},
     {"rules_log", "sqlite_image", "summary"},
     {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},
     {"invariants", "sqlite_target"},

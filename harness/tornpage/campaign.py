@@ -14,7 +14,7 @@ import itertools
 import random
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,17 @@ from tornpage.errors import ConfigError
 from tornpage.model import Action, Census, Fault, FaultKind, FaultPlan, Site, TrialSpec, WriteEvent
 from tornpage.seeds import derive_seed, make_rng
 
-__all__ = ["Campaign", "Cell", "Config", "Draw", "Hit", "cells_of", "draw_trial", "load_campaign"]
+__all__ = [
+    "Campaign",
+    "Cell",
+    "Config",
+    "Draw",
+    "Hit",
+    "cells_of",
+    "draw_trial",
+    "load_campaign",
+    "undisturbed_spec",
+]
 
 SECTOR = 512
 """Bytes per sector of a drawn mask."""
@@ -204,6 +214,22 @@ def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
     return cells
 
 
+def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
+    """The run of a configuration without a fault: what a census, a recording and every trial start from."""
+    return TrialSpec(
+        campaign=campaign.name,
+        target=target,
+        config=config.label,
+        options=config.options,
+        workload=campaign.workload,
+        params=dict(campaign.params),
+        workload_seed=campaign.seed,
+        seed=campaign.seed,
+        number=0,
+        plan=FaultPlan(name="undisturbed"),
+    )
+
+
 def draw_trial(
     campaign: Campaign, target: str, workload_seed: int, cells: list[Cell], number: int
 ) -> Draw:
@@ -219,14 +245,8 @@ def draw_trial(
         run=(fault,),
         stale_log=stale and fault.action is Action.KILL,
     )
-    spec = TrialSpec(
-        campaign=campaign.name,
-        target=target,
-        config=cell.config.label,
-        options=cell.config.options,
-        workload=campaign.workload,
-        params=dict(campaign.params),
-        workload_seed=workload_seed,
+    spec = replace(
+        undisturbed_spec(campaign.model_copy(update={"seed": workload_seed}), target, cell.config),
         seed=seed,
         number=number,
         plan=plan,

@@ -25,7 +25,7 @@ from tornpage.errors import ConfigError, TornpageError
 from tornpage.mutant_table import choose_mutants, load_mutants
 from tornpage.mutants import TABLE, Effort, bugs_page, mutants_table, run_mutants
 from tornpage.paths import find_paths
-from tornpage.qualify import Check, qualify
+from tornpage.qualify import qualify
 from tornpage.runner import (
     QuietProgress,
     load_summary,
@@ -245,7 +245,7 @@ def doctor(
 ) -> int:
     """Checks that everything a run needs is here, and says what to do if not."""
     paths = find_paths()
-    findings: list[Finding | Check] = [*examine(paths)]
+    findings: list[Finding] = [*examine(paths)]
     if with_fio:
         console = Console(stderr=True, quiet=json_output)
         findings += qualify(paths, lambda name: console.print(f"qualify: {name}", highlight=False))

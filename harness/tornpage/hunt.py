@@ -19,7 +19,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tornpage.campaign import Campaign, Config, cells_of, draw_trial, load_campaign
+from tornpage.campaign import (
+    Campaign,
+    cells_of,
+    draw_trial,
+    load_campaign,
+    undisturbed_spec,
+)
 from tornpage.errors import TornpageError
 from tornpage.lossrunner import replay_loss
 from tornpage.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
@@ -172,7 +178,7 @@ class _Hunt:
         campaign = self._campaign("smoke" if model == "kill" else model, number)
         censuses = {}
         for config in campaign.configs():
-            spec = _spec(campaign, config)
+            spec = undisturbed_spec(campaign, TARGET, config)
             census = take_census(spec, target, self.job.scratch)
             self._judge("census", number + 1, spec, census.violations)
             censuses[config.label] = census
@@ -199,7 +205,7 @@ class _Hunt:
         slices = [Limits(("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
         for config, limits in itertools.product(configs, slices):
-            spec = _spec(campaign, config)
+            spec = undisturbed_spec(campaign, TARGET, config)
             recording = record_run(spec, target, self.job.scratch)
             found = explore(spec, target, recording, limits, self.job.scratch)
             self.tried[model] = self.tried.get(model, 0) + int(found.summary["states"])
@@ -270,7 +276,7 @@ class _Hunt:
         configs = self._campaign("smoke", 0).configs()
         loops = []
         for position, config in enumerate(configs):
-            spec = _spec(self._campaign("smoke", 0), config)
+            spec = undisturbed_spec(self._campaign("smoke", 0), TARGET, config)
             loops.append(KillLoop(spec, target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
             strike = loops[number % len(loops)].strike(number)
@@ -278,18 +284,3 @@ class _Hunt:
                 broken = tuple(sorted({item.invariant for item in strike.violations}))
                 return replace(row, baseline=number + 1, baseline_invariants=broken)
         return row
-
-
-def _spec(campaign: Campaign, config: Config) -> TrialSpec:
-    return TrialSpec(
-        campaign=campaign.name,
-        target=TARGET,
-        config=config.label,
-        options=config.options,
-        workload=campaign.workload,
-        params=dict(campaign.params),
-        workload_seed=campaign.seed,
-        seed=campaign.seed,
-        number=0,
-        plan=FaultPlan(name="undisturbed"),
-    )

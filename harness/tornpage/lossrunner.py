@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaign import Campaign, Config
+from tornpage.campaign import Campaign, Config, undisturbed_spec
 from tornpage.model import FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.paths import Paths
 from tornpage.powerloss import Limits, Recording, explore, record_run, replay_state
@@ -53,7 +53,7 @@ def run_losses(
         if config.label in done:
             continue
         clock = time.monotonic()
-        spec = _spec(campaign.model_copy(update={"seed": seed}), run.target, config)
+        spec = undisturbed_spec(campaign.model_copy(update={"seed": seed}), run.target, config)
         limits = _limits(campaign, depth, jobs)
         part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
@@ -113,18 +113,3 @@ def _replay(
     image = images / str(spec.number)
     image.mkdir(parents=True, exist_ok=True)
     return replay_state(spec, target, recording, spec.plan.loss, image, scratch)
-
-
-def _spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
-    return TrialSpec(
-        campaign=campaign.name,
-        target=target,
-        config=config.label,
-        options=config.options,
-        workload=campaign.workload,
-        params=dict(campaign.params),
-        workload_seed=campaign.seed,
-        seed=campaign.seed,
-        number=0,
-        plan=FaultPlan(name="recording"),
-    )

@@ -6,7 +6,7 @@ not asked: after a kill of its job it is 0 with psync, SIGABRT from fio's own cl
 is 0 when errors were counted but did not stop a job. The verdict is fio's JSON and its messages together,
 held against the record.
 
-May import: errors, model, paths, plan, process, trace.
+May import: doctor, errors, model, paths, plan, process, trace.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from tornpage.doctor import Finding
 from tornpage.errors import ConfigError, TornpageError
 from tornpage.model import Action, Fault, FaultKind
 from tornpage.paths import Paths, tmpfs_folder
@@ -35,7 +36,6 @@ __all__ = [
     "CASES",
     "ENGINES",
     "Case",
-    "Check",
     "FioReport",
     "Hit",
     "Seen",
@@ -67,16 +67,6 @@ _IDLE = "the plan and the preload count differently, or the job is too short: no
 _OTHER = "the preload did something else than its plan said: see inject.c and damage.c"
 _SILENT = "damage was done and not found: verification is off in the job, or the record is wrong"
 _FALSE = "blocks are bad that nobody damaged: the preload must pass all other operations through"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One line of the result: name, passed or not, what was seen, what a failure means."""
-
-    name: str
-    ok: bool
-    seen: str
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +147,7 @@ def qualify(
     progress: Callable[[str], None],
     engines: Sequence[str] = ENGINES,
     cases: Sequence[Case] = CASES,
-) -> list[Check]:
+) -> list[Finding]:
     """Runs every case on every engine of fio; progress is told each before it starts.
 
     Needs fio, the built preload and the jobs of paths.workloads; what is missing is a failed check.
@@ -165,11 +155,11 @@ def qualify(
     """
     library = paths.build / "faults" / "libtornpage_preload.so"
     if not library.is_file():
-        return [Check("fio under the preload", False, f"{library} is missing", "make build")]
+        return [Finding("fio under the preload", False, f"{library} is missing", "make build")]
     missing = [program for program in ("fio", "env") if shutil.which(program) is None]
     if missing:
         return [
-            Check("fio under the preload", False, f"{missing[0]} is not installed", "make setup")
+            Finding("fio under the preload", False, f"{missing[0]} is not installed", "make setup")
         ]
     checks = []
     for engine in engines:
@@ -184,17 +174,17 @@ def qualify(
     return checks
 
 
-def _check(name: str, fault: Fault | None, bench: _Bench) -> Check:
+def _check(name: str, fault: Fault | None, bench: _Bench) -> Finding:
     try:
         problems, seen = _examine(fault, bench)
     except ConfigError:
         raise
     except TornpageError as error:
-        return Check(name, False, str(error), _BROKEN)
+        return Finding(name, False, str(error), _BROKEN)
     if problems:
         text = "; ".join(problem.text for problem in problems)
-        return Check(name, False, text, problems[0].remedy)
-    return Check(name, True, seen)
+        return Finding(name, False, text, problems[0].remedy)
+    return Finding(name, True, seen)
 
 
 def _examine(fault: Fault | None, bench: _Bench) -> tuple[list[Problem], str]:

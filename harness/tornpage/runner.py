@@ -24,10 +24,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from tornpage.campaign import Campaign, Config, Draw, cells_of, draw_trial
+from tornpage.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.errors import TornpageError
 from tornpage.lossrunner import loss_parts, replay_loss, run_losses
-from tornpage.model import Census, FaultPlan, Outcome, TrialResult, TrialSpec
+from tornpage.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.paths import Paths, tmpfs_folder
 from tornpage.report import render_report
 from tornpage.store import Run, Store, TrialRow
@@ -192,7 +192,7 @@ class _Owner:
 
 def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: Progress) -> None:
     with worker_pool(owner.jobs) as pool:
-        first = _census_spec(campaign, run.target, campaign.configs()[0])
+        first = undisturbed_spec(campaign, run.target, campaign.configs()[0])
         job = _Job(first, owner.paths, owner.scratch, owner.out / "images" / str(run.id))
         censuses = _take_censuses(store, run, campaign, job, pool, progress)
         cells = cells_of(campaign, censuses)
@@ -226,7 +226,9 @@ def _take_censuses(
     futures = {
         config.label: pool.submit(
             _take_census,
-            _Job(_census_spec(campaign, run.target, config), job.paths, job.scratch, job.images),
+            _Job(
+                undisturbed_spec(campaign, run.target, config), job.paths, job.scratch, job.images
+            ),
         )
         for config in configs
     }
@@ -295,21 +297,6 @@ def _run_trial(job: _Job) -> TrialResult:
         return run_trial(job.spec, target, job.scratch, job.images)
     except TornpageError as error:
         return TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=str(error))
-
-
-def _census_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
-    return TrialSpec(
-        campaign=campaign.name,
-        target=target,
-        config=config.label,
-        options=config.options,
-        workload=campaign.workload,
-        params=dict(campaign.params),
-        workload_seed=campaign.seed,
-        seed=campaign.seed,
-        number=0,
-        plan=FaultPlan(name="census"),
-    )
 
 
 def _verdict(result: TrialResult) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ import pytest
 
 from tornpage.model import Action, Fault, FaultKind
 from tornpage.paths import ROOT, Paths, tmpfs_folder
-from tornpage.qualify import CASES, ENGINES, Case, Check, qualify
+from tornpage.qualify import CASES, ENGINES, Case, Finding, qualify
 
 DEADLINE_S = 240
 CLEAN, DROPPED = CASES[:2]
@@ -27,7 +27,7 @@ def paths(build: Path) -> Paths:
     return Paths(build, ROOT / "workloads", ROOT / "reports", Path("out"))
 
 
-def run_one(paths: Paths, case: Case, engine: str = "psync") -> Check:
+def run_one(paths: Paths, case: Case, engine: str = "psync") -> Finding:
     """One case on one engine of fio."""
     told: list[str] = []
     checks = qualify(paths, told.append, [engine], [case])
