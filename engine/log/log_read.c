@@ -211,23 +211,44 @@ void log_reader_free(log_reader_t *reader)
     }
 }
 
-/** Finds the end of the group at the start of r->bytes, reading blocks as needed: *len bytes that
-hold *n_recs records to return. */
-static dberr_t group_scan(log_reader_t *r, size_t *len, uint32_t *n_recs)
+static dberr_t rec_add(log_reader_t *r, const redo_rec_t *rec, uint32_t *n_recs)
+{
+    if (*n_recs == LOG_GROUP_RECS_MAX) {
+        return reader_corrupt(r, r->lsn, "record group larger than a group can be");
+    }
+    if (*n_recs == r->recs_size) {
+        redo_rec_t *recs = realloc(r->recs, r->recs_size * 2 * sizeof(*recs));
+
+        if (recs == NULL) {
+            return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
+        }
+        r->recs = recs;
+        r->recs_size *= 2;
+    }
+    r->recs[(*n_recs)++] = *rec;
+    return DB_SUCCESS;
+}
+
+/** Decodes the group at the start of r->bytes, reading blocks as needed: *len bytes that hold *n_recs
+records to return. Records point into the bytes, so that the group starts over if these move. */
+static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
 {
     uint64_t area_payload = r->log->area_size / LOG_BLOCK_SIZE * LOG_BLOCK_PAYLOAD;
     uint64_t limit = area_payload < LOG_GROUP_LEN_MAX ? area_payload : LOG_GROUP_LEN_MAX;
-    size_t pos = 0;
     bool done = false;
 
+    *len = 0;
     *n_recs = 0;
     while (!done) {
         redo_rec_t rec;
         size_t used = 0;
         bool single = false;
-        dberr_t e = r->log->format->decode(r->bytes + pos, r->n_bytes - pos, &rec, &used, &single);
+        dberr_t e =
+            r->log->format->decode(r->bytes + *len, r->n_bytes - *len, &rec, &used, &single);
 
         if (e == DB_NOT_FOUND) {
+            size_t bytes_size = r->bytes_size;
+
             if (r->n_bytes > limit) {
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");
             }
@@ -235,51 +256,28 @@ static dberr_t group_scan(log_reader_t *r, size_t *len, uint32_t *n_recs)
             if (e != DB_SUCCESS) {
                 return e;
             }
+            if (r->bytes_size != bytes_size) {
+                *len = 0;
+                *n_recs = 0;
+            }
             continue;
         }
         if (e != DB_SUCCESS) {
-            return reader_corrupt(r, log_lsn_add(r->lsn, pos), "impossible log record");
+            return reader_corrupt(r, log_lsn_add(r->lsn, *len), "impossible log record");
         }
-        if ((single || rec.type == MLOG_MULTI_REC_END) && single != (pos == 0)) {
-            return reader_corrupt(r, log_lsn_add(r->lsn, pos), "record that breaks its group");
+        if ((single || rec.type == MLOG_MULTI_REC_END) && single != (*len == 0)) {
+            return reader_corrupt(r, log_lsn_add(r->lsn, *len), "record that breaks its group");
         }
         done = single || rec.type == MLOG_MULTI_REC_END;
-        pos += used;
-        *n_recs += rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD ? 1 : 0;
-        if (pos > limit || *n_recs > LOG_GROUP_RECS_MAX) {
+        *len += used;
+        if (*len > limit) {
             return reader_corrupt(r, r->lsn, "record group larger than a group can be");
         }
-    }
-    *len = pos;
-    return DB_SUCCESS;
-}
-
-/** Decodes the group again, now that its bytes no longer move. */
-static dberr_t group_decode(log_reader_t *r, size_t len, uint32_t n_recs)
-{
-    size_t pos = 0;
-    uint32_t n = 0;
-
-    if (n_recs > r->recs_size) {
-        redo_rec_t *recs = realloc(r->recs, n_recs * sizeof(*recs));
-
-        if (recs == NULL) {
-            return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
-        }
-        r->recs = recs;
-        r->recs_size = n_recs;
-    }
-    while (pos < len) {
-        redo_rec_t rec;
-        size_t used = 0;
-        bool single = false;
-        dberr_t e = r->log->format->decode(r->bytes + pos, len - pos, &rec, &used, &single);
-
-        CHECK(e == DB_SUCCESS);
-        pos += used;
         if (rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD) {
-            CHECK(n < n_recs);
-            r->recs[n++] = rec;
+            e = rec_add(r, &rec, n_recs);
+            if (e != DB_SUCCESS) {
+                return e;
+            }
         }
     }
     return DB_SUCCESS;
@@ -314,12 +312,9 @@ dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
         memmove(reader->bytes, reader->bytes + reader->consumed, reader->n_bytes);
         reader->consumed = 0;
     }
-    e = group_scan(reader, &len, &n_recs);
+    e = group_read(reader, &len, &n_recs);
     if (MUTANT(log_reader_passes_hole) && e == DB_NOT_FOUND && reader_pass_hole(reader)) {
-        e = group_scan(reader, &len, &n_recs); /* RocksDB 12489 */
-    }
-    if (e == DB_SUCCESS) {
-        e = group_decode(reader, len, n_recs);
+        e = group_read(reader, &len, &n_recs); /* RocksDB 12489 */
     }
     if (e != DB_SUCCESS) {
         return e;

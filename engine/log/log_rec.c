@@ -458,7 +458,6 @@ static void get_body(cursor_t *c, const rec_def_t *def, redo_rec_t *rec)
 static dberr_t decode_10_4(const byte *buf, size_t n, redo_rec_t *rec, size_t *used, bool *single)
 {
     cursor_t c = {buf, n, DB_SUCCESS};
-    redo_rec_t out = {0};
     uint32_t first = get_fixed_1(&c);
     const rec_def_t *def = rec_def_find(first & ~SINGLE_REC_FLAG);
 
@@ -468,19 +467,18 @@ static dberr_t decode_10_4(const byte *buf, size_t n, redo_rec_t *rec, size_t *u
     if (def == NULL || first == (MLOG_MULTI_REC_END | SINGLE_REC_FLAG)) {
         return DB_CORRUPTION;
     }
-    out.type = def->type;
+    *rec = (redo_rec_t){.type = def->type};
     if (body_has_page(def->body)) {
-        out.space = get_compressed(&c);
-        out.page_no = get_compressed(&c);
+        rec->space = get_compressed(&c);
+        rec->page_no = get_compressed(&c);
     }
-    get_body(&c, def, &out);
+    get_body(&c, def, rec);
     if (c.err != DB_SUCCESS) {
         return c.err;
     }
-    if (!rec_is_valid(def, &out)) {
+    if (!rec_is_valid(def, rec)) {
         return DB_CORRUPTION;
     }
-    *rec = out;
     *used = n - c.left;
     *single = (first & SINGLE_REC_FLAG) != 0;
     return DB_SUCCESS;

@@ -30,6 +30,7 @@ static void recv_free(recv_t *recv)
     }
     recv_table_reset(&recv->spaces);
     recv_table_reset(&recv->hist);
+    recv_batch_reset(&recv->batch);
     while (recv->events != NULL) {
         recv_event_t *next = recv->events->next;
         free(recv->events->path);
@@ -58,6 +59,7 @@ static dberr_t recv_create(log_t *log, fil_t *fil, buf_pool_t *pool,
     recv->pool = pool;
     recv->page_size = fil_page_size(fil);
     recv->memory_max = options->recv_memory;
+    recv->batch.pages.entry_size = sizeof(recv_page_t);
     recv->hist.entry_size = sizeof(recv_hist_t);
     recv->spaces.entry_size = sizeof(recv_space_t);
     recv->events_tail = &recv->events;

@@ -3,8 +3,8 @@
 Place: after the doublewrite restore; pages pass through the pool, so that their writes go through
 doublewrite and the write-ahead rule like all others.
 
-    log from C --group by group--> batch (per page lists) --full or end--> pages in order of id
-                                                          --not the last--> flush and evict all
+    scan --first batch--> batch (per page lists) --full or end--> pages in order of id
+    log behind it --group by group--/            --not the last--> flush and evict all
 
 What happens to a page in a batch, by its newest initialisation or freeing in the whole log:
     none                          read, apply what is newer than the page
@@ -211,6 +211,9 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
 static dberr_t recv_batch_page(recv_t *recv, const recv_batch_t *batch, const recv_page_t *page)
 {
     fil_space_t *space = fil_space_get(recv->fil, page->id.space);
+    if (space == NULL) {
+        return DB_SUCCESS; /* it was deleted later */
+    }
     const recv_hist_t *hist = recv_table_find(&recv->hist, page->id);
     recv_fate_t fate = recv_page_fate(batch, hist, space);
     switch (fate) {
@@ -254,60 +257,49 @@ static dberr_t recv_batch_apply(recv_t *recv, recv_batch_t *batch, bool final)
     return err;
 }
 
-static dberr_t recv_batch_store(recv_t *recv, recv_batch_t *batch, const log_group_t *group)
+/** The next groups of the log, as many as there is memory for. */
+static dberr_t recv_batch_fill(recv_t *recv, recv_batch_t *batch, log_reader_t *reader)
 {
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        const redo_rec_t *rec = &group->recs[i];
-        if (!log_rec_is_page_op(rec->type) || fil_space_get(recv->fil, rec->space) == NULL) {
-            continue; /* no page, or a space that was deleted later */
+    while (batch->end_lsn < recv->end_lsn && batch->used_bytes < recv->memory_max) {
+        log_group_t group;
+        dberr_t err = log_reader_next(reader, &group);
+        if (err == DB_SUCCESS) {
+            err = recv_batch_add(recv->env, batch, log_format(recv->log), &group);
+        } else if (err == DB_NOT_FOUND) {
+            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                          "the log changed while it was read: it ended at %" PRIu64
+                          ", and now at %" PRIu64,
+                          recv->end_lsn, batch->end_lsn);
         }
-        dberr_t err = recv_batch_add(recv->env, batch, log_format(recv->log), rec, group->end_lsn);
         if (err != DB_SUCCESS) {
             return err;
         }
     }
-    batch->end_lsn = group->end_lsn;
     return DB_SUCCESS;
 }
 
-static dberr_t recv_apply_groups(recv_t *recv, log_reader_t *reader, recv_batch_t *batch)
+static dberr_t recv_apply_batches(recv_t *recv, log_reader_t *reader)
 {
-    for (;;) {
-        log_group_t group;
-        dberr_t err = log_reader_next(reader, &group);
-        if (err == DB_NOT_FOUND) {
-            break;
-        }
+    recv_batch_t *batch = &recv->batch;
+    while (batch->end_lsn < recv->end_lsn) {
+        dberr_t err = recv_batch_apply(recv, batch, false);
         if (err == DB_SUCCESS) {
-            err = recv_batch_store(recv, batch, &group);
-        }
-        if (err == DB_SUCCESS && batch->used_bytes >= recv->memory_max) {
-            err = recv_batch_apply(recv, batch, false);
+            err = recv_batch_fill(recv, batch, reader);
         }
         if (err != DB_SUCCESS) {
             return err;
         }
-    }
-    if (batch->end_lsn != recv->end_lsn) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "the log changed while it was read: it ended at %" PRIu64
-                       ", and now at %" PRIu64,
-                       recv->end_lsn, batch->end_lsn);
     }
     return batch->pages.n > 0 || batch->no > 0 ? recv_batch_apply(recv, batch, true) : DB_SUCCESS;
 }
 
 dberr_t recv_apply(recv_t *recv)
 {
-    recv_batch_t batch = {.pages = {.entry_size = sizeof(recv_page_t)},
-                          .start_lsn = recv->ckpt.lsn,
-                          .end_lsn = recv->ckpt.lsn};
     log_reader_t *reader = NULL;
-    dberr_t err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
+    dberr_t err = log_reader_create(recv->log, recv->batch.end_lsn, &reader);
     if (err == DB_SUCCESS) {
-        err = recv_apply_groups(recv, reader, &batch);
+        err = recv_apply_batches(recv, reader);
     }
     log_reader_free(reader);
-    recv_batch_reset(&batch);
     return err;
 }

@@ -15,6 +15,7 @@ typedef struct recv_table {
     byte *entries;
     uint32_t n;
     uint32_t capacity;
+    uint32_t last;    /**< entry number of the last put, or 0: where to look first */
     uint32_t *slots;  /**< entry number + 1; 0 = empty */
     uint32_t n_slots; /**< a power of two, at least twice capacity */
 } recv_table_t;
@@ -45,7 +46,7 @@ typedef struct recv_page {
 
 /** Records of one apply batch. */
 typedef struct recv_batch {
-    recv_table_t pages;        /**< recv_page_t */
+    recv_table_t pages;        /**< recv_page_t; also of spaces that the log deletes later */
     struct recv_chunk *chunks; /**< memory of the records */
     size_t used_bytes;         /**< records and table entries */
     lsn_t start_lsn;           /**< end of the last group of the batch before */
@@ -53,8 +54,9 @@ typedef struct recv_batch {
     uint32_t no;               /**< 1 for the first */
 } recv_batch_t;
 
+/** Keeps the group's changes of pages. */
 WARN_UNUSED dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *format,
-                                   const redo_rec_t *rec, lsn_t end_lsn);
+                                   const log_group_t *group);
 /** Frees its memory; the next batch starts at end_lsn. */
 void recv_batch_reset(recv_batch_t *batch);
 
@@ -111,6 +113,7 @@ typedef struct recv {
     uint64_t memory_max;
     log_checkpoint_t ckpt;
     lsn_t end_lsn;       /**< where the log ends */
+    recv_batch_t batch;  /**< the first one is kept by the scan */
     recv_table_t hist;   /**< recv_hist_t */
     recv_table_t spaces; /**< recv_space_t */
     recv_event_t *events;
@@ -133,8 +136,8 @@ uint32_t recv_page0_size(const recv_t *recv, const byte *page);
 
 /* ---- the steps, in this order ---- */
 
-/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events.
-*/
+/** Chooses the checkpoint, finds its marker and the end of the log, fills hist, spaces and events, and the first
+batch. */
 WARN_UNUSED dberr_t recv_scan(recv_t *recv);
 /** Lists the usable copies of the doublewrite file. */
 WARN_UNUSED dberr_t recv_dblwr_collect(recv_t *recv);

@@ -214,6 +214,20 @@ static bool recv_group_is_marker(const recv_t *recv, const log_group_t *group)
     return false;
 }
 
+/** Everything that the group says; its changes of pages too, as long as there is memory for them. */
+static dberr_t recv_scan_group(recv_t *recv, const log_group_t *group)
+{
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        dberr_t err = recv_scan_rec(recv, &group->recs[i], group->end_lsn);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    recv_batch_t *batch = &recv->batch;
+    bool room = batch->end_lsn == group->start_lsn && batch->used_bytes < recv->memory_max;
+    return room ? recv_batch_add(recv->env, batch, log_format(recv->log), group) : DB_SUCCESS;
+}
+
 /** Invariant 3, once everything is known. */
 static dberr_t recv_scan_check_freed(recv_t *recv)
 {
@@ -244,8 +258,8 @@ static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
         if (err == DB_NOT_FOUND) {
             break;
         }
-        for (uint32_t i = 0; err == DB_SUCCESS && i < group.n_recs; i++) {
-            err = recv_scan_rec(recv, &group.recs[i], group.end_lsn);
+        if (err == DB_SUCCESS) {
+            err = recv_scan_group(recv, &group);
         }
         if (err != DB_SUCCESS) {
             return err;
@@ -267,6 +281,8 @@ dberr_t recv_scan(recv_t *recv)
     dberr_t err = recv_scan_choose(recv);
     log_reader_t *reader = NULL;
     if (err == DB_SUCCESS) {
+        recv->batch.start_lsn = recv->ckpt.lsn;
+        recv->batch.end_lsn = recv->ckpt.lsn;
         err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
     }
     if (err == DB_SUCCESS) {

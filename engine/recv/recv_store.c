@@ -6,6 +6,7 @@ Invariants
 1. memory is bounded by the log: an entry needs a record in a valid log block, and the records of a
    batch are counted against recv_memory (recv_apply.c);
 2. the order of a walk depends on page ids only, never on the hash (determinism). */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,9 @@ void *recv_table_find(const recv_table_t *table, page_id_t id)
     if (table->n == 0) {
         return NULL;
     }
+    if (page_id_eq(recv_entry_id(table, table->last), id)) {
+        return recv_table_at(table, table->last);
+    }
     uint32_t slot = recv_table_slot(table, id);
     return table->slots[slot] != 0 ? recv_table_at(table, table->slots[slot] - 1) : NULL;
 }
@@ -86,6 +90,7 @@ dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out
 {
     void *found = recv_table_find(table, id);
     if (found != NULL) {
+        table->last = (uint32_t)(((byte *)found - table->entries) / (ptrdiff_t)table->entry_size);
         *out = found;
         return DB_SUCCESS;
     }
@@ -99,6 +104,7 @@ dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out
     byte *entry = table->entries + (size_t)table->n * table->entry_size;
     memset(entry, 0, table->entry_size);
     memcpy(entry, &id, sizeof id);
+    table->last = table->n;
     table->slots[slot] = ++table->n;
     *out = entry;
     return DB_SUCCESS;
@@ -164,8 +170,8 @@ static void recv_batch_take(recv_batch_t *batch, const recv_rec_t *rec)
     batch->used_bytes += size;
 }
 
-dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *format,
-                       const redo_rec_t *rec, lsn_t end_lsn)
+static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_format_t *format,
+                                  const redo_rec_t *rec, lsn_t end_lsn)
 {
     void *found = NULL;
     uint32_t n_before = batch->pages.n;
@@ -192,6 +198,22 @@ dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *form
         page->first = stored;
     }
     page->last = stored;
+    return DB_SUCCESS;
+}
+
+dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *format,
+                       const log_group_t *group)
+{
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        const redo_rec_t *rec = &group->recs[i];
+        if (log_rec_is_page_op(rec->type)) {
+            dberr_t err = recv_batch_add_rec(env, batch, format, rec, group->end_lsn);
+            if (err != DB_SUCCESS) {
+                return err;
+            }
+        }
+    }
+    batch->end_lsn = group->end_lsn;
     return DB_SUCCESS;
 }
 
