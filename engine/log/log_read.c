@@ -37,7 +37,7 @@ struct log_reader {
 
     lsn_t chunk_lsn; /* what chunk holds: blocks [chunk_lsn, chunk_lsn + chunk_len) */
     uint32_t chunk_len;
-    byte chunk[CHUNK_BYTES];
+    byte *chunk; /* CHUNK_BYTES */
 };
 
 lsn_t log_reader_end_lsn(const log_reader_t *reader)
@@ -189,7 +189,8 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
     r->bytes = malloc(r->bytes_size);
     r->recs_size = 256;
     r->recs = malloc(r->recs_size * sizeof(*r->recs));
-    if (r->bytes == NULL || r->recs == NULL) {
+    r->chunk = malloc(CHUNK_BYTES);
+    if (r->bytes == NULL || r->recs == NULL || r->chunk == NULL) {
         e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
     } else {
         e = start_check(r);
@@ -207,6 +208,7 @@ void log_reader_free(log_reader_t *reader)
     if (reader != NULL) {
         free(reader->bytes);
         free(reader->recs);
+        free(reader->chunk);
         free(reader);
     }
 }

@@ -296,7 +296,10 @@ static dberr_t recv_apply_batches(recv_t *recv, log_reader_t *reader)
 dberr_t recv_apply(recv_t *recv)
 {
     log_reader_t *reader = NULL;
-    dberr_t err = log_reader_create(recv->log, recv->batch.end_lsn, &reader);
+    dberr_t err = DB_SUCCESS;
+    if (recv->batch.end_lsn < recv->end_lsn) {
+        err = log_reader_create(recv->log, recv->batch.end_lsn, &reader);
+    }
     if (err == DB_SUCCESS) {
         err = recv_apply_batches(recv, reader);
     }
