@@ -137,8 +137,7 @@ dberr_t btr_create(buf_pool_t *pool, btr_t *btr)
     }
     CHECK(page_capacity(op.page_size, btr->leaf_rec_size) >= 2);
     CHECK(page_capacity(op.page_size, btr_node_rec_size(btr)) >= 2);
-    err = fsp_page_alloc(&op.mtr, &op.mtr, btr->space, (uint32_t)btr->id, hint, FIL_PAGE_INDEX,
-                         &block);
+    err = fsp_page_alloc(&op.mtr, btr->space, (uint32_t)btr->id, hint, FIL_PAGE_INDEX, &block);
     if (err == DB_SUCCESS) {
         err = mtr_index_create(&op.mtr, block, 0, btr->id, btr->leaf_rec_size, btr->key_len);
     }

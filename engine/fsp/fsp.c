@@ -150,37 +150,28 @@ dberr_t fsp_header_init(mtr_t *mtr, space_id_t space, uint32_t size_pages)
     return DB_SUCCESS;
 }
 
-/** The mtrs of one allocation: freed pages of either are not free yet. */
-typedef struct fsp_search {
-    const mtr_t *alloc_mtr;
-    const mtr_t *init_mtr;
-    space_id_t space;
-} fsp_search_t;
-
-/** Lowest free page of [from, to), or FIL_NULL. Map pages are looked at in an mtr of their own, so
-that a long search does not pin them all. */
-static dberr_t fsp_find_free(const fsp_search_t *search, page_no_t from, page_no_t to,
+/** Lowest free page of [from, to), or FIL_NULL; what `mtr` itself has freed is not free yet. Map pages are
+looked at in an mtr of their own, so that a long search does not pin them all. */
+static dberr_t fsp_find_free(const mtr_t *mtr, space_id_t space, page_no_t from, page_no_t to,
                              page_no_t *found)
 {
-    uint32_t m = fsp_mtr_map_pages(search->alloc_mtr);
+    uint32_t m = fsp_mtr_map_pages(mtr);
     *found = FIL_NULL;
     page_no_t page_no = from;
     while (page_no < to && *found == FIL_NULL) {
-        mtr_t mtr;
-        mtr_start(&mtr, search->alloc_mtr->pool, MTR_READ_ONLY);
+        mtr_t look;
+        mtr_start(&look, mtr->pool, MTR_READ_ONLY);
         buf_block_t *map = NULL;
         page_no_t map_no = page_no - page_no % m;
-        dberr_t err = fsp_map_get(&mtr, search->space, map_no, &map);
+        dberr_t err = fsp_map_get(&look, space, map_no, &map);
         for (; err == DB_SUCCESS && page_no < to && page_no - map_no < m; page_no++) {
-            page_id_t id = {search->space, page_no};
-            if (fsp_entry(&mtr, map, page_no) == FSP_OWNER_FREE
-                && !mtr_page_is_freed(search->alloc_mtr, id)
-                && !mtr_page_is_freed(search->init_mtr, id)) {
+            page_id_t id = {space, page_no};
+            if (fsp_entry(&look, map, page_no) == FSP_OWNER_FREE && !mtr_page_is_freed(mtr, id)) {
                 *found = page_no;
                 break;
             }
         }
-        mtr_commit(&mtr);
+        mtr_commit(&look);
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -210,19 +201,18 @@ static void fsp_set_owner(mtr_t *mtr, const fsp_header_t *header, buf_block_t *m
 }
 
 /** Gives a free page to owner and initialises it. */
-static dberr_t fsp_take(mtr_t *alloc_mtr, mtr_t *init_mtr, const fsp_header_t *header,
-                        buf_block_t *map, uint32_t owner, page_no_t page_no, page_type_t type,
-                        buf_block_t **out)
+static dberr_t fsp_take(mtr_t *mtr, const fsp_header_t *header, buf_block_t *map, uint32_t owner,
+                        page_no_t page_no, page_type_t type, buf_block_t **out)
 {
     buf_block_t *block = NULL;
-    dberr_t err = fsp_check_free(alloc_mtr, header, map, page_no);
+    dberr_t err = fsp_check_free(mtr, header, map, page_no);
     if (err == DB_SUCCESS) {
-        err = mtr_page_create(init_mtr, (page_id_t){map->id.space, page_no}, type, &block);
+        err = mtr_page_create(mtr, (page_id_t){map->id.space, page_no}, type, &block);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
-    fsp_set_owner(alloc_mtr, header, map, page_no, owner);
+    fsp_set_owner(mtr, header, map, page_no, owner);
     *out = block;
     return DB_SUCCESS;
 }
@@ -262,56 +252,54 @@ static dberr_t fsp_extend(mtr_t *mtr, fsp_header_t *header, page_no_t *first)
 }
 
 /** Chooses a free page, extending the space if there is none, and gets what describes it. */
-static dberr_t fsp_pick(const fsp_search_t *search, mtr_t *alloc_mtr, page_no_t hint,
-                        fsp_header_t *header, buf_block_t **map, page_no_t *out)
+static dberr_t fsp_pick(mtr_t *mtr, space_id_t space, page_no_t hint, fsp_header_t *header,
+                        buf_block_t **map, page_no_t *out)
 {
-    dberr_t err = fsp_header_get(alloc_mtr, search->space, header);
+    dberr_t err = fsp_header_get(mtr, space, header);
     if (err != DB_SUCCESS) {
         return err;
     }
     page_no_t page_no = FIL_NULL;
     if (header->n_used < header->size) {
-        err = fsp_find_free(search, hint, header->size, &page_no);
+        err = fsp_find_free(mtr, space, hint, header->size, &page_no);
         if (err == DB_SUCCESS && page_no == FIL_NULL) {
             page_no_t to = hint < header->size ? hint : header->size;
-            err = fsp_find_free(search, 0, to, &page_no);
+            err = fsp_find_free(mtr, space, 0, to, &page_no);
         }
     }
     if (err == DB_SUCCESS && page_no == FIL_NULL) {
-        err = fsp_extend(alloc_mtr, header, &page_no);
+        err = fsp_extend(mtr, header, &page_no);
     }
     if (err == DB_SUCCESS) {
-        page_no_t map_no = page_no - page_no % fsp_mtr_map_pages(alloc_mtr);
-        err = fsp_map_get(alloc_mtr, search->space, map_no, map);
+        page_no_t map_no = page_no - page_no % fsp_mtr_map_pages(mtr);
+        err = fsp_map_get(mtr, space, map_no, map);
     }
     *out = page_no;
     return err;
 }
 
-dberr_t fsp_page_alloc(mtr_t *alloc_mtr, mtr_t *init_mtr, space_id_t space, uint32_t owner,
-                       page_no_t hint, page_type_t type, buf_block_t **out)
+dberr_t fsp_page_alloc(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
+                       page_type_t type, buf_block_t **out)
 {
-    CHECK(owner != FSP_OWNER_FREE && alloc_mtr->mode == MTR_LOG_ALL);
-    fsp_search_t search = {alloc_mtr, init_mtr, space};
+    CHECK(owner != FSP_OWNER_FREE && mtr->mode == MTR_LOG_ALL);
     fsp_header_t header;
     buf_block_t *map = NULL;
     page_no_t page_no = FIL_NULL;
-    dberr_t err = fsp_pick(&search, alloc_mtr, hint, &header, &map, &page_no);
+    dberr_t err = fsp_pick(mtr, space, hint, &header, &map, &page_no);
     if (err != DB_SUCCESS) {
         return err;
     }
-    return fsp_take(alloc_mtr, init_mtr, &header, map, owner, page_no, type, out);
+    return fsp_take(mtr, &header, map, owner, page_no, type, out);
 }
 
 dberr_t fsp_page_reserve(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
                          page_no_t *out)
 {
     CHECK(owner != FSP_OWNER_FREE && mtr->mode == MTR_LOG_ALL);
-    fsp_search_t search = {mtr, mtr, space};
     fsp_header_t header;
     buf_block_t *map = NULL;
     page_no_t page_no = FIL_NULL;
-    dberr_t err = fsp_pick(&search, mtr, hint, &header, &map, &page_no);
+    dberr_t err = fsp_pick(mtr, space, hint, &header, &map, &page_no);
     if (err == DB_SUCCESS) {
         err = fsp_check_free(mtr, &header, map, page_no);
     }
@@ -334,7 +322,7 @@ dberr_t fsp_page_alloc_at(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_
     if (err != DB_SUCCESS) {
         return err;
     }
-    return fsp_take(mtr, mtr, &header, map, owner, page_no, type, out);
+    return fsp_take(mtr, &header, map, owner, page_no, type, out);
 }
 
 dberr_t fsp_page_free(mtr_t *mtr, page_id_t id, uint32_t owner)

@@ -44,16 +44,15 @@ static inline uint32_t fsp_map_pages(uint32_t page_size)
 /** Formats page 0 of a new space of size_pages pages, in mtr. */
 WARN_UNUSED dberr_t fsp_header_init(mtr_t *mtr, space_id_t space, uint32_t size_pages);
 
-/** Takes a free page for owner, the lowest one >= hint if any, else the lowest; extends the file if none
-is free (logged: FSP_SIZE). The map changes in alloc_mtr (MTR_LOG_ALL, always logged); the page is
-created and initialised (type) in init_mtr, which may be the same or a NO_REDO one.
-DB_OUT_OF_SPACE beyond 2^26 pages. */
-WARN_UNUSED dberr_t fsp_page_alloc(mtr_t *alloc_mtr, mtr_t *init_mtr, space_id_t space,
-                                   uint32_t owner, page_no_t hint, page_type_t type,
-                                   buf_block_t **out);
+/** Takes a free page for owner, the lowest one >= hint if any, else the lowest, and initialises it (type);
+extends the file if none is free (logged: FSP_SIZE). mtr: MTR_LOG_ALL. DB_OUT_OF_SPACE beyond 2^26
+pages. */
+WARN_UNUSED dberr_t fsp_page_alloc(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
+                                   page_type_t type, buf_block_t **out);
 
 /** The map half of fsp_page_alloc(): takes a page number and touches no page of it. For index loads, which
-must know the number of the next page before they write this one; the page is created later. */
+must know the number of the next page before they write this one; the page is created later, in an mtr that may be
+NO_REDO. */
 WARN_UNUSED dberr_t fsp_page_reserve(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
                                      page_no_t *out);
 

@@ -199,7 +199,7 @@ static dberr_t undo_log_start(trx_t *trx, mtr_t *mtr, buf_block_t **out, uint32_
     buf_block_t *block = NULL;
     dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
     if (err == DB_SUCCESS) {
-        err = fsp_page_alloc(mtr, mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, 0, FIL_PAGE_UNDO_LOG, &block);
+        err = fsp_page_alloc(mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, 0, FIL_PAGE_UNDO_LOG, &block);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -236,7 +236,7 @@ static dberr_t undo_log_extend(trx_t *trx, mtr_t *mtr, uint32_t len, buf_block_t
         return DB_SUCCESS;
     }
     buf_block_t *block = NULL;
-    err = fsp_page_alloc(mtr, mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, trx->undo_last, FIL_PAGE_UNDO_LOG,
+    err = fsp_page_alloc(mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, trx->undo_last, FIL_PAGE_UNDO_LOG,
                          &block);
     if (err != DB_SUCCESS) {
         return err;

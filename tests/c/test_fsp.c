@@ -49,7 +49,7 @@ static page_no_t fsp_alloc(fsp_fixture_t *fx, uint32_t owner, page_no_t hint)
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_alloc(&mtr, &mtr, SPACE, owner, hint, FIL_PAGE_TYPE_SYS, &block));
+    FX_OK(fx->buf, fsp_page_alloc(&mtr, SPACE, owner, hint, FIL_PAGE_TYPE_SYS, &block));
     page_no_t page_no = block->id.page_no;
     mtr_commit(&mtr);
     return page_no;
@@ -188,17 +188,17 @@ static void test_alloc_for_load(void **state)
 {
     fsp_fixture_t *fx = *state;
     lsn_t lsn = log_lsn(fx->buf->base.log);
-    mtr_t alloc_mtr;
-    mtr_t init_mtr;
+    mtr_t mtr;
+    page_no_t page_no = FIL_NULL;
     buf_block_t *block = NULL;
-    mtr_start(&alloc_mtr, fx->buf->pool, MTR_LOG_ALL);
-    mtr_start(&init_mtr, fx->buf->pool, MTR_LOG_NO_REDO);
-    mtr_set_observer(&init_mtr, OWNER);
-    FX_OK(fx->buf,
-          fsp_page_alloc(&alloc_mtr, &init_mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block));
-    mtr_commit(&alloc_mtr);
-    mtr_write_1(&init_mtr, block, 100, 5);
-    mtr_commit(&init_mtr);
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fsp_page_reserve(&mtr, SPACE, OWNER, 0, &page_no));
+    mtr_commit(&mtr);
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_NO_REDO);
+    mtr_set_observer(&mtr, OWNER);
+    FX_OK(fx->buf, mtr_page_create(&mtr, fx_id(SPACE, page_no), FIL_PAGE_TYPE_SYS, &block));
+    mtr_write_1(&mtr, block, 100, 5);
+    mtr_commit(&mtr);
     char text[1000];
     fx_log_text(fx->buf, lsn, text, sizeof text);
     assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_4BYTES 3 0; | ");
@@ -238,15 +238,12 @@ static void test_no_reuse_within_mtr(void **state)
     fsp_fixture_t *fx = *state;
     assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
     mtr_t mtr;
-    mtr_t init_mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    mtr_start(&init_mtr, fx->buf->pool, MTR_LOG_ALL);
     FX_OK(fx->buf, fsp_page_free(&mtr, fx_id(SPACE, 1), OWNER));
-    FX_OK(fx->buf, fsp_page_alloc(&mtr, &init_mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block));
+    FX_OK(fx->buf, fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block));
     assert_int_equal(block->id.page_no, 2);
     mtr_commit(&mtr);
-    mtr_commit(&init_mtr);
     assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
 }
 
@@ -301,7 +298,7 @@ static void test_hostile_map(void **state)
         buf_block_t *block = NULL;
         uint32_t owner = 0;
         mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-        assert_int_equal(fsp_page_alloc(&mtr, &mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
+        assert_int_equal(fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
                          DB_CORRUPTION);
         assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 1), OWNER), DB_CORRUPTION);
         assert_int_equal(fsp_page_owner(&mtr, fx_id(SPACE, 1), &owner), DB_CORRUPTION);
@@ -317,7 +314,7 @@ static void test_hostile_map(void **state)
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
     FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, 1), &block));
-    assert_int_equal(fsp_page_alloc(&mtr, &mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
+    assert_int_equal(fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
                      DB_CORRUPTION);
     mtr_abort(&mtr);
     assert_false(fx->buf->base.env.io_failed);

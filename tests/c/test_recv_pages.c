@@ -249,7 +249,7 @@ static void test_torn_page_0(void **state)
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, fsp_page_alloc(&mtr, &mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
+    DBX_OK(db, fsp_page_alloc(&mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
     mtr_commit(&mtr);
     DBX_OK(db, buf_flush_all(db->pool));
     db = crash(db);
