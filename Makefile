@@ -47,7 +47,9 @@ fmt: setup ## Formats C and Python in place
 	@$(PY) -m ruff check --quiet --fix harness tests tools
 	@$(PY) -m ruff format --quiet harness tests tools
 
-bench: build ## Speed, side by side: trials, bulk load, cost of the preload
+bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -- --quiet
 	@$(PY) tools/bench.py
 
 clean: ## Removes what was built or run

@@ -50,8 +50,7 @@ static const stat_field_t STAT_FIELDS[] = {
 
 _Static_assert(N_STATS * sizeof(uint64_t) == sizeof(stats_t), "a counter is missing from the list");
 
-void stats_each(const stats_t *stats, void (*fn)(void *ctx, const char *name, uint64_t value),
-                void *ctx)
+void stats_each(const stats_t *stats, stats_fn fn, void *ctx)
 {
     for (size_t i = 0; i < N_STATS; i++) {
         const char *field = (const char *)stats + STAT_FIELDS[i].offset;

@@ -38,8 +38,9 @@ typedef struct stats {
     uint64_t recv_tables_dropped;
 } stats_t;
 
+typedef void (*stats_fn)(void *ctx, const char *name, uint64_t value);
+
 /** Calls fn for each counter, in the order above: the one list that status output uses. */
-void stats_each(const stats_t *stats, void (*fn)(void *ctx, const char *name, uint64_t value),
-                void *ctx);
+void stats_each(const stats_t *stats, stats_fn fn, void *ctx);
 
 #endif

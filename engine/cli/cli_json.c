@@ -114,6 +114,21 @@ char *cli_hex(const byte *bytes, size_t len)
 
 /* ---- status ---- */
 
+/** Calls fn for every number of the status, in the order of the output. */
+static void status_each(const engine_status_t *s, stats_fn fn, void *ctx)
+{
+    fn(ctx, "page_size", s->page_size);
+    fn(ctx, "log_file_size", s->log_file_size);
+    fn(ctx, "lsn_current", s->lsn_current);
+    fn(ctx, "lsn_flushed", s->lsn_flushed);
+    fn(ctx, "lsn_last_checkpoint", s->lsn_last_checkpoint);
+    fn(ctx, "checkpoint_age", s->checkpoint_age);
+    fn(ctx, "dirty_pages", s->dirty_pages);
+    fn(ctx, "history_len", s->history_len);
+    fn(ctx, "active_trx", s->active_trx);
+    stats_each(&s->stats, fn, ctx);
+}
+
 static void json_counter(void *ctx, const char *name, uint64_t value)
 {
     json_t *object = ctx;
@@ -123,18 +138,9 @@ static void json_counter(void *ctx, const char *name, uint64_t value)
 json_t *cli_status_json(const engine_status_t *s)
 {
     json_t *object = json_object();
-    json_counter(object, "page_size", s->page_size);
-    json_counter(object, "log_file_size", s->log_file_size);
-    json_counter(object, "lsn_current", s->lsn_current);
-    json_counter(object, "lsn_flushed", s->lsn_flushed);
-    json_counter(object, "lsn_last_checkpoint", s->lsn_last_checkpoint);
-    json_counter(object, "checkpoint_age", s->checkpoint_age);
-    json_counter(object, "dirty_pages", s->dirty_pages);
-    json_counter(object, "history_len", s->history_len);
-    json_counter(object, "active_trx", s->active_trx);
     (void)json_object_set_new(object, "recovered", json_boolean(s->recovered));
     (void)json_object_set_new(object, "poisoned", json_boolean(s->poisoned));
-    stats_each(&s->stats, json_counter, object);
+    status_each(s, json_counter, object);
     return object;
 }
 
@@ -146,18 +152,9 @@ static void print_counter(void *ctx, const char *name, uint64_t value)
 
 void cli_print_status(const engine_status_t *s)
 {
-    print_counter(NULL, "page_size", s->page_size);
-    print_counter(NULL, "log_file_size", s->log_file_size);
-    print_counter(NULL, "lsn_current", s->lsn_current);
-    print_counter(NULL, "lsn_flushed", s->lsn_flushed);
-    print_counter(NULL, "lsn_last_checkpoint", s->lsn_last_checkpoint);
-    print_counter(NULL, "checkpoint_age", s->checkpoint_age);
-    print_counter(NULL, "dirty_pages", s->dirty_pages);
-    print_counter(NULL, "history_len", s->history_len);
-    print_counter(NULL, "active_trx", s->active_trx);
     (void)printf("%-24s %s\n", "recovered", s->recovered ? "yes" : "no");
     (void)printf("%-24s %s\n", "poisoned", s->poisoned ? "yes" : "no");
-    stats_each(&s->stats, print_counter, NULL);
+    status_each(s, print_counter, NULL);
 }
 
 /* ---- check ---- */
