@@ -1,4 +1,4 @@
-"""Rule about what recovery reads: I14. It compares the recovery's trace with what the run before it put
+"""Rule about what recovery reads: I14, I15. It compares the recovery's trace with what the run before it put
 into the log, as the run's own markers tell (LogHistory).
 
 May import: model, rules, rules_log, trace.
@@ -83,9 +83,10 @@ class HistoryCollector(Rule):
 
 class RecoveryReads(Rule):
     """I14: recovery creates and never reads a page that redo initialises, unless an INDEX_LOAD lies in its
-    space; and it does read, create or recognise as free every other page that the log changes."""
+    space; and it does read, create or recognise as free every other page that the log changes. I15: it does
+    not read a page whose last record is its free, and which no load has taken again."""
 
-    numbers = (14,)
+    numbers = (14, 15)
     blind = (
         "pages that were changed but neither initialised nor written home before the crash; page 0 of a "
         "space, which is read to identify its file; reads during the doublewrite restore"
@@ -97,6 +98,7 @@ class RecoveryReads(Rule):
         self._inits: dict[PageKey, int] = {}
         self._frees: dict[PageKey, int] = {}
         self._loads: set[int] = set()
+        self._reused: dict[PageKey, int] = {}
         self._seen: set[PageKey] = set()
         self._created: set[PageKey] = set()
         self._active = False
@@ -107,18 +109,22 @@ class RecoveryReads(Rule):
         self._inits = {key: lsn for lsn, key in self._history.inits if low < lsn <= high}
         self._frees = {key: lsn for lsn, key in self._history.frees if low < lsn <= high}
         self._loads = {space for lsn, space in self._history.loads if low < lsn <= high}
+        self._reused = {key: lsn for lsn, key in self._history.noredo if lsn <= high}
         self._range = (low, high)
         self._active = True
 
     def mark_recv_read(self, facts: Facts) -> None:
         """Before the read of a page."""
         key = page_key(facts)
-        created = key in self._created
+        created, seen = key in self._created, key in self._seen
         self._seen.add(key)
         if not self._active or key[1] == 0 or created:
             return  # made here, written home and evicted: it may be read again
         init = self._inits.get(key)
         name = f"page {key[0]}:{key[1]}"
+        freed = self._frees.get(key, 0)
+        if not seen and freed > max(init or 0, self._reused.get(key, -1)):
+            self.report(15, f"{name} is read although its last record, at {freed}, is its free")
         if init is not None and key[0] not in self._loads:
             self.report(14, f"{name} is read although redo initialises it at {init}")
         elif facts["why"] == "index_load" and (init is None or key[0] not in self._loads):
