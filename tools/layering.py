@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # From the bottom to the top; modules of one rank do not import each other.
 HARNESS = [
-    {"errors", "image", "model", "seeds"},
+    {"errors", "image", "model", "seeds", "torn_matrix"},
     {"campaign", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
     {"crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
     {"qualify", "sqlite_schema", "store", "workload"},

@@ -44,7 +44,7 @@ fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker);
 typedef struct fs_event {
     fs_kind_t kind;
     fs_site_t site;   /**< of the last write up to here */
-    bool first_flush; /**< a page's first write since its initialisation */
+    bool first_flush; /**< of a write: see flush.h */
     uint32_t inode;
     uint32_t name;
     uint32_t name2;

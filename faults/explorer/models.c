@@ -66,7 +66,7 @@ bool model_parse(const char *text, size_t len, model_t *out)
 
 const char *tear_name(tear_t tear)
 {
-    static const char *const NAMES[TEAR_KINDS] = {"prefix", "suffix", "interior"};
+    static const char *const NAMES[TEAR_KINDS] = {"prefix", "suffix", "interior", "dropped"};
     CHECK(tear < TEAR_KINDS);
     return NAMES[tear];
 }
@@ -108,6 +108,22 @@ static uint32_t count_cuts(const model_config_t *config, const persist_t *persis
     return cuts < MODEL_CUTS_MAX ? (uint32_t)cuts : MODEL_CUTS_MAX;
 }
 
+/** A mask with a hole, or an island, needs three sectors. */
+void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn)
+{
+    static const uint64_t SECTORS_MIN[TEAR_KINDS] = {2, 2, 3, 1};
+    for (uint32_t i = 0; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        if (event->kind != FS_WRITE || event->length == 0) {
+            continue;
+        }
+        for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
+            torn->n[event->site][event->first_flush ? 0 : 1][tear] +=
+                sectors_of(event, config->sector) >= SECTORS_MIN[tear];
+        }
+    }
+}
+
 static uint32_t picks(uint32_t n)
 {
     return n < MODEL_PICKS_MAX ? n : MODEL_PICKS_MAX;
@@ -127,7 +143,7 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     case MODEL_ONE_PERSISTED:
         return picks(n);
     case MODEL_ONE_TORN:
-        return picks(count_tearable(config, persist)) * TEAR_KINDS;
+        return picks(count_tearable(config, persist)) * TEAR_PARTS;
     case MODEL_SUBSET:
         return n == 0 ? 0 : n < 3 ? 1U << n : MODEL_SUBSETS;
     case MODEL_ORDERED:
@@ -181,9 +197,12 @@ typedef struct applier {
     const persist_t *persist;
     stream_t *stream;
     torn_t *torn;
-    uint32_t n_torn;
-    uint32_t room;
 } applier_t;
+
+static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
+{
+    torn->n[event->site][event->first_flush ? 0 : 1][tear]++;
+}
 
 static void write_sectors(const applier_t *applier, const fs_event_t *event, uint64_t first,
                           uint64_t end)
@@ -198,29 +217,30 @@ static void write_sectors(const applier_t *applier, const fs_event_t *event, uin
                       event->data + (from - event->offset), to - from));
 }
 
-/** At least one sector is kept and at least one is lost. */
-static void apply_interior(const applier_t *applier, const fs_event_t *event, uint64_t n)
+/** At least one sector is kept and at least one is lost. @return what that came to: a mask that changes only
+once is a prefix or a suffix */
+static tear_t apply_interior(const applier_t *applier, const fs_event_t *event, uint64_t n)
 {
     uint64_t kept = stream_below(applier->stream, n);
     uint64_t lost = (kept + 1 + stream_below(applier->stream, n - 1)) % n;
     uint64_t bits = 0;
+    uint64_t changes = 0;
+    bool first_there = false;
+    bool last_there = false;
     for (uint64_t i = 0; i < n; i++) {
         bits = i % 64 == 0 ? stream_next(applier->stream) : bits >> 1;
-        if (i == kept || ((bits & 1) != 0 && i != lost)) {
+        bool there = i == kept || ((bits & 1) != 0 && i != lost);
+        if (there) {
             write_sectors(applier, event, i, i + 1);
         }
+        first_there = i == 0 ? there : first_there;
+        changes += i > 0 && there != last_there;
+        last_there = there;
     }
+    return changes > 1 ? TEAR_INTERIOR : first_there ? TEAR_PREFIX : TEAR_SUFFIX;
 }
 
-static void note_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
-{
-    if (applier->n_torn < applier->room) {
-        applier->torn[applier->n_torn++] =
-            (torn_t){.site = event->site, .first_flush = event->first_flush, .tear = tear};
-    }
-}
-
-static void apply_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
+static void apply_torn(const applier_t *applier, const fs_event_t *event, tear_t tear)
 {
     uint64_t n = sectors_of(event, applier->config->sector);
     uint64_t cut = 1 + stream_below(applier->stream, n - 1);
@@ -229,9 +249,20 @@ static void apply_torn(applier_t *applier, const fs_event_t *event, tear_t tear)
     } else if (tear == TEAR_SUFFIX) {
         write_sectors(applier, event, cut, n);
     } else {
-        apply_interior(applier, event, n);
+        tear = apply_interior(applier, event, n);
     }
-    note_torn(applier, event, tear);
+    torn_add(applier->torn, event, tear);
+}
+
+/** These are lost. */
+static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        const fs_event_t *event = persist_pending(applier->persist, i);
+        if (event->kind == FS_WRITE) {
+            torn_add(applier->torn, event, TEAR_DROPPED);
+        }
+    }
 }
 
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
@@ -241,42 +272,45 @@ static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
     }
 }
 
-static void apply_one_torn(applier_t *applier, uint32_t k)
+static void apply_one_torn(const applier_t *applier, uint32_t k)
 {
     const persist_t *persist = applier->persist;
     uint32_t n = count_tearable(applier->config, persist);
-    uint32_t at = nth_tearable(applier->config, persist, pick(k / TEAR_KINDS, n, applier->stream));
+    uint32_t at = nth_tearable(applier->config, persist, pick(k / TEAR_PARTS, n, applier->stream));
     apply_range(applier, 0, at);
-    apply_torn(applier, persist_pending(persist, at), (tear_t)(k % TEAR_KINDS));
+    apply_torn(applier, persist_pending(persist, at), (tear_t)(k % TEAR_PARTS));
     apply_range(applier, at + 1, persist->n_pending);
 }
 
 /** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there.
 */
-static void apply_ordered(applier_t *applier, uint32_t k)
+static void apply_ordered(const applier_t *applier, uint32_t k)
 {
     const persist_t *persist = applier->persist;
     uint32_t at = pick(k / 2, persist->n_pending, applier->stream);
     const fs_event_t *event = persist_pending(persist, at);
     apply_range(applier, 0, at);
     if (k % 2 != 0 && can_tear(event, applier->config->sector)) {
-        apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_KINDS));
+        apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_PARTS));
+    } else {
+        drop_range(applier, at, at + 1);
     }
+    drop_range(applier, at + 1, persist->n_pending);
 }
 
 /** Everything before the last write, and k + 1 of its sectors. */
-static void apply_log_cut(applier_t *applier, uint32_t k)
+static void apply_log_cut(const applier_t *applier, uint32_t k)
 {
     uint32_t last = applier->persist->n_pending - 1;
     const fs_event_t *event = persist_pending(applier->persist, last);
     apply_range(applier, 0, last);
     write_sectors(applier, event, 0, k + 1U);
-    note_torn(applier, event, TEAR_PREFIX);
+    torn_add(applier->torn, event, TEAR_PREFIX);
 }
 
 /** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the
 bits of k. */
-static void apply_subset(applier_t *applier, uint32_t k)
+static void apply_subset(const applier_t *applier, uint32_t k)
 {
     const persist_t *persist = applier->persist;
     uint64_t density = 1 + stream_below(applier->stream, 7);
@@ -286,19 +320,20 @@ static void apply_subset(applier_t *applier, uint32_t k)
                                            : stream_below(applier->stream, 8) < density;
         bool tear = stream_below(applier->stream, 4) == 0;
         if (kept && tear && can_tear(event, applier->config->sector)) {
-            apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_KINDS));
+            apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_PARTS));
         } else if (kept) {
             persist_apply(persist->image, event);
+        } else {
+            drop_range(applier, i, i + 1);
         }
     }
 }
 
-uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
-                     const persist_t *persist, torn_t *torn, uint32_t room)
+void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
+                 const persist_t *persist, torn_t *torn)
 {
     stream_t stream = {.state = stream_mix(config->seed, point, (uint64_t)model, k)};
-    applier_t applier = {
-        .config = config, .persist = persist, .stream = &stream, .torn = torn, .room = room};
+    applier_t applier = {.config = config, .persist = persist, .stream = &stream, .torn = torn};
     uint32_t n = persist->n_pending;
     uint32_t at;
     switch (model) {
@@ -306,15 +341,19 @@ uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, ui
         apply_range(&applier, 0, n);
         break;
     case MODEL_NONE_PERSISTED:
+        drop_range(&applier, 0, n);
         break;
     case MODEL_ONE_DROPPED:
         at = pick(k, n, &stream);
         apply_range(&applier, 0, at);
+        drop_range(&applier, at, at + 1);
         apply_range(&applier, at + 1, n);
         break;
     case MODEL_ONE_PERSISTED:
         at = pick(k, n, &stream);
+        drop_range(&applier, 0, at);
         apply_range(&applier, at, at + 1);
+        drop_range(&applier, at + 1, n);
         break;
     case MODEL_ONE_TORN:
         apply_one_torn(&applier, k);
@@ -331,5 +370,4 @@ uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, ui
     case MODEL_KINDS:
         CHECK(false);
     }
-    return applier.n_torn;
 }

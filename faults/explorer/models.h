@@ -38,20 +38,23 @@ typedef struct model_config {
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
 uint32_t model_count_all(const model_config_t *config, const persist_t *persist);
 
-typedef enum tear { TEAR_PREFIX, TEAR_SUFFIX, TEAR_INTERIOR, TEAR_KINDS } tear_t;
+/** Which sectors of a lost write are there: the first ones, the last ones, any others, none. */
+typedef enum tear { TEAR_PREFIX, TEAR_SUFFIX, TEAR_INTERIOR, TEAR_DROPPED, TEAR_KINDS } tear_t;
+#define TEAR_PARTS 3U /**< kinds that keep a part */
 const char *tear_name(tear_t tear);
 
-/** A write that was torn, for the torn-page matrix; n = 0 or more per state. */
+/** Writes by site, flush (0 first, 1 later) and tear: the torn-page matrix. */
 typedef struct torn {
-    fs_site_t site;
-    bool first_flush;
-    tear_t tear;
+    uint32_t n[SITE_KINDS][2][TEAR_KINDS];
 } torn_t;
 
+/** Adds each write of the list to the kinds of loss that it has sectors enough for. */
+void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn);
+
 /** Applies to the image what state k of the model keeps of what waits. point: identifies the crash
-point. torn: what was torn, up to room entries; @return their number. */
-uint32_t model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
-                     const persist_t *persist, torn_t *torn, uint32_t room);
+point. torn: the writes that were torn or dropped are added. */
+void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
+                 const persist_t *persist, torn_t *torn);
 
 /** A stream of pseudo-random numbers (splitmix64). */
 typedef struct stream {

@@ -167,18 +167,27 @@ static json_t *paths_object(const shared_t *shared)
     return object;
 }
 
-static json_t *coverage_object(const shared_t *shared)
+static json_t *torn_pages_of(const shared_t *shared, uint32_t site, uint32_t later)
+{
+    json_t *cells = json_object();
+    for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
+        json_t *cell = json_object();
+        set(cell, "writes", number(load(&shared->possible[site][later][tear])));
+        set(cell, "states", number(load(&shared->torn[site][later][tear])));
+        set(cells, tear_name((tear_t)tear), cell);
+    }
+    return cells;
+}
+
+/** The torn-page matrix: by site, flush and tear the recorded writes that could be lost that way, and the
+states in which one was. */
+static json_t *torn_pages_object(const shared_t *shared)
 {
     json_t *object = json_object();
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
         json_t *entry = json_object();
-        for (uint32_t later = 0; later < 2; later++) {
-            json_t *cells = json_object();
-            for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
-                set(cells, tear_name((tear_t)tear), number(load(&shared->torn[site][later][tear])));
-            }
-            set(entry, later == 0 ? "first_flush" : "later_flush", cells);
-        }
+        set(entry, "first_flush", torn_pages_of(shared, site, 0));
+        set(entry, "later_flush", torn_pages_of(shared, site, 1));
         set(object, fs_site_name((fs_site_t)site), entry);
     }
     return object;
@@ -198,7 +207,7 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
     set(object, "by_invariant", by_invariant(records, n));
     set(object, "by_model", by_model(shared, records, n));
     set(object, "paths", paths_object(shared));
-    set(object, "coverage", coverage_object(shared));
+    set(object, "torn_pages", torn_pages_object(shared));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));
     set(object, "batches", number(summary->batches));

@@ -24,92 +24,11 @@ states at the next depth do. */
 
 #include "base/check.h"
 
-#define SLOT_REMOVED UINT64_MAX
-
-/* ---- sets of pages ---- */
-
-static uint64_t *set_slot(const page_set_t *set, uint64_t key)
-{
-    uint64_t *removed = NULL;
-    uint32_t mask = set->size - 1;
-    uint32_t i = (uint32_t)((key * 0x9E3779B97F4A7C15U) >> 32) & mask;
-    for (;; i = (i + 1) & mask) {
-        if (set->slots[i] == key) {
-            return &set->slots[i];
-        }
-        if (set->slots[i] == 0) {
-            return removed != NULL ? removed : &set->slots[i];
-        }
-        if (set->slots[i] == SLOT_REMOVED && removed == NULL) {
-            removed = &set->slots[i];
-        }
-    }
-}
-
-static void set_clear(page_set_t *set)
-{
-    if (set->used > 0) {
-        memset(set->slots, 0, set->size * sizeof(*set->slots));
-        set->used = 0;
-    }
-}
-
-static void set_grow(page_set_t *set)
-{
-    page_set_t old = *set;
-    set->size = old.size == 0 ? 256 : old.size * 2;
-    set->slots = mem_alloc(set->size * sizeof(*set->slots));
-    set->used = 0;
-    for (uint32_t i = 0; i < old.size; i++) {
-        if (old.slots[i] != 0 && old.slots[i] != SLOT_REMOVED) {
-            *set_slot(set, old.slots[i]) = old.slots[i];
-            set->used++;
-        }
-    }
-    free(old.slots);
-}
-
-static void set_add(page_set_t *set, uint64_t key)
-{
-    if ((set->used + 1) * 2 > set->size) {
-        set_grow(set);
-    }
-    uint64_t *slot = set_slot(set, key);
-    if (*slot != key) {
-        set->used += *slot == 0;
-        *slot = key;
-    }
-}
-
-static bool set_has(const page_set_t *set, uint64_t key)
-{
-    return set->used > 0 && *set_slot(set, key) == key;
-}
-
-static void set_remove(page_set_t *set, uint64_t key)
-{
-    if (set_has(set, key)) {
-        *set_slot(set, key) = SLOT_REMOVED;
-    }
-}
-
 /* ---- markers ---- */
-
-/** The number behind " key=", 0 if there is none. text is 0-terminated. */
-static uint64_t fact(const char *text, const char *key)
-{
-    const char *at = strstr(text, key);
-    return at == NULL ? 0 : strtoull(at + strlen(key), NULL, 10);
-}
-
-static uint64_t page_key(const char *text)
-{
-    return (fact(text, " space=") << 32 | fact(text, " page=")) + 1;
-}
 
 static void check_not_freed(rules_t *rules, const char *text, uint64_t key)
 {
-    if (set_has(&rules->freed, key)) {
+    if (page_set_has(&rules->freed, key)) {
         verdict_add(rules->verdict, 15, "recovery: a freed page is used: %.160s", text);
     }
 }
@@ -117,7 +36,7 @@ static void check_not_freed(rules_t *rules, const char *text, uint64_t key)
 static void mark_page_write(rules_t *rules, const char *text)
 {
     memcpy(rules->page_write, text, strlen(text) + 1);
-    if (fact(text, " lsn=") > rules->durable) {
+    if (marker_fact(text, " lsn=") > rules->durable) {
         verdict_add(rules->verdict, 4,
                     "recovery: a page goes home, but the log is durable up to %" PRIu64
                     " only: %.120s",
@@ -127,18 +46,20 @@ static void mark_page_write(rules_t *rules, const char *text)
         verdict_add(rules->verdict, 22, "recovery: a home write before the area is synced: %.120s",
                     text);
     }
-    check_not_freed(rules, text, page_key(text));
+    uint64_t page = marker_page(text);
+    check_not_freed(rules, text, page);
+    rules->first_flush = flush_is_first(&rules->unwritten, page);
 }
 
 static void mark_checkpoint(rules_t *rules, const char *text)
 {
-    uint64_t no = fact(text, " no=");
+    uint64_t no = marker_fact(text, " no=");
     bool start = strstr(text, " start=1") != NULL;
-    if (no % 2 != fact(text, " slot=")
+    if (no % 2 != marker_fact(text, " slot=")
         || (rules->checkpoint_no != 0 && no <= rules->checkpoint_no)) {
         verdict_add(rules->verdict, 19, "recovery: the wrong slot: %.160s", text);
     }
-    if (!start && fact(text, " marker=") > rules->durable) {
+    if (!start && marker_fact(text, " marker=") > rules->durable) {
         verdict_add(rules->verdict, 19, "recovery: the marker is not durable: %.160s", text);
     }
     if (!start && rules->n_dirty > 0) {
@@ -151,37 +72,33 @@ static void mark_checkpoint(rules_t *rules, const char *text)
 static void mark_file_op(rules_t *rules, const char *text)
 {
     memcpy(rules->file_op, text, strlen(text) + 1);
-    if (fact(text, " lsn=") > rules->durable) {
+    if (marker_fact(text, " lsn=") > rules->durable) {
         verdict_add(rules->verdict, 24, "recovery: not durable yet: %.160s", text);
     }
-}
-
-static bool is_verb(const char *text, const char *verb)
-{
-    size_t n = strlen(verb);
-    return strncmp(text, verb, n) == 0 && (text[n] == ' ' || text[n] == '\0');
 }
 
 /** Markers about recovery's own steps. */
 static void mark_recv(rules_t *rules, const char *text)
 {
-    uint64_t key = page_key(text);
-    if (is_verb(text, "recv_start")) {
-        uint64_t end = fact(text, " end=");
+    uint64_t key = marker_page(text);
+    if (marker_is(text, "recv_start")) {
+        uint64_t end = marker_fact(text, " end=");
         rules->durable = end > rules->durable ? end : rules->durable;
-    } else if (is_verb(text, "recv_batch")) {
-        set_clear(&rules->created); /* what an earlier batch made is on disk, and may be read */
-    } else if (is_verb(text, "recv_free")) {
-        set_add(&rules->freed, key);
-    } else if (is_verb(text, "recv_create")) {
-        set_remove(&rules->freed, key);
-        set_add(&rules->created, key);
-    } else if (is_verb(text, "recv_read")) {
+    } else if (marker_is(text, "recv_batch")) {
+        page_set_clear(
+            &rules->created); /* what an earlier batch made is on disk, and may be read */
+    } else if (marker_is(text, "recv_free")) {
+        page_set_add(&rules->freed, key);
+    } else if (marker_is(text, "recv_create")) {
+        page_set_remove(&rules->freed, key);
+        page_set_add(&rules->created, key);
+        page_set_add(&rules->unwritten, key);
+    } else if (marker_is(text, "recv_read")) {
         check_not_freed(rules, text, key);
-        if (set_has(&rules->created, key)) {
+        if (page_set_has(&rules->created, key)) {
             verdict_add(rules->verdict, 14, "recovery: read after it was created: %.160s", text);
         }
-    } else if (is_verb(text, "recv_apply")) {
+    } else if (marker_is(text, "recv_apply")) {
         check_not_freed(rules, text, key);
     }
 }
@@ -194,31 +111,37 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     }
     memcpy(text, bytes, len);
     text[len] = '\0';
-    if (is_verb(text, "point")) {
+    if (marker_is(text, "point")) {
         rules->applied |= strcmp(text, "point name=recv.applied") == 0;
-    } else if (is_verb(text, "checkpoint_done") && rules->applied) {
+    } else if (marker_is(text, "checkpoint_done") && rules->applied) {
         /* Redo is over. A page whose last record is a free may be in use by now: a load without
         redo took it again, and INDEX_LOAD vouches for its contents. */
-        set_clear(&rules->freed);
+        page_set_clear(&rules->freed);
         rules->applied = false;
     } else if (strncmp(text, "recv_", 5) == 0) {
         mark_recv(rules, text);
-    } else if (is_verb(text, "page_write")) {
+    } else if (marker_is(text, "page_write")) {
         mark_page_write(rules, text);
-    } else if (is_verb(text, "page_init") || is_verb(text, "page_noredo")) {
-        set_remove(&rules->freed, page_key(text));
-    } else if (is_verb(text, "page_free")) {
-        set_add(&rules->freed, page_key(text));
-    } else if (is_verb(text, "page_drop_freed") && fact(text, " lsn=") > rules->durable) {
+    } else if (marker_is(text, "page_noredo")) {
+        page_set_remove(&rules->freed, marker_page(text));
+    } else if (marker_is(text, "page_init")) {
+        uint64_t page = marker_page(text);
+        page_set_remove(&rules->freed, page);
+        page_set_add(&rules->unwritten, page);
+    } else if (marker_is(text, "page_free")) {
+        uint64_t page = marker_page(text);
+        page_set_add(&rules->freed, page);
+        page_set_add(&rules->unwritten, page);
+    } else if (marker_is(text, "page_drop_freed") && marker_fact(text, " lsn=") > rules->durable) {
         verdict_add(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s", text);
-    } else if (is_verb(text, "log_durable")) {
-        uint64_t lsn = fact(text, " lsn=");
+    } else if (marker_is(text, "log_durable")) {
+        uint64_t lsn = marker_fact(text, " lsn=");
         rules->durable = lsn > rules->durable ? lsn : rules->durable;
-    } else if (is_verb(text, "checkpoint")) {
+    } else if (marker_is(text, "checkpoint")) {
         mark_checkpoint(rules, text);
-    } else if (is_verb(text, "file_op")) {
+    } else if (marker_is(text, "file_op")) {
         mark_file_op(rules, text);
-    } else if (is_verb(text, "file_op_done") && rules->dir_dirty) {
+    } else if (marker_is(text, "file_op_done") && rules->dir_dirty) {
         verdict_add(rules->verdict, 24, "recovery: the directory is not synced: %.160s", text);
     }
 }
@@ -259,7 +182,7 @@ static void event_write(rules_t *rules, fs_event_t *event, const char *path)
 {
     const char *marker = rules->page_write[0] != '\0' ? rules->page_write : NULL;
     event->site = fs_site_of(path, event->offset, marker);
-    event->first_flush = marker != NULL && strstr(marker, " why=init") != NULL;
+    event->first_flush = marker != NULL && rules->first_flush;
     rules->page_write[0] = '\0';
     if (event->site == SITE_DOUBLEWRITE) {
         if (rules->n_dirty > 0) {
@@ -317,8 +240,9 @@ void rules_init(rules_t *rules)
 void rules_free(rules_t *rules)
 {
     free(rules->dirty);
-    free(rules->freed.slots);
-    free(rules->created.slots);
+    page_set_free(&rules->freed);
+    page_set_free(&rules->created);
+    page_set_free(&rules->unwritten);
 }
 
 void rules_start(rules_t *rules, verdict_t *verdict)
@@ -329,8 +253,9 @@ void rules_start(rules_t *rules, verdict_t *verdict)
     rules->n_dirty = 0;
     rules->dir_dirty = false;
     rules->checkpoint_no = 0;
-    set_clear(&rules->freed);
-    set_clear(&rules->created);
+    page_set_clear(&rules->freed);
+    page_set_clear(&rules->created);
+    page_set_clear(&rules->unwritten);
     rules->applied = false;
     rules->file_op[0] = '\0';
     rules->page_write[0] = '\0';

@@ -4,17 +4,10 @@ I22, I24. */
 #define EXPLORER_RULES_H
 
 #include "base/types.h"
-#include "faults/explorer/fs_event.h"
+#include "faults/explorer/flush.h"
 #include "faults/explorer/verdict.h"
 
 #define RULES_MARKER_MAX 256U
-
-/** A set of pages, emptied for each recovery. */
-typedef struct page_set {
-    uint64_t *slots; /**< open addressing; space << 32 | page, plus 1; UINT64_MAX: removed */
-    uint32_t size;
-    uint32_t used;
-} page_set_t;
 
 typedef struct rules {
     verdict_t *verdict;
@@ -28,8 +21,10 @@ typedef struct rules {
     page_set_t freed;
     bool applied; /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
+    page_set_t unwritten;              /**< see flush.h */
     char file_op[RULES_MARKER_MAX];    /**< the last one announced */
     char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */
+    bool first_flush;                  /**< what that one announces */
 } rules_t;
 
 void rules_init(rules_t *rules);
@@ -37,7 +32,7 @@ void rules_free(rules_t *rules);
 /** A new process: nothing is known. Findings go to verdict. */
 void rules_start(rules_t *rules, verdict_t *verdict);
 void rules_mark(rules_t *rules, const char *text, size_t len);
-/** Also sets the site of a write. */
+/** Also sets the site of a write, and whether it is the first since the page was initialised. */
 void rules_event(rules_t *rules, fs_event_t *event, const char *path);
 
 #endif

@@ -20,8 +20,8 @@ Rules
 #include <sys/stat.h>
 
 #include "base/check.h"
+#include "faults/explorer/flush.h"
 
-#define TORN_MAX 64U
 #define SAMPLE_EVERY 16U
 #define PURGE_EVERY 4U
 
@@ -68,11 +68,28 @@ static void count_paths(shared_t *shared, const stats_t *stats)
     }
 }
 
-static void count_torn(shared_t *shared, const torn_t *torn, uint32_t n)
+typedef _Atomic uint64_t torn_counters_t[SITE_KINDS][2][TEAR_KINDS];
+
+/** at_most: 1 counts states, UINT32_MAX writes. */
+static void count_torn(torn_counters_t counters, const torn_t *torn, uint32_t at_most)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        shared_add(&shared->torn[torn[i].site][torn[i].first_flush ? 0 : 1][torn[i].tear], 1);
+    for (uint32_t site = 0; site < SITE_KINDS; site++) {
+        for (uint32_t later = 0; later < 2; later++) {
+            for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
+                uint32_t n = torn->n[site][later][tear];
+                if (n > 0) {
+                    shared_add(&counters[site][later][tear], n < at_most ? n : at_most);
+                }
+            }
+        }
     }
+}
+
+static void count_possible(const explorer_t *explorer, const fs_list_t *list)
+{
+    torn_t torn = {.n = {{{0}}}};
+    torn_possible(&explorer->campaign->models, list, &torn);
+    count_torn(explorer->shared->possible, &torn, UINT32_MAX);
 }
 
 static void report(explorer_t *explorer, const visit_case_t *c, uint64_t key,
@@ -243,7 +260,7 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
 static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint64_t image_hash,
                           bool counted)
 {
-    const fs_list_t *list = &explorer->records[parent->path.depth - 1];
+    fs_list_t *list = &explorer->records[parent->path.depth - 1];
     persist_t persist;
     uint32_t n_inodes = image_inode_count(explorer->image);
     for (uint32_t i = 0; i < list->n; i++) {
@@ -253,6 +270,10 @@ static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint
     image_mark(explorer->image);
     while (image_inode_count(explorer->image) < n_inodes) {
         (void)image_inode_create(explorer->image);
+    }
+    if (counted) {
+        flush_mark_empty_places(list, explorer->image);
+        count_possible(explorer, list);
     }
     persist_init(&persist, list, explorer->image, &explorer->campaign->ignore);
     bool clean = explorer->campaign->only.depth > 0
@@ -340,14 +361,13 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
 
 static bool explore(explorer_t *explorer, const visit_case_t *c, bool counted)
 {
-    torn_t torn[TORN_MAX];
+    torn_t torn = {.n = {{{0}}}};
     image_mark(explorer->image);
-    uint32_t n_torn = model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist,
-                                  torn, TORN_MAX);
+    model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &torn);
     if (counted) {
         shared_add(&explorer->shared->states, 1);
         shared_add(&explorer->shared->model_states[c->model], 1);
-        count_torn(explorer->shared, torn, n_torn);
+        count_torn(explorer->shared->torn, &torn, 1);
     }
     bool clean = explore_image(explorer, c, counted);
     image_undo(explorer->image);
@@ -389,6 +409,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     explorer->progress = &shared->progress[0];
     judge_init(&explorer->judge, image, allowed, options, campaign->external);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
+    count_possible(explorer, &trace->list);
 }
 
 void explorer_free(explorer_t *explorer)

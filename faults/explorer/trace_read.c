@@ -1,6 +1,6 @@
 /* The trace reader.
 
-Place: above image.c. Trusts nothing in the file: every length is checked against the bytes that are
+Place: above flush.c. Trusts nothing in the file: every length is checked against the bytes that are
 there.
 
 Rules
@@ -24,6 +24,7 @@ Rules
 #include <unistd.h>
 
 #include "base/check.h"
+#include "faults/explorer/flush.h"
 #include "faults/trace.h"
 
 #define LOCK_FILE_NAME "engine.lock"
@@ -48,8 +49,8 @@ typedef struct reader {
     char *page_write; /**< text of a page_write marker, until the next write */
     uint32_t acked_line;
     uint32_t issued_line;
-    fs_site_t site; /**< of the last write */
-    bool first_flush;
+    fs_site_t site;       /**< of the last write */
+    page_set_t unwritten; /**< see flush.h */
 } reader_t;
 
 static dberr_t refuse(reader_t *reader, const char *why)
@@ -97,7 +98,6 @@ static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
     event->acked_line = reader->acked_line;
     event->issued_line = reader->issued_line;
     event->site = reader->site;
-    event->first_flush = reader->first_flush;
     return event;
 }
 
@@ -172,8 +172,8 @@ static dberr_t on_write(reader_t *reader)
     const char *marker = reader->page_write;
     reader->site =
         fs_site_of(image_name_text(reader->image, file->name), reader->rec.offset, marker);
-    reader->first_flush = marker != NULL && strstr(marker, " why=init") != NULL;
     fs_event_t *event = event_add(reader, FS_WRITE);
+    event->first_flush = marker != NULL && flush_is_first(&reader->unwritten, marker_page(marker));
     event->inode = file->inode;
     event->name = file->name;
     event->offset = reader->rec.offset;
@@ -273,6 +273,7 @@ static dberr_t on_mark(reader_t *reader)
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
+    flush_mark(&reader->unwritten, text);
     if (strncmp(text, "page_write ", 11) == 0) {
         free(reader->page_write);
         reader->page_write = mem_alloc(len + 1);
@@ -402,9 +403,12 @@ dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t 
     }
     free(reader.files);
     free(reader.page_write);
+    page_set_free(&reader.unwritten);
     image_each(image, unlink_all, image);
     trace->n_inodes = image_inode_count(image);
-    if (e != DB_SUCCESS) {
+    if (e == DB_SUCCESS) {
+        flush_mark_empty_places(&trace->list, image);
+    } else {
         trace_free(trace);
     }
     return e;

@@ -88,6 +88,9 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     )
     paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
     console.print(f"recovery paths: {paths}", highlight=False)
+    if summary.torn_pages.cells:
+        matrix = summary.torn_pages
+        console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
         console.print(f"[yellow]claimed but never taken: {name}[/]")
     for site in summary.uncovered_sites:

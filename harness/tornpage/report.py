@@ -1,6 +1,6 @@
 """Renders a summary into one self-contained HTML page. Gets finished data; knows no SQL and runs nothing.
 
-May import: model, summary.
+May import: model, summary, torn_matrix.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import jinja2
 
 from tornpage.model import Outcome, TornWrite
 from tornpage.summary import CellCount, Finding, Summary
+from tornpage.torn_matrix import CellState, TornCell, TornMatrix
 
 __all__ = ["render_report", "sector_states"]
 
@@ -48,6 +49,13 @@ class _Row:
     cells: list[_CellView]
 
 
+@dataclass(frozen=True, slots=True)
+class _TornRow:
+    site: str
+    flush: str
+    cells: list[_CellView]
+
+
 def render_report(summary: Summary, templates: Path) -> str:
     """The page as text. templates: folder of report.html.j2 and report.css."""
     environment = jinja2.Environment(
@@ -68,6 +76,7 @@ def render_report(summary: Summary, templates: Path) -> str:
         matrix=_matrix(summary, configs),
         counters=sorted(summary.counters.items()),
         torn=_pictures(summary.findings),
+        torn_rows=_torn_rows(summary.torn_pages),
         gaps=_gaps(summary),
     )
 
@@ -116,6 +125,35 @@ def _cell_view(cell: CellCount | None) -> _CellView:
     return _CellView("clean" if clean else "idle", str(clean), title)
 
 
+def _torn_rows(matrix: TornMatrix) -> list[_TornRow]:
+    return [
+        _TornRow(site, _words(flush), [_torn_view(matrix, cell) for cell in cells])
+        for (site, flush), cells in matrix.rows.items()
+    ]
+
+
+def _torn_view(matrix: TornMatrix, cell: TornCell) -> _CellView:
+    if cell.state is CellState.NO_SUCH_WRITE:
+        return _CellView("none", "–", f"{cell}: {matrix.reason(cell)}")
+    title = f"{cell}: {cell.states} states, {cell.writes} recorded writes"
+    return _CellView("clean" if cell.states else "idle", str(cell.states), title)
+
+
+def _torn_gaps(matrix: TornMatrix) -> list[str]:
+    """What was never written, and per site, flush and configuration the masks that no state had."""
+    never = [f"{site} ({_words(flush)})" for site, flush in matrix.rows_without_write]
+    masks: dict[str, list[str]] = {}
+    for cell in matrix.of(CellState.NOT_COVERED):
+        name = f"{cell.site}, {_words(cell.flush)}, {cell.config}"
+        masks.setdefault(name, []).append(cell.mask)
+    lines = [f"the recorded runs have no write of {', '.join(never)}"] if never else []
+    return lines + [f"{name}: no state has {', '.join(missed)}" for name, missed in masks.items()]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _pictures(findings: list[Finding]) -> list[_Picture]:
     return [
         _Picture(
@@ -139,6 +177,7 @@ def _gaps(summary: Summary) -> list[str]:
         for cell in summary.cells
         if not cell.outcomes[Outcome.CLEAN] and not cell.outcomes[Outcome.VIOLATION]
     ]
+    lines += [f"torn pages: {line}" for line in _torn_gaps(summary.torn_pages)]
     lines += summary.errors[:20]
     if summary.run.state == "running":
         lines.append(

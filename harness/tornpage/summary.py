@@ -1,7 +1,7 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
 report renders it, `--json` is a part of it.
 
-May import: fingerprint, model, store.
+May import: fingerprint, model, store, torn_matrix.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import xxhash
 from tornpage.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
 from tornpage.store import Run, TrialRow
+from tornpage.torn_matrix import TornMatrix, torn_matrix
 
 __all__ = ["CellCount", "Finding", "Summary", "summarise"]
 
@@ -58,7 +59,7 @@ class Finding:
 class Summary:
     """A run in numbers. by_invariant and by_site count trials; counters are summed over trials, and
     exercised_by counts the trials in which a counter was above zero. explored: per configuration what the
-    power-loss explorer said; a state counts as a trial there."""
+    power-loss explorer said; a state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
@@ -73,6 +74,7 @@ class Summary:
     peak_bytes: int = 0
     trace_hash: str = ""
     explored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    torn_pages: TornMatrix = field(default_factory=lambda: TornMatrix(()))
     claims_missed: list[str] = field(default_factory=list)
     uncovered_sites: list[str] = field(default_factory=list)
 
@@ -147,9 +149,7 @@ class Summary:
                 "distinct": sum(int(part["distinct"]) for part in parts),
                 "states_per_s": round(self.trials_per_s, 1),
                 "depth": max(int(part["depth"]) for part in parts),
-                "coverage": {
-                    config: part.get("coverage") for config, part in self.explored.items()
-                },
+                "coverage": self.torn_pages.to_json(),
             }
         return data
 
@@ -164,7 +164,7 @@ def summarise(
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
     drives above zero; sites: those it says it hits."""
-    summary = Summary(run, explored=explored)
+    summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str], Finding] = {}
     known: dict[str, list[Violation]] = {}

@@ -21,6 +21,35 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
         assert (data["counters"]["second_crash"] > 0) == (depth == "2")
 
 
+def test_torn_page_matrix(tornpage: Tornpage) -> None:
+    """The run says which kinds of loss its states had: of pages in a load on their first flush, of the log,
+    of the doublewrite area; the sums add up, and the report shows them. Too few states leave gaps."""
+    answer = tornpage("run", "powerloss", "--states", "4000")
+    coverage = answer.data["coverage"]
+    cells = {(c["site"], c["flush"], c["mask"], c["config"]): c for c in coverage["cells"]}
+    assert len(cells) == len(coverage["cells"])
+    assert coverage["covered"] == sum(c["states"] > 0 for c in cells.values()) > 100
+    assert coverage["total"] == sum(c["writes"] > 0 for c in cells.values())
+    assert coverage["covered"] + len(coverage["not_covered"]) == coverage["total"]
+    assert coverage["total"] + len(coverage["no_such_write"]) == len(cells)
+    for site, flush in (
+        ("index_load_page", "first_flush"),
+        ("internal_page", "later_flush"),
+        ("page0", "first_flush"),
+        ("undo_page", "first_flush"),
+        ("dict_page", "later_flush"),
+        ("redo", "later_flush"),
+        ("doublewrite", "later_flush"),
+    ):
+        assert cells[site, flush, "prefix", "log_optimize_ddl=on"]["states"] > 0, (site, flush)
+    slot = cells["checkpoint_header", "later_flush", "prefix", "log_optimize_ddl=on"]
+    assert slot["writes"] == 0
+    page = Path(answer.data["report"]).read_text("utf-8")
+    assert f"Torn pages: {coverage['covered']} of {coverage['total']} kinds covered" in page
+    few = tornpage("run", "powerloss", "--states", "60").data["coverage"]
+    assert len(few["not_covered"]) > len(coverage["not_covered"])
+
+
 def test_states_do_not_depend_on_workers(tornpage: Tornpage, tmp_path: Path) -> None:
     """One worker and two give the same states, the same paths, the same hash."""
     one, two = (
@@ -29,6 +58,7 @@ def test_states_do_not_depend_on_workers(tornpage: Tornpage, tmp_path: Path) -> 
     )
     assert one.data["trace_hash"] == two.data["trace_hash"]
     assert one.data["counters"] == two.data["counters"]
+    assert one.data["coverage"] == two.data["coverage"]
 
 
 def test_without_doublewrite_torn_pages_are_found_and_replay(

@@ -122,6 +122,35 @@ static void test_events(void **state)
     image_destroy(image);
 }
 
+/** Two writes of a page, its free, and a write by its next owner. */
+static void test_first_flushes(void **state)
+{
+    static const char PAGE[] = "page_write space=1 page=0 lsn=5 type=index load=1";
+    static const bool WANTED[] = {true, false, true, false};
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i == 2) {
+            mark(&b, "page_free space=1 page=0 lsn=7");
+        }
+        mark(&b, PAGE);
+        (void)put_record(&b, TP_OP_WRITE, 3, "contents", 8);
+    }
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    assert_int_equal(trace.list.n, 5);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(trace.list.events[i + 1].first_flush, WANTED[i]);
+    }
+    assert_int_equal(image_size(image, 0), 0);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
 static void assert_refused(const builder_t *b, const char *why)
 {
     trace_t trace;
@@ -197,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_first_flushes),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile),
     };
