@@ -27,7 +27,9 @@ ROUNDS = 7
 TRIALS = 600
 STATES = 20_000
 SEEDS = 3
-QUOTED = "Measured once on such a machine, for comparison: SQLite's crash tests 118/s, FUSE cycles 16/s."
+QUOTED = (
+    "Measured once on such a machine, for comparison: SQLite's crash tests 118/s, FUSE cycles 16/s."
+)
 LOAD_ROWS = 100_000
 
 
