@@ -23,20 +23,22 @@ from tornpage.image import remove_image
 from tornpage.invariants import check_run
 from tornpage.model import Census, TrialSpec, Violation, WriteEvent
 from tornpage.oracle import Oracle, judge
-from tornpage.process import ChildResult, run_child
+from tornpage.process import run_child
 from tornpage.rules import LOG_FILE, Finding, Setting
 from tornpage.rules_recovery import LogHistory
-from tornpage.target import Capability, Command, Target
+from tornpage.target import Capability, RunAnswer, Target
 from tornpage.trace import FilePaths, Op, Trace
 from tornpage.workload import generate
 
 __all__ = [
     "Baseline",
     "Journal",
+    "UndisturbedRun",
     "census_key",
     "judge_run",
     "load_baseline",
     "read_journal",
+    "run_undisturbed",
     "take_baseline",
     "take_census",
 ]
@@ -105,43 +107,74 @@ def take_baseline(
     key = census_key(spec)
     folder = scratch / f"census-{key}"
     work = scratch / f"census-{key}.{os.getpid()}"
+    run = run_undisturbed(spec, target, work)
+    setting = run.setting
+    census = Census(
+        key=key,
+        writes=tuple(_writes(target, run.trace, setting.page_size)),
+        trace_hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        statements=len(run.oracle.steps),
+        violations=run.violations,
+        counters={name: int(value) for name, value in run.answer.status.items()},
+    )
+    if share:
+        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
+        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+    remove_image(folder)
+    work.rename(folder)
+    judged = (run.findings, run.history)
+    return _baseline(census, folder / "script", run.oracle, run.trace, setting, judged)
+
+
+@dataclass(frozen=True, slots=True)
+class UndisturbedRun:
+    """A run without a fault, recorded and judged.
+
+    findings: of its trace, history: what its log held; violations: all that is wrong with it, those
+    of the trace, of its answers and of the database that it left.
+    """
+
+    answer: RunAnswer
+    oracle: Oracle
+    trace: Trace
+    setting: Setting
+    findings: list[Finding]
+    history: LogHistory
+    violations: tuple[Violation, ...]
+
+
+def run_undisturbed(
+    spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
+) -> UndisturbedRun:
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
+    of the preload. Raises CensusError when the run fails."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
-    child = _run(target, command, data, work)
+    preload = {**target.preload_env(data, work / "trace", None), **(env or {})}
+    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S, work)
     answer = target.parse_run(child)
+    what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
-        raise CensusError(f"census of {spec.config or spec.workload} failed: {answer.message}")
+        raise CensusError(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     if trace.foreign:
-        raise CensusError("census: another process used the data directory")
+        raise CensusError(f"{what}: another process used the data directory")
     oracle = Oracle(script)
     log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
     setting = _setting(spec, int(answer.status["page_size"]), log_size)
-    found, history = judge_run(target, trace, setting)
-    census = Census(
-        key=key,
-        writes=tuple(_writes(target, trace, setting.page_size)),
-        trace_hash=trace.hash(),
-        events=trace.events_declared,
-        statements=len(script.statements),
-        violations=(
-            *(finding.violation for finding in found),
-            *_judge_errors(oracle, answer.failed),
-            *_judge_end(oracle, target, data, spec, work),
-        ),
-        counters={name: int(value) for name, value in answer.status.items()},
+    findings, history = judge_run(target, trace, setting)
+    violations = (
+        *(finding.violation for finding in findings),
+        *_judge_errors(oracle, answer.failed),
+        *_judge_end(oracle, target, data, spec, work),
     )
-    if share:
-        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
-        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
     remove_image(data)
-    remove_image(folder)
-    work.rename(folder)
-    return _baseline(census, folder / "script", oracle, trace, setting, (found, history))
+    return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
@@ -212,11 +245,6 @@ def _setting(spec: TrialSpec, page_size: int, log_size: int) -> Setting:
 def _last(entries: list[tuple[int, int]], seq: int) -> int:
     at = bisect.bisect_left(entries, (seq, 0))
     return entries[at - 1][1] if at else 0
-
-
-def _run(target: Target, command: Command, data: Path, work: Path) -> ChildResult:
-    env = {**command.env, **target.preload_env(data, work / "trace", None)}
-    return run_child(command.argv, env, RUN_DEADLINE_S, work)
 
 
 def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:

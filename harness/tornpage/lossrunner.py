@@ -90,7 +90,9 @@ def _limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
 def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
     recording = record_run(part.spec, part.target, part.scratch)
     found = explore(part.spec, part.target, recording, part.limits, part.scratch)
-    store.put_census(run.id, part.spec.config, recording.trace_hash, recording.events, 0, [])
+    store.put_census(
+        run.id, part.spec.config, recording.trace_hash, recording.events, 0, recording.violations
+    )
     for number, state in enumerate(sorted(found.broken)):
         spec = replace(
             part.spec,
@@ -104,7 +106,7 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
             result = replace(result, outcome=Outcome.VIOLATION, violations=found.broken[state])
         store.finish_trial(run.id, result)
     store.put_exploration(run.id, part.spec.config, found.summary)
-    return bool(found.broken)
+    return bool(found.broken or recording.violations)
 
 
 def _replay(

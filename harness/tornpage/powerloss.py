@@ -2,7 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, codec, errors, model, oracle, process, target, workload.
+May import: census, errors, model, oracle, process, target.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tornpage.census import census_key
-from tornpage.errors import CensusError, ChildError, TargetError
-from tornpage.image import remove_image
+from tornpage.census import census_key, run_undisturbed
+from tornpage.errors import ChildError, TargetError
 from tornpage.model import Outcome, Site, TrialResult, TrialSpec, Violation
 from tornpage.oracle import Oracle
 from tornpage.process import ChildResult, run_child
 from tornpage.target import Capability, Target
-from tornpage.trace import Trace
-from tornpage.workload import generate
 
 __all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
 
-RUN_DEADLINE_S = 120.0
+EXPLORER_DEADLINE_S = 120.0
 STATE_DEADLINE_S = 60.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
@@ -50,12 +47,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave."""
+    """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave. violations:
+    what is wrong with the run itself, whatever crash follows."""
 
     trace: Path
     allowed: Path
     trace_hash: str
     events: int
+    violations: tuple[Violation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +72,15 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     if Capability.EXPLORE not in target.capabilities:
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
     folder = scratch / f"recording-{census_key(spec)}"
-    remove_image(folder)
-    data = folder / "data"
-    data.mkdir(parents=True)
-    script = generate(spec.workload, spec.params, spec.workload_seed)
-    (folder / "script").write_text(script.text, "ascii")
-    command = target.run_command(data, folder / "script", spec.options)
-    env = {**command.env, **target.preload_env(data, folder / "trace", None)}
-    env["TORNPAGE_PAYLOAD"] = "full"
-    child = run_child(command.argv, env, RUN_DEADLINE_S, folder)
-    answer = target.parse_run(child)
-    if not answer.ok:
-        raise CensusError(f"recording of {spec.config or spec.workload} failed: {answer.message}")
-    remove_image(data)
-    trace = Trace.load(folder / "trace")
-    oracle = Oracle(script)
-    (folder / "allowed").write_text(_prefixes(oracle), "ascii")
-    return Recording(folder / "trace", folder / "allowed", trace.hash(), trace.events_declared)
+    run = run_undisturbed(spec, target, folder, {"TORNPAGE_PAYLOAD": "full"})
+    (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
+    return Recording(
+        trace=folder / "trace",
+        allowed=folder / "allowed",
+        trace_hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        violations=run.violations,
+    )
 
 
 def explore(
@@ -109,7 +100,7 @@ def explore(
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
-    deadline = limits.budget_s * 2 + RUN_DEADLINE_S if limits.budget_s else 24 * 3600.0
+    deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
     return _read(_run(spec, target, recording, arguments, deadline, scratch))
 
 

@@ -234,7 +234,7 @@ def _add_finding(
     # The census shows it too, but a trial has an id that can be replayed and shrunk.
     if known is not None and known.trial == "census" and row is not None:
         known = replace(known, trial=trial, replay=f"tornpage replay {trial}")
-    replay = f"tornpage replay {trial}" if row else f"tornpage run {run.campaign} --trials 1"
+    replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
     findings[key] = Finding(
         invariant=violation.invariant,
         site=key[0].site,
@@ -246,3 +246,16 @@ def _add_finding(
         torn=known.torn if known else (result.torn if result else None),
         image=known.image if known else (result.image if result else None),
     )
+
+
+def _undisturbed_line(run: Run, config: str) -> str:
+    """The line that runs a configuration (label "key=value,...") once more and judges the run itself."""
+    settings = run.settings
+    chosen = dict(part.partition("=")[::2] for part in config.split(",") if "=" in part)
+    seed = chosen.pop("seed", run.seed)
+    chosen.pop("depth", None)
+    params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
+    sets = {**settings.get("options", {}), **chosen, **params}
+    limit = "--states 1" if settings.get("explore") else "--trials 1"
+    words = [f"tornpage run {run.campaign} --target {run.target} --seed {seed} {limit}"]
+    return " ".join([*words, *(f"--set {name}={value}" for name, value in sets.items())])

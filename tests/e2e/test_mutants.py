@@ -3,6 +3,7 @@ caught by the invariants that their rows name."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -59,6 +60,21 @@ def test_planted_bugs_are_caught_and_replay(tornpage: Tornpage, mutant_build: Pa
         again = tornpage(*command, out=Path(words[-1]), **environment)
         assert again.code == 1, again.text
         assert again.data.get("same_verdict", True), again.text
+
+
+def test_power_loss_judges_the_recorded_run_too(
+    tornpage: Tornpage, mutant_build: Path, tmp_path: Path
+) -> None:
+    """A wrong order of writes is found even where no state is explored; the finding's line repeats it."""
+    planted = {"TORNPAGE_BUILD": str(mutant_build), "TORNPAGE_MUTANT": "dblwr_skip_nonlogged"}
+    run = ("run", "powerloss", "--states", "1", "--set", "params.rows=200", "--seed", "7")
+    answer = tornpage(*run, out=tmp_path / "first", **planted)
+    assert answer.code == 1 and answer.data["by_invariant"].get("I13"), answer.text
+    report = Path(answer.data["report"]).read_text(encoding="utf-8")
+    line = re.search(r"tornpage (run powerloss [^<]*)", report)
+    assert line is not None
+    again = tornpage(*line[1].split(), out=tmp_path / "again", **planted)
+    assert again.code == 1 and again.data["by_invariant"].get("I13"), again.text
 
 
 def test_finished_mutants_are_kept(tornpage: Tornpage, mutant_build: Path, tmp_path: Path) -> None:
