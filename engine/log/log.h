@@ -107,7 +107,6 @@ WARN_UNUSED dberr_t log_reader_next(log_reader_t *reader, log_group_t *group);
 
 /** End of the last complete group returned: where the log ends once next() said DB_NOT_FOUND. */
 lsn_t log_reader_end_lsn(const log_reader_t *reader);
-uint32_t log_reader_epoch(const log_reader_t *reader); /**< largest epoch seen */
 
 /* ---- writing ---- */
 

@@ -45,11 +45,6 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
     return reader->lsn;
 }
 
-uint32_t log_reader_epoch(const log_reader_t *reader)
-{
-    return reader->epoch;
-}
-
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
     return err_set(&r->log->env->err, DB_CORRUPTION, "%s: %s at LSN %llu", r->log->file->path, what,

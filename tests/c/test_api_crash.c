@@ -312,9 +312,7 @@ static void test_creation(void **state)
 {
     fixture_t *f = *state;
     crash_t crash = {.f = f};
-    fixture_close(f, true);
-    os_destroy(f->os);
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
+    fixture_empty(f);
     f->probe.point = on_bootstrap_point;
     f->probe.ctx = &crash;
     atomic_store(&f->probe.armed, true);

@@ -48,19 +48,33 @@ static inline void fixture_close(fixture_t *f, bool clean)
     assert_int_equal(engine_close(engine, clean), DB_SUCCESS);
 }
 
+/** A small pool, and a small log that wraps soon. */
+static inline void fixture_options(engine_options_t *options)
+{
+    options_set_defaults(options);
+    options->log_file_size = 64 * 4096;
+    options->buffer_pool_pages = 32;
+    options->dblwr_pages = 8;
+    options->sort_buffer_size = 64 * 1024;
+}
+
 static inline int fixture_setup(void **state)
 {
     fixture_t *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
-    options_set_defaults(&f->options);
-    f->options.log_file_size = 64 * 4096;
-    f->options.buffer_pool_pages = 32;
-    f->options.dblwr_pages = 8;
-    f->options.sort_buffer_size = 64 * 1024;
+    fixture_options(&f->options);
     fixture_open(f);
     *state = f;
     return 0;
+}
+
+/** Closes the database and goes on with an empty directory. */
+static inline void fixture_empty(fixture_t *f)
+{
+    fixture_close(f, true);
+    os_destroy(f->os);
+    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
 }
 
 static inline int fixture_teardown(void **state)

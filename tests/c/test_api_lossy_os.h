@@ -8,6 +8,7 @@ writes, whole writes, changes of length, and a prefix of the changes of director
 #include <string.h>
 
 #include "os/os.h"
+#include "test_random.h"
 
 #define LOSSY_ENTRIES 24U
 #define LOSSY_NODES 2048U
@@ -57,14 +58,6 @@ typedef struct lossy_file {
     os_file_t base;
     lossy_node_t *node;
 } lossy_file_t;
-
-static inline uint64_t lossy_rnd(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15U;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBU;
-    return z ^ z >> 31;
-}
 
 static inline lossy_os_t *lossy_of(os_t *os)
 {
@@ -400,7 +393,7 @@ typedef enum lossy_mode {
 static inline void lossy_node_lose(lossy_node_t *node, lossy_mode_t mode, uint64_t *rnd)
 {
     for (const lossy_write_t *w = node->pending; w != NULL && mode != LOSSY_NONE; w = w->next) {
-        bool whole = mode == LOSSY_ALL || lossy_rnd(rnd) % 2 == 0;
+        bool whole = mode == LOSSY_ALL || random_split(rnd) % 2 == 0;
         if (w->truncate) {
             if (whole) {
                 lossy_resize(&node->durable, (size_t)w->offset);
@@ -412,7 +405,7 @@ static inline void lossy_node_lose(lossy_node_t *node, lossy_mode_t mode, uint64
         } else {
             for (size_t at = 0; at < w->len; at += SECTOR_SIZE) {
                 size_t n = w->len - at < SECTOR_SIZE ? w->len - at : SECTOR_SIZE;
-                if (lossy_rnd(rnd) % 2 == 0) {
+                if (random_split(rnd) % 2 == 0) {
                     lossy_put(&node->durable, w->offset + at, w->bytes + at, n);
                 }
             }
@@ -426,9 +419,9 @@ static inline void lossy_node_lose(lossy_node_t *node, lossy_mode_t mode, uint64
 static inline void lossy_power_loss(lossy_os_t *os, uint64_t *rnd)
 {
     for (uint32_t i = 0; i < os->n_nodes; i++) {
-        lossy_node_lose(os->nodes[i], (lossy_mode_t)(lossy_rnd(rnd) % LOSSY_N), rnd);
+        lossy_node_lose(os->nodes[i], (lossy_mode_t)(random_split(rnd) % LOSSY_N), rnd);
     }
-    os->dir = os->states[lossy_rnd(rnd) % os->n_states];
+    os->dir = os->states[random_split(rnd) % os->n_states];
     os->states[0] = os->dir;
     os->n_states = 1;
 }

@@ -31,13 +31,6 @@ static void write_file(fixture_t *f, const char *path, const char *text)
     f->os->vt->close(file);
 }
 
-static void empty_directory(fixture_t *f)
-{
-    fixture_close(f, true);
-    os_destroy(f->os);
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
-}
-
 /** A second handle on the same directory is refused, and welcome after the first one is gone. */
 static void test_lock(void **state)
 {
@@ -77,7 +70,7 @@ static void test_page_sizes(void **state)
     for (uint32_t size = 4096; size <= 65536; size *= 2) {
         engine_status_t status;
         check_report_t report;
-        empty_directory(f);
+        fixture_empty(f);
         f->options.page_size = size;
         f->options.log_file_size = 0;
         fixture_open(f);
@@ -96,7 +89,7 @@ static void test_page_sizes(void **state)
     }
     f->options.page_size = 65536;
     f->options.log_file_size = 1 << 20;
-    empty_directory(f);
+    fixture_empty(f);
     assert_refused(f, true, DB_ERROR, "at least 64 pages");
     f->options.log_file_size = 0;
     assert_refused(f, false, DB_NOT_FOUND, "it is empty");
@@ -107,7 +100,7 @@ static void test_page_sizes(void **state)
 static void test_no_database(void **state)
 {
     fixture_t *f = *state;
-    empty_directory(f);
+    fixture_empty(f);
     assert_refused(f, false, DB_NOT_FOUND, "it is empty");
     write_file(f, "notes.txt", "mine");
     assert_refused(f, true, DB_NOT_FOUND, "other files");
@@ -272,7 +265,7 @@ static void count_flush(fixture_t *f, bool optimize, uint64_t *data_writes, uint
     byte *row = malloc(8 + 7 * 255);
     trx_t *trx = NULL;
     assert_true(t != NULL && row != NULL);
-    empty_directory(f);
+    fixture_empty(f);
     f->options.buffer_pool_pages = 2048;
     f->options.log_file_size = 16 << 20;
     f->options.dblwr_pages = 64;

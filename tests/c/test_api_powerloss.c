@@ -12,6 +12,7 @@ session. Everything follows from one seed:
 #include "test_api_fixture.h"
 
 #include "test_api_lossy_os.h"
+#include "test_env_fixture.h"
 
 #define ITERATIONS_DEFAULT 8U
 #define DEPTH_MAX 4U
@@ -58,7 +59,7 @@ static void session_run(lossy_os_t *os, const engine_options_t *options, const a
 
 static uint32_t draw(uint64_t *rnd, uint32_t n)
 {
-    return (uint32_t)(lossy_rnd(rnd) % n);
+    return (uint32_t)(random_split(rnd) % n);
 }
 
 static void on_change(void *ctx)
@@ -340,11 +341,7 @@ static void test_sessions(void **state)
 static void plain_open(fixture_t *f)
 {
     *f = (fixture_t){.os = &lossy_create()->base};
-    options_set_defaults(&f->options);
-    f->options.log_file_size = 64 * 4096;
-    f->options.buffer_pool_pages = 32;
-    f->options.dblwr_pages = 8;
-    f->options.sort_buffer_size = 64 * 1024;
+    fixture_options(&f->options);
     fixture_open(f);
 }
 
@@ -508,17 +505,7 @@ static lsn_t log_end(lossy_os_t *os)
     probe_t probe = {.point = NULL};
     env_t env = {.os = &os->base, .probe = &probe};
     log_t *log = NULL;
-    log_reader_t *reader = NULL;
-    log_group_t group;
-    log_checkpoint_t slots[2];
-    uint32_t n = 0;
-    assert_int_equal(log_open(&env, &log), DB_SUCCESS);
-    log_checkpoints(log, slots, &n);
-    assert_int_equal(log_reader_create(log, slots[0].lsn, &reader), DB_SUCCESS);
-    while (log_reader_next(reader, &group) == DB_SUCCESS) {
-    }
-    lsn_t end = log_reader_end_lsn(reader);
-    log_reader_free(reader);
+    lsn_t end = efx_log_open(&env, &log);
     log_close(log);
     return end;
 }

@@ -27,12 +27,12 @@ static btr_t load(btr_fixture_t *fx, const load_t *l)
     btr_bulk_t *bulk = NULL;
     byte rec[8192];
 
-    BFX_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo, l->fill, &bulk));
+    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo, l->fill, &bulk));
     for (uint32_t k = 0; k < l->n; k++) {
         rec_set(&btr, 2 * k, rec);
-        BFX_OK(fx, btr_bulk_add(bulk, rec));
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
-    BFX_OK(fx, btr_bulk_finish(bulk, &btr.root));
+    ASSERT_OK(fx, btr_bulk_finish(bulk, &btr.root));
     btr_bulk_free(bulk);
     return btr;
 }
@@ -43,9 +43,9 @@ static void check_scan(btr_fixture_t *fx, const btr_t *btr, uint32_t n)
     const byte *rec = NULL;
     byte want[8192];
 
-    BFX_OK(fx, btr_cursor_open(&cursor, fx->pool, btr, NULL, 0));
+    ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, btr, NULL, 0));
     for (uint32_t k = 0; k < n; k++) {
-        BFX_OK(fx, btr_cursor_next(&cursor, &rec));
+        ASSERT_OK(fx, btr_cursor_next(&cursor, &rec));
         rec_set(btr, 2 * k, want);
         assert_memory_equal(rec, want, btr->leaf_rec_size);
     }
@@ -77,11 +77,11 @@ static void check_load(const load_t *l)
     check_scan(fx, &btr, l->n);
     for (uint32_t k = 0; k < l->n; k += 3) {
         rec_set(&btr, 2 * k + 1, rec);
-        BFX_OK(fx, btr_insert(fx->pool, &btr, rec));
+        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec));
     }
     for (uint32_t k = 0; k < l->n; k += 3) {
         rec_set(&btr, 2 * k + 1, rec);
-        BFX_OK(fx, btr_delete(fx->pool, &btr, rec + 1));
+        ASSERT_OK(fx, btr_delete(fx->pool, &btr, rec + 1));
     }
     w = bfx_walk_tree(fx, &btr);
     bfx_walk_free(&w);
@@ -118,10 +118,10 @@ static void test_order(void **state)
     byte rec[1800];
 
     (void)state;
-    BFX_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
+    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 10; k < 15; k++) {
         rec_set(&btr, k, rec);
-        BFX_OK(fx, btr_bulk_add(bulk, rec));
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
         assert_int_equal(btr_bulk_add(bulk, rec), DB_DUPLICATE_KEY);
         rec_set(&btr, k - 1, rec);
         assert_int_equal(btr_bulk_add(bulk, rec), DB_DUPLICATE_KEY);
@@ -141,21 +141,21 @@ static void test_interrupted(void **state)
     uint32_t size;
 
     (void)state;
-    BFX_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
+    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 0; k < 61; k++) {
         rec_set(&btr, k, rec);
-        BFX_OK(fx, btr_bulk_add(bulk, rec));
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
     btr_bulk_free(bulk);
     buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
-    BFX_OK(fx, btr_free(fx->pool, &btr));
+    ASSERT_OK(fx, btr_free(fx->pool, &btr));
     size = bfx_space_pages(fx, BFX_SPACE);
     for (page_no_t no = 1; no < size; no++) {
         uint32_t owner = 1;
         mtr_t mtr;
 
         mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
-        BFX_OK(fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
+        ASSERT_OK(fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
         mtr_commit(&mtr);
         assert_int_equal(owner, FSP_OWNER_FREE);
     }

@@ -2,6 +2,7 @@
 never crash or hang an operation. Checksums do not help here: the damage is in pages as they come
 from a hostile image. */
 #include "test_btr_fixture.h"
+#include "test_random.h"
 
 #define INDEX_ID 60U
 #define N_KEYS 400U
@@ -27,10 +28,10 @@ static tree_t tree_create(void)
     byte rec[REC_SIZE] = {0};
     byte *root;
 
-    BFX_OK(t.fx, btr_create(t.fx->pool, &t.btr));
+    ASSERT_OK(t.fx, btr_create(t.fx->pool, &t.btr));
     for (uint32_t k = 0; k < N_KEYS; k++) {
         key_set(2 * ((k * 7919) % N_KEYS), rec + 1);
-        BFX_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec));
+        ASSERT_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec));
     }
     root = bfx_page(t.fx, BFX_SPACE, t.btr.root);
     assert_int_equal(page_level(root), 2);
@@ -62,7 +63,7 @@ static void tree_damage(tree_t *t, page_no_t page_no, uint32_t offset, const byt
 {
     buf_block_t *block = NULL;
 
-    BFX_OK(t->fx, buf_page_get(t->fx->pool, (page_id_t){BFX_SPACE, page_no}, &block));
+    ASSERT_OK(t->fx, buf_page_get(t->fx->pool, (page_id_t){BFX_SPACE, page_no}, &block));
     memcpy(block->frame + offset, bytes, len);
     block->validated = 0;
     buf_block_unfix(t->fx->pool, block);
@@ -233,19 +234,19 @@ static void test_wrong_owner(void **state)
 /** Changes a few random bytes of a random page, more often where they hurt. */
 static void fuzz_page(tree_t *t, uint64_t *seed)
 {
-    uint32_t n = 1 + (uint32_t)(bfx_random(seed) % 4);
+    uint32_t n = 1 + (uint32_t)(random_star(seed) % 4);
 
     for (uint32_t i = 0; i < n; i++) {
-        page_no_t page_no = (page_no_t)(bfx_random(seed) % bfx_space_pages(t->fx, BFX_SPACE));
-        uint32_t offset = (uint32_t)(bfx_random(seed) % 4096);
+        page_no_t page_no = (page_no_t)(random_star(seed) % bfx_space_pages(t->fx, BFX_SPACE));
+        uint32_t offset = (uint32_t)(random_star(seed) % 4096);
         byte bytes[4];
         buf_block_t *block = NULL;
 
-        mach_write_4(bytes, (uint32_t)bfx_random(seed));
-        switch (bfx_random(seed) % 5) {
+        mach_write_4(bytes, (uint32_t)random_star(seed));
+        switch (random_star(seed) % 5) {
         case 0:
             offset = FIL_PAGE_PREV + 4 * (offset % 2);
-            mach_write_4(bytes, (uint32_t)(bfx_random(seed) % 230));
+            mach_write_4(bytes, (uint32_t)(random_star(seed) % 230));
             break;
         case 1:
             offset = PAGE_N_RECS + offset % 26;
@@ -255,7 +256,7 @@ static void fuzz_page(tree_t *t, uint64_t *seed)
             break;
         case 3: /* the child of some node pointer */
             offset = PAGE_DATA + (1 + KEY_LEN + 4) * (offset % 25) + 1 + KEY_LEN;
-            mach_write_4(bytes, (uint32_t)(bfx_random(seed) % 230));
+            mach_write_4(bytes, (uint32_t)(random_star(seed) % 230));
             break;
         default:
             break;
@@ -280,8 +281,8 @@ static void fuzz_ops(tree_t *t, uint64_t *seed)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < 60 && !t->fx->env.io_failed; i++) {
-        key_set((uint32_t)(bfx_random(seed) % (2 * N_KEYS)), rec + 1);
-        switch (bfx_random(seed) % 3) {
+        key_set((uint32_t)(random_star(seed) % (2 * N_KEYS)), rec + 1);
+        switch (random_star(seed) % 3) {
         case 0:
             err = btr_get(t->fx->pool, &t->btr, rec + 1, rec);
             rec[0] = 0;

@@ -2,17 +2,9 @@
 #ifndef TEST_BTR_FIXTURE_H
 #define TEST_BTR_FIXTURE_H
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/mach.h"
 #include "btr/btr_bulk.h"
+#include "test_fsp_fixture.h"
 
 #define BFX_SPACE 5U
 
@@ -26,59 +18,24 @@ typedef struct btr_fixture {
     uint32_t page_size;
 } btr_fixture_t;
 
-#define BFX_OK(fx, call)                                                                           \
-    do {                                                                                           \
-        dberr_t ok_err_ = (call);                                                                  \
-        if (ok_err_ != DB_SUCCESS) {                                                               \
-            fail_msg("%s: %s: %s", #call, err_name(ok_err_), (fx)->env.err.msg);                   \
-        }                                                                                          \
-    } while (0)
-
-static inline void bfx_open_log(btr_fixture_t *fx)
-{
-    log_checkpoint_t ckpt[2];
-    uint32_t n = 0;
-    log_reader_t *reader = NULL;
-    log_group_t group;
-    dberr_t err;
-
-    BFX_OK(fx, log_file_create(&fx->env, LOG_FILE_NAME, fx->page_size, 128ULL * fx->page_size));
-    BFX_OK(fx, log_open(&fx->env, &fx->log));
-    log_checkpoints(fx->log, ckpt, &n);
-    BFX_OK(fx, log_reader_create(fx->log, ckpt[0].lsn, &reader));
-    do {
-        err = log_reader_next(reader, &group);
-    } while (err == DB_SUCCESS);
-    assert_int_equal(err, DB_NOT_FOUND);
-    BFX_OK(fx, log_start_writing(fx->log, &ckpt[0], log_reader_end_lsn(reader)));
-    log_reader_free(reader);
-}
-
 /** One space of this id with its page 0; pool of pool_pages frames. */
 static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages, space_id_t space)
 {
     btr_fixture_t *fx = calloc(1, sizeof *fx);
     engine_options_t options;
-    fil_space_t *s = NULL;
-    mtr_t mtr;
 
     assert_non_null(fx);
     assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
     fx->page_size = page_size;
     fx->env.os = fx->os;
     fx->env.probe = &fx->probe;
-    bfx_open_log(fx);
-    BFX_OK(fx, fil_create(&fx->env, fx->log, page_size, &fx->fil));
+    files_create(&fx->env, page_size, 128ULL * page_size, &fx->log, &fx->fil);
     options_set_defaults(&options);
     options.page_size = page_size;
     options.buffer_pool_pages = pool_pages;
     options.dblwr_pages = 8;
-    BFX_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &options, &fx->pool));
-    BFX_OK(fx, fil_space_create(fx->fil, space, space == 0 ? FIL_SYSTEM_PATH : "t.ibd",
-                                FSP_INITIAL_PAGES, &s));
-    mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
-    BFX_OK(fx, fsp_header_init(&mtr, space, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
+    ASSERT_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &options, &fx->pool));
+    space_create(&fx->env, fx->fil, fx->pool, space, space == 0 ? FIL_SYSTEM_PATH : "t.ibd");
     return fx;
 }
 
@@ -98,7 +55,7 @@ static inline byte *bfx_page(btr_fixture_t *fx, space_id_t space, page_no_t page
     buf_block_t *block = NULL;
 
     assert_non_null(copy);
-    BFX_OK(fx, buf_page_get(fx->pool, (page_id_t){space, page_no}, &block));
+    ASSERT_OK(fx, buf_page_get(fx->pool, (page_id_t){space, page_no}, &block));
     memcpy(copy, block->frame, fx->page_size);
     buf_block_unfix(fx->pool, block);
     return copy;
@@ -222,7 +179,7 @@ static inline bfx_walk_t bfx_walk_tree(btr_fixture_t *fx, const btr_t *btr)
         mtr_t mtr;
 
         mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
-        BFX_OK(fx, fsp_page_owner(&mtr, (page_id_t){btr->space, no}, &owner));
+        ASSERT_OK(fx, fsp_page_owner(&mtr, (page_id_t){btr->space, no}, &owner));
         mtr_commit(&mtr);
         assert_int_equal(owner == btr->id, w.reached[no]);
     }
@@ -234,15 +191,6 @@ static inline bfx_walk_t bfx_walk_tree(btr_fixture_t *fx, const btr_t *btr)
 static inline void bfx_walk_free(bfx_walk_t *w)
 {
     free(w->keys);
-}
-
-/** xorshift64*: the tests' only randomness. */
-static inline uint64_t bfx_random(uint64_t *seed)
-{
-    *seed ^= *seed >> 12;
-    *seed ^= *seed << 25;
-    *seed ^= *seed >> 27;
-    return *seed * 0x2545F4914F6CDD1DULL;
 }
 
 #endif

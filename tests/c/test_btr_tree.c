@@ -1,6 +1,7 @@
 /** btr: inserts, deletes, updates and scans against a sorted model, over many record shapes; the
 tree's shape is walked independently after each phase. */
 #include "test_btr_fixture.h"
+#include "test_random.h"
 
 #define INDEX_ID 40U
 
@@ -58,7 +59,7 @@ static model_t model_create(const shape_t *shape, uint64_t seed)
     m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size};
     m.version = calloc(shape->domain, sizeof *m.version);
     assert_non_null(m.version);
-    BFX_OK(m.fx, btr_create(m.fx->pool, &m.btr));
+    ASSERT_OK(m.fx, btr_create(m.fx->pool, &m.btr));
     return m;
 }
 
@@ -76,7 +77,7 @@ static void model_insert(model_t *m, uint32_t k)
     dberr_t err;
 
     rec_of(m, k, version, rec);
-    BFX_OK(m->fx, buf_log_free_check(m->fx->pool));
+    ASSERT_OK(m->fx, buf_log_free_check(m->fx->pool));
     before = log_lsn(m->fx->log);
     err = btr_insert(m->fx->pool, &m->btr, rec);
     if (log_lsn(m->fx->log) - before > m->log_max) {
@@ -86,7 +87,7 @@ static void model_insert(model_t *m, uint32_t k)
         assert_int_equal(err, DB_DUPLICATE_KEY);
         return;
     }
-    BFX_OK(m->fx, err);
+    ASSERT_OK(m->fx, err);
     m->version[k] = version;
     m->n++;
 }
@@ -102,7 +103,7 @@ static void model_delete(model_t *m, uint32_t k)
         assert_int_equal(err, DB_NOT_FOUND);
         return;
     }
-    BFX_OK(m->fx, err);
+    ASSERT_OK(m->fx, err);
     m->version[k] = 0;
     m->n--;
 }
@@ -120,7 +121,7 @@ static void model_get(model_t *m, uint32_t k)
         assert_int_equal(err, DB_NOT_FOUND);
         return;
     }
-    BFX_OK(m->fx, err);
+    ASSERT_OK(m->fx, err);
     rec_of(m, k, m->version[k], want);
     assert_memory_equal(rec, want, m->shape->rec_size);
 }
@@ -155,13 +156,13 @@ static bfx_walk_t model_check(model_t *m)
     const byte *rec = NULL;
 
     assert_int_equal(w.n, m->n);
-    BFX_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, NULL, 0));
+    ASSERT_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, NULL, 0));
     for (uint32_t k = 0; k < m->shape->domain; k++) {
         if (m->version[k] != 0) {
             rec_of(m, k, m->version[k], want);
             assert_memory_equal(w.keys + (size_t)n * m->shape->key_len, want + 1,
                                 m->shape->key_len);
-            BFX_OK(m->fx, btr_cursor_next(&cursor, &rec));
+            ASSERT_OK(m->fx, btr_cursor_next(&cursor, &rec));
             assert_memory_equal(rec, want, m->shape->rec_size);
             n++;
         }
@@ -185,12 +186,12 @@ static void model_seek(model_t *m, uint32_t k)
     while (k < m->shape->domain && m->version[k] == 0) {
         k++;
     }
-    BFX_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, key, m->shape->key_len));
+    ASSERT_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, key, m->shape->key_len));
     err = btr_cursor_next(&cursor, &rec);
     if (k == m->shape->domain) {
         assert_int_equal(err, DB_NOT_FOUND);
     } else {
-        BFX_OK(m->fx, err);
+        ASSERT_OK(m->fx, err);
         rec_of(m, k, m->version[k], want);
         assert_memory_equal(rec, want, m->shape->rec_size);
     }
@@ -199,7 +200,7 @@ static void model_seek(model_t *m, uint32_t k)
 
 static uint32_t model_pick(model_t *m)
 {
-    return (uint32_t)(bfx_random(&m->seed) % m->shape->domain);
+    return (uint32_t)(random_star(&m->seed) % m->shape->domain);
 }
 
 /** insert_percent of the operations insert, as many as 90 permits update or read, the rest delete.
@@ -207,7 +208,7 @@ static uint32_t model_pick(model_t *m)
 static void model_churn(model_t *m, uint32_t ops, uint32_t insert_percent)
 {
     for (uint32_t i = 0; i < ops; i++) {
-        uint32_t dice = (uint32_t)(bfx_random(&m->seed) % 100);
+        uint32_t dice = (uint32_t)(random_star(&m->seed) % 100);
         uint32_t k = model_pick(m);
 
         if (dice < insert_percent) {
@@ -340,11 +341,11 @@ static void test_prefix(void **state)
     byte prefix[4];
 
     (void)state;
-    BFX_OK(fx, btr_create(fx->pool, &btr));
+    ASSERT_OK(fx, btr_create(fx->pool, &btr));
     for (uint32_t i = 0; i < 200; i++) {
         mach_write_4(rec + 1, i / 20 * 2);
         mach_write_4(rec + 5, i % 20);
-        BFX_OK(fx, btr_insert(fx->pool, &btr, rec));
+        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec));
     }
     for (uint32_t p = 0; p < 20; p++) {
         btr_cursor_t cursor;
@@ -352,11 +353,11 @@ static void test_prefix(void **state)
         uint32_t want = (p + 1) / 2 * 2;
 
         mach_write_4(prefix, p);
-        BFX_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof prefix));
+        ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof prefix));
         if (want == 20) {
             assert_int_equal(btr_cursor_next(&cursor, &found), DB_NOT_FOUND);
         } else {
-            BFX_OK(fx, btr_cursor_next(&cursor, &found));
+            ASSERT_OK(fx, btr_cursor_next(&cursor, &found));
             assert_int_equal(mach_read_4(found + 1), want);
             assert_int_equal(mach_read_4(found + 5), 0);
         }
@@ -378,17 +379,17 @@ static void test_free_and_mark(void **state)
     model_churn(&m, 500, 80);
     model_insert(&m, 3);
     key_of(&m, 3, key);
-    BFX_OK(m.fx, btr_update(m.fx->pool, &m.btr, key, 0, &mark, 1));
-    BFX_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec));
+    ASSERT_OK(m.fx, btr_update(m.fx->pool, &m.btr, key, 0, &mark, 1));
+    ASSERT_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec));
     assert_true(rec_is_deleted(rec));
-    BFX_OK(m.fx, btr_free(m.fx->pool, &m.btr));
+    ASSERT_OK(m.fx, btr_free(m.fx->pool, &m.btr));
     size = bfx_space_pages(m.fx, BFX_SPACE);
     for (page_no_t no = 1; no < size; no++) {
         uint32_t owner = 1;
         mtr_t mtr;
 
         mtr_start(&mtr, m.fx->pool, MTR_READ_ONLY);
-        BFX_OK(m.fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
+        ASSERT_OK(m.fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
         mtr_commit(&mtr);
         assert_int_equal(owner, no % fsp_map_pages(4096) == 0 ? FSP_OWNER_MAP : FSP_OWNER_FREE);
     }

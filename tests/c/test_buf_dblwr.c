@@ -2,21 +2,9 @@
 #include "page/page_index.h"
 #include "test_buf_fixture.h"
 
-static int setup(void **state)
-{
-    *state = fx_create(4096, 64, true);
-    return 0;
-}
-
 static int setup_off(void **state)
 {
     *state = fx_create(4096, 64, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fx_destroy(*state);
     return 0;
 }
 
@@ -267,15 +255,15 @@ static void test_doublewrite_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_batch_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_batch_split, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_batch_order, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_batch_split, fx_setup, fx_teardown),
         cmocka_unit_test(test_skip_rules),
-        cmocka_unit_test_setup_teardown(test_mixed_batch, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_freed_not_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_marker_of_index_page, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mixed_batch, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_freed_not_written, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_marker_of_index_page, fx_setup, fx_teardown),
         cmocka_unit_test(test_poison),
-        cmocka_unit_test_setup_teardown(test_each_copy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_doublewrite_off, setup_off, teardown),
+        cmocka_unit_test_setup_teardown(test_each_copy, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_doublewrite_off, setup_off, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

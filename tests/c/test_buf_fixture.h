@@ -16,7 +16,7 @@ typedef struct buf_fixture {
     fil_space_t *t2;
 } buf_fixture_t;
 
-#define FX_OK(fx, call) ASSERT_OK(&(fx)->base, call)
+#define FX_OK(fx, call) ENV_OK_NAMED(&(fx)->base.env, call, #call)
 
 static inline void fx_open_pool(buf_fixture_t *fx)
 {
@@ -58,7 +58,7 @@ static inline void fx_reopen(buf_fixture_t *fx)
     buf_pool_free(fx->pool);
     fil_close(fx->base.fil);
     log_close(fx->base.log);
-    base_attach(&fx->base);
+    files_open(&fx->base.env, fx->base.page_size, &fx->base.log, &fx->base.fil);
     FX_OK(fx, fil_space_open(fx->base.fil, 1, "t1.ibd", 0, &fx->t1));
     FX_OK(fx, fil_space_open(fx->base.fil, 2, "t2.ibd", 0, &fx->t2));
     fx_open_pool(fx);
@@ -69,6 +69,19 @@ static inline void fx_destroy(buf_fixture_t *fx)
     buf_pool_free(fx->pool);
     base_close(&fx->base);
     free(fx);
+}
+
+/** For tests that need nothing special: 64 frames, doublewrite on. */
+static inline int fx_setup(void **state)
+{
+    *state = fx_create(4096, 64, true);
+    return 0;
+}
+
+static inline int fx_teardown(void **state)
+{
+    fx_destroy(*state);
+    return 0;
 }
 
 static inline page_id_t fx_id(space_id_t space, page_no_t page_no)

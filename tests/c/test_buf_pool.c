@@ -1,21 +1,9 @@
 /** buf: lookup, eviction, dirty lists, checkpoints, room in the log. */
 #include "test_buf_fixture.h"
 
-static int setup(void **state)
-{
-    *state = fx_create(4096, 64, true);
-    return 0;
-}
-
 static int setup_tiny(void **state)
 {
     *state = fx_create(4096, 32, true);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fx_destroy(*state);
     return 0;
 }
 
@@ -358,19 +346,19 @@ static void test_switch_log_optimize_ddl(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_evict_dirty, setup_tiny, teardown),
-        cmocka_unit_test_setup_teardown(test_all_pinned, setup_tiny, teardown),
-        cmocka_unit_test_setup_teardown(test_bad_pages, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_create_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_page_from_the_future, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_flush_space_cost, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_list_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_flush_list_limit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_discard, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_checkpoint_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_checkpoint_when_needed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_log_free_check, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_switch_log_optimize_ddl, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_evict_dirty, setup_tiny, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_all_pinned, setup_tiny, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_bad_pages, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_create_again, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_page_from_the_future, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_flush_space_cost, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_list_order, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_flush_list_limit, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_discard, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_checkpoint_order, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_checkpoint_when_needed, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_log_free_check, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_switch_log_optimize_ddl, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

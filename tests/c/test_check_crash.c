@@ -1,6 +1,7 @@
 /** Kills in the middle of every n-th write of a whole history, each recovered and scanned. A kill
 loses nothing that was written, and the write in flight is there up to some sector. */
 #include "test_check_fixture.h"
+#include "test_random.h"
 
 #define RESULTS_MAX 4000U
 #define COMMITS_MAX 64U
@@ -32,26 +33,24 @@ typedef struct history {
 
 static uint32_t next_random(history_t *h)
 {
-    h->seed = h->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (uint32_t)(h->seed >> 33);
+    return (uint32_t)(random_step(&h->seed) >> 33);
 }
 
 /** The image that a kill inside this write leaves: a random number of its sectors is there. */
-static dbx_t *killed_image(history_t *h, dbx_t *db, const char *path, uint64_t offset,
-                           const byte *buf, size_t len)
+static dbx_t *killed_image(history_t *h, dbx_t *db, const tap_op_t *op)
 {
     dbx_t *image = dbx_clone(db);
-    uint32_t sectors = (uint32_t)(len / SECTOR_SIZE);
+    uint32_t sectors = (uint32_t)(op->len / SECTOR_SIZE);
     size_t kept = (size_t)(next_random(h) % (sectors + 1)) * SECTOR_SIZE;
     os_t *os = dbx_os(image);
     os_file_t *file = NULL;
-    dberr_t err = os->vt->open(os, path, OS_OPEN, &file);
+    dberr_t err = os->vt->open(os, op->path, OS_OPEN, &file);
     if (err == DB_NOT_FOUND) {
         return image; /* a temporary file without a name any more */
     }
     assert_int_equal(err, DB_SUCCESS);
     if (kept > 0) {
-        assert_int_equal(os->vt->write(file, offset, buf, kept), DB_SUCCESS);
+        assert_int_equal(os->vt->write(file, op->offset, op->buf, kept), DB_SUCCESS);
     }
     os->vt->close(file);
     return image;
@@ -90,12 +89,13 @@ typedef struct nested {
     dbx_t *killed;
 } nested_t;
 
-static void nested_write(void *ctx, const char *path, uint64_t offset, const byte *buf, size_t len)
+static dberr_t nested_write(void *ctx, const tap_op_t *op)
 {
     nested_t *n = ctx;
-    if (n->n_writes++ == n->at && n->killed == NULL) {
-        n->killed = killed_image(n->h, n->image, path, offset, buf, len);
+    if (op->kind == TAP_WRITE && n->n_writes++ == n->at && n->killed == NULL) {
+        n->killed = killed_image(n->h, n->image, op);
     }
+    return DB_SUCCESS;
 }
 
 /** Recovers a copy, killed in one of its writes, once more: it must end in the same state (I17). */
@@ -103,7 +103,7 @@ static void recover_nested(history_t *h, dbx_t *image, uint32_t at, const char *
 {
     nested_t n = {.h = h, .image = image, .at = at};
     char state[CFX_STATE_MAX];
-    image->tap.on_write = nested_write;
+    image->tap.before = nested_write;
     image->tap.ctx = &n;
     recover_and_scan(h, image, state);
     assert_string_equal(state, expected);
@@ -115,13 +115,13 @@ static void recover_nested(history_t *h, dbx_t *image, uint32_t at, const char *
     }
 }
 
-static void on_write(void *ctx, const char *path, uint64_t offset, const byte *buf, size_t len)
+static dberr_t on_write(void *ctx, const tap_op_t *op)
 {
     history_t *h = ctx;
-    if (h->n_writes++ % h->stride != h->phase) {
-        return;
+    if (op->kind != TAP_WRITE || h->n_writes++ % h->stride != h->phase) {
+        return DB_SUCCESS;
     }
-    dbx_t *image = killed_image(h, h->db, path, offset, buf, len);
+    dbx_t *image = killed_image(h, h->db, op);
     dbx_t *again = dbx_clone(image);
     assert_true(h->n_results < RESULTS_MAX);
     result_t *result = &h->results[h->n_results++];
@@ -134,6 +134,7 @@ static void on_write(void *ctx, const char *path, uint64_t offset, const byte *b
     } else {
         dbx_free(again);
     }
+    return DB_SUCCESS;
 }
 
 /** A statement was acknowledged: keep the state that every later recovery must have at least. */
@@ -147,7 +148,7 @@ static void acked(history_t *h)
 
 static void commit(history_t *h, trx_t *trx)
 {
-    DBX_OK(h->db, trx_commit(trx));
+    ASSERT_OK(h->db, trx_commit(trx));
     acked(h);
 }
 
@@ -168,8 +169,8 @@ static void history_dml(history_t *h)
     cfx_insert(db, open, "t1", 500, 519);
     commit(h, trx);
     cfx_delete(db, open, "t1", 100, 109);
-    DBX_OK(db, buf_flush_list(db->pool, 8, LSN_MAX, NULL));
-    DBX_OK(db, trx_rollback(open));
+    ASSERT_OK(db, buf_flush_list(db->pool, 8, LSN_MAX, NULL));
+    ASSERT_OK(db, trx_rollback(open));
     trx = cfx_begin(db);
     cfx_delete(db, trx, "t1", 60, 99);
     commit(h, trx);
@@ -185,23 +186,23 @@ static void history_ddl(history_t *h)
     cfx_insert(db, trx, "t1", 300, 330);
     commit(h, trx);
     cfx_purge(db);
-    DBX_OK(db, buf_checkpoint(db->pool));
-    DBX_OK(db, ddl_drop_index(db->sys, "t1", "ibx"));
+    ASSERT_OK(db, buf_checkpoint(db->pool));
+    ASSERT_OK(db, ddl_drop_index(db->sys, "t1", "ibx"));
     acked(h);
     cfx_add_indexes(db, "t1", "ic", 2); /* on pages that had another life in the log */
     acked(h);
     trx = cfx_begin(db);
     cfx_delete(db, trx, "t1", 300, 315);
     commit(h, trx);
-    DBX_OK(db, ddl_rename_table(db->sys, "t1", "t2"));
+    ASSERT_OK(db, ddl_rename_table(db->sys, "t1", "t2"));
     acked(h);
     cfx_create_table(db, "t1");
     acked(h);
-    DBX_OK(db, buf_flush_list(db->pool, 30, LSN_MAX, NULL));
-    DBX_OK(db, ddl_drop_table(db->sys, "t1"));
+    ASSERT_OK(db, buf_flush_list(db->pool, 30, LSN_MAX, NULL));
+    ASSERT_OK(db, ddl_drop_table(db->sys, "t1"));
     acked(h);
     cfx_purge(db);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
 }
 
 /** Each kill must show the state after the last acknowledged commit, or after the one under way
@@ -231,11 +232,11 @@ static void run_history(history_t *h, const engine_options_t *options)
     h->states = calloc(COMMITS_MAX, sizeof *h->states);
     assert_true(h->results != NULL && h->states != NULL);
     dbx_bootstrap(h->db, false);
-    h->db->tap.on_write = on_write;
+    h->db->tap.before = on_write;
     h->db->tap.ctx = h;
     history_dml(h);
     history_ddl(h);
-    h->db->tap.on_write = NULL;
+    h->db->tap.before = NULL;
     assert_results(h);
     assert_true(h->n_results > 100);
     dbx_free(h->db);

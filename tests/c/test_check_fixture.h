@@ -4,17 +4,10 @@
 
 #include "check/check.h"
 #include "ddl/ddl.h"
+#include "test_dict_fixture.h"
 #include "test_recv_fixture.h"
 
 #define CFX_ROW_MAX 300U
-
-static inline void cfx_col(dict_table_t *table, const char *name, dict_type_t type, uint32_t len)
-{
-    dict_col_t *col = &table->cols[table->n_cols++];
-    snprintf(col->name, sizeof col->name, "%s", name);
-    col->type = type;
-    col->len = len;
-}
 
 /** Table (a BIGINT primary key, b CHAR(20), c CHAR(200)): 18 rows in a page of 4k. */
 static inline void cfx_create_table(dbx_t *db, const char *name)
@@ -22,11 +15,11 @@ static inline void cfx_create_table(dbx_t *db, const char *name)
     dict_table_t *table = calloc(1, sizeof *table);
     assert_non_null(table);
     snprintf(table->name, sizeof table->name, "%s", name);
-    cfx_col(table, "a", DICT_BIGINT, 8);
-    cfx_col(table, "b", DICT_CHAR, 20);
-    cfx_col(table, "c", DICT_CHAR, 200);
+    table_add_col(table, "a", DICT_BIGINT, 8);
+    table_add_col(table, "b", DICT_CHAR, 20);
+    table_add_col(table, "c", DICT_CHAR, 200);
     table->indexes[0].n_fields = 1;
-    DBX_OK(db, ddl_create_table(db->sys, table));
+    ASSERT_OK(db, ddl_create_table(db->sys, table));
     free(table);
 }
 
@@ -41,10 +34,10 @@ static inline void cfx_add_indexes(dbx_t *db, const char *table, const char *nam
     defs[1].fields[0].prefix_len = 10;
     snprintf(defs[1].fields[1].col, sizeof defs[1].fields[1].col, "b");
     ddl_add_index_t *build = NULL;
-    DBX_OK(db, ddl_add_index_begin(db->sys, table, defs, n, 1U << 20, &build));
+    ASSERT_OK(db, ddl_add_index_begin(db->sys, table, defs, n, 1U << 20, &build));
     bool done = false;
     while (!done) {
-        DBX_OK(db, ddl_add_index_step(build, 50, &done));
+        ASSERT_OK(db, ddl_add_index_step(build, 50, &done));
     }
     ddl_add_index_free(build);
 }
@@ -72,7 +65,7 @@ static inline void cfx_insert(dbx_t *db, trx_t *trx, const char *name, int64_t f
     byte row[CFX_ROW_MAX];
     for (int64_t a = first; a <= last; a++) {
         cfx_row(a, 0, row);
-        DBX_OK(db, row_insert(trx, cfx_table(db, name), row));
+        ASSERT_OK(db, row_insert(trx, cfx_table(db, name), row));
     }
 }
 
@@ -83,7 +76,7 @@ static inline void cfx_update(dbx_t *db, trx_t *trx, const char *name, int64_t f
     for (int64_t a = first; a <= last; a++) {
         cfx_row(a, version, row);
         row_upd_t upd[2] = {{.col = 1, .value = row + 8}, {.col = 2, .value = row + 28}};
-        DBX_OK(db, row_update(trx, cfx_table(db, name), row, upd, version % 2 ? 2 : 1));
+        ASSERT_OK(db, row_update(trx, cfx_table(db, name), row, upd, version % 2 ? 2 : 1));
     }
 }
 
@@ -92,14 +85,14 @@ static inline void cfx_delete(dbx_t *db, trx_t *trx, const char *name, int64_t f
     byte row[CFX_ROW_MAX];
     for (int64_t a = first; a <= last; a++) {
         cfx_row(a, 0, row);
-        DBX_OK(db, row_delete(trx, cfx_table(db, name), row));
+        ASSERT_OK(db, row_delete(trx, cfx_table(db, name), row));
     }
 }
 
 static inline trx_t *cfx_begin(dbx_t *db)
 {
     trx_t *trx = NULL;
-    DBX_OK(db, trx_begin(db->sys, &trx));
+    ASSERT_OK(db, trx_begin(db->sys, &trx));
     return trx;
 }
 
@@ -107,7 +100,7 @@ static inline void cfx_purge(dbx_t *db)
 {
     bool done = false;
     while (!done) {
-        DBX_OK(db, trx_purge_step(db->sys, 50, &done));
+        ASSERT_OK(db, trx_purge_step(db->sys, 50, &done));
     }
 }
 
@@ -129,6 +122,14 @@ static inline void cfx_scan(dbx_t *db, check_report_t *report)
         fail_msg("check_run: %s: %s", err_name(err), sink.msg);
     }
     assert_false(report->needs_recovery);
+}
+
+/** Fails if the scan of the closed database finds anything; the caller frees the report. */
+static inline void cfx_scan_clean(dbx_t *db, check_report_t *report)
+{
+    cfx_scan(db, report);
+    cfx_print_findings(report);
+    assert_int_equal(report->n_findings, 0);
 }
 
 #define CFX_STATE_MAX 600U

@@ -1,7 +1,7 @@
 /** dict: bootstrap, id counters, rows of the system tables there and back, and a catalogue that is
 not believed. */
-#include "dict/dict_sys.h"
 #include "test_btr_fixture.h"
+#include "test_dict_fixture.h"
 
 typedef struct cat {
     btr_fixture_t *fx;
@@ -12,8 +12,8 @@ static cat_t cat_create(void)
 {
     cat_t c = {bfx_create(4096, 64, SPACE_SYSTEM), NULL};
 
-    BFX_OK(c.fx, dict_bootstrap(c.fx->pool));
-    BFX_OK(c.fx, dict_open(c.fx->pool, &c.dict));
+    ASSERT_OK(c.fx, dict_bootstrap(c.fx->pool));
+    ASSERT_OK(c.fx, dict_open(c.fx->pool, &c.dict));
     return c;
 }
 
@@ -23,33 +23,19 @@ static void cat_free(cat_t *c)
     bfx_destroy(c->fx);
 }
 
-static void cat_put(cat_t *c, sys_table_t which, const byte *row)
+static void cat_put(void *ctx, sys_table_t which, const byte *row)
 {
+    cat_t *c = ctx;
     dict_table_t *sys = dict_sys_table(c->dict, which);
     byte rec[SYS_ROW_MAX + 32];
 
     dict_row_to_rec(sys, row, 7, 0, rec);
-    BFX_OK(c->fx, btr_insert(c->fx->pool, &sys->indexes[0].tree, rec));
+    ASSERT_OK(c->fx, btr_insert(c->fx->pool, &sys->indexes[0].tree, rec));
 }
 
 static void cat_put_table(cat_t *c, const dict_table_t *table)
 {
-    byte row[SYS_ROW_MAX];
-
-    dict_sys_tables_row(table, row);
-    cat_put(c, SYS_TABLES, row);
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        dict_sys_columns_row(table, i, row);
-        cat_put(c, SYS_COLUMNS, row);
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        dict_sys_indexes_row(&table->indexes[i], row);
-        cat_put(c, SYS_INDEXES, row);
-        for (uint32_t j = 0; j < table->indexes[i].n_fields; j++) {
-            dict_sys_fields_row(&table->indexes[i], j, row);
-            cat_put(c, SYS_FIELDS, row);
-        }
-    }
+    table_each_sys_row(table, cat_put, c);
 }
 
 /** The seeds' table: a BIGINT, b to h CHAR(255); PRIMARY (a), indexes on b and on e(10), c(4). */
@@ -78,10 +64,10 @@ static dict_table_t *table_create(cat_t *c, const char *name)
     t->indexes[2].fields[0] = (dict_field_t){4, 10};
     t->indexes[2].fields[1] = (dict_field_t){2, 4};
     if (c != NULL) {
-        BFX_OK(c->fx, dict_new_table_id(c->dict, &t->id));
-        BFX_OK(c->fx, dict_new_space_id(c->dict, &t->space));
+        ASSERT_OK(c->fx, dict_new_table_id(c->dict, &t->id));
+        ASSERT_OK(c->fx, dict_new_space_id(c->dict, &t->space));
         for (uint32_t i = 0; i < 3; i++) {
-            BFX_OK(c->fx, dict_new_index_id(c->dict, &t->indexes[i].id));
+            ASSERT_OK(c->fx, dict_new_index_id(c->dict, &t->indexes[i].id));
         }
     }
     assert_int_equal(dict_table_layout(t, 4096, NULL), DB_SUCCESS);
@@ -124,7 +110,7 @@ static void test_bootstrap(void **state)
     cat_t c = cat_create();
 
     (void)state;
-    BFX_OK(c.fx, dict_load(c.dict));
+    ASSERT_OK(c.fx, dict_load(c.dict));
     assert_null(dict_first(c.dict));
     for (uint32_t i = 0; i < SYS_N; i++) {
         dict_table_t *sys = dict_sys_table(c.dict, (sys_table_t)i);
@@ -147,15 +133,15 @@ static void test_ids(void **state)
 
     (void)state;
     for (uint32_t i = 0; i < 5; i++) {
-        BFX_OK(c.fx, dict_new_table_id(c.dict, &table));
-        BFX_OK(c.fx, dict_new_index_id(c.dict, &index));
-        BFX_OK(c.fx, dict_new_space_id(c.dict, &space));
+        ASSERT_OK(c.fx, dict_new_table_id(c.dict, &table));
+        ASSERT_OK(c.fx, dict_new_index_id(c.dict, &index));
+        ASSERT_OK(c.fx, dict_new_space_id(c.dict, &space));
         assert_int_equal(table, 16 + i);
         assert_int_equal(index, 32 + i);
         assert_int_equal(space, 1 + i);
         dict_close(c.dict);
         c.dict = NULL;
-        BFX_OK(c.fx, dict_open(c.fx->pool, &c.dict));
+        ASSERT_OK(c.fx, dict_open(c.fx->pool, &c.dict));
     }
     cat_free(&c);
 }
@@ -182,7 +168,7 @@ static void test_round_trip(void **state)
     for (uint32_t i = 0; i < 40; i++) {
         cat_put_table(&c, t[(i * 7) % 40]);
     }
-    BFX_OK(c.fx, dict_load(c.dict));
+    ASSERT_OK(c.fx, dict_load(c.dict));
     found = dict_first(c.dict);
     for (uint32_t i = 0; i < 40; i++, found = found->next) {
         assert_non_null(found);
@@ -196,14 +182,14 @@ static void test_round_trip(void **state)
     assert_null(dict_table_get(c.dict, "nothing"));
 
     dict_table_by_id(c.dict, t[3]->id)->n_trx = 2;
-    BFX_OK(c.fx, dict_load(c.dict));
+    ASSERT_OK(c.fx, dict_load(c.dict));
     assert_int_equal(dict_table_by_id(c.dict, t[3]->id)->n_trx, 2);
     assert_int_equal(dict_table_by_id(c.dict, t[4]->id)->n_trx, 0);
 
     /* A marked table row alone makes its columns orphans; marking all of them removes the table. */
     dict_sys_tables_row(t[39], row);
     dict_row_to_pk(sys, row, pk);
-    BFX_OK(c.fx, btr_update(c.fx->pool, &sys->indexes[0].tree, pk, 0, &mark, 1));
+    ASSERT_OK(c.fx, btr_update(c.fx->pool, &sys->indexes[0].tree, pk, 0, &mark, 1));
     assert_int_equal(dict_load(c.dict), DB_CORRUPTION);
     assert_non_null(dict_table_get(c.dict, "t39"));
     for (uint32_t i = 0; i < 40; i++) {
@@ -323,7 +309,7 @@ static void test_bad_rows(void **state)
         dict_table_t *bad = table_create(&c, "t");
 
         cat_put_table(&c, good);
-        BFX_OK(c.fx, dict_load(c.dict));
+        ASSERT_OK(c.fx, dict_load(c.dict));
         DAMAGES[i](bad);
         cat_put_table(&c, bad);
         if (dict_load(c.dict) != DB_CORRUPTION) {
@@ -350,7 +336,7 @@ static void test_missing_rows(void **state)
         byte pk[16];
 
         cat_put_table(&c, t);
-        BFX_OK(c.fx, dict_load(c.dict));
+        ASSERT_OK(c.fx, dict_load(c.dict));
         switch ((sys_table_t)which) {
         case SYS_TABLES:
             dict_sys_tables_row(t, row);
@@ -366,7 +352,7 @@ static void test_missing_rows(void **state)
             break;
         }
         dict_row_to_pk(sys, row, pk);
-        BFX_OK(c.fx, btr_delete(c.fx->pool, &sys->indexes[0].tree, pk));
+        ASSERT_OK(c.fx, btr_delete(c.fx->pool, &sys->indexes[0].tree, pk));
         assert_int_equal(dict_load(c.dict), DB_CORRUPTION);
         free(t);
         cat_free(&c);
@@ -387,7 +373,7 @@ static void test_bad_header(void **state)
 
         dict_close(c.dict);
         c.dict = NULL;
-        BFX_OK(c.fx, buf_page_get(c.fx->pool, (page_id_t){0, DICT_HDR_PAGE}, &block));
+        ASSERT_OK(c.fx, buf_page_get(c.fx->pool, (page_id_t){0, DICT_HDR_PAGE}, &block));
         block->frame[OFFSETS[i]] = 0xF7;
         buf_block_unfix(c.fx->pool, block);
         assert_int_equal(dict_open(c.fx->pool, &c.dict), DB_CORRUPTION);

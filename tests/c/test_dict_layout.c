@@ -1,6 +1,7 @@
 /** dict_table_layout and the conversions between row bytes and records. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,37 +9,8 @@
 #include <cmocka.h>
 
 #include "base/mach.h"
-#include "dict/dict.h"
-
-static uint64_t random_next(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
-static void add_col(dict_table_t *t, const char *name, dict_type_t type, uint32_t len)
-{
-    dict_col_t *col = &t->cols[t->n_cols++];
-
-    snprintf(col->name, sizeof col->name, "%s", name);
-    col->type = type;
-    col->len = len;
-}
-
-static dict_index_t *add_index(dict_table_t *t, const char *name)
-{
-    dict_index_t *index = &t->indexes[t->n_indexes++];
-
-    snprintf(index->name, sizeof index->name, "%s", name);
-    return index;
-}
-
-static void add_field(dict_index_t *index, uint32_t col, uint32_t prefix_len)
-{
-    index->fields[index->n_fields++] = (dict_field_t){col, prefix_len};
-}
+#include "test_dict_fixture.h"
+#include "test_random.h"
 
 /** x CHAR(3), a BIGINT, y CHAR(5), b BIGINT; PRIMARY (b, x); i (y(2), a). */
 static dict_table_t small_table(void)
@@ -46,16 +18,16 @@ static dict_table_t small_table(void)
     dict_table_t t = {.name = "t"};
     dict_index_t *index;
 
-    add_col(&t, "x", DICT_CHAR, 3);
-    add_col(&t, "a", DICT_BIGINT, 8);
-    add_col(&t, "y", DICT_CHAR, 5);
-    add_col(&t, "b", DICT_BIGINT, 8);
-    index = add_index(&t, "PRIMARY");
-    add_field(index, 3, 8);
-    add_field(index, 0, 0);
-    index = add_index(&t, "i");
-    add_field(index, 2, 2);
-    add_field(index, 1, 0);
+    table_add_col(&t, "x", DICT_CHAR, 3);
+    table_add_col(&t, "a", DICT_BIGINT, 8);
+    table_add_col(&t, "y", DICT_CHAR, 5);
+    table_add_col(&t, "b", DICT_BIGINT, 8);
+    index = table_add_index(&t, "PRIMARY");
+    index_add_field(index, 3, 8);
+    index_add_field(index, 0, 0);
+    index = table_add_index(&t, "i");
+    index_add_field(index, 2, 2);
+    index_add_field(index, 1, 0);
     return t;
 }
 
@@ -135,12 +107,12 @@ static void test_random_round_trip(void **state)
             bool number = random_next(&seed) % 3 == 0;
 
             snprintf(name, sizeof name, "c%u", i);
-            add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
-                    number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
+            table_add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
+                          number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
         }
-        index = add_index(&t, "PRIMARY");
+        index = table_add_index(&t, "PRIMARY");
         for (uint32_t i = n; i-- > 0 && index->n_fields < 3;) {
-            add_field(index, i, 0);
+            index_add_field(index, i, 0);
         }
         if (dict_table_layout(&t, 4096, NULL) != DB_SUCCESS) {
             continue;
@@ -171,63 +143,63 @@ static void expect_refused(dict_table_t *t, uint32_t page_size, const char *mess
     }
 }
 
-/** Each limit has its message. */
+#define FIELD(name) offsetof(dict_table_t, name)
+
+/** Each limit of a number has its message. */
 static void test_limits(void **state)
 {
-    dict_table_t t;
+    static const struct {
+        size_t field; /**< a uint32_t */
+        uint32_t value;
+        const char *message;
+    } CASES[] = {
+        {FIELD(n_cols), 0, "columns"},
+        {FIELD(n_cols), COLUMNS_MAX + 1, "columns"},
+        {FIELD(cols[0].len), 0, "CHAR"},
+        {FIELD(cols[0].len), CHAR_LEN_MAX + 1, "CHAR"},
+        {FIELD(cols[1].len), 4, "BIGINT"},
+        {FIELD(n_indexes), 0, "indexes"},
+        {FIELD(indexes[0].n_fields), 0, "key columns"},
+        {FIELD(indexes[1].fields[1].col), 2, "twice"},
+        {FIELD(indexes[1].fields[1].col), 4, "no column"},
+        {FIELD(indexes[1].fields[0].prefix_len), 6, "longer than column"},
+        {FIELD(indexes[1].fields[1].prefix_len), 4, "not CHAR"},
+        {FIELD(indexes[0].fields[1].prefix_len), 1, "primary key"},
+    };
 
     (void)state;
-    t = small_table();
-    t.n_cols = 0;
-    expect_refused(&t, 4096, "columns");
-    t = small_table();
-    t.n_cols = COLUMNS_MAX + 1;
-    expect_refused(&t, 4096, "columns");
-    t = small_table();
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        dict_table_t t = small_table();
+
+        memcpy((byte *)&t + CASES[i].field, &CASES[i].value, sizeof CASES[i].value);
+        expect_refused(&t, 4096, CASES[i].message);
+    }
+}
+
+/** Each rule of names has its message. */
+static void test_names(void **state)
+{
+    static const struct {
+        size_t field; /**< characters */
+        const char *value;
+        size_t len; /**< of the value, with what follows its end */
+        const char *message;
+    } CASES[] = {
+        {FIELD(name), "../x", 5, "letters"},
+        {FIELD(cols[1].name), "", 1, "no name"},
+        {FIELD(cols[1].name), "x", 1, "two columns"},
+        {FIELD(indexes[1].name), "PRIMARY", 8, "two indexes"},
+    };
+    dict_table_t t = small_table();
+
+    (void)state;
     memset(t.name, 'n', sizeof t.name);
     expect_refused(&t, 4096, "longer than 63");
-    t = small_table();
-    memcpy(t.name, "../x", 5);
-    expect_refused(&t, 4096, "letters");
-    t = small_table();
-    t.cols[1].name[0] = 0;
-    expect_refused(&t, 4096, "no name");
-    t = small_table();
-    t.cols[1].name[0] = 'x';
-    expect_refused(&t, 4096, "two columns");
-    t = small_table();
-    t.cols[0].len = 0;
-    expect_refused(&t, 4096, "CHAR");
-    t = small_table();
-    t.cols[0].len = CHAR_LEN_MAX + 1;
-    expect_refused(&t, 4096, "CHAR");
-    t = small_table();
-    t.cols[1].len = 4;
-    expect_refused(&t, 4096, "BIGINT");
-    t = small_table();
-    t.n_indexes = 0;
-    expect_refused(&t, 4096, "indexes");
-    t = small_table();
-    t.indexes[0].n_fields = 0;
-    expect_refused(&t, 4096, "key columns");
-    t = small_table();
-    t.indexes[1].fields[1].col = 2;
-    expect_refused(&t, 4096, "twice");
-    t = small_table();
-    t.indexes[1].fields[1].col = 4;
-    expect_refused(&t, 4096, "no column");
-    t = small_table();
-    t.indexes[1].fields[0].prefix_len = 6;
-    expect_refused(&t, 4096, "longer than column");
-    t = small_table();
-    t.indexes[1].fields[1].prefix_len = 4;
-    expect_refused(&t, 4096, "not CHAR");
-    t = small_table();
-    t.indexes[0].fields[1].prefix_len = 1;
-    expect_refused(&t, 4096, "primary key");
-    t = small_table();
-    memcpy(t.indexes[1].name, "PRIMARY", 8);
-    expect_refused(&t, 4096, "two indexes");
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        t = small_table();
+        memcpy((byte *)&t + CASES[i].field, CASES[i].value, CASES[i].len);
+        expect_refused(&t, 4096, CASES[i].message);
+    }
 }
 
 /** Records of which two do not fit a page, and keys that leave too few node pointers, depend on the
@@ -238,23 +210,23 @@ static void test_sizes(void **state)
     dict_index_t *index;
 
     (void)state;
-    add_col(&t, "id", DICT_BIGINT, 8);
+    table_add_col(&t, "id", DICT_BIGINT, 8);
     for (uint32_t i = 0; i < 8; i++) {
         char name[16];
 
         snprintf(name, sizeof name, "c%u", i);
-        add_col(&t, name, DICT_CHAR, 255);
+        table_add_col(&t, name, DICT_CHAR, 255);
     }
-    add_field(add_index(&t, "PRIMARY"), 0, 0);
+    index_add_field(table_add_index(&t, "PRIMARY"), 0, 0);
     expect_refused(&t, 4096, "two records");
     assert_int_equal(dict_table_layout(&t, 8192, NULL), DB_SUCCESS);
     t.n_cols = 8;
     assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
-    index = add_index(&t, "i");
-    add_field(index, 1, 0);
-    add_field(index, 2, 0);
+    index = table_add_index(&t, "i");
+    index_add_field(index, 1, 0);
+    index_add_field(index, 2, 0);
     assert_int_equal(dict_table_layout(&t, 4096, NULL), DB_SUCCESS);
-    add_field(index, 3, 251);
+    index_add_field(index, 3, 251);
     expect_refused(&t, 4096, "key of 769 bytes");
     assert_int_equal(dict_table_layout(&t, 8192, NULL), DB_SUCCESS);
     index->fields[2].prefix_len = 250;
@@ -264,8 +236,11 @@ static void test_sizes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_bigint),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_random_round_trip),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_bigint),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_random_round_trip),
         cmocka_unit_test(test_sizes),
     };
 

@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "base/mach.h"
-#include "fsp/fsp.h"
+#include "test_fsp_fixture.h"
 #include "test_mtr_fixture.h"
 
 #define SPACE 3U
@@ -18,12 +18,8 @@ static fsp_fixture_t *fsp_create_on(os_t *os)
     fsp_fixture_t *fx = calloc(1, sizeof *fx);
     assert_non_null(fx);
     fx->buf = fx_create_on(os, 4096, 64, true);
-    FX_OK(fx->buf,
-          fil_space_create(fx->buf->base.fil, SPACE, "t3.ibd", FSP_INITIAL_PAGES, &fx->space));
-    mtr_t mtr;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_header_init(&mtr, SPACE, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
+    base_fixture_t *base = &fx->buf->base;
+    fx->space = space_create(&base->env, base->fil, fx->buf->pool, SPACE, "t3.ibd");
     return fx;
 }
 

@@ -12,6 +12,7 @@ changes that either fit or change nothing. */
 #include "base/mach.h"
 #include "log/log_rec.h"
 #include "page/page_index.h"
+#include "test_random.h"
 
 #define BUF_SIZE 512U
 
@@ -159,14 +160,6 @@ static void test_impossible_records(void **state)
     assert_int_equal(decode("\x37\x01\x00\x00\x01y", 6), DB_SUCCESS);
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 /* Mutated records: decoding ends inside the bytes (a heap block of the exact size), and whatever it
 accepts encodes to the same bytes and, applied to a page, succeeds or changes nothing. */
 static void test_fuzz(void **state)
@@ -177,17 +170,17 @@ static void test_fuzz(void **state)
     (void)state;
     for (uint32_t round = 0; round < 30000; round++) {
         byte buf[BUF_SIZE];
-        size_t len = encode(&RECS[next_random(&seed) % N_RECS], false, buf);
+        size_t len = encode(&RECS[random_next(&seed) % N_RECS], false, buf);
         size_t used = 0;
         bool single = false;
         redo_rec_t rec;
         byte *exact;
         dberr_t e;
 
-        for (uint64_t hits = next_random(&seed) % 4; hits > 0; hits--) {
-            buf[next_random(&seed) % len] = (byte)next_random(&seed);
+        for (uint64_t hits = random_next(&seed) % 4; hits > 0; hits--) {
+            buf[random_next(&seed) % len] = (byte)random_next(&seed);
         }
-        len = next_random(&seed) % 4 == 0 ? next_random(&seed) % (len + 1) : len;
+        len = random_next(&seed) % 4 == 0 ? random_next(&seed) % (len + 1) : len;
         exact = malloc(len + 1);
         assert_non_null(exact);
         memcpy(exact + 1, buf, len);

@@ -3,18 +3,6 @@
 #include "page/page_index.h"
 #include "test_mtr_fixture.h"
 
-static int setup(void **state)
-{
-    *state = fx_create(4096, 64, true);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fx_destroy(*state);
-    return 0;
-}
-
 /** FILE_NAME stands in front of the first group that touches a space since a checkpoint, and only
 there; the system space needs none. */
 static void test_groups_and_names(void **state)
@@ -361,18 +349,18 @@ static void test_index_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_groups_and_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_commit_stamps, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_single_flag, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_memo, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_groups_and_names, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_commit_stamps, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_single_flag, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_memo, fx_setup, fx_teardown),
         cmocka_unit_test(test_init_on_flush),
-        cmocka_unit_test_setup_teardown(test_nonlogged_space_never_skips, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_redo, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_page, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_free_clean_page, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_abort, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_redo_gives_the_same_bytes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_index_load, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nonlogged_space_never_skips, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_no_redo, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_free_page, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_free_clean_page, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_abort, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_redo_gives_the_same_bytes, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_index_load, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

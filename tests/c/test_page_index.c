@@ -11,19 +11,12 @@ of what does not fit, and no harm from hostile pages. */
 
 #include "base/mach.h"
 #include "page/page_index.h"
+#include "test_random.h"
 
 #define KEY_LEN 6U
 #define REC_SIZE 20U
 
 static const page_id_t ID = {3, 9};
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 static void make_page(byte *page, uint32_t page_size, uint32_t level, uint32_t rec_size)
 {
@@ -107,7 +100,7 @@ static void test_random_against_model(void **state)
     (void)state;
     make_page(page, sizeof(page), 0, REC_SIZE);
     for (uint32_t step = 0; step < 4000; step++) {
-        uint32_t key = (uint32_t)(next_random(&seed) % 256);
+        uint32_t key = (uint32_t)(random_next(&seed) % 256);
         byte wanted[KEY_LEN] = {0};
         uint32_t rank = 0;
         uint32_t slot;
@@ -295,15 +288,15 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
 {
     byte rec[64] = {0};
     uint32_t n = page_n_recs(page);
-    uint32_t slot = (uint32_t)(next_random(seed) % (n + 2));
-    uint32_t len = next_random(seed) % 2 == 0 && page_rec_size(page) <= sizeof(rec)
+    uint32_t slot = (uint32_t)(random_next(seed) % (n + 2));
+    uint32_t len = random_next(seed) % 2 == 0 && page_rec_size(page) <= sizeof(rec)
                        ? page_rec_size(page)
-                       : (uint32_t)(next_random(seed) % sizeof(rec));
+                       : (uint32_t)(random_next(seed) % sizeof(rec));
     dberr_t e = DB_SUCCESS;
     bool exact;
 
-    mach_write_8(rec + 1, next_random(seed));
-    switch (next_random(seed) % 7) {
+    mach_write_8(rec + 1, random_next(seed));
+    switch (random_next(seed) % 7) {
     case 0:
         e = page_rec_insert(page, size, slot, rec, len);
         break;
@@ -311,7 +304,7 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
         e = page_rec_delete(page, size, slot);
         break;
     case 2:
-        e = page_rec_update(page, size, slot, (uint32_t)(next_random(seed) % 64), rec, len);
+        e = page_rec_update(page, size, slot, (uint32_t)(random_next(seed) % 64), rec, len);
         break;
     case 3:
         e = page_list_end_delete(page, size, slot);
@@ -341,7 +334,7 @@ static void test_fuzz(void **state)
     for (uint32_t round = 0; round < 3000; round++) {
         uint32_t size = SIZES[round % 16 == 0];
         byte *page = malloc(size);
-        uint32_t hits = (uint32_t)(next_random(&seed) % 12);
+        uint32_t hits = (uint32_t)(random_next(&seed) % 12);
 
         assert_non_null(page);
         make_page(page, size, 0, REC_SIZE);
@@ -352,12 +345,12 @@ static void test_fuzz(void **state)
             assert_int_equal(page_rec_delete(page, size, i * 3), DB_SUCCESS);
         }
         for (uint32_t i = 0; i < hits; i++) {
-            uint32_t header = 24 + (uint32_t)(next_random(&seed) % 40);
-            uint32_t slots = size - 8 - 2 * (uint32_t)(next_random(&seed) % 40) - 1;
-            uint32_t heap = PAGE_DATA + (uint32_t)(next_random(&seed) % 1000);
+            uint32_t header = 24 + (uint32_t)(random_next(&seed) % 40);
+            uint32_t slots = size - 8 - 2 * (uint32_t)(random_next(&seed) % 40) - 1;
+            uint32_t heap = PAGE_DATA + (uint32_t)(random_next(&seed) % 1000);
             uint32_t where[] = {header, slots, heap};
 
-            page[where[next_random(&seed) % 3]] = (byte)next_random(&seed);
+            page[where[random_next(&seed) % 3]] = (byte)random_next(&seed);
         }
         mach_write_2(page + FIL_PAGE_TYPE, FIL_PAGE_INDEX);
         for (uint32_t i = 0; i < 10; i++) {

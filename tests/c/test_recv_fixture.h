@@ -3,153 +3,11 @@ it happens and every marker, so that a test can keep the crashed image of any mo
 #ifndef TEST_RECV_FIXTURE_H
 #define TEST_RECV_FIXTURE_H
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/mach.h"
 #include "btr/btr_bulk.h"
 #include "buf/buf_dblwr.h"
 #include "recv/recv.h"
-
-/* ---- the tap: a back end in front of a memory directory ---- */
-
-typedef struct tap {
-    os_t base;
-    os_t *inner;
-    struct tap_file *files; /**< open ones: a rename gives them another path */
-    void (*on_write)(void *ctx, const char *path, uint64_t offset, const byte *buf, size_t len);
-    void *ctx;
-    void (*on_sync)(void *ctx, const char *path);
-    void *sync_ctx;
-} tap_t;
-
-typedef struct tap_file {
-    os_file_t base;
-    os_file_t *inner;
-    struct tap_file *next;
-} tap_file_t;
-
-static inline os_t *tap_inner(os_t *os)
-{
-    return ((tap_t *)os)->inner;
-}
-
-static inline os_file_t *tap_inner_file(os_file_t *file)
-{
-    return ((tap_file_t *)file)->inner;
-}
-
-static inline dberr_t tap_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
-{
-    os_file_t *inner = NULL;
-    dberr_t err = tap_inner(os)->vt->open(tap_inner(os), path, mode, &inner);
-    if (err == DB_SUCCESS) {
-        tap_file_t *file = calloc(1, sizeof *file);
-        assert_non_null(file);
-        file->base.os = os;
-        snprintf(file->base.path, sizeof file->base.path, "%s", path);
-        file->inner = inner;
-        file->next = ((tap_t *)os)->files;
-        ((tap_t *)os)->files = file;
-        *out = &file->base;
-    }
-    return err;
-}
-
-static inline dberr_t tap_read(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n)
-{
-    return tap_inner(file->os)->vt->read(tap_inner_file(file), offset, buf, len, n);
-}
-
-static inline dberr_t tap_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
-{
-    tap_t *tap = (tap_t *)file->os;
-    if (tap->on_write != NULL) {
-        tap->on_write(tap->ctx, file->path, offset, buf, len);
-    }
-    return tap->inner->vt->write(tap_inner_file(file), offset, buf, len);
-}
-
-static inline dberr_t tap_sync(os_file_t *file)
-{
-    tap_t *tap = (tap_t *)file->os;
-    if (tap->on_sync != NULL) {
-        tap->on_sync(tap->sync_ctx, file->path);
-    }
-    return tap_inner(file->os)->vt->sync(tap_inner_file(file));
-}
-
-static inline dberr_t tap_truncate(os_file_t *file, uint64_t size_bytes)
-{
-    return tap_inner(file->os)->vt->truncate(tap_inner_file(file), size_bytes);
-}
-
-static inline dberr_t tap_size(os_file_t *file, uint64_t *size_bytes)
-{
-    return tap_inner(file->os)->vt->size(tap_inner_file(file), size_bytes);
-}
-
-static inline void tap_close(os_file_t *file)
-{
-    tap_inner(file->os)->vt->close(tap_inner_file(file));
-    tap_file_t **link = &((tap_t *)file->os)->files;
-    while (&(*link)->base != file) {
-        link = &(*link)->next;
-    }
-    *link = (*link)->next;
-    free(file);
-}
-
-static inline dberr_t tap_rename(os_t *os, const char *from, const char *to)
-{
-    for (tap_file_t *file = ((tap_t *)os)->files; file != NULL; file = file->next) {
-        if (strcmp(file->base.path, from) == 0) {
-            snprintf(file->base.path, sizeof file->base.path, "%s", to);
-        }
-    }
-    return tap_inner(os)->vt->rename(tap_inner(os), from, to);
-}
-
-static inline dberr_t tap_unlink(os_t *os, const char *path)
-{
-    return tap_inner(os)->vt->unlink(tap_inner(os), path);
-}
-
-static inline dberr_t tap_sync_dir(os_t *os)
-{
-    return tap_inner(os)->vt->sync_dir(tap_inner(os));
-}
-
-static inline dberr_t tap_exists(os_t *os, const char *path, bool *exists)
-{
-    return tap_inner(os)->vt->exists(tap_inner(os), path, exists);
-}
-
-static inline dberr_t tap_list(os_t *os, os_list_fn fn, void *ctx)
-{
-    return tap_inner(os)->vt->list(tap_inner(os), fn, ctx);
-}
-
-static const os_vtable_t tap_vtable = {.open = tap_open,
-                                       .read = tap_read,
-                                       .write = tap_write,
-                                       .sync = tap_sync,
-                                       .truncate = tap_truncate,
-                                       .size = tap_size,
-                                       .close = tap_close,
-                                       .rename = tap_rename,
-                                       .unlink = tap_unlink,
-                                       .sync_dir = tap_sync_dir,
-                                       .exists = tap_exists,
-                                       .list = tap_list};
-
-/* ---- the database ---- */
+#include "test_fsp_fixture.h"
 
 #define DBX_MARKS_SIZE (1U << 20)
 
@@ -168,14 +26,6 @@ typedef struct dbx {
     char *marks; /**< markers since the last open, one per line */
     size_t marks_len;
 } dbx_t;
-
-#define DBX_OK(db, call)                                                                           \
-    do {                                                                                           \
-        dberr_t ok_err_ = (call);                                                                  \
-        if (ok_err_ != DB_SUCCESS) {                                                               \
-            fail_msg("%s: %s: %s", #call, err_name(ok_err_), (db)->env.err.msg);                   \
-        }                                                                                          \
-    } while (0)
 
 static inline void dbx_point(void *ctx, const char *name)
 {
@@ -206,8 +56,7 @@ static inline dbx_t *dbx_alloc(os_t *os)
 {
     dbx_t *db = calloc(1, sizeof *db);
     assert_non_null(db);
-    db->tap.base.vt = &tap_vtable;
-    db->tap.inner = os;
+    db->tap = tap_of(os);
     db->marks = calloc(1, DBX_MARKS_SIZE);
     assert_non_null(db->marks);
     db->probe.point = dbx_point;
@@ -287,36 +136,15 @@ static inline dberr_t dbx_open(dbx_t *db)
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
-    DBX_OK(db, log_file_create(&db->env, LOG_FILE_NAME, db->options.page_size,
-                               db->options.log_file_size));
-    os_file_t *file = NULL;
-    DBX_OK(db, env_open(&db->env, FIL_SYSTEM_PATH, OS_CREATE_NEW, &file));
-    DBX_OK(db, env_truncate(&db->env, file, (uint64_t)FSP_INITIAL_PAGES * db->options.page_size));
-    env_close(&db->env, file);
-    DBX_OK(db, log_open(&db->env, &db->log));
-    log_reader_t *reader = NULL;
-    log_group_t group;
-    DBX_OK(db, log_reader_create(db->log, log_last_checkpoint(db->log)->lsn, &reader));
-    while (log_reader_next(reader, &group) == DB_SUCCESS) {
-    }
-    lsn_t end = log_reader_end_lsn(reader);
-    log_reader_free(reader);
-    DBX_OK(db, log_start_writing(db->log, log_last_checkpoint(db->log), end));
-    DBX_OK(db, fil_create(&db->env, db->log, db->options.page_size, &db->fil));
-    fil_space_t *space = NULL;
-    DBX_OK(db, fil_space_open(db->fil, SPACE_SYSTEM, FIL_SYSTEM_PATH, FSP_INITIAL_PAGES, &space));
-    DBX_OK(db, buf_pool_create(&db->env, db->log, db->fil, &db->options, &db->pool));
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, fsp_header_init(&mtr, SPACE_SYSTEM, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
+    files_create(&db->env, db->options.page_size, db->options.log_file_size, &db->log, &db->fil);
+    system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
-        DBX_OK(db, trx_sys_bootstrap(db->pool));
-        DBX_OK(db, dict_bootstrap(db->pool));
+        ASSERT_OK(db, trx_sys_bootstrap(db->pool));
+        ASSERT_OK(db, dict_bootstrap(db->pool));
     }
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
     dbx_close(db);
-    DBX_OK(db, bare ? dbx_redo(db) : dbx_open(db));
+    ASSERT_OK(db, bare ? dbx_redo(db) : dbx_open(db));
 }
 
 static inline dbx_t *dbx_create(bool bare)
@@ -375,7 +203,47 @@ static inline void dbx_stamp(dbx_t *db, byte *page)
 
 static inline void dbx_flush_log(dbx_t *db)
 {
-    DBX_OK(db, log_write_up_to(db->log, log_lsn(db->log), true));
+    ASSERT_OK(db, log_write_up_to(db->log, log_lsn(db->log), true));
+}
+
+/** A crash now: the image under a new handle. */
+static inline dbx_t *dbx_crash(dbx_t *db)
+{
+    dbx_flush_log(db);
+    dbx_t *image = dbx_clone(db);
+    dbx_free(db);
+    return image;
+}
+
+/** A crash now, and the recovery of the pages. */
+static inline dbx_t *dbx_crash_and_redo(dbx_t *db)
+{
+    db = dbx_crash(db);
+    ASSERT_OK(db, dbx_redo(db));
+    return db;
+}
+
+static inline void dbx_space_create(dbx_t *db, space_id_t id, const char *path)
+{
+    space_create(&db->env, db->fil, db->pool, id, path);
+}
+
+static inline void dbx_page_free(dbx_t *db, page_id_t id)
+{
+    mtr_t mtr;
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    mtr_page_free(&mtr, id);
+    mtr_commit(&mtr);
+}
+
+/** A byte of a page as a reader gets it. */
+static inline byte dbx_page_byte(dbx_t *db, page_id_t id, uint32_t offset)
+{
+    buf_block_t *block = NULL;
+    ASSERT_OK(db, buf_page_get(db->pool, id, &block));
+    byte value = block->frame[offset];
+    buf_block_unfix(db->pool, block);
+    return value;
 }
 
 /** Fails unless opening is refused with a message that contains text. */

@@ -10,12 +10,12 @@ static lsn_t page_write(dbx_t *db, space_id_t space, page_no_t page_no, byte val
     mtr_t mtr;
     buf_block_t *block = NULL;
     page_id_t id = {space, page_no};
-    DBX_OK(db, buf_log_free_check(db->pool));
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
     if (init) {
-        DBX_OK(db, mtr_page_create(&mtr, id, FIL_PAGE_TYPE_SYS, &block));
+        ASSERT_OK(db, mtr_page_create(&mtr, id, FIL_PAGE_TYPE_SYS, &block));
     } else {
-        DBX_OK(db, mtr_page_get(&mtr, id, &block));
+        ASSERT_OK(db, mtr_page_get(&mtr, id, &block));
     }
     byte bytes[300];
     memset(bytes, value, sizeof bytes);
@@ -24,41 +24,19 @@ static lsn_t page_write(dbx_t *db, space_id_t space, page_no_t page_no, byte val
     return mtr.end_lsn;
 }
 
-static void space_create(dbx_t *db, space_id_t id, const char *path)
-{
-    fil_space_t *space = NULL;
-    DBX_OK(db, fil_space_create(db->fil, id, path, FSP_INITIAL_PAGES, &space));
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, fsp_header_init(&mtr, id, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
-}
-
 static dbx_t *log_create(void)
 {
     dbx_t *db = dbx_create(true);
-    space_create(db, T1, T1_PATH);
+    dbx_space_create(db, T1, T1_PATH);
     page_write(db, T1, 3, 1, true);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
     page_write(db, T1, 3, 2, false);
     return db;
 }
 
-static dbx_t *crash(dbx_t *db)
-{
-    dbx_flush_log(db);
-    dbx_t *image = dbx_clone(db);
-    dbx_free(db);
-    return image;
-}
-
 static byte page_byte(dbx_t *db, space_id_t space, page_no_t page_no)
 {
-    buf_block_t *block = NULL;
-    DBX_OK(db, buf_page_get(db->pool, (page_id_t){space, page_no}, &block));
-    byte value = block->frame[100];
-    buf_block_unfix(db->pool, block);
-    return value;
+    return dbx_page_byte(db, (page_id_t){space, page_no}, 100);
 }
 
 static byte *slot_bytes(dbx_t *db, uint64_t no)
@@ -89,12 +67,12 @@ static void test_torn_slot(void **state)
     (void)state;
     dbx_t *db = log_create();
     lsn_t older = log_checkpoint_lsn(db->log);
-    DBX_OK(db, buf_flush_all(db->pool));
-    DBX_OK(db, buf_checkpoint(db->pool));
+    ASSERT_OK(db, buf_flush_all(db->pool));
+    ASSERT_OK(db, buf_checkpoint(db->pool));
     page_write(db, T1, 3, 4, false);
-    db = crash(db);
+    db = dbx_crash(db);
     memset(slot_bytes(db, newest_slot(db)) + 256, 0xEE, 256);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     char text[60];
     snprintf(text, sizeof text, "recv_start c=%" PRIu64 " ", older);
     assert_true(dbx_marked(db, text));
@@ -106,7 +84,7 @@ static void test_torn_slot(void **state)
 static void test_both_slots_torn(void **state)
 {
     (void)state;
-    dbx_t *db = crash(log_create());
+    dbx_t *db = dbx_crash(log_create());
     slot_bytes(db, 0)[100] ^= 1;
     slot_bytes(db, 1)[100] ^= 1;
     dbx_assert_refused(db, "both checkpoint slots are damaged");
@@ -120,7 +98,7 @@ static void test_marker_missing(void **state)
     (void)state;
     dbx_t *db = log_create();
     lsn_t marker = log_last_checkpoint(db->log)->marker_lsn;
-    db = crash(db);
+    db = dbx_crash(db);
     memset(log_block(db, marker), 0, LOG_BLOCK_SIZE);
     dbx_assert_refused(db, "without the marker");
     dbx_free(db);
@@ -143,7 +121,7 @@ static void test_stale_tail(void **state)
     lsn_t db_end = log_lsn(db->log);
     assert_true(db_end > end + 3 * LOG_BLOCK_SIZE);
     char text[60];
-    DBX_OK(image, dbx_redo(image)); /* takes a new epoch */
+    ASSERT_OK(image, dbx_redo(image)); /* takes a new epoch */
     page_write(image, T1, 3, 77, false);
     dbx_flush_log(image);
     lsn_t image_end = log_lsn(image->log);
@@ -152,14 +130,14 @@ static void test_stale_tail(void **state)
     for (lsn_t lsn = next_block; lsn < next_block + 8 * LOG_BLOCK_SIZE; lsn += LOG_BLOCK_SIZE) {
         memcpy(log_block(again, lsn), log_block(db, lsn), LOG_BLOCK_SIZE);
     }
-    DBX_OK(again, dbx_redo(again));
+    ASSERT_OK(again, dbx_redo(again));
     snprintf(text, sizeof text, "end=%" PRIu64 "\n", image_end);
     assert_true(dbx_marked(again, text));
     assert_int_equal(page_byte(again, T1, 3), 77);
     dbx_free(again);
     memset(log_block(image, next_block), 0xEE, 4 * LOG_BLOCK_SIZE);
     again = dbx_clone(image);
-    DBX_OK(again, dbx_redo(again));
+    ASSERT_OK(again, dbx_redo(again));
     assert_true(dbx_marked(again, text));
     dbx_free(again);
     dbx_free(image);
@@ -174,8 +152,7 @@ static void test_nothing_logged_before_marker(void **state)
     dbx_t *db = log_create();
     dbx_flush_log(db);
     lsn_t log_end = log_lsn(db->log);
-    db = crash(db);
-    DBX_OK(db, dbx_redo(db));
+    db = dbx_crash_and_redo(db);
     assert_true(log_last_checkpoint(db->log)->marker_lsn == log_end);
     const char *applied = strstr(db->marks, "point name=recv.applied");
     const char *append = strstr(db->marks, "log_write start=");
@@ -197,8 +174,8 @@ static void test_nothing_logged_before_marker(void **state)
 static void test_missing_file(void **state)
 {
     (void)state;
-    dbx_t *db = crash(log_create());
-    DBX_OK(db, env_unlink(&db->env, T1_PATH));
+    dbx_t *db = dbx_crash(log_create());
+    ASSERT_OK(db, env_unlink(&db->env, T1_PATH));
     dbx_assert_refused(db, "the file of t1.ibd (space id 5) is missing");
     dbx_free(db);
 }
@@ -207,10 +184,10 @@ static void test_missing_file(void **state)
 static void test_file_cut_short(void **state)
 {
     (void)state;
-    dbx_t *db = crash(log_create());
+    dbx_t *db = dbx_crash(log_create());
     os_file_t *file = NULL;
-    DBX_OK(db, env_open(&db->env, T1_PATH, OS_OPEN, &file));
-    DBX_OK(db, env_truncate(&db->env, file, 5 * 4096));
+    ASSERT_OK(db, env_open(&db->env, T1_PATH, OS_OPEN, &file));
+    ASSERT_OK(db, env_truncate(&db->env, file, 5 * 4096));
     env_close(&db->env, file);
     dbx_assert_refused(db, "t1.ibd is cut short");
     dbx_free(db);
@@ -221,11 +198,11 @@ static void test_create_again(void **state)
 {
     (void)state;
     dbx_t *db = log_create();
-    space_create(db, 6, "t2.ibd");
+    dbx_space_create(db, 6, "t2.ibd");
     page_write(db, 6, 4, 0x66, true);
-    db = crash(db);
-    DBX_OK(db, env_unlink(&db->env, "t2.ibd"));
-    DBX_OK(db, dbx_redo(db));
+    db = dbx_crash(db);
+    ASSERT_OK(db, env_unlink(&db->env, "t2.ibd"));
+    ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(page_byte(db, 6, 4), 0x66);
     assert_int_equal(fil_space_get(db->fil, 6)->size_pages, FSP_INITIAL_PAGES);
     dbx_free(db);
@@ -263,17 +240,16 @@ static void test_delete_again(void **state)
     buf_discard_space(db->pool, T1);
     keeper_t k;
     keep_at(&k, db, "fil.delete.logged");
-    DBX_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
+    ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
     bool exists = false;
-    DBX_OK(k.image, dbx_redo(k.image));
-    DBX_OK(k.image, env_exists(&k.image->env, T1_PATH, &exists));
+    ASSERT_OK(k.image, dbx_redo(k.image));
+    ASSERT_OK(k.image, env_exists(&k.image->env, T1_PATH, &exists));
     assert_false(exists);
     assert_null(fil_space_get(k.image->fil, T1));
     dbx_free(k.image);
-    space_create(db, 9, T1_PATH);
+    dbx_space_create(db, 9, T1_PATH);
     page_write(db, 9, 3, 0x99, true);
-    db = crash(db);
-    DBX_OK(db, dbx_redo(db));
+    db = dbx_crash_and_redo(db);
     assert_int_equal(page_byte(db, 9, 3), 0x99);
     dbx_free(db);
 }
@@ -286,20 +262,19 @@ static void test_rename_again(void **state)
     dbx_t *db = log_create();
     keeper_t k;
     keep_at(&k, db, "fil.rename.logged");
-    DBX_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
-    DBX_OK(k.image, dbx_redo(k.image));
+    ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
+    ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
     assert_int_equal(page_byte(k.image, T1, 3), 2);
     dbx_free(k.image);
     keep_at(&k, db, "fil.create.created");
-    space_create(db, 9, T1_PATH);
-    DBX_OK(k.image, dbx_redo(k.image));
+    dbx_space_create(db, 9, T1_PATH);
+    ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
     assert_string_equal(fil_space_get(k.image->fil, 9)->path, T1_PATH);
     dbx_free(k.image);
     db->on_point = NULL;
-    db = crash(db);
-    DBX_OK(db, dbx_redo(db));
+    db = dbx_crash_and_redo(db);
     assert_int_equal(page_byte(db, T1, 3), 2);
     assert_string_equal(fil_space_get(db->fil, 9)->path, T1_PATH);
     dbx_free(db);
@@ -317,7 +292,7 @@ static void test_hostile_path(void **state)
                           .path = paths[i],
                           .path_len = (uint32_t)strlen(paths[i])};
         log_append_rec(db->log, &rec, NULL);
-        db = crash(db);
+        db = dbx_crash(db);
         dberr_t err = dbx_redo(db);
         assert_int_equal(err, DB_UNRECOVERABLE);
         dbx_free(db);
@@ -336,15 +311,12 @@ static void test_batches_equal(void **state)
             page_write(db, T1, page_no, (byte)(round + page_no), init && page_no != 3);
         }
     }
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    mtr_page_free(&mtr, (page_id_t){T1, 6});
-    mtr_commit(&mtr);
-    db = crash(db);
+    dbx_page_free(db, (page_id_t){T1, 6});
+    db = dbx_crash(db);
     dbx_t *small = dbx_clone(db);
     small->options.recv_memory = 4096;
-    DBX_OK(db, dbx_redo(db));
-    DBX_OK(small, dbx_redo(small));
+    ASSERT_OK(db, dbx_redo(db));
+    ASSERT_OK(small, dbx_redo(small));
     assert_int_equal(db->env.stats.recv_batches, 1);
     assert_true(small->env.stats.recv_batches > 5);
     for (page_no_t page_no = 0; page_no < FSP_INITIAL_PAGES; page_no++) {
@@ -364,7 +336,7 @@ static void test_batches_equal(void **state)
     byte before[8 * 4096];
     memcpy(before, dbx_home(db, T1_PATH, 0), sizeof before);
     dbx_close(db);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(db->env.stats.recv_records, 0);
     assert_memory_equal(before, dbx_home(db, T1_PATH, 0), sizeof before);
     dbx_free(small);
@@ -384,22 +356,22 @@ static void test_crash_in_recovery(void **state)
     for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
         page_write(db, T1, page_no, 0x40, page_no != 3);
     }
-    DBX_OK(db, buf_flush_all(db->pool));
+    ASSERT_OK(db, buf_flush_all(db->pool));
     for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
         page_write(db, T1, page_no, (byte)page_no, false);
     }
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     db->options.recv_memory = 2048;
     for (uint32_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         dbx_t *image = dbx_clone(db);
         keeper_t k;
         keep_at(&k, image, points[i]);
-        DBX_OK(image, dbx_redo(image));
+        ASSERT_OK(image, dbx_redo(image));
         if (k.image == NULL) {
             fail_msg("%s was not reached", points[i]);
         }
-        DBX_OK(k.image, dbx_redo(k.image));
+        ASSERT_OK(k.image, dbx_redo(k.image));
         for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
             assert_int_equal(page_byte(k.image, T1, page_no), page_no);
             assert_memory_equal(dbx_home(k.image, T1_PATH, page_no),

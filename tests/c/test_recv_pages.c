@@ -9,13 +9,8 @@ pages made by mini-transactions, no catalogue. */
 static dbx_t *pages_create(void)
 {
     dbx_t *db = dbx_create(true);
-    fil_space_t *space = NULL;
-    DBX_OK(db, fil_space_create(db->fil, T1, T1_PATH, FSP_INITIAL_PAGES, &space));
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, fsp_header_init(&mtr, T1, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    dbx_space_create(db, T1, T1_PATH);
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
     return db;
 }
 
@@ -24,12 +19,12 @@ static lsn_t page_init(dbx_t *db, page_no_t page_no, byte value, mtr_mode_t mode
 {
     mtr_t mtr;
     buf_block_t *block = NULL;
-    DBX_OK(db, buf_log_free_check(db->pool));
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     mtr_start(&mtr, db->pool, mode);
     if (mode == MTR_LOG_NO_REDO) {
         mtr_set_observer(&mtr, 77);
     }
-    DBX_OK(db, mtr_page_create(&mtr, (page_id_t){T1, page_no}, FIL_PAGE_TYPE_SYS, &block));
+    ASSERT_OK(db, mtr_page_create(&mtr, (page_id_t){T1, page_no}, FIL_PAGE_TYPE_SYS, &block));
     mtr_memset(&mtr, block, 100, 3000, value);
     mtr_commit(&mtr);
     return mtr.end_lsn;
@@ -39,49 +34,57 @@ static lsn_t page_change(dbx_t *db, page_no_t page_no, uint32_t offset, byte val
 {
     mtr_t mtr;
     buf_block_t *block = NULL;
-    DBX_OK(db, buf_log_free_check(db->pool));
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, mtr_page_get(&mtr, (page_id_t){T1, page_no}, &block));
+    ASSERT_OK(db, mtr_page_get(&mtr, (page_id_t){T1, page_no}, &block));
     mtr_write_1(&mtr, block, offset, value);
     mtr_commit(&mtr);
     return mtr.end_lsn;
 }
 
-static void page_free(dbx_t *db, page_no_t page_no)
-{
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    mtr_page_free(&mtr, (page_id_t){T1, page_no});
-    mtr_commit(&mtr);
-}
-
 static void index_load(dbx_t *db)
 {
     mtr_t mtr;
-    DBX_OK(db, buf_flush_space(db->pool, T1));
+    ASSERT_OK(db, buf_flush_space(db->pool, T1));
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, T1, 3, 77);
     mtr_commit(&mtr);
     dbx_flush_log(db);
 }
 
-/** A byte of a page as a reader gets it after recovery. */
 static byte page_byte(dbx_t *db, page_no_t page_no, uint32_t offset)
 {
-    buf_block_t *block = NULL;
-    DBX_OK(db, buf_page_get(db->pool, (page_id_t){T1, page_no}, &block));
-    byte value = block->frame[offset];
-    buf_block_unfix(db->pool, block);
-    return value;
+    return dbx_page_byte(db, (page_id_t){T1, page_no}, offset);
 }
 
-/** A crash now: the image under a new handle. */
-static dbx_t *crash(dbx_t *db)
+/** A database with page 3, of bytes 0xA1, behind the checkpoint or before it. */
+static dbx_t *page_3_create(bool checkpointed)
 {
-    dbx_flush_log(db);
-    dbx_t *image = dbx_clone(db);
+    dbx_t *db = pages_create();
+    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    if (checkpointed) {
+        ASSERT_OK(db, buf_checkpoint_full(db->pool));
+    }
+    return db;
+}
+
+static void lose_copies(dbx_t *db)
+{
+    memset(dbx_bytes(db, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
+}
+
+static void lsn_beyond_log(dbx_t *db, byte *page)
+{
+    fil_page_set_lsn(page, 4096, 1U << 30);
+    dbx_stamp(db, page);
+}
+
+/** Without doublewrite copies the start is refused with a message that contains text; frees db. */
+static void refused_without_copy(dbx_t *db, const char *text)
+{
+    lose_copies(db);
+    dbx_assert_refused(db, text);
     dbx_free(db);
-    return image;
 }
 
 /* A page whose initialisation is in the log is rebuilt without being read, even if its home copy is
@@ -94,9 +97,9 @@ static void test_init_is_never_read(void **state)
     page_change(db, 3, 201, 0x22);
     page_init(db, 3, 0xA1, MTR_LOG_ALL);
     page_change(db, 3, 200, 0xB2);
-    db = crash(db);
+    db = dbx_crash(db);
     memset(dbx_home(db, T1_PATH, 3), 0xEE, 4096);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_create space=5 page=3"));
     assert_false(dbx_marked(db, "recv_read space=5 page=3"));
     assert_int_equal(page_byte(db, 3, 100), 0xA1);
@@ -111,14 +114,11 @@ static void test_init_is_never_read(void **state)
 static void test_change_is_applied_once(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    dbx_t *db = page_3_create(true);
     page_change(db, 3, 200, 1);
-    DBX_OK(db, buf_flush_all(db->pool));
+    ASSERT_OK(db, buf_flush_all(db->pool));
     page_change(db, 3, 200, 2);
-    db = crash(db);
-    DBX_OK(db, dbx_redo(db));
+    db = dbx_crash_and_redo(db);
     assert_true(dbx_marked(db, "recv_read space=5 page=3 why=redo"));
     assert_int_equal(page_byte(db, 3, 200), 2);
     assert_int_equal(db->env.stats.recv_records, 1);
@@ -130,15 +130,11 @@ static void test_change_is_applied_once(void **state)
 static void test_torn_page_is_refused(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    dbx_t *db = page_3_create(true);
     page_change(db, 3, 200, 1);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
-    memset(dbx_bytes(db, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-    dbx_assert_refused(db, "torn page 3 of t1.ibd: no doublewrite copy");
-    dbx_free(db);
+    refused_without_copy(db, "torn page 3 of t1.ibd: no doublewrite copy");
 }
 
 /** A database in which page 3 was flushed through doublewrite after the checkpoint, and then torn.
@@ -148,23 +144,26 @@ static dbx_t *torn_after_flush(bool second_flush)
     dbx_t *db = pages_create();
     page_init(db, 3, 0xA1, MTR_LOG_ALL);
     page_init(db, 4, 0xA1, MTR_LOG_ALL); /* so that the copies of these are older than C */
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
     page_change(db, 3, 200, 1);
-    DBX_OK(db, buf_flush_all(db->pool));
+    ASSERT_OK(db, buf_flush_all(db->pool));
     if (second_flush) {
         page_change(db, 3, 200, 2);
-        DBX_OK(db, buf_flush_all(db->pool));
+        ASSERT_OK(db, buf_flush_all(db->pool));
     }
     page_change(db, 3, 201, 9);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     return db;
 }
 
-static void note_sync(void *ctx, const char *path)
+static dberr_t note_sync(void *ctx, const tap_op_t *op)
 {
-    dbx_mark(ctx, "sync ", 5);
-    dbx_mark(ctx, path, strlen(path));
+    if (op->kind == TAP_SYNC) {
+        dbx_mark(ctx, "sync ", 5);
+        dbx_mark(ctx, op->path, strlen(op->path));
+    }
+    return DB_SUCCESS;
 }
 
 /* A torn page is restored from its copy, fsynced before anything can use the doublewrite area again
@@ -173,9 +172,9 @@ static void test_dblwr_restores(void **state)
 {
     (void)state;
     dbx_t *db = torn_after_flush(false);
-    db->tap.on_sync = note_sync;
-    db->tap.sync_ctx = db;
-    DBX_OK(db, dbx_redo(db));
+    db->tap.before = note_sync;
+    db->tap.ctx = db;
+    ASSERT_OK(db, dbx_redo(db));
     const char *restore = strstr(db->marks, "recv_dblwr_restore space=5 page=3");
     const char *sync = restore != NULL ? strstr(restore, T1_PATH) : NULL;
     assert_true(sync != NULL && sync < strstr(db->marks, "point name=recv.dblwr_restored"));
@@ -200,13 +199,13 @@ static void test_dblwr_newest_copy(void **state)
     uint32_t newer = lsn[1] > lsn[0];
     snprintf(text, sizeof text, "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n", lsn[newer]);
     dbx_t *other = dbx_clone(db);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, text));
     assert_int_equal(page_byte(db, 3, 200), 2);
     dbx_free(db);
     dbx_bytes(other, DBLWR_FILE_NAME, NULL)[newer * 8 * 4096 + 300] ^= 1;
     snprintf(text, sizeof text, "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n", lsn[!newer]);
-    DBX_OK(other, dbx_redo(other));
+    ASSERT_OK(other, dbx_redo(other));
     assert_true(dbx_marked(other, text));
     assert_int_equal(page_byte(other, 3, 200), 2);
     dbx_free(other);
@@ -222,8 +221,7 @@ static void test_dblwr_copy_beyond_end(void **state)
     while (fil_page_get_id(copy).page_no != 3 || fil_page_get_id(copy).space != T1) {
         copy += 4096;
     }
-    fil_page_set_lsn(copy, 4096, 1U << 30);
-    dbx_stamp(db, copy);
+    lsn_beyond_log(db, copy);
     dbx_assert_refused(db, "torn page 3 of t1.ibd");
     dbx_free(db);
 }
@@ -234,7 +232,7 @@ static void test_dblwr_leaves_valid_home(void **state)
     (void)state;
     dbx_t *db = torn_after_flush(false);
     dbx_tear(db, T1_PATH, 3); /* twice is not at all */
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(db->env.stats.recv_dblwr_restored, 0);
     assert_int_equal(page_byte(db, 3, 201), 9);
     dbx_free(db);
@@ -244,46 +242,41 @@ static void test_dblwr_leaves_valid_home(void **state)
 static void test_torn_page_0(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    dbx_t *db = page_3_create(false);
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    DBX_OK(db, fsp_page_alloc(&mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
+    ASSERT_OK(db, fsp_page_alloc(&mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
     mtr_commit(&mtr);
-    DBX_OK(db, buf_flush_all(db->pool));
-    db = crash(db);
+    ASSERT_OK(db, buf_flush_all(db->pool));
+    db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 0);
     dbx_t *no_copy = dbx_clone(db);
     dbx_t *moved = dbx_clone(db);
     /* Under a name that the log does not know, the pages behind page 0 tell whose file it is. */
-    DBX_OK(moved, env_rename(&moved->env, T1_PATH, "moved.ibd"));
-    DBX_OK(moved, dbx_redo(moved));
+    ASSERT_OK(moved, env_rename(&moved->env, T1_PATH, "moved.ibd"));
+    ASSERT_OK(moved, dbx_redo(moved));
     assert_string_equal(fil_space_get(moved->fil, T1)->path, "moved.ibd");
     dbx_free(moved);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=0"));
     assert_int_equal(fil_space_get(db->fil, T1)->size_pages, FSP_INITIAL_PAGES);
     dbx_free(db);
-    memset(dbx_bytes(no_copy, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-    dbx_assert_refused(no_copy, "torn page 0 of t1.ibd");
-    dbx_free(no_copy);
+    refused_without_copy(no_copy, "torn page 0 of t1.ibd");
 }
 
 /* A page that the log frees last is neither read nor written, torn or not (I15). */
 static void test_freed_page(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    dbx_t *db = page_3_create(true);
     page_change(db, 3, 200, 1);
-    page_free(db, 3);
-    db = crash(db);
+    dbx_page_free(db, (page_id_t){T1, 3});
+    db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     byte before[4096];
     memcpy(before, dbx_home(db, T1_PATH, 3), sizeof before);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_free space=5 page=3"));
     assert_false(dbx_marked(db, "recv_read space=5 page=3"));
     assert_memory_equal(before, dbx_home(db, T1_PATH, 3), sizeof before);
@@ -294,13 +287,11 @@ static void test_freed_page(void **state)
 static void test_change_after_free(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
-    page_free(db, 3);
+    dbx_t *db = page_3_create(true);
+    dbx_page_free(db, (page_id_t){T1, 3});
     redo_rec_t rec = {.type = MLOG_1BYTE, .space = T1, .page_no = 3, .offset = 200, .value = 1};
     log_append_rec(db->log, &rec, NULL);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_assert_refused(db, "page 3 of t1.ibd: changed at");
     dbx_free(db);
 }
@@ -310,31 +301,28 @@ logged change follows. Recovery must keep the contents of the load, which only t
 static void test_previous_life(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    dbx_t *db = page_3_create(false);
     page_change(db, 3, 150, 0x11);
-    page_free(db, 3);
+    dbx_page_free(db, (page_id_t){T1, 3});
     page_init(db, 3, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
     dbx_t *loaded = dbx_clone(db);
     page_change(db, 3, 200, 0xD4);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_t *torn = dbx_clone(db);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_read space=5 page=3"));
     assert_int_equal(page_byte(db, 3, 100), 0xC3);
     assert_int_equal(page_byte(db, 3, 150), 0xC3);
     assert_int_equal(page_byte(db, 3, 200), 0xD4);
     dbx_free(db);
     /* Without a later change the page is left as the load wrote it. */
-    DBX_OK(loaded, dbx_redo(loaded));
+    ASSERT_OK(loaded, dbx_redo(loaded));
     assert_int_equal(page_byte(loaded, 3, 150), 0xC3);
     dbx_free(loaded);
     /* Torn and without a copy it cannot be had back: not from the first life either. */
     dbx_tear(torn, T1_PATH, 3);
-    memset(dbx_bytes(torn, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-    dbx_assert_refused(torn, "torn page 3 of t1.ibd");
-    dbx_free(torn);
+    refused_without_copy(torn, "torn page 3 of t1.ibd");
 }
 
 /* In a space with an INDEX_LOAD a page is read although its initialisation is in the log, and the
@@ -344,15 +332,14 @@ hand here. */
 static void test_index_load_reads(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    dbx_t *db = page_3_create(false);
     page_init(db, 3, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
     page_change(db, 3, 200, 0xD4);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_t *torn = dbx_clone(db);
     dbx_t *zero = dbx_clone(db);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
     assert_false(dbx_marked(db, "recv_create space=5 page=3"));
     assert_int_equal(db->env.stats.recv_index_load_reads, 1);
@@ -360,13 +347,11 @@ static void test_index_load_reads(void **state)
     assert_int_equal(page_byte(db, 3, 200), 0xD4);
     dbx_free(db);
     dbx_tear(torn, T1_PATH, 3);
-    memset(dbx_bytes(torn, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-    dbx_assert_refused(torn, "torn page 3 of t1.ibd");
-    dbx_free(torn);
+    refused_without_copy(torn, "torn page 3 of t1.ibd");
     /* A page that no file ever had holds no load: the log rebuilds it. */
     memset(dbx_home(zero, T1_PATH, 3), 0, 4096);
-    memset(dbx_bytes(zero, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-    DBX_OK(zero, dbx_redo(zero));
+    lose_copies(zero);
+    ASSERT_OK(zero, dbx_redo(zero));
     assert_int_equal(page_byte(zero, 3, 150), 0xA1);
     dbx_free(zero);
 }
@@ -379,9 +364,9 @@ static void test_index_load_rebuild(void **state)
     page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
     page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    db = crash(db);
+    db = dbx_crash(db);
     memset(dbx_home(db, T1_PATH, 3), 0xEE, 4096);
-    DBX_OK(db, dbx_redo(db));
+    ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
     assert_int_equal(page_byte(db, 3, 150), 0xA1);
     assert_true(fil_space_get(db->fil, T1)->nonlogged);
@@ -392,14 +377,11 @@ static void test_index_load_rebuild(void **state)
 static void test_page_beyond_log(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    DBX_OK(db, buf_checkpoint_full(db->pool));
+    dbx_t *db = page_3_create(true);
     page_change(db, 3, 200, 1);
-    db = crash(db);
+    db = dbx_crash(db);
     byte *page = dbx_home(db, T1_PATH, 3);
-    fil_page_set_lsn(page, 4096, 1U << 30);
-    dbx_stamp(db, page);
+    lsn_beyond_log(db, page);
     dbx_assert_refused(db, "page 3 of t1.ibd: LSN 1073741824 is beyond the end of the log");
     dbx_free(db);
 }
@@ -408,11 +390,10 @@ static void test_page_beyond_log(void **state)
 static void test_impossible_record(void **state)
 {
     (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    dbx_t *db = page_3_create(false);
     redo_rec_t rec = {.type = MLOG_COMP_REC_DELETE, .space = T1, .page_no = 3, .slot = 7};
     log_append_rec(db->log, &rec, NULL);
-    db = crash(db);
+    db = dbx_crash(db);
     dbx_assert_refused(db, "page 3 of t1.ibd cannot take the MLOG_COMP_REC_DELETE");
     dbx_free(db);
 }

@@ -36,12 +36,12 @@ static void statement(trx_fixture_t *fx, trx_t *trx, uint32_t t, tfx_row_t *rows
     uint32_t a = tfx_random(seed, N_ROWS / N_TRX) * N_TRX + t;
     tfx_row_t row = {true, tfx_random(seed, 5), tfx_random(seed, 60)};
     if (!rows[a].present) {
-        TFX_OK(fx, tfx_insert(fx, trx, a, row.b, row.c));
+        ASSERT_OK(fx, tfx_insert(fx, trx, a, row.b, row.c));
     } else if (tfx_random(seed, 3) == 0) {
-        TFX_OK(fx, tfx_delete(fx, trx, a));
+        ASSERT_OK(fx, tfx_delete(fx, trx, a));
         row.present = false;
     } else {
-        TFX_OK(fx, tfx_update(fx, trx, a, row.b, row.c));
+        ASSERT_OK(fx, tfx_update(fx, trx, a, row.b, row.c));
     }
     rows[a] = row;
 }
@@ -63,7 +63,7 @@ static void run(trx_fixture_t *fx, history_t *h, uint64_t seed, uint32_t n_steps
         uint32_t t = tfx_random(&seed, N_TRX);
         uint32_t what = tfx_random(&seed, 20);
         if (trx[t] == NULL) {
-            TFX_OK(fx, trx_begin(fx->sys, &trx[t]));
+            trx[t] = tfx_begin(fx);
         } else if (what < 13) {
             statement(fx, trx[t], t, newest, &seed);
         } else if (what < 15) {
@@ -72,19 +72,19 @@ static void run(trx_fixture_t *fx, history_t *h, uint64_t seed, uint32_t n_steps
             memcpy(scratch, newest, sizeof scratch);
             statement(fx, trx[t], t, scratch, &seed);
             statement(fx, trx[t], t, scratch, &seed);
-            TFX_OK(fx, trx_rollback_to(trx[t], savepoint));
+            ASSERT_OK(fx, trx_rollback_to(trx[t], savepoint));
         } else if (what < 17) {
-            TFX_OK(fx, trx_commit(trx[t]));
+            ASSERT_OK(fx, trx_commit(trx[t]));
             trx[t] = NULL;
             copy_rows(committed, newest, t);
             history_add(h, log_lsn(fx->log), committed);
         } else if (what < 18) {
-            TFX_OK(fx, trx_rollback(trx[t]));
+            ASSERT_OK(fx, trx_rollback(trx[t]));
             trx[t] = NULL;
             copy_rows(newest, committed, t);
         } else {
             bool done = false;
-            TFX_OK(fx, trx_purge_step(fx->sys, 5, &done));
+            ASSERT_OK(fx, trx_purge_step(fx->sys, 5, &done));
         }
     }
 }
@@ -135,7 +135,7 @@ static trx_fixture_t *images_open(const images_t *images)
     trx_fixture_t *fx = tfx_alloc(images->page_size, 128);
     fx->options.doublewrite = false;
     fx->options.log_file_size = 1 << 20;
-    tfx_open_pool(fx);
+    tfx_create_files(fx);
     byte *copy = malloc((size_t)IMAGE_PAGES * images->page_size);
     for (uint32_t i = 0; i < N_SPACES; i++) {
         uint32_t n_pages = mach_read_4(images->bytes[i] + FSP_SIZE);
@@ -150,13 +150,13 @@ static trx_fixture_t *images_open(const images_t *images)
         }
         os_file_t *file = NULL;
         fil_space_t *space = NULL;
-        TFX_OK(fx, env_open(&fx->env, IMAGE_PATHS[i], OS_CREATE_NEW, &file));
-        TFX_OK(fx, env_write(&fx->env, file, 0, copy, size));
+        ASSERT_OK(fx, env_open(&fx->env, IMAGE_PATHS[i], OS_CREATE_NEW, &file));
+        ASSERT_OK(fx, env_write(&fx->env, file, 0, copy, size));
         env_close(&fx->env, file);
-        TFX_OK(fx, fil_space_open(fx->fil, images->ids[i], IMAGE_PATHS[i], n_pages, &space));
+        ASSERT_OK(fx, fil_space_open(fx->fil, images->ids[i], IMAGE_PATHS[i], n_pages, &space));
     }
     free(copy);
-    TFX_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &fx->options, &fx->pool));
+    ASSERT_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &fx->options, &fx->pool));
     return fx;
 }
 
@@ -171,14 +171,10 @@ static void check_crash(const images_t *images, const history_t *h, lsn_t lsn, u
     trx_fixture_t *fx = images_open(images);
     tfx_open_sys(fx);
     *n_undone += trx_sys_n_active(fx->sys);
-    TFX_OK(fx, trx_sys_rollback_resurrected(fx->sys, NULL, NULL));
+    ASSERT_OK(fx, trx_sys_rollback_resurrected(fx->sys, NULL, NULL));
     fx->table = dict_table_get(fx->dict, "t1");
     assert_non_null(fx->table);
-    tfx_verify(fx, want->rows, N_ROWS);
-    tfx_purge_all(fx);
-    tfx_verify(fx, want->rows, N_ROWS);
-    tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
+    tfx_purge_and_verify(fx, want->rows, N_ROWS);
     tfx_destroy(fx);
 }
 
@@ -187,18 +183,18 @@ static void crash_everywhere(uint64_t seed)
     trx_fixture_t *fx = tfx_create(4096, 256);
     history_t *h = calloc(1, sizeof *h);
     images_t images;
-    TFX_OK(fx, buf_checkpoint_full(fx->pool));
+    ASSERT_OK(fx, buf_checkpoint_full(fx->pool));
     lsn_t from = log_checkpoint_lsn(fx->log);
     images_take(&images, fx);
     run(fx, h, seed, 160);
     assert_int_equal(log_checkpoint_lsn(fx->log), from);
-    TFX_OK(fx, log_write_up_to(fx->log, log_lsn(fx->log), true));
+    ASSERT_OK(fx, log_write_up_to(fx->log, log_lsn(fx->log), true));
 
     log_reader_t *reader = NULL;
     log_group_t group;
     uint32_t n_crashes = 0;
     uint32_t n_undone = 0;
-    TFX_OK(fx, log_reader_create(fx->log, from, &reader));
+    ASSERT_OK(fx, log_reader_create(fx->log, from, &reader));
     dberr_t err;
     while ((err = log_reader_next(reader, &group)) == DB_SUCCESS) {
         if (images_apply(&images, &group)) {

@@ -6,17 +6,10 @@ Table t1: a BIGINT primary key, b BIGINT, c CHAR(10), d CHAR(200); index ib on (
 #ifndef TEST_TRX_FIXTURE_H
 #define TEST_TRX_FIXTURE_H
 
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/mach.h"
-#include "dict/dict_sys.h"
+#include "test_dict_fixture.h"
+#include "test_fsp_fixture.h"
+#include "test_random.h"
 #include "trx/trx.h"
 
 typedef struct trx_fixture {
@@ -34,14 +27,6 @@ typedef struct trx_fixture {
     uint32_t crash_after;    /**< that many hits pass first */
     jmp_buf crash;
 } trx_fixture_t;
-
-#define TFX_OK(fx, call)                                                                           \
-    do {                                                                                           \
-        dberr_t ok_err_ = (call);                                                                  \
-        if (ok_err_ != DB_SUCCESS) {                                                               \
-            fail_msg("%s: %s: %s", #call, err_name(ok_err_), (fx)->env.err.msg);                   \
-        }                                                                                          \
-    } while (0)
 
 #define TFX_ROW_MAX 300U
 
@@ -62,38 +47,17 @@ static inline void tfx_mark(void *ctx, const char *text, size_t len)
     (void)len;
 }
 
-/** Opens log, registry and pool of the directory fx->os; a missing log is created. */
-static inline void tfx_open_pool(trx_fixture_t *fx)
+/** A new log and an empty registry in the directory fx->os. */
+static inline void tfx_create_files(trx_fixture_t *fx)
 {
-    uint32_t page_size = fx->options.page_size;
-    bool exists = false;
-    TFX_OK(fx, env_exists(&fx->env, LOG_FILE_NAME, &exists));
-    if (!exists) {
-        TFX_OK(fx, log_file_create(&fx->env, LOG_FILE_NAME, page_size, fx->options.log_file_size));
-    }
-    TFX_OK(fx, log_open(&fx->env, &fx->log));
-    log_checkpoint_t ckpt[2];
-    uint32_t n = 0;
-    log_checkpoints(fx->log, ckpt, &n);
-    log_reader_t *reader = NULL;
-    TFX_OK(fx, log_reader_create(fx->log, ckpt[0].lsn, &reader));
-    log_group_t group;
-    dberr_t err;
-    do {
-        err = log_reader_next(reader, &group);
-    } while (err == DB_SUCCESS);
-    assert_int_equal(err, DB_NOT_FOUND);
-    lsn_t end = log_reader_end_lsn(reader);
-    log_reader_free(reader);
-    TFX_OK(fx, log_start_writing(fx->log, &ckpt[0], end));
-    TFX_OK(fx, fil_create(&fx->env, fx->log, page_size, &fx->fil));
+    files_create(&fx->env, fx->options.page_size, fx->options.log_file_size, &fx->log, &fx->fil);
 }
 
 /** Catalogue and transaction system, as a start after a crash reads them. */
 static inline void tfx_open_sys(trx_fixture_t *fx)
 {
-    TFX_OK(fx, dict_open(fx->pool, &fx->dict));
-    TFX_OK(fx, trx_sys_open(fx->pool, fx->dict, fx->options.flush_log_at_trx_commit, &fx->sys));
+    ASSERT_OK(fx, dict_open(fx->pool, &fx->dict));
+    ASSERT_OK(fx, trx_sys_open(fx->pool, fx->dict, fx->options.flush_log_at_trx_commit, &fx->sys));
 }
 
 static inline void tfx_close_sys(trx_fixture_t *fx)
@@ -110,7 +74,7 @@ static inline void tfx_restart(trx_fixture_t *fx)
 {
     tfx_close_sys(fx);
     tfx_open_sys(fx);
-    TFX_OK(fx, trx_sys_rollback_resurrected(fx->sys, NULL, NULL));
+    ASSERT_OK(fx, trx_sys_rollback_resurrected(fx->sys, NULL, NULL));
     fx->table = dict_table_get(fx->dict, "t1");
     assert_non_null(fx->table);
 }
@@ -135,111 +99,79 @@ static inline trx_fixture_t *tfx_alloc(uint32_t page_size, uint32_t pool_pages)
 
 static inline void tfx_create_system(trx_fixture_t *fx)
 {
-    tfx_open_pool(fx);
-    os_file_t *file = NULL;
-    TFX_OK(fx, env_open(&fx->env, FIL_SYSTEM_PATH, OS_CREATE_NEW, &file));
-    TFX_OK(fx, env_truncate(&fx->env, file, (uint64_t)FSP_INITIAL_PAGES * fx->options.page_size));
-    env_close(&fx->env, file);
-    fil_space_t *space = NULL;
-    TFX_OK(fx, fil_space_open(fx->fil, SPACE_SYSTEM, FIL_SYSTEM_PATH, FSP_INITIAL_PAGES, &space));
-    TFX_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &fx->options, &fx->pool));
-    mtr_t mtr;
-    mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
-    TFX_OK(fx, fsp_header_init(&mtr, SPACE_SYSTEM, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
-    TFX_OK(fx, trx_sys_bootstrap(fx->pool));
-    TFX_OK(fx, dict_bootstrap(fx->pool));
-}
-
-static inline void tfx_def_col(dict_table_t *table, const char *name, dict_type_t type,
-                               uint32_t len)
-{
-    dict_col_t *col = &table->cols[table->n_cols++];
-    snprintf(col->name, sizeof col->name, "%s", name);
-    col->type = type;
-    col->len = len;
+    tfx_create_files(fx);
+    system_create(&fx->env, fx->log, fx->fil, &fx->options, &fx->pool);
+    ASSERT_OK(fx, trx_sys_bootstrap(fx->pool));
+    ASSERT_OK(fx, dict_bootstrap(fx->pool));
 }
 
 static inline dict_index_t *tfx_def_index(trx_fixture_t *fx, dict_table_t *table, const char *name)
 {
-    dict_index_t *index = &table->indexes[table->n_indexes];
-    TFX_OK(fx, dict_new_index_id(fx->dict, &index->id));
-    snprintf(index->name, sizeof index->name, "%s", name);
+    dict_index_t *index = table_add_index(table, name);
+    ASSERT_OK(fx, dict_new_index_id(fx->dict, &index->id));
     index->table = table;
     index->status = DICT_READY;
-    index->clustered = table->n_indexes++ == 0;
+    index->clustered = table->n_indexes == 1;
     index->tree.id = index->id;
     index->tree.space = table->space;
     index->tree.root = FIL_NULL;
     return index;
 }
 
-static inline void tfx_def_field(dict_index_t *index, uint32_t col, uint32_t prefix_len)
+static inline trx_t *tfx_begin(trx_fixture_t *fx)
 {
-    index->fields[index->n_fields++] = (dict_field_t){.col = col, .prefix_len = prefix_len};
+    trx_t *trx = NULL;
+    ASSERT_OK(fx, trx_begin(fx->sys, &trx));
+    return trx;
 }
 
-static inline void tfx_insert_sys_rows(trx_fixture_t *fx, const dict_table_t *table)
+typedef struct tfx_sys_insert {
+    trx_fixture_t *fx;
+    trx_t *trx;
+} tfx_sys_insert_t;
+
+static inline void tfx_insert_sys_row(void *ctx, sys_table_t which, const byte *row)
 {
-    byte row[SYS_ROW_MAX];
-    trx_t *trx = NULL;
-    TFX_OK(fx, trx_begin(fx->sys, &trx));
-    dict_sys_tables_row(table, row);
-    TFX_OK(fx, row_insert(trx, dict_sys_table(fx->dict, SYS_TABLES), row));
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        dict_sys_columns_row(table, i, row);
-        TFX_OK(fx, row_insert(trx, dict_sys_table(fx->dict, SYS_COLUMNS), row));
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        dict_sys_indexes_row(&table->indexes[i], row);
-        TFX_OK(fx, row_insert(trx, dict_sys_table(fx->dict, SYS_INDEXES), row));
-        for (uint32_t pos = 0; pos < table->indexes[i].n_fields; pos++) {
-            dict_sys_fields_row(&table->indexes[i], pos, row);
-            TFX_OK(fx, row_insert(trx, dict_sys_table(fx->dict, SYS_FIELDS), row));
-        }
-    }
-    TFX_OK(fx, trx_commit(trx));
+    const tfx_sys_insert_t *in = ctx;
+    ASSERT_OK(in->fx, row_insert(in->trx, dict_sys_table(in->fx->dict, which), row));
 }
 
 static inline void tfx_create_table(trx_fixture_t *fx, const char *name)
 {
     dict_table_t *table = calloc(1, sizeof *table);
     assert_non_null(table);
-    TFX_OK(fx, dict_new_table_id(fx->dict, &table->id));
-    TFX_OK(fx, dict_new_space_id(fx->dict, &table->space));
+    ASSERT_OK(fx, dict_new_table_id(fx->dict, &table->id));
+    ASSERT_OK(fx, dict_new_space_id(fx->dict, &table->space));
     snprintf(table->name, sizeof table->name, "%s", name);
     table->status = DICT_READY;
-    tfx_def_col(table, "a", DICT_BIGINT, 8);
-    tfx_def_col(table, "b", DICT_BIGINT, 8);
-    tfx_def_col(table, "c", DICT_CHAR, 10);
-    tfx_def_col(table, "d", DICT_CHAR, 200);
-    tfx_def_field(tfx_def_index(fx, table, "PRIMARY"), 0, 8);
-    tfx_def_field(tfx_def_index(fx, table, "ib"), 1, 8);
+    table_add_col(table, "a", DICT_BIGINT, 8);
+    table_add_col(table, "b", DICT_BIGINT, 8);
+    table_add_col(table, "c", DICT_CHAR, 10);
+    table_add_col(table, "d", DICT_CHAR, 200);
+    index_add_field(tfx_def_index(fx, table, "PRIMARY"), 0, 8);
+    index_add_field(tfx_def_index(fx, table, "ib"), 1, 8);
     dict_index_t *icb = tfx_def_index(fx, table, "icb");
-    tfx_def_field(icb, 2, 2);
-    tfx_def_field(icb, 1, 8);
-    TFX_OK(fx, dict_table_layout(table, fx->options.page_size, &fx->env.err));
+    index_add_field(icb, 2, 2);
+    index_add_field(icb, 1, 8);
+    ASSERT_OK(fx, dict_table_layout(table, fx->options.page_size, &fx->env.err));
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(name, path);
-    fil_space_t *space = NULL;
-    TFX_OK(fx, fil_space_create(fx->fil, table->space, path, FSP_INITIAL_PAGES, &space));
-    mtr_t mtr;
-    mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
-    TFX_OK(fx, fsp_header_init(&mtr, table->space, FSP_INITIAL_PAGES));
-    mtr_commit(&mtr);
+    space_create(&fx->env, fx->fil, fx->pool, table->space, path);
     for (uint32_t i = 0; i < table->n_indexes; i++) {
-        TFX_OK(fx, btr_create(fx->pool, &table->indexes[i].tree));
+        ASSERT_OK(fx, btr_create(fx->pool, &table->indexes[i].tree));
     }
-    tfx_insert_sys_rows(fx, table);
+    tfx_sys_insert_t in = {fx, tfx_begin(fx)};
+    table_each_sys_row(table, tfx_insert_sys_row, &in);
+    ASSERT_OK(fx, trx_commit(in.trx));
     free(table);
-    TFX_OK(fx, dict_load(fx->dict));
+    ASSERT_OK(fx, dict_load(fx->dict));
 }
 
 static inline void tfx_purge_all(trx_fixture_t *fx)
 {
     bool done = false;
     while (!done) {
-        TFX_OK(fx, trx_purge_step(fx->sys, 10, &done));
+        ASSERT_OK(fx, trx_purge_step(fx->sys, 10, &done));
     }
 }
 
@@ -249,7 +181,7 @@ static inline trx_fixture_t *tfx_create(uint32_t page_size, uint32_t pool_pages)
     trx_fixture_t *fx = tfx_alloc(page_size, pool_pages);
     tfx_create_system(fx);
     tfx_open_sys(fx);
-    TFX_OK(fx, dict_load(fx->dict));
+    ASSERT_OK(fx, dict_load(fx->dict));
     tfx_create_table(fx, "t1");
     tfx_purge_all(fx);
     fx->table = dict_table_get(fx->dict, "t1");
@@ -336,7 +268,7 @@ static inline void tfx_count_index(trx_fixture_t *fx, const dict_index_t *index,
 {
     btr_cursor_t cursor;
     const byte *rec = NULL;
-    TFX_OK(fx, btr_cursor_open(&cursor, fx->pool, &index->tree, NULL, 0));
+    ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, &index->tree, NULL, 0));
     dberr_t err;
     while ((err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
         bool marked = rec_is_deleted(rec);
@@ -379,27 +311,12 @@ static inline void tfx_verify(trx_fixture_t *fx, const tfx_row_t *model, uint32_
             byte entry[TFX_ROW_MAX];
             const btr_t *tree = &fx->table->indexes[i].tree;
             dict_row_to_sec(&fx->table->indexes[i], want, entry);
-            TFX_OK(fx, btr_get(fx->pool, tree, entry + 1, rec));
+            ASSERT_OK(fx, btr_get(fx->pool, tree, entry + 1, rec));
             assert_memory_equal(entry, rec, tree->leaf_rec_size);
         }
     }
     assert_int_equal(n.rows, present);
     assert_int_equal(n.entries, present * (fx->table->n_indexes - 1));
-}
-
-/** With an empty history and no open transaction: no ids, no marks (I25). */
-static inline void tfx_verify_at_rest(trx_fixture_t *fx)
-{
-    tfx_counts_t n = {0};
-    assert_int_equal(trx_sys_history_len(fx->sys), 0);
-    assert_int_equal(trx_sys_n_active(fx->sys), 0);
-    assert_int_equal(fx->table->n_trx, 0);
-    for (uint32_t i = 0; i < fx->table->n_indexes; i++) {
-        tfx_count_index(fx, &fx->table->indexes[i], &n);
-    }
-    assert_int_equal(n.marked, 0);
-    assert_int_equal(n.with_ids, 0);
-    assert_int_equal(n.marked_entries, 0);
 }
 
 /** Allocated undo pages of the system space: 0 when nothing is open and the history is empty (I11).
@@ -412,18 +329,41 @@ static inline uint32_t tfx_undo_pages(trx_fixture_t *fx)
     mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
     for (page_no_t page_no = 0; page_no < size; page_no++) {
         uint32_t owner = 0;
-        TFX_OK(fx, fsp_page_owner(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &owner));
+        ASSERT_OK(fx, fsp_page_owner(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &owner));
         n += owner == FSP_OWNER_UNDO;
     }
     mtr_commit(&mtr);
     return n;
 }
 
-/** A small deterministic generator: the seed decides everything. */
-static inline uint32_t tfx_random(uint64_t *state, uint32_t below)
+/** With an empty history and no open transaction: no ids, no marks (I25), no undo pages (I11). */
+static inline void tfx_verify_at_rest(trx_fixture_t *fx)
 {
-    *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-    return (uint32_t)(*state >> 33) % below;
+    tfx_counts_t n = {0};
+    assert_int_equal(trx_sys_history_len(fx->sys), 0);
+    assert_int_equal(trx_sys_n_active(fx->sys), 0);
+    assert_int_equal(fx->table->n_trx, 0);
+    for (uint32_t i = 0; i < fx->table->n_indexes; i++) {
+        tfx_count_index(fx, &fx->table->indexes[i], &n);
+    }
+    assert_int_equal(n.marked, 0);
+    assert_int_equal(n.with_ids, 0);
+    assert_int_equal(n.marked_entries, 0);
+    assert_int_equal(tfx_undo_pages(fx), 0);
+}
+
+/** The rows of the model before purge and after it, and then nothing of the history. */
+static inline void tfx_purge_and_verify(trx_fixture_t *fx, const tfx_row_t *model, uint32_t n_model)
+{
+    tfx_verify(fx, model, n_model);
+    tfx_purge_all(fx);
+    tfx_verify(fx, model, n_model);
+    tfx_verify_at_rest(fx);
+}
+
+static inline uint32_t tfx_random(uint64_t *seed, uint32_t below)
+{
+    return (uint32_t)(random_step(seed) >> 33) % below;
 }
 
 #endif

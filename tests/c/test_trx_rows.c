@@ -96,7 +96,7 @@ static void random_savepoint(trx_fixture_t *fx, model_t *m, int t, uint64_t *see
     for (uint32_t i = tfx_random(seed, 6); i > 0; i--) {
         random_statement(fx, m, t, seed);
     }
-    TFX_OK(fx, trx_rollback_to(m->trx[t], savepoint));
+    ASSERT_OK(fx, trx_rollback_to(m->trx[t], savepoint));
     model_rollback_to(m, t, model_savepoint);
 }
 
@@ -108,7 +108,7 @@ static void random_purge(trx_fixture_t *fx, const model_t *m, uint64_t *seed)
     }
     uint64_t before = trx_sys_history_len(fx->sys);
     bool done = false;
-    TFX_OK(fx, trx_purge_step(fx->sys, 1 + tfx_random(seed, 8), &done));
+    ASSERT_OK(fx, trx_purge_step(fx->sys, 1 + tfx_random(seed, 8), &done));
     if (changed) {
         assert_true(done);
         assert_int_equal(trx_sys_history_len(fx->sys), before);
@@ -120,9 +120,9 @@ static void random_purge(trx_fixture_t *fx, const model_t *m, uint64_t *seed)
 static void random_end(trx_fixture_t *fx, model_t *m, int t, bool commit)
 {
     if (commit) {
-        TFX_OK(fx, trx_commit(m->trx[t]));
+        ASSERT_OK(fx, trx_commit(m->trx[t]));
     } else {
-        TFX_OK(fx, trx_rollback(m->trx[t]));
+        ASSERT_OK(fx, trx_rollback(m->trx[t]));
         model_rollback_to(m, t, 0);
     }
     model_end(m, t);
@@ -151,7 +151,7 @@ static void random_run(trx_fixture_t *fx, uint64_t seed, uint32_t n_steps)
         } else if (what == 8) {
             random_restart(fx, m);
         } else if (m->trx[t] == NULL) {
-            TFX_OK(fx, trx_begin(fx->sys, &m->trx[t]));
+            m->trx[t] = tfx_begin(fx);
         } else if (what < 75) {
             random_statement(fx, m, t, &seed);
         } else if (what < 80) {
@@ -168,11 +168,7 @@ static void random_run(trx_fixture_t *fx, uint64_t seed, uint32_t n_steps)
             random_end(fx, m, t, t % 2 == 0);
         }
     }
-    tfx_verify(fx, m->rows, N_ROWS);
-    tfx_purge_all(fx);
-    tfx_verify(fx, m->rows, N_ROWS);
-    tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
+    tfx_purge_and_verify(fx, m->rows, N_ROWS);
     free(m);
 }
 
@@ -206,11 +202,9 @@ static void test_conflict(void **state)
 {
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
-    trx_t *t1 = NULL;
-    trx_t *t2 = NULL;
-    TFX_OK(fx, trx_begin(fx->sys, &t1));
-    TFX_OK(fx, trx_begin(fx->sys, &t2));
-    TFX_OK(fx, tfx_insert(fx, t1, 1, 10, 0));
+    trx_t *t1 = tfx_begin(fx);
+    trx_t *t2 = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, t1, 1, 10, 0));
     assert_int_equal(fx->table->n_trx, 1);
     lsn_t lsn = log_lsn(fx->log);
     assert_int_equal(tfx_insert(fx, t2, 1, 20, 0), DB_LOCK_CONFLICT);
@@ -218,17 +212,17 @@ static void test_conflict(void **state)
     assert_int_equal(tfx_delete(fx, t2, 1), DB_LOCK_CONFLICT);
     assert_int_equal(log_lsn(fx->log), lsn);
     assert_int_equal(trx_id(t2), 0);
-    TFX_OK(fx, trx_commit(t1));
-    TFX_OK(fx, tfx_delete(fx, t2, 1));
+    ASSERT_OK(fx, trx_commit(t1));
+    ASSERT_OK(fx, tfx_delete(fx, t2, 1));
     assert_true(trx_id(t2) > 0);
     assert_int_equal(tfx_insert(fx, t2, 2, 1, 1), DB_SUCCESS);
-    TFX_OK(fx, trx_begin(fx->sys, &t1));
+    t1 = tfx_begin(fx);
     assert_int_equal(tfx_insert(fx, t1, 1, 30, 0), DB_LOCK_CONFLICT);
     assert_int_equal(fx->table->n_trx, 1);
-    TFX_OK(fx, trx_rollback(t2));
+    ASSERT_OK(fx, trx_rollback(t2));
     assert_int_equal(fx->table->n_trx, 0);
     assert_int_equal(tfx_insert(fx, t1, 1, 30, 0), DB_DUPLICATE_KEY);
-    TFX_OK(fx, trx_commit(t1));
+    ASSERT_OK(fx, trx_commit(t1));
     tfx_row_t model[3] = {{false, 0, 0}, {true, 10, 0}, {false, 0, 0}};
     tfx_verify(fx, model, 3);
     tfx_destroy(fx);
@@ -239,15 +233,14 @@ static void test_reload_keeps_count(void **state)
 {
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
-    trx_t *trx = NULL;
-    TFX_OK(fx, trx_begin(fx->sys, &trx));
-    TFX_OK(fx, tfx_insert(fx, trx, 1, 10, 0));
+    trx_t *trx = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, trx, 1, 10, 0));
     tfx_create_table(fx, "t2");
     fx->table = dict_table_get(fx->dict, "t1");
     assert_non_null(fx->table);
     assert_int_equal(fx->table->n_trx, 1);
     assert_int_equal(dict_table_get(fx->dict, "t2")->n_trx, 0);
-    TFX_OK(fx, trx_rollback(trx));
+    ASSERT_OK(fx, trx_rollback(trx));
     assert_int_equal(fx->table->n_trx, 0);
     tfx_destroy(fx);
 }
@@ -258,17 +251,16 @@ static void test_primary_key_is_fixed(void **state)
 {
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
-    trx_t *trx = NULL;
     byte pk[8];
     byte other[8];
     tfx_pk(1, pk);
     tfx_pk(2, other);
     row_upd_t upd = {0, other};
-    TFX_OK(fx, trx_begin(fx->sys, &trx));
-    TFX_OK(fx, tfx_insert(fx, trx, 1, 10, 0));
+    trx_t *trx = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, trx, 1, 10, 0));
     assert_int_equal(row_update(trx, fx->table, pk, &upd, 1), DB_ERROR);
-    TFX_OK(fx, tfx_update(fx, trx, 1, 11, 3));
-    TFX_OK(fx, trx_commit(trx));
+    ASSERT_OK(fx, tfx_update(fx, trx, 1, 11, 3));
+    ASSERT_OK(fx, trx_commit(trx));
     tfx_row_t model[2] = {{false, 0, 0}, {true, 11, 3}};
     tfx_verify(fx, model, 2);
     tfx_destroy(fx);
@@ -283,17 +275,16 @@ static void test_purge_between_versions(void **state)
     byte pk[8];
     byte b[8];
     byte c[10];
-    trx_t *trx = NULL;
     tfx_pk(1, pk);
     tfx_pk(5, b);
     tfx_value_c(99, c);
     row_upd_t upd_b = {1, b};
     row_upd_t upd_c = {2, c};
-    TFX_OK(fx, trx_begin(fx->sys, &trx));
-    TFX_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
-    TFX_OK(fx, row_update(trx, fx->table, pk, &upd_b, 1));
-    TFX_OK(fx, row_update(trx, fx->table, pk, &upd_c, 1));
-    TFX_OK(fx, trx_commit(trx));
+    trx_t *trx = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
+    ASSERT_OK(fx, row_update(trx, fx->table, pk, &upd_b, 1));
+    ASSERT_OK(fx, row_update(trx, fx->table, pk, &upd_c, 1));
+    ASSERT_OK(fx, trx_commit(trx));
     tfx_counts_t n = {0};
     tfx_count_index(fx, &fx->table->indexes[2], &n);
     assert_int_equal(n.marked_entries, 2);
@@ -314,8 +305,8 @@ static void test_poisoned(void **state)
     tfx_row_t model[4] = {{0}};
     trx_t *trx[2] = {NULL};
     for (int i = 0; i < 2; i++) {
-        TFX_OK(fx, trx_begin(fx->sys, &trx[i]));
-        TFX_OK(fx, tfx_insert(fx, trx[i], i, 1, 1));
+        trx[i] = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx[i], i, 1, 1));
     }
     fx->env.io_failed = true;
     assert_int_equal(tfx_insert(fx, trx[0], 2, 1, 1), DB_IO_ERROR);

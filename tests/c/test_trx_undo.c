@@ -3,23 +3,25 @@
 #include "trx/undo_format.h"
 
 #define N_LONG 400U
-
-static trx_t *begin(trx_fixture_t *fx)
-{
-    trx_t *trx = NULL;
-    TFX_OK(fx, trx_begin(fx->sys, &trx));
-    return trx;
-}
+#define N_CRASH 60U
 
 /** Rows 0 ... n-1 with b = a, committed. */
 static void fill(trx_fixture_t *fx, tfx_row_t *model, uint32_t n)
 {
-    trx_t *trx = begin(fx);
+    trx_t *trx = tfx_begin(fx);
     for (uint32_t a = 0; a < n; a++) {
-        TFX_OK(fx, tfx_insert(fx, trx, a, a, a));
+        ASSERT_OK(fx, tfx_insert(fx, trx, a, a, a));
         model[a] = (tfx_row_t){true, a, a};
     }
-    TFX_OK(fx, trx_commit(trx));
+    ASSERT_OK(fx, trx_commit(trx));
+}
+
+/** A database on 4k pages with these rows. */
+static trx_fixture_t *create_filled(tfx_row_t *model, uint32_t n)
+{
+    trx_fixture_t *fx = tfx_create(4096, 64);
+    fill(fx, model, n);
+    return fx;
 }
 
 /** Updates every third row, deletes every third, revives some of those; model may be NULL. */
@@ -28,11 +30,11 @@ static void change_all(trx_fixture_t *fx, trx_t *trx, tfx_row_t *model, uint32_t
     for (uint32_t a = 0; a < n; a++) {
         tfx_row_t row = {a % 3 != 1 || a % 2 == 0, a + 1000, 7};
         if (a % 3 == 0) {
-            TFX_OK(fx, tfx_update(fx, trx, a, row.b, row.c));
+            ASSERT_OK(fx, tfx_update(fx, trx, a, row.b, row.c));
         } else if (a % 3 == 1) {
-            TFX_OK(fx, tfx_delete(fx, trx, a));
+            ASSERT_OK(fx, tfx_delete(fx, trx, a));
             if (a % 2 == 0) {
-                TFX_OK(fx, tfx_insert(fx, trx, a, row.b, row.c));
+                ASSERT_OK(fx, tfx_insert(fx, trx, a, row.b, row.c));
             }
         } else {
             continue;
@@ -50,17 +52,16 @@ static void long_rollback(uint32_t page_size, uint32_t n)
     fill(fx, model, n);
     tfx_purge_all(fx);
     assert_int_equal(tfx_undo_pages(fx), 0);
-    trx_t *trx = begin(fx);
+    trx_t *trx = tfx_begin(fx);
     change_all(fx, trx, NULL, n);
     uint32_t n_pages = tfx_undo_pages(fx);
     assert_true(n_pages > 2);
-    TFX_OK(fx, trx_rollback_to(trx, trx_savepoint(trx) / 2));
+    ASSERT_OK(fx, trx_rollback_to(trx, trx_savepoint(trx) / 2));
     assert_true(tfx_undo_pages(fx) < n_pages);
-    TFX_OK(fx, trx_rollback(trx));
+    ASSERT_OK(fx, trx_rollback(trx));
     assert_int_equal(fx->env.stats.trx_rollbacks, 1);
     tfx_verify(fx, model, n);
     tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
     free(model);
     tfx_destroy(fx);
 }
@@ -77,40 +78,52 @@ static void test_long_rollback(void **state)
 static void test_long_purge(void **state)
 {
     (void)state;
-    trx_fixture_t *fx = tfx_create(4096, 64);
     tfx_row_t *model = calloc(N_LONG, sizeof *model);
-    fill(fx, model, N_LONG);
-    trx_t *trx = begin(fx);
+    trx_fixture_t *fx = create_filled(model, N_LONG);
+    trx_t *trx = tfx_begin(fx);
     change_all(fx, trx, model, N_LONG);
-    TFX_OK(fx, trx_commit(trx));
+    ASSERT_OK(fx, trx_commit(trx));
     assert_int_equal(trx_sys_history_len(fx->sys), 2);
     bool done = false;
-    TFX_OK(fx, trx_purge_step(fx->sys, N_LONG / 2, &done));
+    ASSERT_OK(fx, trx_purge_step(fx->sys, N_LONG / 2, &done));
     assert_false(done);
     tfx_restart(fx);
     assert_int_equal(trx_sys_history_len(fx->sys), 2);
-    TFX_OK(fx, trx_purge_step(fx->sys, N_LONG + 50, &done));
+    ASSERT_OK(fx, trx_purge_step(fx->sys, N_LONG + 50, &done));
     assert_int_equal(trx_sys_history_len(fx->sys), 1);
     tfx_restart(fx);
-    tfx_verify(fx, model, N_LONG);
-    tfx_purge_all(fx);
-    tfx_verify(fx, model, N_LONG);
-    tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
+    tfx_purge_and_verify(fx, model, N_LONG);
     free(model);
+    tfx_destroy(fx);
+}
+
+/** A transaction that has changed all rows; once `after` hits of the point have passed, it crashes.
+model: see change_all(). */
+static trx_t *change_to_crash(trx_fixture_t *fx, tfx_row_t *model, const char *point,
+                              uint32_t after)
+{
+    trx_t *trx = tfx_begin(fx);
+    change_all(fx, trx, model, N_CRASH);
+    fx->crash_point = point;
+    fx->crash_after = after;
+    return trx;
+}
+
+/** After a crash: a start brings back the model. */
+static void restart_and_verify(trx_fixture_t *fx, const tfx_row_t *model)
+{
+    fx->crash_point = NULL;
+    tfx_restart(fx);
+    tfx_purge_and_verify(fx, model, N_CRASH);
     tfx_destroy(fx);
 }
 
 /* setjmp() in a frame of its own, so that no loop variable lives across it. */
 static __attribute__((noinline)) void crash_in_rollback(uint32_t after)
 {
-    trx_fixture_t *fx = tfx_create(4096, 64);
-    tfx_row_t model[60];
-    fill(fx, model, 60);
-    trx_t *trx = begin(fx);
-    change_all(fx, trx, NULL, 60);
-    fx->crash_point = "trx.rollback_step";
-    fx->crash_after = after;
+    tfx_row_t model[N_CRASH];
+    trx_fixture_t *fx = create_filled(model, N_CRASH);
+    trx_t *trx = change_to_crash(fx, NULL, "trx.rollback_step", after);
     if (setjmp(fx->crash) == 0) {
         dberr_t err = trx_rollback(trx);
         fail_msg("no crash: %s", err_name(err));
@@ -122,14 +135,7 @@ static __attribute__((noinline)) void crash_in_rollback(uint32_t after)
         dberr_t err = trx_sys_rollback_resurrected(fx->sys, NULL, NULL);
         fail_msg("no second crash: %s", err_name(err));
     }
-    fx->crash_point = NULL;
-    tfx_restart(fx);
-    tfx_verify(fx, model, 60);
-    tfx_purge_all(fx);
-    tfx_verify(fx, model, 60);
-    tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
-    tfx_destroy(fx);
+    restart_and_verify(fx, model);
 }
 
 /** A crash after any record of a rollback was undone, but not truncated yet, and again: the repeat
@@ -145,26 +151,16 @@ static void test_crash_in_rollback(void **state)
 /* setjmp() in a frame of its own, so that no loop variable lives across it. */
 static __attribute__((noinline)) void crash_in_purge(uint32_t after)
 {
-    trx_fixture_t *fx = tfx_create(4096, 64);
-    tfx_row_t model[60];
-    fill(fx, model, 60);
-    trx_t *trx = begin(fx);
-    change_all(fx, trx, model, 60);
-    TFX_OK(fx, trx_commit(trx));
-    fx->crash_point = "purge.step";
-    fx->crash_after = after;
+    tfx_row_t model[N_CRASH];
+    trx_fixture_t *fx = create_filled(model, N_CRASH);
+    trx_t *trx = change_to_crash(fx, model, "purge.step", after);
+    ASSERT_OK(fx, trx_commit(trx));
     if (setjmp(fx->crash) == 0) {
         bool done = false;
         dberr_t err = trx_purge_step(fx->sys, 1000, &done);
         fail_msg("no crash: %s", err_name(err));
     }
-    fx->crash_point = NULL;
-    tfx_restart(fx);
-    tfx_verify(fx, model, 60);
-    tfx_purge_all(fx);
-    tfx_verify(fx, model, 60);
-    tfx_verify_at_rest(fx);
-    tfx_destroy(fx);
+    restart_and_verify(fx, model);
 }
 
 /** A crash after any purge step: the log begins again, the result is the same (I17). */
@@ -187,31 +183,30 @@ static void note_id(void *ctx, trx_id_t id)
 static void test_resurrect(void **state)
 {
     (void)state;
-    trx_fixture_t *fx = tfx_create(4096, 64);
     tfx_row_t model[10];
-    fill(fx, model, 10);
-    trx_t *t1 = begin(fx);
-    trx_t *t2 = begin(fx);
-    trx_t *idle = begin(fx);
+    trx_fixture_t *fx = create_filled(model, 10);
+    trx_t *t1 = tfx_begin(fx);
+    trx_t *t2 = tfx_begin(fx);
+    trx_t *idle = tfx_begin(fx);
     assert_int_equal(trx_id(idle), 0);
-    TFX_OK(fx, tfx_delete(fx, t1, 1));
-    TFX_OK(fx, tfx_update(fx, t2, 2, 50, 50));
-    TFX_OK(fx, tfx_insert(fx, t2, 11, 50, 50));
+    ASSERT_OK(fx, tfx_delete(fx, t1, 1));
+    ASSERT_OK(fx, tfx_update(fx, t2, 2, 50, 50));
+    ASSERT_OK(fx, tfx_insert(fx, t2, 11, 50, 50));
     trx_id_t want[2] = {trx_id(t1), trx_id(t2)};
     tfx_close_sys(fx);
     tfx_open_sys(fx);
     assert_int_equal(trx_sys_n_active(fx->sys), 2);
     trx_id_t seen[8] = {0};
-    TFX_OK(fx, trx_sys_rollback_resurrected(fx->sys, note_id, seen));
+    ASSERT_OK(fx, trx_sys_rollback_resurrected(fx->sys, note_id, seen));
     fx->table = dict_table_get(fx->dict, "t1");
     assert_int_equal(seen[0], 2);
     assert_memory_equal(seen + 1, want, sizeof want);
     tfx_verify(fx, model, 10);
-    t1 = begin(fx);
-    TFX_OK(fx, tfx_delete(fx, t1, 1));
+    t1 = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_delete(fx, t1, 1));
     assert_true(trx_id(t1) > want[1]);
     model[1].present = false;
-    TFX_OK(fx, trx_commit(t1));
+    ASSERT_OK(fx, trx_commit(t1));
     tfx_verify(fx, model, 10);
     tfx_purge_all(fx);
     tfx_verify_at_rest(fx);
@@ -223,19 +218,18 @@ table's rows would be refused as damage. */
 static void test_catalogue_first(void **state)
 {
     (void)state;
-    trx_fixture_t *fx = tfx_create(4096, 64);
     tfx_row_t model[10];
-    fill(fx, model, 10);
-    trx_t *user = begin(fx);
-    TFX_OK(fx, tfx_update(fx, user, 2, 50, 50));
-    trx_t *ddl = begin(fx);
+    trx_fixture_t *fx = create_filled(model, 10);
+    trx_t *user = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_update(fx, user, 2, 50, 50));
+    trx_t *ddl = tfx_begin(fx);
     byte row[SYS_ROW_MAX];
     dict_table_t *table = calloc(1, sizeof *table);
     *table = *fx->table;
     table->id = 999;
     snprintf(table->name, sizeof table->name, "half");
     dict_sys_tables_row(table, row);
-    TFX_OK(fx, row_insert(ddl, dict_sys_table(fx->dict, SYS_TABLES), row));
+    ASSERT_OK(fx, row_insert(ddl, dict_sys_table(fx->dict, SYS_TABLES), row));
     free(table);
     tfx_restart(fx);
     assert_null(dict_table_get(fx->dict, "half"));
@@ -250,20 +244,19 @@ static void test_slots(void **state)
     trx_fixture_t *fx = tfx_create(4096, 256);
     trx_t *trx[RSEG_N_SLOTS + 1];
     for (uint32_t i = 0; i < RSEG_N_SLOTS; i++) {
-        trx[i] = begin(fx);
-        TFX_OK(fx, tfx_insert(fx, trx[i], i, i, i));
+        trx[i] = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx[i], i, i, i));
     }
-    trx[RSEG_N_SLOTS] = begin(fx);
+    trx[RSEG_N_SLOTS] = tfx_begin(fx);
     assert_int_equal(tfx_insert(fx, trx[RSEG_N_SLOTS], 100, 1, 1), DB_OUT_OF_SPACE);
-    TFX_OK(fx, trx_rollback(trx[0]));
-    TFX_OK(fx, tfx_insert(fx, trx[RSEG_N_SLOTS], 100, 1, 1));
+    ASSERT_OK(fx, trx_rollback(trx[0]));
+    ASSERT_OK(fx, tfx_insert(fx, trx[RSEG_N_SLOTS], 100, 1, 1));
     for (uint32_t i = 1; i <= RSEG_N_SLOTS; i++) {
-        TFX_OK(fx, trx_commit(trx[i]));
+        ASSERT_OK(fx, trx_commit(trx[i]));
     }
     assert_int_equal(trx_sys_history_len(fx->sys), RSEG_N_SLOTS);
     tfx_purge_all(fx);
     tfx_verify_at_rest(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
     tfx_destroy(fx);
 }
 
@@ -276,20 +269,20 @@ static void test_durability(void **state)
         trx_fixture_t *fx = tfx_create(4096, 64);
         fx->options.flush_log_at_trx_commit = mode;
         tfx_restart(fx);
-        TFX_OK(fx, log_write_up_to(fx->log, log_lsn(fx->log), true));
-        trx_t *trx = begin(fx);
-        TFX_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
-        TFX_OK(fx, trx_commit(trx));
+        ASSERT_OK(fx, log_write_up_to(fx->log, log_lsn(fx->log), true));
+        trx_t *trx = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
+        ASSERT_OK(fx, trx_commit(trx));
         lsn_t end = log_lsn(fx->log);
         assert_int_equal(log_flushed_lsn(fx->log) == end, mode == 1);
         assert_int_equal(log_written_lsn(fx->log) == end, mode != 0);
-        trx = begin(fx);
-        TFX_OK(fx, tfx_insert(fx, trx, 2, 1, 1));
-        TFX_OK(fx, trx_commit_durable(trx));
+        trx = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx, 2, 1, 1));
+        ASSERT_OK(fx, trx_commit_durable(trx));
         assert_int_equal(log_flushed_lsn(fx->log), log_lsn(fx->log));
         lsn_t lsn = log_lsn(fx->log);
-        TFX_OK(fx, trx_commit(begin(fx)));
-        TFX_OK(fx, trx_rollback(begin(fx)));
+        ASSERT_OK(fx, trx_commit(tfx_begin(fx)));
+        ASSERT_OK(fx, trx_rollback(tfx_begin(fx)));
         assert_int_equal(log_lsn(fx->log), lsn);
         tfx_destroy(fx);
     }
@@ -300,18 +293,17 @@ static void test_empty_commit(void **state)
 {
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
-    trx_t *trx = begin(fx);
-    TFX_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
-    TFX_OK(fx, trx_rollback_to(trx, 0));
+    trx_t *trx = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
+    ASSERT_OK(fx, trx_rollback_to(trx, 0));
     assert_int_equal(tfx_undo_pages(fx), 1);
-    TFX_OK(fx, trx_commit(trx));
+    ASSERT_OK(fx, trx_commit(trx));
     assert_int_equal(tfx_undo_pages(fx), 0);
     assert_int_equal(trx_sys_history_len(fx->sys), 0);
-    trx = begin(fx);
-    TFX_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
-    TFX_OK(fx, trx_rollback_to(trx, 0));
+    trx = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, trx, 1, 1, 1));
+    ASSERT_OK(fx, trx_rollback_to(trx, 0));
     tfx_restart(fx);
-    assert_int_equal(tfx_undo_pages(fx), 0);
     tfx_verify_at_rest(fx);
     tfx_destroy(fx);
 }
@@ -320,9 +312,8 @@ static void test_empty_commit(void **state)
 static void test_dropped_table(void **state)
 {
     (void)state;
-    trx_fixture_t *fx = tfx_create(4096, 64);
     tfx_row_t model[10];
-    fill(fx, model, 10);
+    trx_fixture_t *fx = create_filled(model, 10);
     fx->table->status = DICT_DROPPING;
     tfx_purge_all(fx);
     assert_int_equal(tfx_undo_pages(fx), 0);
@@ -339,7 +330,7 @@ static void poke(trx_fixture_t *fx, page_no_t page_no, uint32_t offset, uint32_t
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
-    TFX_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
+    ASSERT_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
     if (offset == FIL_PAGE_TYPE) {
         mach_write_2(block->frame + offset, (uint32_t)value); /* no record changes the envelope */
     } else if (len == 2) {
@@ -357,7 +348,7 @@ static uint32_t peek_4(trx_fixture_t *fx, page_no_t page_no, uint32_t offset)
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
-    TFX_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
+    ASSERT_OK(fx, mtr_page_get(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &block));
     uint32_t value = mach_read_4(block->frame + offset);
     mtr_commit(&mtr);
     return value;
@@ -421,10 +412,9 @@ static void test_hostile(void **state)
         {ON_HISTORY, UNDO_HISTORY_NEXT, 4, 0},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        trx_fixture_t *fx = tfx_create(4096, 64);
         tfx_row_t model[60];
-        fill(fx, model, 60);
-        change_all(fx, begin(fx), NULL, 60);
+        trx_fixture_t *fx = create_filled(model, 60);
+        change_all(fx, tfx_begin(fx), NULL, 60);
         page_no_t first = peek_4(fx, RSEG_PAGE, RSEG_SLOTS);
         page_no_t pages[] = {TRX_SYS_PAGE,
                              RSEG_PAGE,
@@ -436,7 +426,7 @@ static void test_hostile(void **state)
         tfx_close_sys(fx);
         fx->env.err.msg[0] = 0;
         poke(fx, pages[CASES[i].where], CASES[i].offset, CASES[i].len, CASES[i].value);
-        TFX_OK(fx, dict_open(fx->pool, &fx->dict));
+        ASSERT_OK(fx, dict_open(fx->pool, &fx->dict));
         dberr_t err = trx_sys_open(fx->pool, fx->dict, 1, &fx->sys);
         if (err != DB_CORRUPTION || fx->env.err.msg[0] == 0) {
             fail_msg("case %zu: %s '%s'", i, err_name(err), fx->env.err.msg);
@@ -463,17 +453,16 @@ static void test_hostile_records(void **state)
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         for (int committed = 0; committed < 2; committed++) {
-            trx_fixture_t *fx = tfx_create(4096, 64);
             tfx_row_t model[2];
-            fill(fx, model, 2);
+            trx_fixture_t *fx = create_filled(model, 2);
             tfx_purge_all(fx);
-            trx_t *trx = begin(fx);
-            TFX_OK(fx, tfx_update(fx, trx, 1, 2, 3));
+            trx_t *trx = tfx_begin(fx);
+            ASSERT_OK(fx, tfx_update(fx, trx, 1, 2, 3));
             page_no_t first = peek_4(fx, RSEG_PAGE, RSEG_SLOTS);
             poke(fx, first, UNDO_RECS + CASES[i].offset, CASES[i].len, CASES[i].value);
             bool done = false;
             if (committed) {
-                TFX_OK(fx, trx_commit(trx));
+                ASSERT_OK(fx, trx_commit(trx));
                 dberr_t want = i == 0 ? DB_SUCCESS : DB_CORRUPTION;
                 assert_int_equal(trx_purge_step(fx->sys, 10, &done), want);
             } else {
@@ -492,8 +481,8 @@ static void test_ids(void **state)
     trx_fixture_t *fx = tfx_create(4096, 64);
     trx_id_t last = 0;
     for (uint32_t i = 0; i < 3 * TRX_ID_STEP; i++) {
-        trx_t *trx = begin(fx);
-        TFX_OK(fx, tfx_insert(fx, trx, 1, i, i));
+        trx_t *trx = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx, 1, i, i));
         assert_true(trx_id(trx) > last);
         last = trx_id(trx);
         assert_true(last < ((uint64_t)peek_4(fx, TRX_SYS_PAGE, TRX_SYS_MAX_ID) << 32
@@ -501,7 +490,7 @@ static void test_ids(void **state)
         if (i % 100 == 99) {
             tfx_restart(fx);
         } else {
-            TFX_OK(fx, trx_rollback(trx));
+            ASSERT_OK(fx, trx_rollback(trx));
         }
     }
     tfx_verify_at_rest(fx);

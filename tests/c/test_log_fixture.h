@@ -1,0 +1,136 @@
+/** A redo file of 64 pages alone, in memory or on disk, and groups to write into it. */
+#ifndef TEST_LOG_FIXTURE_H
+#define TEST_LOG_FIXTURE_H
+
+#include <unistd.h>
+
+#include "base/mach.h"
+#include "test_env_fixture.h"
+
+#define PAGE_SIZE 4096U
+#define FILE_SIZE (64U * PAGE_SIZE)
+#define AREA_SIZE (FILE_SIZE - LOG_FILE_HDR_SIZE)
+
+typedef struct log_fixture {
+    probe_t probe;
+    env_t env;
+    char trace[4096]; /**< markers, each with a '|' behind it */
+    char dir[32];     /**< empty: in memory */
+} log_fixture_t;
+
+static inline void lfx_keep_mark(void *ctx, const char *text, size_t len)
+{
+    log_fixture_t *f = ctx;
+
+    if (strlen(f->trace) + len + 2 < sizeof(f->trace)) {
+        strncat(f->trace, text, len);
+        strcat(f->trace, "|");
+    }
+}
+
+static inline log_fixture_t *lfx_create(void)
+{
+    log_fixture_t *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    f->env.probe = &f->probe;
+    f->probe.mark = lfx_keep_mark;
+    f->probe.ctx = f;
+    return f;
+}
+
+static inline int lfx_setup(void **state)
+{
+    log_fixture_t *f = lfx_create();
+
+    assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    *state = f;
+    return 0;
+}
+
+static inline int lfx_setup_posix(void **state)
+{
+    log_fixture_t *f = lfx_create();
+
+    strcpy(f->dir, "test_log_XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    assert_int_equal(os_posix_create(f->dir, false, &f->env.err, &f->env.os), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    *state = f;
+    return 0;
+}
+
+static inline int lfx_teardown(void **state)
+{
+    log_fixture_t *f = *state;
+
+    if (f->dir[0] != '\0') {
+        assert_int_equal(env_unlink(&f->env, LOG_FILE_NAME), DB_SUCCESS);
+        assert_int_equal(rmdir(f->dir), 0);
+    }
+    os_destroy(f->env.os);
+    free(f);
+    return 0;
+}
+
+/** A group of n records of 8 bytes' values and a string of fill bytes (none when 0). */
+static inline lsn_t lfx_append(log_t *log, uint32_t n, uint64_t value, uint32_t fill)
+{
+    static const byte zeros[PAGE_SIZE_MAX] = {0};
+    size_t size = (size_t)n * 100 + fill + 200;
+    byte *buf = malloc(size + PAGE_SIZE_MAX);
+    redo_rec_t rec = {.type = MLOG_8BYTES, .space = 1, .page_no = 3, .offset = 100, .value = value};
+    redo_rec_t string = {.type = MLOG_WRITE_STRING, .space = 1, .page_no = 3, .offset = 100};
+    redo_rec_t end = {.type = MLOG_MULTI_REC_END};
+    size_t len = 0;
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+
+    assert_non_null(buf);
+    for (uint32_t i = 0; i < n; i++) {
+        log_format(log)->encode(&rec, n == 1 && fill == 0, buf, size + PAGE_SIZE_MAX, &len);
+    }
+    string.data = zeros;
+    string.len = fill;
+    if (fill > 0) {
+        log_format(log)->encode(&string, n == 0, buf, size + PAGE_SIZE_MAX, &len);
+    }
+    if (n + (fill > 0 ? 1 : 0) > 1) {
+        log_format(log)->encode(&end, false, buf, size + PAGE_SIZE_MAX, &len);
+    }
+    log_append(log, buf, len, &start_lsn, &end_lsn);
+    assert_true(end_lsn == log_lsn(log) && start_lsn < end_lsn);
+    free(buf);
+    return end_lsn;
+}
+
+/** The raw bytes of the file. */
+static inline byte *lfx_raw(log_fixture_t *f)
+{
+    byte *bytes;
+    uint64_t size;
+
+    assert_int_equal(os_mem_peek(f->env.os, LOG_FILE_NAME, &bytes, &size), DB_SUCCESS);
+    assert_int_equal(size, FILE_SIZE);
+    return bytes;
+}
+
+static inline byte *lfx_raw_block(log_fixture_t *f, lsn_t lsn)
+{
+    return lfx_raw(f) + LOG_FILE_HDR_SIZE + (lsn - lsn % 512 - LOG_START_LSN) % AREA_SIZE;
+}
+
+static inline void lfx_checkpoint(log_t *log)
+{
+    lsn_t c = log_lsn(log);
+    redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = c};
+    lsn_t end;
+
+    log_append_rec(log, &marker, &end);
+    assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, c, c), DB_SUCCESS);
+    assert_true(log_checkpoint_lsn(log) == c);
+}
+
+#endif
