@@ -17,6 +17,7 @@ Rules
 #include <unistd.h>
 
 #include "base/check.h"
+#include "log/log.h"
 
 #define POOL_SMALLEST 32U
 #define RECV_MEMORY_SMALLEST (64U << 10)
@@ -213,7 +214,9 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     }
     image_set_hashing(image, false);
     image_mark(image);
-    rules_start(&judge->rules, verdict);
+    uint32_t log_file =
+        image_lookup(image, image_name(image, LOG_FILE_NAME, strlen(LOG_FILE_NAME)));
+    rules_start(&judge->rules, verdict, log_file == IMAGE_NONE ? 0 : image_size(image, log_file));
     atomic_store_explicit(&judge->probe.armed, true, memory_order_relaxed);
     image_os_watch(image, &judge->watch);
     image_os_record(image, c->record);
@@ -249,7 +252,7 @@ void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
 {
     *judge =
         (judge_t){.image = image, .allowed = allowed, .options = *options, .external = external};
-    rules_init(&judge->rules);
+    rules_init(&judge->rules, options->doublewrite);
     judge->probe.mark = judge_mark;
     judge->probe.ctx = &judge->rules;
     judge->watch = (image_watch_t){.event = judge_event, .ctx = &judge->rules};

@@ -47,8 +47,8 @@ static void test_lives_of_a_page_in_recovery(void **state)
     rules_t rules;
     verdict_t verdict = {.n = 0};
     (void)state;
-    rules_init(&rules);
-    rules_start(&rules, &verdict);
+    rules_init(&rules, true);
+    rules_start(&rules, &verdict, 0);
     for (uint32_t i = 0; i < 3; i++) {
         fs_event_t event = {.kind = FS_WRITE, .length = 4096};
         assert_false(recovery_writes(&rules));
@@ -58,7 +58,7 @@ static void test_lives_of_a_page_in_recovery(void **state)
         assert_false(event.first_flush);
     }
     rules_mark(&rules, BEGIN[0], strlen(BEGIN[0]));
-    rules_start(&rules, &verdict);
+    rules_start(&rules, &verdict, 0);
     assert_false(recovery_writes(&rules));
     rules_free(&rules);
 }
