@@ -51,6 +51,15 @@ const char *fs_site_name(fs_site_t site)
     return NAMES[site];
 }
 
+bool fs_site_is_of(fs_site_t site, bool engine)
+{
+    if (engine) {
+        return site != SITE_ROLLBACK_JOURNAL;
+    }
+    return site == SITE_PAGE0 || site == SITE_DATA_PAGE || site == SITE_REDO
+           || site == SITE_CHECKPOINT_HEADER || site == SITE_ROLLBACK_JOURNAL;
+}
+
 static const char *marker_value(const char *marker, const char *key)
 {
     const char *at = strstr(marker, key);

@@ -36,6 +36,8 @@ typedef enum fs_site {
 } fs_site_t;
 
 const char *fs_site_name(fs_site_t site);
+/** Can a write of the bundled engine, or of SQLite, be of this site? */
+bool fs_site_is_of(fs_site_t site, bool engine);
 
 /** The site of a write to path at offset. marker: the page_write marker right before it, or NULL. A
 checkpoint slot lies in the first 2048 bytes of the redo file. */

@@ -331,6 +331,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .crash_points = one ? 1 : plan.n_crash_points,
         .batches = plan.n_batches,
         .events = trace->list.n,
+        .engine = args->campaign.external == NULL,
     };
     int code = EXIT_CLEAN;
     explorer_init(&explorer, &args->campaign, trace, image, allowed, &args->options, shared);

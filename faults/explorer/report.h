@@ -11,6 +11,7 @@ typedef struct summary {
     uint32_t batches; /**< planned */
     uint32_t batches_run;
     uint64_t events;
+    bool engine; /**< the bundled engine's crash states, not another target's */
     double seconds;
 } summary_t;
 
