@@ -71,7 +71,8 @@ void buf_block_fix(buf_pool_t *pool,
 void buf_block_unfix(buf_pool_t *pool, buf_block_t *block);
 
 /** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs and the
-space's max_lsn. The frame's LSN is the caller's to set. */
+space's max_lsn. The frame's LSN is the caller's to set. Calls come in the order of the log: start_lsn
+is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */

@@ -7,7 +7,8 @@ checkpoint. fil_space->flush_list is the head of a ring in the same order throug
 space_next: flushing a space looks at that space's dirty pages only.
 
 Invariants
-1. both lists ascend in oldest_modification;
+1. both lists ascend in oldest_modification, because pages become dirty in the order of the log:
+   buf_block_set_dirty checks it, and only ever appends;
 2. nothing here runs with a page pinned: a pinned page may be half changed. */
 #include <inttypes.h>
 
@@ -22,48 +23,29 @@ static fil_space_t *buf_space_of(buf_pool_t *pool, const buf_block_t *block)
     return space;
 }
 
-static void buf_flush_global_insert(buf_pool_t *pool, buf_block_t *block)
+/** Puts a block that becomes dirty at the end of both lists. */
+static void buf_flush_append(buf_pool_t *pool, fil_space_t *space, buf_block_t *block)
 {
-    buf_block_t *after = pool->flush_last;
-    while (after != NULL && after->oldest_modification > block->oldest_modification) {
-        after = after->flush_prev;
-    }
-    buf_block_t *before = after != NULL ? after->flush_next : pool->flush_first;
-    block->flush_prev = after;
-    block->flush_next = before;
-    if (after != NULL) {
-        after->flush_next = block;
+    block->flush_prev = pool->flush_last;
+    block->flush_next = NULL;
+    if (pool->flush_last != NULL) {
+        pool->flush_last->flush_next = block;
     } else {
         pool->flush_first = block;
     }
-    if (before != NULL) {
-        before->flush_prev = block;
-    } else {
-        pool->flush_last = block;
-    }
-}
-
-static void buf_flush_space_insert(fil_space_t *space, buf_block_t *block)
-{
+    pool->flush_last = block;
     buf_block_t *head = space->flush_list;
     if (head == NULL) {
         block->space_prev = block;
         block->space_next = block;
         space->flush_list = block;
-        return;
+    } else {
+        block->space_prev = head->space_prev;
+        block->space_next = head;
+        head->space_prev->space_next = block;
+        head->space_prev = block;
     }
-    buf_block_t *after = head->space_prev;
-    while (after->oldest_modification > block->oldest_modification && after != head) {
-        after = after->space_prev;
-    }
-    if (after->oldest_modification > block->oldest_modification) {
-        space->flush_list = block; /* the new head: behind the ring's tail */
-        after = head->space_prev;
-    }
-    block->space_prev = after;
-    block->space_next = after->space_next;
-    after->space_next->space_prev = block;
-    after->space_next = block;
+    pool->n_dirty++;
 }
 
 void buf_flush_remove(buf_pool_t *pool, buf_block_t *block)
@@ -99,22 +81,19 @@ void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, 
 {
     CHECK(block->fix_count > 0);
     CHECK(start_lsn != 0 && start_lsn <= end_lsn && end_lsn >= block->newest_modification);
+    CHECK(pool->flush_last == NULL || pool->flush_last->oldest_modification <= start_lsn);
     fil_space_t *space = buf_space_of(pool, block);
     block->newest_modification = end_lsn;
     if (space->max_lsn < end_lsn) {
         space->max_lsn = end_lsn;
     }
-    if (block->oldest_modification != 0) {
-        if (block->oldest_modification <= start_lsn
-            && !MUTANT(flush_list_moves_on) /* ordering rule: oldest, not newest, change */) {
-            return;
-        }
-        buf_flush_remove(pool, block);
+    if (MUTANT(flush_list_moves_on) && block->oldest_modification != 0) {
+        buf_flush_remove(pool, block); /* ordering rule: oldest, not newest, change */
     }
-    block->oldest_modification = start_lsn;
-    buf_flush_global_insert(pool, block);
-    buf_flush_space_insert(space, block);
-    pool->n_dirty++;
+    if (block->oldest_modification == 0) {
+        block->oldest_modification = start_lsn;
+        buf_flush_append(pool, space, block);
+    }
 }
 
 lsn_t buf_oldest_modification(const buf_pool_t *pool)

@@ -15,6 +15,7 @@ Invariants
    so a crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
 
+#include "base/check.h"
 #include "base/mutant.h"
 #include "recv/recv_int.h"
 
@@ -29,10 +30,7 @@ static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *pa
         copy = page_id_eq(recv->copies[i].id, id) ? &recv->copies[i] : NULL;
     }
     if (copy == NULL) {
-        if (recv->n_copies == RECV_COPIES_MAX) {
-            return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s holds more than %u pages",
-                           DBLWR_FILE_NAME, RECV_COPIES_MAX);
-        }
+        CHECK(recv->n_copies < RECV_COPIES_MAX); /* what buf_dblwr_each_copy looks at */
         copy = &recv->copies[recv->n_copies++];
     } else if (copy->lsn >= lsn) {
         return DB_SUCCESS;
@@ -63,7 +61,7 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
     recv_t *recv = ctx;
     fil_space_t *space = fil_space_get(recv->fil, id.space);
     if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)
-        || recv_page_is_free(recv, id, NULL)
+        || recv_page_is_free(recv, id)
         || (id.page_no == 0 && MUTANT(recv_page0_not_restored)) /* MDEV-32968 */) {
         return DB_SUCCESS;
     }

@@ -36,31 +36,10 @@ dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
     return err;
 }
 
-bool recv_page_is_free(const recv_t *recv, page_id_t id, lsn_t *lsn)
+bool recv_page_is_free(const recv_t *recv, page_id_t id)
 {
     const recv_hist_t *hist = recv_table_find(&recv->hist, id);
-    if (hist == NULL || !hist->freed || hist->used_lsn != 0) {
-        return false;
-    }
-    if (lsn != NULL) {
-        *lsn = hist->event_lsn;
-    }
-    return true;
-}
-
-static dberr_t recv_scan_choose(recv_t *recv)
-{
-    log_checkpoint_t slots[2];
-    uint32_t n = 0;
-    log_checkpoints(recv->log, slots, &n);
-    recv->ckpt = slots[0];
-    if (recv->ckpt.marker_lsn < recv->ckpt.lsn) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "checkpoint %" PRIu64 ": its marker at %" PRIu64
-                       " lies before its LSN %" PRIu64,
-                       recv->ckpt.no, recv->ckpt.marker_lsn, recv->ckpt.lsn);
-    }
-    return DB_SUCCESS;
+    return hist != NULL && hist->freed && hist->used_lsn == 0;
 }
 
 /** Latest initialisation or freeing of each page. */
@@ -278,13 +257,11 @@ static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
 
 dberr_t recv_scan(recv_t *recv)
 {
-    dberr_t err = recv_scan_choose(recv);
+    recv->ckpt = *log_last_checkpoint(recv->log); /* invariant 1 */
+    recv->batch.start_lsn = recv->ckpt.lsn;
+    recv->batch.end_lsn = recv->ckpt.lsn;
     log_reader_t *reader = NULL;
-    if (err == DB_SUCCESS) {
-        recv->batch.start_lsn = recv->ckpt.lsn;
-        recv->batch.end_lsn = recv->ckpt.lsn;
-        err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
-    }
+    dberr_t err = log_reader_create(recv->log, recv->ckpt.lsn, &reader);
     if (err == DB_SUCCESS) {
         err = recv_scan_groups(recv, reader);
     }

@@ -1,4 +1,8 @@
 /** buf: lookup, eviction, dirty lists, checkpoints, room in the log. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "test_buf_fixture.h"
 
 static int setup_tiny(void **state)
@@ -142,37 +146,98 @@ static void test_flush_space_cost(void **state)
     assert_int_equal(fx->base.env.stats.flush_list_visited, 5);
 }
 
-/** The lists ascend in oldest_modification whatever the order of insertion is. */
+/** Asserts that both lists hold these n pages in this order, and ascend. */
+static void assert_lists(buf_fixture_t *fx, const page_id_t *ids, uint32_t n)
+{
+    assert_int_equal(buf_dirty_pages(fx->pool), n);
+    buf_block_t *global = buf_page_peek(fx->pool, ids[0]);
+    const buf_block_t *in_space[3] = {NULL, fx->t1->flush_list, fx->t2->flush_list};
+    assert_int_equal(buf_oldest_modification(fx->pool), global->oldest_modification);
+    assert_null(global->flush_prev);
+    for (uint32_t i = 0; i < n; i++) {
+        const buf_block_t *block = buf_page_peek(fx->pool, ids[i]);
+        const buf_block_t **next = &in_space[ids[i].space];
+        assert_ptr_equal(global, block);
+        assert_ptr_equal(*next, block);
+        assert_ptr_equal(block->space_next->space_prev, block);
+        *next = block->space_next;
+        global = block->flush_next;
+        assert_true(global == NULL
+                    || (global->flush_prev == block
+                        && global->oldest_modification >= block->oldest_modification));
+    }
+    assert_null(global);
+    assert_ptr_equal(in_space[1], fx->t1->flush_list);
+    assert_ptr_equal(in_space[2], fx->t2->flush_list);
+}
+
+/** The lists ascend in oldest_modification: a page enters at the end when it becomes dirty, and stays
+there when it is changed again. */
 static void test_list_order(void **state)
 {
     buf_fixture_t *fx = *state;
-    static const uint32_t starts[] = {50, 20, 90, 20, 10, 70, 5, 90, 60};
-    lsn_t base = log_lsn(fx->base.log);
     for (page_no_t i = 0; i < 9; i++) {
+        fx_new_page(fx, i % 3 == 1 ? 2 : 1, i);
+    }
+    const page_id_t entered[] = {{1, 0}, {2, 1}, {1, 2}, {1, 3}, {2, 4},
+                                 {1, 5}, {1, 6}, {2, 7}, {1, 8}};
+    assert_lists(fx, entered, 9);
+    lsn_t oldest = buf_oldest_modification(fx->pool);
+    fx_change_page(fx, 1, 0, 1);
+    fx_change_page(fx, 2, 4, 1);
+    assert_lists(fx, entered, 9);
+    assert_int_equal(buf_oldest_modification(fx->pool), oldest);
+    /* Clean again, a page enters at the end; others may leave from the middle and from the end. */
+    FX_OK(fx, buf_flush_list(fx->pool, 2, LSN_MAX, NULL));
+    assert_lists(fx, entered + 2, 7);
+    fx_change_page(fx, 2, 1, 2);
+    buf_page_peek(fx->pool, fx_id(1, 5))->observer = 20;
+    buf_page_peek(fx->pool, fx_id(1, 8))->observer = 20;
+    buf_discard_observer(fx->pool, 1, 20);
+    fx_change_page(fx, 1, 0, 2);
+    const page_id_t left[] = {{1, 2}, {1, 3}, {2, 4}, {1, 6}, {2, 7}, {2, 1}, {1, 0}};
+    assert_lists(fx, left, 7);
+}
+
+/** Pages of one LSN, as a batch of recovery dirties them, are on the lists in the order of the calls. */
+static void test_list_order_of_one_lsn(void **state)
+{
+    buf_fixture_t *fx = *state;
+    lsn_t lsn = log_lsn(fx->base.log);
+    static const page_id_t ids[] = {{1, 7}, {2, 3}, {1, 5}};
+    for (uint32_t i = 0; i < 3; i++) {
         buf_block_t *block = NULL;
-        FX_OK(fx, buf_page_create(fx->pool, fx_id(1, i), &block));
+        FX_OK(fx, buf_page_create(fx->pool, ids[i], &block));
         fil_page_init(block->frame, 4096, block->id, FIL_PAGE_TYPE_SYS);
-        buf_block_set_dirty(fx->pool, block, base - 1000 + starts[i], base);
+        buf_block_set_dirty(fx->pool, block, lsn, lsn + 100 - i);
         buf_block_unfix(fx->pool, block);
     }
-    assert_int_equal(buf_oldest_modification(fx->pool), base - 1000 + 5);
-    const buf_block_t *head = fx->t1->flush_list;
-    const buf_block_t *block = head;
-    static const page_no_t order[] = {6, 4, 1, 3, 0, 8, 5, 2, 7};
-    for (uint32_t i = 0; i < 9; i++) {
-        assert_int_equal(block->id.page_no, order[i]);
-        assert_true(i == 8 || block->flush_next == block->space_next);
-        block = block->space_next;
+    assert_lists(fx, ids, 3);
+    assert_int_equal(buf_oldest_modification(fx->pool), lsn);
+}
+
+/** An older change than one on the lists is a programmer's mistake: it ends the process. */
+static void test_list_order_is_checked(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_new_page(fx, 1, 1);
+    lsn_t oldest = buf_oldest_modification(fx->pool);
+    buf_block_t *block = NULL;
+    FX_OK(fx, buf_page_create(fx->pool, fx_id(2, 2), &block));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (signal(SIGABRT, SIG_DFL) != SIG_ERR && freopen("/dev/null", "w", stderr) != NULL) {
+            buf_block_set_dirty(fx->pool, block, oldest - 1, log_lsn(fx->base.log));
+        }
+        _exit(0);
     }
-    assert_ptr_equal(block, head);
-    /* An older change of a dirty page moves it to the front. */
-    buf_block_t *last = NULL;
-    FX_OK(fx, buf_page_get(fx->pool, fx_id(1, 7), &last));
-    buf_block_set_dirty(fx->pool, last, base - 1000 + 1, base);
-    buf_block_unfix(fx->pool, last);
-    assert_ptr_equal(fx->t1->flush_list, last);
-    assert_int_equal(buf_oldest_modification(fx->pool), base - 1000 + 1);
-    assert_int_equal(buf_dirty_pages(fx->pool), 9);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    buf_block_set_dirty(fx->pool, block, oldest, log_lsn(fx->base.log));
+    buf_block_unfix(fx->pool, block);
+    assert_int_equal(buf_dirty_pages(fx->pool), 2);
 }
 
 /** The page cleaner takes the oldest pages first, and none from the limit on. */
@@ -353,6 +418,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_page_from_the_future, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_flush_space_cost, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_list_order, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_list_order_of_one_lsn, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_list_order_is_checked, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_flush_list_limit, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_discard, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_checkpoint_order, fx_setup, fx_teardown),

@@ -11,6 +11,10 @@ it happens and every marker, so that a test can keep the crashed image of any mo
 
 #define DBX_MARKS_SIZE (1U << 20)
 
+/** The space of the tests of recv/. */
+#define T1 5U
+#define T1_PATH "t1.ibd"
+
 typedef struct dbx {
     tap_t tap;
     probe_t probe;
@@ -253,6 +257,85 @@ static inline void dbx_assert_refused(dbx_t *db, const char *text)
     if (err != DB_UNRECOVERABLE || strstr(db->env.err.msg, text) == NULL) {
         fail_msg("expected a refusal with '%s', got %s: %s", text, err_name(err), db->env.err.msg);
     }
+}
+
+/** Fills 300 bytes of a page from 100 on, in a mini-transaction of its own; @return its end LSN. */
+static inline lsn_t dbx_page_write(dbx_t *db, space_id_t space, page_no_t page_no, byte value,
+                                   bool init)
+{
+    mtr_t mtr;
+    buf_block_t *block = NULL;
+    page_id_t id = {space, page_no};
+    ASSERT_OK(db, buf_log_free_check(db->pool));
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    if (init) {
+        ASSERT_OK(db, mtr_page_create(&mtr, id, FIL_PAGE_TYPE_SYS, &block));
+    } else {
+        ASSERT_OK(db, mtr_page_get(&mtr, id, &block));
+    }
+    byte bytes[300];
+    memset(bytes, value, sizeof bytes);
+    mtr_write_string(&mtr, block, 100, bytes, sizeof bytes);
+    mtr_commit(&mtr);
+    return mtr.end_lsn;
+}
+
+/** A bare database with one table space, whose page 3 is changed after the checkpoint. */
+static inline dbx_t *dbx_create_t1(void)
+{
+    dbx_t *db = dbx_create(true);
+    dbx_space_create(db, T1, T1_PATH);
+    dbx_page_write(db, T1, 3, 1, true);
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
+    dbx_page_write(db, T1, 3, 2, false);
+    return db;
+}
+
+/** The bytes of the slot of checkpoint no. */
+static inline byte *dbx_slot(dbx_t *db, uint64_t no)
+{
+    return dbx_bytes(db, LOG_FILE_NAME, NULL) + (no % 2 == 0 ? 512 : 1536);
+}
+
+/** Number of the newest checkpoint; both slots are valid. */
+static inline uint64_t dbx_newest_slot(dbx_t *db)
+{
+    log_checkpoint_t a = {.no = 0};
+    log_checkpoint_t b = {.no = 0};
+    bool a_ok = log_checkpoint_decode(dbx_slot(db, 0), &a);
+    bool b_ok = log_checkpoint_decode(dbx_slot(db, 1), &b);
+    assert_true(a_ok && b_ok);
+    return a.no > b.no ? a.no : b.no;
+}
+
+/** The bytes of the log block that holds lsn. */
+static inline byte *dbx_log_block(dbx_t *db, lsn_t lsn)
+{
+    uint64_t area = db->options.log_file_size - LOG_FILE_HDR_SIZE;
+    return dbx_bytes(db, LOG_FILE_NAME, NULL) + LOG_FILE_HDR_SIZE
+           + (lsn - LOG_START_LSN) % area / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE;
+}
+
+/** At this fault point the image is kept. */
+typedef struct dbx_keeper {
+    dbx_t *db;
+    const char *point;
+    dbx_t *image;
+} dbx_keeper_t;
+
+static inline void dbx_keep(void *ctx, const char *name)
+{
+    dbx_keeper_t *k = ctx;
+    if (k->image == NULL && strcmp(name, k->point) == 0) {
+        k->image = dbx_clone(k->db);
+    }
+}
+
+static inline void dbx_keep_at(dbx_keeper_t *k, dbx_t *db, const char *point)
+{
+    *k = (dbx_keeper_t){.db = db, .point = point};
+    db->on_point = dbx_keep;
+    db->point_ctx = k;
 }
 
 #endif

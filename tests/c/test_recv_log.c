@@ -2,76 +2,22 @@
 operations, batches, and what a second recovery does. */
 #include "test_recv_fixture.h"
 
-#define T1 5U
-#define T1_PATH "t1.ibd"
-
-static lsn_t page_write(dbx_t *db, space_id_t space, page_no_t page_no, byte value, bool init)
-{
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    page_id_t id = {space, page_no};
-    ASSERT_OK(db, buf_log_free_check(db->pool));
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    if (init) {
-        ASSERT_OK(db, mtr_page_create(&mtr, id, FIL_PAGE_TYPE_SYS, &block));
-    } else {
-        ASSERT_OK(db, mtr_page_get(&mtr, id, &block));
-    }
-    byte bytes[300];
-    memset(bytes, value, sizeof bytes);
-    mtr_write_string(&mtr, block, 100, bytes, sizeof bytes);
-    mtr_commit(&mtr);
-    return mtr.end_lsn;
-}
-
-static dbx_t *log_create(void)
-{
-    dbx_t *db = dbx_create(true);
-    dbx_space_create(db, T1, T1_PATH);
-    page_write(db, T1, 3, 1, true);
-    ASSERT_OK(db, buf_checkpoint_full(db->pool));
-    page_write(db, T1, 3, 2, false);
-    return db;
-}
-
 static byte page_byte(dbx_t *db, space_id_t space, page_no_t page_no)
 {
     return dbx_page_byte(db, (page_id_t){space, page_no}, 100);
-}
-
-static byte *slot_bytes(dbx_t *db, uint64_t no)
-{
-    return dbx_bytes(db, LOG_FILE_NAME, NULL) + (no % 2 == 0 ? 512 : 1536);
-}
-
-static uint64_t newest_slot(dbx_t *db)
-{
-    log_checkpoint_t a = {.no = 0};
-    log_checkpoint_t b = {.no = 0};
-    bool a_ok = log_checkpoint_decode(slot_bytes(db, 0), &a);
-    bool b_ok = log_checkpoint_decode(slot_bytes(db, 1), &b);
-    assert_true(a_ok && b_ok);
-    return a.no > b.no ? a.no : b.no;
-}
-
-static byte *log_block(dbx_t *db, lsn_t lsn)
-{
-    uint64_t area = db->options.log_file_size - LOG_FILE_HDR_SIZE;
-    return dbx_bytes(db, LOG_FILE_NAME, NULL) + LOG_FILE_HDR_SIZE
-           + (lsn - LOG_START_LSN) % area / LOG_BLOCK_SIZE * LOG_BLOCK_SIZE;
 }
 
 /* A slot torn while it was written leaves the older one, from which everything is recovered. */
 static void test_torn_slot(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     lsn_t older = log_checkpoint_lsn(db->log);
     ASSERT_OK(db, buf_flush_all(db->pool));
     ASSERT_OK(db, buf_checkpoint(db->pool));
-    page_write(db, T1, 3, 4, false);
+    dbx_page_write(db, T1, 3, 4, false);
     db = dbx_crash(db);
-    memset(slot_bytes(db, newest_slot(db)) + 256, 0xEE, 256);
+    memset(dbx_slot(db, dbx_newest_slot(db)) + 256, 0xEE, 256);
     ASSERT_OK(db, dbx_redo(db));
     char text[60];
     snprintf(text, sizeof text, "recv_start c=%" PRIu64 " ", older);
@@ -84,9 +30,9 @@ static void test_torn_slot(void **state)
 static void test_both_slots_torn(void **state)
 {
     (void)state;
-    dbx_t *db = dbx_crash(log_create());
-    slot_bytes(db, 0)[100] ^= 1;
-    slot_bytes(db, 1)[100] ^= 1;
+    dbx_t *db = dbx_crash(dbx_create_t1());
+    dbx_slot(db, 0)[100] ^= 1;
+    dbx_slot(db, 1)[100] ^= 1;
     dbx_assert_refused(db, "both checkpoint slots are damaged");
     dbx_free(db);
 }
@@ -96,10 +42,10 @@ what it needs may be overwritten (here it is not, and still the start is refused
 static void test_marker_missing(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     lsn_t marker = log_last_checkpoint(db->log)->marker_lsn;
     db = dbx_crash(db);
-    memset(log_block(db, marker), 0, LOG_BLOCK_SIZE);
+    memset(dbx_log_block(db, marker), 0, LOG_BLOCK_SIZE);
     dbx_assert_refused(db, "without the marker");
     dbx_free(db);
 }
@@ -109,33 +55,33 @@ static void test_marker_missing(void **state)
 static void test_stale_tail(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     dbx_flush_log(db);
     dbx_t *image = dbx_clone(db);
     lsn_t end = log_lsn(db->log);
     /* The life of db goes on: its blocks are what the image's log area had before. */
     for (byte i = 0; i < 10; i++) {
-        page_write(db, T1, 3, i, false);
+        dbx_page_write(db, T1, 3, i, false);
     }
     dbx_flush_log(db);
     lsn_t db_end = log_lsn(db->log);
     assert_true(db_end > end + 3 * LOG_BLOCK_SIZE);
     char text[60];
     ASSERT_OK(image, dbx_redo(image)); /* takes a new epoch */
-    page_write(image, T1, 3, 77, false);
+    dbx_page_write(image, T1, 3, 77, false);
     dbx_flush_log(image);
     lsn_t image_end = log_lsn(image->log);
     dbx_t *again = dbx_clone(image);
     lsn_t next_block = image_end - image_end % LOG_BLOCK_SIZE + LOG_BLOCK_SIZE;
     for (lsn_t lsn = next_block; lsn < next_block + 8 * LOG_BLOCK_SIZE; lsn += LOG_BLOCK_SIZE) {
-        memcpy(log_block(again, lsn), log_block(db, lsn), LOG_BLOCK_SIZE);
+        memcpy(dbx_log_block(again, lsn), dbx_log_block(db, lsn), LOG_BLOCK_SIZE);
     }
     ASSERT_OK(again, dbx_redo(again));
     snprintf(text, sizeof text, "end=%" PRIu64 "\n", image_end);
     assert_true(dbx_marked(again, text));
     assert_int_equal(page_byte(again, T1, 3), 77);
     dbx_free(again);
-    memset(log_block(image, next_block), 0xEE, 4 * LOG_BLOCK_SIZE);
+    memset(dbx_log_block(image, next_block), 0xEE, 4 * LOG_BLOCK_SIZE);
     again = dbx_clone(image);
     ASSERT_OK(again, dbx_redo(again));
     assert_true(dbx_marked(again, text));
@@ -149,7 +95,7 @@ the log: nothing is logged before the new marker. */
 static void test_nothing_logged_before_marker(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     dbx_flush_log(db);
     lsn_t log_end = log_lsn(db->log);
     db = dbx_crash_and_redo(db);
@@ -174,7 +120,7 @@ static void test_nothing_logged_before_marker(void **state)
 static void test_missing_file(void **state)
 {
     (void)state;
-    dbx_t *db = dbx_crash(log_create());
+    dbx_t *db = dbx_crash(dbx_create_t1());
     ASSERT_OK(db, env_unlink(&db->env, T1_PATH));
     dbx_assert_refused(db, "the file of t1.ibd (space id 5) is missing");
     dbx_free(db);
@@ -184,7 +130,7 @@ static void test_missing_file(void **state)
 static void test_file_cut_short(void **state)
 {
     (void)state;
-    dbx_t *db = dbx_crash(log_create());
+    dbx_t *db = dbx_crash(dbx_create_t1());
     os_file_t *file = NULL;
     ASSERT_OK(db, env_open(&db->env, T1_PATH, OS_OPEN, &file));
     ASSERT_OK(db, env_truncate(&db->env, file, 5 * 4096));
@@ -197,9 +143,9 @@ static void test_file_cut_short(void **state)
 static void test_create_again(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     dbx_space_create(db, 6, "t2.ibd");
-    page_write(db, 6, 4, 0x66, true);
+    dbx_page_write(db, 6, 4, 0x66, true);
     db = dbx_crash(db);
     ASSERT_OK(db, env_unlink(&db->env, "t2.ibd"));
     ASSERT_OK(db, dbx_redo(db));
@@ -208,38 +154,16 @@ static void test_create_again(void **state)
     dbx_free(db);
 }
 
-/** At this fault point the image is kept. */
-typedef struct keeper {
-    dbx_t *db;
-    const char *point;
-    dbx_t *image;
-} keeper_t;
-
-static void keep(void *ctx, const char *name)
-{
-    keeper_t *k = ctx;
-    if (k->image == NULL && strcmp(name, k->point) == 0) {
-        k->image = dbx_clone(k->db);
-    }
-}
-
-static void keep_at(keeper_t *k, dbx_t *db, const char *point)
-{
-    *k = (keeper_t){.db = db, .point = point};
-    db->on_point = keep;
-    db->point_ctx = k;
-}
-
 /* A delete that was logged but not done is finished; a file that has the name by now is another
 space's, and stays. */
 static void test_delete_again(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
-    page_write(db, T1, 4, 1, true);
+    dbx_t *db = dbx_create_t1();
+    dbx_page_write(db, T1, 4, 1, true);
     buf_discard_space(db->pool, T1);
-    keeper_t k;
-    keep_at(&k, db, "fil.delete.logged");
+    dbx_keeper_t k;
+    dbx_keep_at(&k, db, "fil.delete.logged");
     ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
     bool exists = false;
     ASSERT_OK(k.image, dbx_redo(k.image));
@@ -248,7 +172,7 @@ static void test_delete_again(void **state)
     assert_null(fil_space_get(k.image->fil, T1));
     dbx_free(k.image);
     dbx_space_create(db, 9, T1_PATH);
-    page_write(db, 9, 3, 0x99, true);
+    dbx_page_write(db, 9, 3, 0x99, true);
     db = dbx_crash_and_redo(db);
     assert_int_equal(page_byte(db, 9, 3), 0x99);
     dbx_free(db);
@@ -259,15 +183,15 @@ the log. */
 static void test_rename_again(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
-    keeper_t k;
-    keep_at(&k, db, "fil.rename.logged");
+    dbx_t *db = dbx_create_t1();
+    dbx_keeper_t k;
+    dbx_keep_at(&k, db, "fil.rename.logged");
     ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
     ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
     assert_int_equal(page_byte(k.image, T1, 3), 2);
     dbx_free(k.image);
-    keep_at(&k, db, "fil.create.created");
+    dbx_keep_at(&k, db, "fil.create.created");
     dbx_space_create(db, 9, T1_PATH);
     ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
@@ -286,7 +210,7 @@ static void test_hostile_path(void **state)
     (void)state;
     static const char *const paths[] = {LOG_FILE_NAME, "d/x.ibd", FIL_SYSTEM_PATH};
     for (uint32_t i = 0; i < 3; i++) {
-        dbx_t *db = log_create();
+        dbx_t *db = dbx_create_t1();
         redo_rec_t rec = {.type = MLOG_FILE_DELETE,
                           .space = 7,
                           .path = paths[i],
@@ -304,11 +228,11 @@ are they after a second recovery of the same image (I17). */
 static void test_batches_equal(void **state)
 {
     (void)state;
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     for (uint32_t round = 0; round < 60; round++) {
         for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
             bool init = round == 0 || (round + page_no) % 17 == 0;
-            page_write(db, T1, page_no, (byte)(round + page_no), init && page_no != 3);
+            dbx_page_write(db, T1, page_no, (byte)(round + page_no), init && page_no != 3);
         }
     }
     dbx_page_free(db, (page_id_t){T1, 6});
@@ -352,21 +276,21 @@ static void test_crash_in_recovery(void **state)
         "dblwr.area_synced", "dblwr.home_written",  "dblwr.home_synced",   "recv.batch_flushed",
         "recv.applied",      "ckpt.data_synced",    "ckpt.marker_durable", "ckpt.slot_written",
     };
-    dbx_t *db = log_create();
+    dbx_t *db = dbx_create_t1();
     for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
-        page_write(db, T1, page_no, 0x40, page_no != 3);
+        dbx_page_write(db, T1, page_no, 0x40, page_no != 3);
     }
     ASSERT_OK(db, buf_flush_all(db->pool));
     for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
-        page_write(db, T1, page_no, (byte)page_no, false);
+        dbx_page_write(db, T1, page_no, (byte)page_no, false);
     }
     db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     db->options.recv_memory = 2048;
     for (uint32_t i = 0; i < sizeof points / sizeof points[0]; i++) {
         dbx_t *image = dbx_clone(db);
-        keeper_t k;
-        keep_at(&k, image, points[i]);
+        dbx_keeper_t k;
+        dbx_keep_at(&k, image, points[i]);
         ASSERT_OK(image, dbx_redo(image));
         if (k.image == NULL) {
             fail_msg("%s was not reached", points[i]);

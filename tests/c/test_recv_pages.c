@@ -2,9 +2,6 @@
 pages made by mini-transactions, no catalogue. */
 #include "test_recv_fixture.h"
 
-#define T1 5U
-#define T1_PATH "t1.ibd"
-
 /** A bare database with one table space of 8 pages, checkpointed. */
 static dbx_t *pages_create(void)
 {
@@ -226,6 +223,47 @@ static void test_dblwr_copy_beyond_end(void **state)
     dbx_free(db);
 }
 
+/** Fills the doublewrite file with copies of pages that differ from each other, and more than both slots
+can hold; the one of page 3 lies at this position. */
+static void overfill_area(dbx_t *db, uint32_t position)
+{
+    enum { POSITIONS = 600 };
+    byte copy[4096];
+    memcpy(copy, dbx_bytes(db, DBLWR_FILE_NAME, NULL), sizeof copy);
+    assert_int_equal(fil_page_get_id(copy).page_no, 3);
+    byte *area = malloc((size_t)POSITIONS * 4096);
+    assert_non_null(area);
+    for (uint32_t i = 0; i < POSITIONS; i++) {
+        byte *page = area + (size_t)i * 4096;
+        fil_page_init(page, 4096, (page_id_t){T1, 1000 + i}, FIL_PAGE_TYPE_SYS);
+        fil_page_set_lsn(page, 4096, fil_page_get_lsn(copy));
+        dbx_stamp(db, page);
+    }
+    memcpy(area + (size_t)position * 4096, copy, sizeof copy);
+    os_file_t *file = NULL;
+    ASSERT_OK(db, env_open(&db->env, DBLWR_FILE_NAME, OS_OPEN, &file));
+    ASSERT_OK(db, env_write(&db->env, file, 0, area, (size_t)POSITIONS * 4096));
+    env_close(&db->env, file);
+    free(area);
+}
+
+/* As many copies count as both slots can hold at their largest, 512; what lies behind them was never
+written by a batch. */
+static void test_dblwr_area_too_long(void **state)
+{
+    (void)state;
+    dbx_t *db = torn_after_flush(false);
+    dbx_t *behind = dbx_clone(db);
+    overfill_area(db, 511);
+    ASSERT_OK(db, dbx_redo(db));
+    assert_int_equal(db->env.stats.recv_dblwr_restored, 1);
+    assert_int_equal(page_byte(db, 3, 200), 1);
+    dbx_free(db);
+    overfill_area(behind, 512);
+    dbx_assert_refused(behind, "torn page 3 of t1.ibd: no doublewrite copy");
+    dbx_free(behind);
+}
+
 /* An undamaged home page is left alone, whatever the copies say. */
 static void test_dblwr_leaves_valid_home(void **state)
 {
@@ -293,6 +331,30 @@ static void test_change_after_free(void **state)
     log_append_rec(db->log, &rec, NULL);
     db = dbx_crash(db);
     dbx_assert_refused(db, "page 3 of t1.ibd: changed at");
+    dbx_free(db);
+}
+
+/* An INDEX_LOAD vouches for a load that initialised a freed page; but when the file has the page as it
+was before it was freed, there was none. */
+static void test_change_after_free_without_load(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_create(true);
+    dbx_page_free(db, (page_id_t){T1, 3});
+    lsn_t freed = log_lsn(db->log);
+    index_load(db);
+    redo_rec_t rec = {.type = MLOG_1BYTE, .space = T1, .page_no = 3, .offset = 200, .value = 1};
+    lsn_t changed = 0;
+    log_append_rec(db->log, &rec, &changed);
+    db = dbx_crash(db);
+    assert_true(fil_page_get_lsn(dbx_home(db, T1_PATH, 3)) < freed);
+    assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
+    char text[sizeof db->env.err.msg];
+    snprintf(text, sizeof text,
+             "page 3 of t1.ibd: changed at %" PRIu64 " after it was freed at %" PRIu64
+             ", but never initialised",
+             changed, freed);
+    assert_string_equal(db->env.err.msg, text);
     dbx_free(db);
 }
 
@@ -407,10 +469,12 @@ int main(void)
         cmocka_unit_test(test_dblwr_restores),
         cmocka_unit_test(test_dblwr_newest_copy),
         cmocka_unit_test(test_dblwr_copy_beyond_end),
+        cmocka_unit_test(test_dblwr_area_too_long),
         cmocka_unit_test(test_dblwr_leaves_valid_home),
         cmocka_unit_test(test_torn_page_0),
         cmocka_unit_test(test_freed_page),
         cmocka_unit_test(test_change_after_free),
+        cmocka_unit_test(test_change_after_free_without_load),
         cmocka_unit_test(test_previous_life),
         cmocka_unit_test(test_index_load_reads),
         cmocka_unit_test(test_index_load_rebuild),
