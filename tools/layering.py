@@ -20,8 +20,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top; modules of one rank do not import each other.
 HARNESS = [
     {"errors", "image", "model", "seeds", "torn_matrix"},
-    {"campaign", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
-    {"crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
+    {"aim", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
+    {"campaign", "crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
     {"qualify", "sqlite_schema", "store", "workload"},
     {"rules_log", "sqlite_image", "summary"},
     {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},

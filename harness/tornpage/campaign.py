@@ -5,7 +5,7 @@ A campaign's trials go round robin over its cells (configuration x site x mask),
 share whatever the seed; the write inside the cell and random masks come from a random stream of the
 trial's own, derived from seed and number. Drawing trial 17 needs no other trial.
 
-May import: errors, model, seeds.
+May import: aim, errors, model, seeds.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from tornpage.aim import RecoveryAim, fault_of, fits, is_error
 from tornpage.errors import ConfigError
-from tornpage.model import Action, Census, Fault, FaultKind, FaultPlan, Site, TrialSpec, WriteEvent
+from tornpage.model import Census, FaultPlan, Site, TrialSpec, WriteEvent
 from tornpage.seeds import derive_seed, make_rng
 
 __all__ = [
@@ -32,12 +33,16 @@ __all__ = [
     "Hit",
     "cells_of",
     "draw_trial",
+    "hit_of_place",
     "load_campaign",
     "undisturbed_spec",
 ]
 
-SECTOR = 512
-"""Bytes per sector of a drawn mask."""
+RECOVERY = "recovery:"
+"""Goes before a site whose writes are hit in a recovery."""
+
+CRASH = "random"
+"""The mask of the kill whose recovery is to be hit."""
 
 STALE_LOG_EVERY = 4
 """One trial in so many also plants a stale block behind the end of the log (I21), and every trial that
@@ -55,12 +60,18 @@ fsync of its file, fails."""
 
 
 class Hit(BaseModel):
-    """Writes of these sites are hit with each of these masks."""
+    """Writes of these sites are hit with each of these masks. during: "recovery" hits the first recovery
+    after a kill at any write of the run."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sites: list[Site] = Field(min_length=1)
     masks: list[Mask] = Field(min_length=1)
+    during: Literal["run", "recovery"] = "run"
+
+    def places(self) -> list[str]:
+        """What results call its sites: "redo", or "recovery:redo"."""
+        return [_place(site, self.during) for site in self.sites]
 
 
 class PowerLoss(BaseModel):
@@ -116,7 +127,7 @@ class Campaign(BaseModel):
         if live != (self.explore is None):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
         masks = [mask for hit in self.hit for mask in hit.masks]
-        if any(_is_error(mask) != (self.crash_model == "io_error") for mask in masks):
+        if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
             raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
         return self
 
@@ -155,20 +166,29 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of the matrix with the writes that belong to it (never empty)."""
+    """A cell of the matrix. writes: those of the run that it may hit (never empty); during a recovery any may
+    be the crash before it."""
 
     config: Config
     site: Site
     mask: str
     writes: tuple[WriteEvent, ...]
+    during: str = "run"
+
+    @property
+    def place(self) -> str:
+        """What results call the site."""
+        return _place(self.site, self.during)
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A drawn trial and the cell that it counts for."""
+    """A drawn trial and the cell that it counts for. aim: a fault that the plan gets once the crashed image
+    is there."""
 
     spec: TrialSpec
     cell: Cell
+    aim: RecoveryAim | None = None
 
 
 def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
@@ -197,17 +217,12 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
 def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
     """All cells that the censuses (by config label) have writes for, interleaved so that any stretch
     of trials meets every configuration and site."""
-    groups: list[list[Cell]] = []
+    cells = []
     for hit in campaign.hit:
-        for site in hit.sites:
-            for mask in hit.masks:
-                group = []
-                for config in campaign.configs():
-                    writes = tuple(censuses[config.label].by_site().get(site, ()))
-                    if writes:
-                        group.append(Cell(config, site, mask, writes))
-                groups.append(group)
-    cells = [cell for group in groups for cell in group]
+        for site, mask, config in itertools.product(hit.sites, hit.masks, campaign.configs()):
+            writes = _writes_to_hit(hit, site, mask, censuses[config.label])
+            if writes:
+                cells.append(Cell(config, site, mask, writes, hit.during))
     if not cells:
         raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
     make_rng(campaign.seed, "cells").shuffle(cells)
@@ -237,13 +252,12 @@ def draw_trial(
     cell = cells[number % len(cells)]
     seed = derive_seed(campaign.seed, "trial", number)
     rng = make_rng(seed, "draw")
-    write = rng.choice(cell.writes)
-    fault = _fault(cell.mask, write, rng)
-    stale = cell.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
+    write = rng.choice(_of_one_site(cell.writes, rng))
+    mask = cell.mask if cell.during == "run" else CRASH
+    fault = fault_of(mask, write, rng)
+    stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
     plan = FaultPlan(
-        name=f"{cell.site.value}-{number}",
-        run=(fault,),
-        stale_log=stale and fault.action is Action.KILL,
+        name=f"{cell.place}-{number}", run=(fault,), stale_log=stale and not is_error(mask)
     )
     spec = replace(
         undisturbed_spec(campaign.model_copy(update={"seed": workload_seed}), target, cell.config),
@@ -251,38 +265,29 @@ def draw_trial(
         number=number,
         plan=plan,
     )
-    return Draw(spec, cell)
+    aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
+    return Draw(spec, cell, aim)
 
 
-def _is_error(mask: str) -> bool:
-    return mask.startswith(("write:", "fsync:"))
+def hit_of_place(place: str, masks: list[str]) -> Hit:
+    """The entry of a campaign for this one place (Hit.places); a site that is none counts as other."""
+    name = place.removeprefix(RECOVERY)
+    site = Site(name) if name in set(Site) else Site.OTHER
+    return Hit(sites=[site], masks=masks, during="run" if name == place else "recovery")
 
 
-def _fault(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
-    if not _is_error(mask):
-        return Fault(
-            kind=FaultKind.WRITE,
-            nth=write.nth,
-            action=Action.KILL,
-            file=write.file,
-            sector=SECTOR,
-            sectors=_sectors(mask, write, rng),
-        )
-    kind, _, error = mask.partition(":")
-    nth = write.nth if kind == "write" else write.next_fsync
-    return Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
+def _place(site: Site, during: str) -> str:
+    return f"{RECOVERY}{site}" if during == "recovery" else site.value
 
 
-def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:
-    """A mask of the campaign as the plan's sector choice for a write of this length."""
-    first = write.offset // SECTOR
-    count = (write.offset + write.length - 1) // SECTOR - first + 1
-    if mask == "random":
-        return "".join(rng.choice("01") for _ in range(count))
-    kind, _, amount = mask.partition(":")
-    if kind in ("none", "all"):
-        return kind
-    if kind == "mask":
-        return (amount * (count // len(amount) + 1))[:count]
-    kept = count // 2 if amount == "half" else min(int(amount), count)
-    return f"{kind}:{kept}"
+def _writes_to_hit(hit: Hit, site: Site, mask: str, census: Census) -> tuple[WriteEvent, ...]:
+    if hit.during == "recovery":
+        return census.writes
+    return tuple(write for write in census.by_site().get(site, ()) if fits(mask, write))
+
+
+def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:
+    """Those of one site, each site as likely as the other, however many writes it has."""
+    sites = sorted({write.site for write in writes})
+    site = sites[0] if len(sites) == 1 else rng.choice(sites)
+    return [write for write in writes if write.site is site]

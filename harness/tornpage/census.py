@@ -12,7 +12,7 @@ import bisect
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import xxhash
@@ -36,6 +36,7 @@ __all__ = [
     "UndisturbedRun",
     "census_key",
     "judge_run",
+    "list_writes",
     "load_baseline",
     "read_journal",
     "run_undisturbed",
@@ -111,7 +112,7 @@ def take_baseline(
     setting = run.setting
     census = Census(
         key=key,
-        writes=tuple(_writes(target, run.trace, setting.page_size)),
+        writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
         trace_hash=run.trace.hash(),
         events=run.trace.events_declared,
         statements=len(run.oracle.steps),
@@ -247,7 +248,11 @@ def _last(entries: list[tuple[int, int]], seq: int) -> int:
     return entries[at - 1][1] if at else 0
 
 
-def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
+def list_writes(
+    target: Target, trace: Trace, page_size: int, *, issued: bool = False
+) -> list[WriteEvent]:
+    """The writes of a run or a recovery, each with its site. issued: only those after the first statement was
+    issued."""
     paths = FilePaths()
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}
@@ -269,7 +274,7 @@ def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
             continue
         file = paths[event.file]
         counts[file] = nth = counts.get(file, 0) + 1
-        site = target.site_of(file, event.offset, facts, page_size) if line else None
+        site = target.site_of(file, event.offset, facts, page_size) if line or not issued else None
         if site is not None:
             writes.append(
                 WriteEvent(
@@ -285,7 +290,10 @@ def _writes(target: Target, trace: Trace, page_size: int) -> list[WriteEvent]:
                 )
             )
         facts = None
-    return writes
+    return [
+        write if write.next_fsync <= syncs.get(write.file, 0) else replace(write, next_fsync=0)
+        for write in writes
+    ]
 
 
 def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:

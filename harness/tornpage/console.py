@@ -111,12 +111,15 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     console.print(f"trial {trial}: {result.outcome} {result.reason}".rstrip(), highlight=False)
     console.print(f"  target {spec.target}, {options}", highlight=False)
-    for fault in spec.plan.run:
-        console.print(
-            f"  fault: {fault.action} at {fault.kind} {fault.nth} of {fault.file}, "
-            f"sectors {fault.sectors} of {fault.sector} bytes",
-            highlight=False,
-        )
+    for level, faults in enumerate((spec.plan.run, *spec.plan.recover)):
+        during = f" of recovery {level}" if level else ""
+        for fault in faults:
+            how = f"sectors {fault.sectors} of {fault.sector} bytes"
+            console.print(
+                f"  fault{during}: {fault.action} at {fault.kind} {fault.nth} of {fault.file}, "
+                f"{fault.error or how}",
+                highlight=False,
+            )
     if result.torn is not None:
         states = " ".join(sector_states(result.torn))
         console.print(f"  {result.torn.path} at {result.torn.offset}: {states}", highlight=False)

@@ -36,7 +36,7 @@ from tornpage.randomkill import KillLoop
 from tornpage.store import Store
 from tornpage.target import MUTANT_VARIABLE, Target
 from tornpage.targets import make_target
-from tornpage.trial import run_trial, take_census
+from tornpage.trial import run_aimed, take_census
 from tornpage.workload import SmokeParams
 
 __all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
@@ -188,9 +188,11 @@ class _Hunt:
         for trial in range(trials):
             draw = draw_trial(campaign, TARGET, campaign.seed, cells, trial)
             self.tried[model] = self.tried.get(model, 0) + 1
-            result = run_trial(draw.spec, target, self.job.scratch, self.job.scratch / "images")
+            spec, result = run_aimed(
+                draw.spec, draw.aim, target, self.job.scratch, self.job.scratch / "images"
+            )
             try:
-                self._judge(model, self.tried[model], draw.spec, result.violations)
+                self._judge(model, self.tried[model], spec, result.violations)
             except _Caught as catch:
                 catch.result = result
                 raise

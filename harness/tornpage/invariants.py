@@ -48,11 +48,11 @@ def check_run(trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory
 
 def check_recovery(
     trace: Trace, setting: Setting, history: LogHistory, first: bool
-) -> tuple[list[Finding], int | None]:
+) -> tuple[list[Finding], LogState]:
     """Checks a recovery. history: of the run before it; first: no earlier recovery has added to the log, so
     that the history tells all of it.
 
-    Also returns the LSN at which recovery found the log to end, None if it did not get there.
+    Also returns what of the log it has found and written.
     """
     log = LogState(setting)
     rules = [rule(log) for rule in COMMON_RULES if rule is not FreedPages]
@@ -60,7 +60,7 @@ def check_recovery(
     rules.append(LogTailCut(log))
     if first:
         rules.append(RecoveryReads(log, history))
-    return walk(trace, log, rules), log.recv_end
+    return walk(trace, log, rules), log
 
 
 def describe_rules() -> list[tuple[tuple[int, ...], str, str]]:

@@ -123,7 +123,8 @@ class Fault:
 class FaultPlan:
     """Faults of the run, and of each following recovery that is to be disturbed as well (nested).
 
-    recover[i] holds the faults of the i-th recovery; the one after the last is undisturbed.
+    recover[i] holds the faults of the i-th recovery; the one after the last is undisturbed. A single empty
+    one: it was to be disturbed, and has no write to hit.
     stale_log: plant a stale but valid log block behind the end of the log before recovery (I21).
     loss: instead of a live fault, the power-loss state of this id ("SEQ.MODEL.K", nested with "/").
     """
@@ -193,7 +194,8 @@ class TrialResult:
 
     site, mask: the write that was hit, and the plan's sector choice as text ("prefix:3", "none", ...).
     counters: recovery counters by name, as dblwr_restored, index_load_reads, pages_created,
-    indexes_dropped, tables_dropped, trx_rolled_back, redo_records, batches; nested_kills, stale_log.
+    indexes_dropped, tables_dropped, trx_rolled_back, redo_records, batches; nested_kills, nested_errors,
+    stale_log.
     seconds: durations by phase (run, copy, recover, verify, judge, total).
     peak_bytes: largest resident size of any child; written_bytes: written by all children.
     trace_hash: XXH3-64 of the run's trace (hex), the same for the same seed; digest: of the recovered
@@ -226,7 +228,7 @@ class WriteEvent:
     """One write of the census run.
 
     nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
-    next_fsync: the same number of the first fsync of the file after it, if there is one.
+    next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
     facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
     line: script line in flight, or last finished.
     """

@@ -248,7 +248,8 @@ class CheckpointOrder(Rule):
 
 
 class FailedIo(Rule):
-    """I23: after a failed write, truncate or fsync nothing is acknowledged and no checkpoint is written."""
+    """I23: after a failed write, truncate or fsync nothing is acknowledged, no checkpoint is written, and no
+    recovery is said to be done."""
 
     numbers = (23,)
     blind = "failures that the target never saw, and failed reads"
@@ -274,6 +275,11 @@ class FailedIo(Rule):
         """A checkpoint is about to be written."""
         if self._failed:
             self.report(23, f"checkpoint {facts['no']} after the {self._failed}")
+
+    def mark_recv_done(self, facts: Facts) -> None:  # noqa: ARG002 - that it is said is enough
+        """The database is about to accept work."""
+        if self._failed:
+            self.report(23, f"recovery done after the {self._failed}")
 
 
 class FileOpOrder(Rule):

@@ -2,9 +2,10 @@
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
-they finish change no verdict. At most WINDOW trials per worker are under way.
+they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
+when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, census, errors, lossrunner, model, paths, report, store, summary, targets, trial.
+May import: aim, campaign, census, errors, lossrunner, model, paths, report, store, summary, targets, trial.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from tornpage.aim import RecoveryAim
 from tornpage.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.errors import TornpageError
 from tornpage.lossrunner import loss_parts, replay_loss, run_losses
@@ -33,7 +35,7 @@ from tornpage.report import render_report
 from tornpage.store import Run, Store, TrialRow
 from tornpage.summary import Summary, summarise
 from tornpage.targets import make_target
-from tornpage.trial import run_trial, take_census
+from tornpage.trial import run_aimed, take_census
 
 __all__ = [
     "Progress",
@@ -46,6 +48,8 @@ __all__ = [
     "worker_pool",
     "write_report",
 ]
+
+_Played = tuple[TrialSpec, TrialResult]
 
 WINDOW = 4
 """Trials handed to the pool ahead of time, per worker."""
@@ -119,7 +123,7 @@ def resume_campaign(
 def load_summary(store: Store, run: Run) -> Summary:
     """The summary of what the store holds of a run."""
     campaign = Campaign.model_validate(run.settings)
-    sites = [site for hit in campaign.hit for site in hit.sites]
+    sites = [place for hit in campaign.hit for place in hit.places()]
     return summarise(
         store.run(run.id),
         store.census_hashes(run.id),
@@ -147,18 +151,20 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> tuple[TrialResult, b
             result = replay_loss(row.spec, target, scratch, job.images)
         else:
             _take_census(job)
-            result = _run_trial(job)
+            _, result = _run_trial(job)
     return result, row.result is None or _verdict(result) == _verdict(row.result)
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What a worker needs for a census or a trial. images: where a crashed image is kept."""
+    """What a worker needs for a census or a trial. images: where a crashed image is kept; aim: the fault
+    that is yet to be drawn."""
 
     spec: TrialSpec
     paths: Paths
     scratch: Path
     images: Path
+    aim: RecoveryAim | None = None
 
 
 def _go_on(
@@ -252,13 +258,17 @@ def _run_trials(
     jobs: int,
     progress: Progress,
 ) -> None:
-    pending: set[Future[TrialResult]] = set()
+    pending: set[Future[_Played]] = set()
+    drawn: dict[int, Draw] = {}
     clock = time.monotonic()
 
-    def collect(finished: Sequence[Future[TrialResult]] | set[Future[TrialResult]]) -> None:
+    def collect(finished: Sequence[Future[_Played]] | set[Future[_Played]]) -> None:
         nonlocal clock
         for future in finished:
-            result = future.result()
+            spec, result = future.result()
+            draw = drawn.pop(spec.number)
+            if spec != draw.spec:
+                store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
             store.finish_trial(run.id, result)
             progress.advance(result.outcome is Outcome.VIOLATION)
         now = time.monotonic()
@@ -270,9 +280,12 @@ def _run_trials(
             if len(pending) >= jobs * WINDOW:
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 collect(finished)
-            store.start_trial(run.id, draw.spec, draw.cell.site.value, draw.cell.mask)
+            store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
+            drawn[draw.spec.number] = draw
             pending.add(
-                pool.submit(_run_trial, _Job(draw.spec, job.paths, job.scratch, job.images))
+                pool.submit(
+                    _run_trial, _Job(draw.spec, job.paths, job.scratch, job.images, draw.aim)
+                )
             )
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
@@ -290,13 +303,14 @@ def _take_census(job: _Job) -> Census:
     return take_census(job.spec, target, job.scratch)
 
 
-def _run_trial(job: _Job) -> TrialResult:
-    """On a worker: one trial. A failure of the harness is a result too, so that the rest goes on."""
+def _run_trial(job: _Job) -> _Played:
+    """On a worker: one trial, and its plan in full. A failure of the harness is a result too, so that the
+    rest goes on."""
     try:
         target = make_target(job.spec.target, job.paths.build)
-        return run_trial(job.spec, target, job.scratch, job.images)
+        return run_aimed(job.spec, job.aim, target, job.scratch, job.images)
     except TornpageError as error:
-        return TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=str(error))
+        return job.spec, TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=str(error))
 
 
 def _verdict(result: TrialResult) -> tuple[Any, ...]:

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaign import Campaign, Hit
+from tornpage.campaign import Campaign, hit_of_place
 from tornpage.crashes import Crash, CrashSearch, inline_spec
 from tornpage.crashes_live import KillSearch
 from tornpage.crashes_loss import LossSearch
 from tornpage.errors import ConfigError
 from tornpage.fingerprint import Fingerprint
 from tornpage.lossrunner import replay_loss
-from tornpage.model import FaultPlan, Site, TrialResult, TrialSpec
+from tornpage.model import Fault, FaultPlan, TrialResult, TrialSpec
 from tornpage.paths import Paths
 from tornpage.reduce import Items, items_of, operations, reduce_script
 from tornpage.runner import scratch_folder
@@ -182,8 +182,7 @@ def _store(
 
 def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
     """A campaign of this one trial, so that the report treats its run like any other."""
-    site = Site(row.site) if row.site in set(Site) else Site.OTHER
-    hits = [Hit(sites=[site], masks=hit.masks[:1]) for hit in campaign.hit[:1]]
+    hits = [hit_of_place(row.site, hit.masks[:1]) for hit in campaign.hit[:1]]
     changes = {
         "name": SHRINK_RUN,
         "description": f"trial {row.run}.{row.number}, shrunk",
@@ -209,7 +208,12 @@ def _describe(plan: FaultPlan) -> str:
     """The crash in one line."""
     if plan.loss:
         return f"power loss, state {plan.loss}"
-    fault = plan.run[0]
+    words = _describe_fault(plan.run[0]) + (", stale log block" if plan.stale_log else "")
+    for level, faults in enumerate(plan.recover, start=1):
+        words += "".join(f"; recovery {level}: {_describe_fault(fault)}" for fault in faults)
+    return words
+
+
+def _describe_fault(fault: Fault) -> str:
     shape = f", sectors {fault.sectors}" if fault.sectors is not None else ""
-    words = f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}{shape}"
-    return words + (", stale log block" if plan.stale_log else "")
+    return f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}{shape}"

@@ -15,7 +15,7 @@ from typing import Any
 import xxhash
 
 from tornpage.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
-from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
+from tornpage.model import Outcome, TornWrite, TrialResult, Violation
 from tornpage.store import Run, TrialRow
 from tornpage.torn_matrix import TornMatrix, torn_matrix
 
@@ -160,10 +160,10 @@ def summarise(
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Iterable[str],
-    sites: Iterable[Site],
+    sites: Iterable[str],
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
-    drives above zero; sites: those it says it hits."""
+    drives above zero; sites: those it says it hits, by the names of the rows."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str], Finding] = {}
@@ -194,7 +194,7 @@ def summarise(
     summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims if not summary.counters[name]]
-    summary.uncovered_sites = [s.value for s in dict.fromkeys(sites) if not summary.by_site[s]]
+    summary.uncovered_sites = [str(s) for s in dict.fromkeys(sites) if not summary.by_site[s]]
     return summary
 
 

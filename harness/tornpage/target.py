@@ -76,13 +76,15 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message); neither:
-    it crashed or hung, see message. state: logical digest, None if the scan did not run.
+    ok: it works again. refused: it said clearly that it will not start (error, message). stopped: it said
+    clearly that a file operation failed. None of them: it crashed or hung, see message.
+    state: logical digest, None if the scan did not run.
     findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
     """
 
     ok: bool
     refused: bool = False
+    stopped: bool = False
     error: str = ""
     message: str = ""
     state: State | None = None
@@ -143,6 +145,7 @@ MUTANT_VARIABLE = "TORNPAGE_MUTANT"
 """Chooses the planted bug of a mutant build (tests/mutants); the product build does not read it."""
 
 EXIT_REFUSED = 3
+EXIT_IO = 4
 EXIT_NO_DATABASE = 6
 LOG_HEADER = 2048
 DICT_INDEX_MAX = 32
@@ -224,12 +227,13 @@ class EngineTarget:
         if child.timed_out or child.signal:
             return RecoveryAnswer(False, message=child.describe())
         data = last_object(child.stdout)
-        if child.exit_code in (EXIT_REFUSED, EXIT_NO_DATABASE):
+        if child.exit_code in (EXIT_REFUSED, EXIT_IO, EXIT_NO_DATABASE):
             error = str(data.get("error", "")) if data else ""
             message = str(data.get("message", "")) if data else child.last_line
             return RecoveryAnswer(
                 ok=False,
-                refused=bool(message),
+                refused=bool(message) and child.exit_code != EXIT_IO,
+                stopped=bool(message) and child.exit_code == EXIT_IO,
                 error=error,
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,

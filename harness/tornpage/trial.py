@@ -1,9 +1,11 @@
 """One trial: run under a fault plan, crash, keep the image, recover, recover again, judge.
 
 The run's trace must equal the census byte for byte up to the crash; then the census's verdicts apply. A
-trial never raises for what the target does: that is in its TrialResult.
+trial that disturbs a recovery first runs the same one undisturbed: the later ones must come to its state,
+and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
+that is in its TrialResult.
 
-May import: census, errors, image, invariants, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, target, trace.
 """
 
 from __future__ import annotations
@@ -11,15 +13,25 @@ from __future__ import annotations
 import functools
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import xxhash
 
-from tornpage.census import Baseline, judge_run, load_baseline, read_journal, take_census
+from tornpage.aim import RecoveryAim
+from tornpage.census import (
+    Baseline,
+    judge_run,
+    list_writes,
+    load_baseline,
+    read_journal,
+    take_census,
+)
 from tornpage.errors import ChildError, PlanError
 from tornpage.image import PlantedBlock, copy_image, plant_stale_block, remove_image
 from tornpage.invariants import check_recovery
 from tornpage.model import (
+    Action,
     Fault,
     FaultPlan,
     Outcome,
@@ -36,12 +48,14 @@ from tornpage.rules import LOG_FILE
 from tornpage.target import Capability, RecoveryAnswer, Target
 from tornpage.trace import HEADER_SIZE, Event, Op, Trace
 
-__all__ = ["run_trial", "state_digest", "take_census"]
+__all__ = ["run_aimed", "run_trial", "state_digest", "take_census"]
 
 RUN_DEADLINE_S = 60.0
 RECOVERY_DEADLINE_S = 60.0
 TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
+NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
+"""FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
 EXIT_PRELOAD_REFUSED = 97
 PAGE_SITES = frozenset(
     {
@@ -66,13 +80,36 @@ def run_trial(
     plan that made it. baseline: of this very run, if the caller has it already. Raises TornpageError
     when the harness itself is broken.
     """
+    return _play(spec, None, target, scratch, images, baseline)[1]
+
+
+def run_aimed(
+    spec: TrialSpec, aim: RecoveryAim | None, target: Target, scratch: Path, images: Path
+) -> tuple[TrialSpec, TrialResult]:
+    """The same with a fault of the first recovery that is yet to be drawn. Also returns the trial with that
+    fault in its plan: run_trial() with it gives the same result. If that recovery has no such write the
+    plan says that, and the trial is not exercised; if it fails undisturbed, that is the verdict, and the
+    plan stays as it was."""
+    return _play(spec, aim, target, scratch, images, None)
+
+
+def _play(
+    spec: TrialSpec,
+    aim: RecoveryAim | None,
+    target: Target,
+    scratch: Path,
+    images: Path,
+    baseline: Baseline | None,
+) -> tuple[TrialSpec, TrialResult]:
     if baseline is None:
         baseline = _baseline(spec.target, scratch, _Key(spec, target))
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)
     try:
-        return _Trial(spec, target, baseline, work, images).run()
+        trial = _Trial(spec, aim, target, baseline, work, images)
+        result = trial.run()
+        return trial.spec, result
     finally:
         remove_image(work)
 
@@ -111,9 +148,16 @@ class _Trial:
     """The steps of one trial and what they have found so far."""
 
     def __init__(
-        self, spec: TrialSpec, target: Target, baseline: Baseline, work: Path, images: Path
+        self,
+        spec: TrialSpec,
+        aim: RecoveryAim | None,
+        target: Target,
+        baseline: Baseline,
+        work: Path,
+        images: Path,
     ) -> None:
         self.spec = spec
+        self.aim = aim
         self.target = target
         self.base = baseline
         self.work = work
@@ -130,10 +174,12 @@ class _Trial:
         self.hit: Event | None = None
         self.site: Site | None = None
         self.state: State | None = None
+        self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
         self.history = baseline.history
         self.stale: PlantedBlock | None = None
+        self.log_end = 0
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -143,13 +189,18 @@ class _Trial:
         child = self._child("run", self.spec.plan.run)
         trace = self.trace = self._load_trace("run", child)
         if not trace.fired:
-            return self._not_exercised(child)
+            reason = f"the fault did not fire: {child.describe()}"
+            return self._not_exercised(reason, child.timed_out)
         self._find_hit(trace)
         self._judge_run(trace, child)
         clock = time.monotonic()
         self._plant_stale_block()
         copy_image(self.data, self.image)
         self.seconds["copy"] = time.monotonic() - clock
+        if self.aim is not None or self.spec.plan.recover:
+            self._recover_undisturbed()
+        if self.spec.plan.recover == NOTHING_TO_HIT:
+            return self._not_exercised("the recovery has no write of this site that fits the mask")
         reason = self._nested_recoveries()
         if not reason:
             reason = self._recover()
@@ -235,19 +286,47 @@ class _Trial:
             self.stale = plant_stale_block(self.data, self.spec.seed % 2)
             self.counters["stale_log"] = int(self.stale is not None)
 
+    def _recover_undisturbed(self) -> None:
+        """What the disturbed recoveries must come to. The fault that is yet to be drawn is drawn from its
+        writes."""
+        child = self._child("undisturbed", ())
+        answer = self.target.parse_recovery(child)
+        self.undisturbed = answer.state
+        if self.aim is not None and answer.ok:
+            trace = self._load_trace("undisturbed", child)
+            fault = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            recover = ((fault,),) if fault is not None else NOTHING_TO_HIT
+            self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=recover))
+        remove_image(self.data)
+        copy_image(self.image, self.data)
+
     def _nested_recoveries(self) -> str:
-        """Recoveries that are crashed as well; the reason if one was not, else ""."""
+        """Recoveries that are disturbed as well; the reason if one was not, else ""."""
         for i, faults in enumerate(self.spec.plan.recover):
             child = self._child("recover", faults)
             trace = self._load_trace("recover", child)
             self._check_recovery(trace, first=i == 0)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
+            errors = any(fault.action is Action.ERROR for fault in faults)
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
-            self.counters["nested_kills"] = self.counters.get("nested_kills", 0) + 1
+            elif errors and trace.kill() is None:
+                self._judge_failed_io(f"recovery {i + 1}", child)
+            name = "nested_errors" if errors else "nested_kills"
+            self.counters[name] = self.counters.get(name, 0) + 1
             (self.work / "recover.trace").rename(self.work / f"recover-{i + 1}.trace")
         return ""
+
+    def _judge_failed_io(self, name: str, child: ChildResult) -> None:
+        """A recovery whose write or fsync failed must say so and stop."""
+        answer = self.target.parse_recovery(child)
+        if answer.ok:
+            judged = Capability.PAGE_MARKERS in self.target.capabilities
+            if judged and not any(found.invariant == 23 for found in self.violations):
+                self._add([Violation(23, f"{name} succeeds after a failed write or fsync")])
+        elif not (answer.stopped or answer.refused):
+            self._add([Violation(30, f"{name} failed without a clear message: {answer.message}")])
 
     def _recover(self) -> str:
         """The undisturbed recovery and the one after it; why the trial is vacuous, else ""."""
@@ -272,14 +351,16 @@ class _Trial:
         """Trace invariants of a recovery. Returns whether the trace shows that one took place."""
         if Capability.PAGE_MARKERS not in self.target.capabilities:
             return False
-        findings, end = check_recovery(trace, self.base.setting, self.history, first)
+        findings, log = check_recovery(trace, self.base.setting, self.history, first)
         self._add(finding.violation for finding in findings)
-        if end is not None:
-            self._check_end(end)
-        return end is not None
+        if log.recv_end is not None:
+            self._check_end(log.recv_end)
+        self.log_end = max(self.log_end, log.announced()[1])
+        return log.recv_end is not None
 
     def _check_end(self, end: int) -> None:
-        if self.stale is not None and end > self.stale.end:
+        # A recovery that was disturbed may have added to the log, up to log_end.
+        if self.stale is not None and end > max(self.stale.end, self.log_end):
             what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
             self.violations.append(Violation(21, what, path=LOG_FILE))
 
@@ -289,6 +370,11 @@ class _Trial:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
         self._add(judge(self.base.oracle.states, answer.state, *self.range))
+        if self.undisturbed is not None and answer.state != self.undisturbed:
+            what = (
+                "the recovery after a disturbed one ends in another state than an undisturbed one"
+            )
+            self._add([Violation(17, what)])
 
     def _judge_refusal(self, answer: RecoveryAnswer) -> None:
         if answer.no_database and self.before_first:
@@ -331,11 +417,12 @@ class _Trial:
 
     # -- result ---------------------------------------------------------------------------------
 
-    def _not_exercised(self, child: ChildResult) -> TrialResult:
-        if child.timed_out:
-            self.violations.append(Violation(0, f"the run hung: {child.describe()}"))
-            return self._result(Outcome.VIOLATION, "the run hung")
-        return self._result(Outcome.NOT_EXERCISED, f"the fault did not fire: {child.describe()}")
+    def _not_exercised(self, reason: str, hung: bool = False) -> TrialResult:
+        if hung:
+            self.violations.append(Violation(0, f"the run hung: {reason}"))
+        if self.violations:
+            return self._result(Outcome.VIOLATION, self.violations[0].what)
+        return self._result(Outcome.NOT_EXERCISED, reason)
 
     def _torn(self) -> TornWrite | None:
         if self.trace is None or self.hit is None:

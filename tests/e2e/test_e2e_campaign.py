@@ -28,10 +28,31 @@ def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
 
 def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
     """The engine stops, acknowledges nothing more, and recovers what it had acknowledged."""
-    answer = tornpage("run", "io_error", "--trials", "100")
+    answer = tornpage("run", "io_error", "--trials", "150")
     assert answer.code == 0, answer.text
-    assert answer.data["exercised"] == answer.data["trials"] == 100
-    assert answer.data["uncovered_sites"] == []
+    data = answer.data
+    assert data["exercised"] + data["not_exercised"] == data["trials"] == 150
+    assert data["vacuous"] == 0
+    assert data["uncovered_sites"] == []
+    in_recovery = sum(n for site, n in data["by_site"].items() if site.startswith("recovery:"))
+    assert data["counters"]["nested_errors"] == in_recovery > 30
+
+
+def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path: Path) -> None:
+    """The plan in the store is the one that was played: the kill, and the fault of the recovery after it."""
+    for number, (campaign, trials) in enumerate((("smoke", "60"), ("io_error", "40")), start=1):
+        tornpage("run", campaign, "--trials", trials)
+        with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
+            rows = db.execute(
+                "select number, json_array_length(spec, '$.plan.recover[0]') from trial"
+                " where run = ? and site like 'recovery:%' and outcome = 'clean'",
+                (number,),
+            ).fetchall()
+        assert rows and all(faults == 1 for _, faults in rows)
+        for trial, _ in rows[:3]:
+            again = tornpage("replay", f"{number}.{trial}")
+            assert again.code == 0, again.text
+            assert again.data["same_verdict"]
 
 
 def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:

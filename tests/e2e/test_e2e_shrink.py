@@ -82,7 +82,7 @@ def test_time_that_is_up_leaves_a_valid_result(tornpage: Tornpage, tmp_path: Pat
 
 def test_a_clean_trial_is_refused(tornpage: Tornpage) -> None:
     """One line that says so, exit code 2."""
-    assert tornpage("run", "smoke", "--trials", "2").code == 0
+    assert tornpage("run", "smoke", "--trials", "20").code == 0
     answer = tornpage("shrink", "1.0")
     assert answer.code == 2
     assert "broke no invariant" in answer.text

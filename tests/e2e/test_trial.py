@@ -11,6 +11,7 @@ import pytest
 
 from tornpage import census as census_module
 from tornpage import trial as trial_module
+from tornpage.aim import RecoveryAim
 from tornpage.census import census_key, load_baseline, take_census
 from tornpage.codec import from_json, to_json
 from tornpage.errors import CensusError, PlanError, TargetError, WorkloadError
@@ -28,9 +29,9 @@ from tornpage.model import (
 )
 from tornpage.plan import load_plan, resolve_mask
 from tornpage.process import ChildResult
-from tornpage.target import Command, EngineTarget
+from tornpage.target import Command, EngineTarget, RecoveryAnswer
 from tornpage.targets import make_target
-from tornpage.trial import run_trial
+from tornpage.trial import run_aimed, run_trial
 
 ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.ROLLBACK_JOURNAL, Site.OTHER}
 """Sites that a write of the engine can have."""
@@ -235,6 +236,116 @@ def test_an_io_error_is_judged_too(target: EngineTarget, scratch: Path, tmp_path
     fault = Fault(FaultKind.FSYNC, 40, Action.ERROR, file="ib_logfile0", error="EIO")
     result = run(FaultPlan(run=(fault,)), target, scratch, tmp_path)
     assert result.outcome is Outcome.CLEAN, result
+
+
+def aimed(
+    aim: RecoveryAim, write: WriteEvent, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> tuple[TrialSpec, TrialResult]:
+    """A kill after this write of the census, and a fault in the recovery."""
+    spec = make_spec(5, kill_at(write, "all"))
+    return run_aimed(spec, aim, target, scratch, tmp_path / "images")
+
+
+@pytest.mark.parametrize(
+    ("mask", "counter"),
+    [
+        ("prefix:1", "nested_kills"),
+        ("write:EIO", "nested_errors"),
+        ("write:ENOSPC", "nested_errors"),
+        ("fsync:EIO", "nested_errors"),
+    ],
+)
+@pytest.mark.parametrize("site", [Site.DATA_PAGE, Site.UNDO_PAGE, Site.DOUBLEWRITE, Site.REDO])
+def test_a_fault_in_recovery_is_drawn_from_its_writes(
+    site: Site, mask: str, counter: str, census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:  # fmt: skip
+    """It hits; the next recovery succeeds; and the plan that comes back gives the same verdict."""
+    write = census.by_site()[Site.REDO][-3]
+    aim = RecoveryAim(site, mask, 7)
+    spec, result = aimed(aim, write, target, scratch, tmp_path)
+    assert result.outcome is Outcome.CLEAN, result
+    assert result.counters[counter] == 1
+    assert len(spec.plan.recover) == 1
+    assert aimed(aim, write, target, scratch, tmp_path)[0] == spec
+    again = run_trial(spec, target, scratch, tmp_path / "images")
+    assert (again.outcome, again.digest, again.trace_hash) == (
+        result.outcome,
+        result.digest,
+        result.trace_hash,
+    )
+    assert again.counters == result.counters
+
+
+def test_a_recovery_without_such_a_write_is_not_exercised(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """No recovery loads an index. Nothing else is hit instead."""
+    aim = RecoveryAim(Site.INDEX_LOAD_PAGE, "write:EIO", 7)
+    spec, result = aimed(aim, census.writes[-1], target, scratch, tmp_path)
+    assert result.outcome is Outcome.NOT_EXERCISED
+    assert "no write" in result.reason
+    again = run_trial(from_json(TrialSpec, to_json(spec)), target, scratch, tmp_path / "images")
+    assert (again.outcome, again.reason) == (result.outcome, result.reason)
+
+
+@pytest.mark.parametrize(
+    ("answer", "number"),
+    [
+        (RecoveryAnswer(True), 23),
+        (RecoveryAnswer(False, message="died by SIGSEGV"), 30),
+        (RecoveryAnswer(False, stopped=True, message="t1.ibd: fsync failed"), None),
+        (RecoveryAnswer(False, refused=True, message="the disk is full"), None),
+    ],
+)
+def test_a_recovery_whose_write_failed_must_stop_and_say_so(
+    answer: RecoveryAnswer, number: int | None, census: Census, target: EngineTarget,
+    scratch: Path, tmp_path: Path,
+) -> None:  # fmt: skip
+    """Success breaks I23, an end without a clear message I30."""
+
+    class Disturbed(EngineTarget):
+        calls = 0
+
+        def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
+            self.calls += 1
+            return answer if self.calls == 2 else super().parse_recovery(child)
+
+    disturbed = Disturbed(target.program, target.preload)
+    aim = RecoveryAim(Site.REDO, "write:EIO", 7)
+    _, result = aimed(aim, census.writes[-1], disturbed, scratch, tmp_path)
+    assert disturbed.calls == 4
+    assert invariants(result) == ([number] if number else [])
+
+
+def test_a_disturbed_recovery_may_not_change_what_the_next_one_comes_to(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """I17: the state is that of the recovery that nothing disturbed."""
+
+    class Drifting(EngineTarget):
+        calls = 0
+
+        def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
+            self.calls += 1
+            answer = super().parse_recovery(child)
+            return replace(answer, state={}) if self.calls == 1 else answer
+
+    drifting = Drifting(target.program, target.preload)
+    aim = RecoveryAim(Site.REDO, "prefix:1", 7)
+    _, result = aimed(aim, census.writes[-1], drifting, scratch, tmp_path)
+    assert invariants(result) == [17]
+
+
+def test_a_crash_that_no_recovery_survives_is_the_verdict(
+    census: Census, target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The recovery that was to be disturbed fails by itself: the plan is the kill alone, and is judged."""
+    broken = _replaced(target)
+    broken.recover_instead = ("/bin/sh", "-c", "kill -SEGV $$")
+    aim = RecoveryAim(Site.REDO, "prefix:1", 7)
+    spec, result = aimed(aim, census.writes[-1], broken, scratch, tmp_path)
+    assert (invariants(result), spec.plan.recover) == ([30], ())
+    assert result.outcome is Outcome.VIOLATION
 
 
 def test_a_plan_that_the_preload_cannot_do_is_refused(

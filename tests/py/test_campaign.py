@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import make_census, make_write
 
-from tornpage.campaign import Campaign, cells_of, draw_trial, load_campaign
+from tornpage.aim import RecoveryAim
+from tornpage.campaign import Campaign, cells_of, draw_trial, hit_of_place, load_campaign
 from tornpage.errors import ConfigError
 from tornpage.lossrunner import loss_parts
-from tornpage.model import Site
+from tornpage.model import Action, Site
 from tornpage.paths import ROOT
 
 TEXT = """
@@ -51,6 +53,7 @@ def census_for(chosen: Campaign) -> dict[str, object]:
         ('"random"', '"prefix:x"', "masks"),
         ("seed = 3", "seed = 3\nsede = 4", "sede"),
         ('"kill"', '"power loss"', "crash_model"),
+        ('"random"]', '"random"]\nduring = "recovery:2"', "during"),
     ],
 )
 def test_a_wrong_file_names_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -131,6 +134,53 @@ def test_io_errors_hit_the_write_or_the_fsync_after_it(tmp_path: Path) -> None:
         seen[fault.kind.value, fault.action.value, fault.error] += 1
         assert fault.sectors is None and not plan.stale_log
     assert set(seen) == {("write", "error", "EIO"), ("fsync", "error", "ENOSPC")}
+
+
+@pytest.mark.parametrize(
+    ("model", "mask"), [("kill", "prefix:1"), ("io_error", "write:EIO"), ("io_error", "fsync:EIO")]
+)
+def test_hits_in_recovery_follow_a_kill_at_any_write(tmp_path: Path, model: str, mask: str) -> None:
+    """The run is killed at every site; site and mask are for the recovery, and are a row of their own. That
+    the run never writes to the site does not matter."""
+    text = TEXT.replace('"kill"', f'"{model}"').replace('"prefix:1", "random"', f'"{mask}"')
+    text = text.replace('"page0", "redo"', '"undo_page"') + 'during = "recovery"\n'
+    chosen = campaign(tmp_path, text)
+    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    assert [cell.place for cell in cells] == ["recovery:undo_page"] * 2
+    assert chosen.hit[0].places() == ["recovery:undo_page"]
+    files: Counter[str] = Counter()
+    for number in range(80):
+        draw = draw_trial(chosen, "engine", 1, cells, number)
+        assert draw == draw_trial(chosen, "engine", 1, cells, number)
+        assert draw.aim == RecoveryAim(Site.UNDO_PAGE, mask, draw.spec.seed)
+        (fault,) = draw.spec.plan.run
+        assert fault.action is Action.KILL and not draw.spec.plan.recover
+        files[fault.file] += 1
+    assert min(files["t1.ibd"], files["ib_logfile0"]) > 25
+
+
+def test_a_fault_of_the_run_needs_no_aim(tmp_path: Path) -> None:
+    """Its plan is whole when it is drawn."""
+    chosen = campaign(tmp_path)
+    cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
+    assert all(draw_trial(chosen, "engine", 1, cells, n).aim is None for n in range(16))
+
+
+def test_a_failed_fsync_needs_an_fsync(tmp_path: Path) -> None:
+    """A write that no fsync follows is no candidate for a failed one."""
+    text = TEXT.replace('"kill"', '"io_error"').replace('"prefix:1", "random"', '"fsync:EIO"')
+    chosen = campaign(tmp_path, text)
+    writes = [replace(make_write(n, Site.REDO), next_fsync=n % 2) for n in range(1, 9)]
+    census = {config.label: make_census(*writes) for config in chosen.configs()}
+    for cell in cells_of(chosen, census):
+        assert [write.nth for write in cell.writes] == [1, 3, 5, 7]
+
+
+def test_a_place_names_its_hit() -> None:
+    """What results call a site leads back to it; what is no site counts as other."""
+    for place in ("redo", "recovery:redo"):
+        assert hit_of_place(place, ["none"]).places() == [place]
+    assert hit_of_place("run", ["none"]).sites == [Site.OTHER]
 
 
 @pytest.mark.parametrize(("model", "mask"), [("kill", "write:EIO"), ("io_error", "prefix:1")])

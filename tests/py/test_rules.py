@@ -175,6 +175,10 @@ def _checkpoint_after_failure(fake: FakeTrace) -> None:
     checkpoint(fake, 2, 8500, 8600)
 
 
+def _recovery_done_after_failure(fake: FakeTrace) -> None:
+    fake.write("t1.ibd", 0, 512, result=-28).fsync("t1.ibd").mark("recv_done lsn=9000")
+
+
 def _file_op_not_durable(fake: FakeTrace) -> None:
     fake.mark("file_op op=create path=x.ibd lsn=9001").open("x.ibd", created=True)
     fake.sync_dir()
@@ -307,6 +311,7 @@ def _short_area(fake: FakeTrace) -> None:
         (_init_not_written, 19),
         (_ack_after_failure, 23),
         (_checkpoint_after_failure, 23),
+        (_recovery_done_after_failure, 23),
         (_file_op_not_durable, 24),
         (_file_op_unlogged, 24),
         (_rename_unlogged, 24),
@@ -365,8 +370,8 @@ def recovery(*texts: str) -> list[int]:
     """Invariants reported for a recovery of [8300, 9000) with these markers before recv.applied."""
     fake = FakeTrace().open(LOG).mark("recv_start c=8300 marker=8400 end=9000")
     fake.marks(*texts).mark("point name=recv.applied")
-    found, end = check_recovery(fake.trace(), SETTING, HISTORY, first=True)
-    assert end == 9000
+    found, log = check_recovery(fake.trace(), SETTING, HISTORY, first=True)
+    assert log.recv_end == 9000
     return [finding.violation.invariant for finding in found]
 
 
@@ -432,8 +437,16 @@ def test_the_end_of_the_log_is_cut_before_recovery_appends(
     if synced:
         fake.fsync(LOG)
     fake.mark("log_write start=9000 end=9100").write(LOG, start, 512).fsync(LOG)
-    found, _end = check_recovery(fake.trace(), SETTING, HISTORY, first=False)
+    found, _ = check_recovery(fake.trace(), SETTING, HISTORY, first=False)
     assert [finding.violation.invariant for finding in found] == numbers
+
+
+def test_what_a_recovery_has_announced_for_the_log_is_told() -> None:
+    """A later recovery may find the log to end there, or anywhere before."""
+    fake = FakeTrace().open(LOG).mark("recv_start c=8300 marker=8400 end=9000")
+    fake.mark("log_write start=9000 end=9100")
+    _, log = check_recovery(fake.trace(), SETTING, HISTORY, first=True)
+    assert (log.recv_end, log.announced()[1]) == (9000, 9100)
 
 
 def test_scanner_may_read_freed_pages_after_the_close() -> None:

@@ -47,6 +47,18 @@ def test_trials_that_were_not_exercised_hit_no_site() -> None:
     assert summary.exercised == 1
 
 
+def test_a_site_in_recovery_is_a_row_of_its_own() -> None:
+    """Hits of the same site in the run do not cover it."""
+    rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
+    run = Run(1, "smoke", "engine", 1, 2, {}, "finished", 2.0)
+    places = [Site.PAGE0, "recovery:page0"]
+    assert summarise(run, [], rows, {}, (), places).uncovered_sites == ["recovery:page0"]
+    rows.append(TrialRow(1, 1, make_spec(1), "recovery:page0", "none", make_result(1)))
+    summary = summarise(run, [], rows, {}, (), places)
+    assert summary.by_site == {"page0": 1, "recovery:page0": 1}
+    assert summary.uncovered_sites == []
+
+
 def test_trace_hash_follows_the_verdicts() -> None:
     """The same verdicts give the same hash, another verdict another one."""
     same = [summary_of(make_result(0), make_result(1)).trace_hash for _ in range(2)]

@@ -75,6 +75,15 @@ def test_refusal_needs_a_clear_message() -> None:
     assert (silent.ok, silent.refused) == (False, False)
 
 
+def test_a_failed_file_operation_is_told_apart() -> None:
+    """Exit 4 with a message: it stopped, and said so. Silence or a signal is neither."""
+    stopped = recovery(4, ok=False, error="DB_IO_ERROR", message="t1.ibd: write failed")
+    assert (stopped.ok, stopped.refused, stopped.stopped) == (False, False, True)
+    assert stopped.message == "t1.ibd: write failed"
+    assert not TARGET.parse_recovery(child(4)).stopped
+    assert not TARGET.parse_recovery(child(None, signal=6)).stopped
+
+
 @pytest.mark.parametrize(
     "result",
     [
