@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = [
     {"errors", "image", "model", "seeds", "torn_matrix"},
     {"aim", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
-    {"campaign", "crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
+    {"campaign", "churn", "crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
     {"qualify", "sqlite_schema", "store", "workload"},
     {"rules_log", "sqlite_image", "summary"},
     {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},

@@ -126,6 +126,7 @@ static dberr_t engine_open_layers(engine_t *engine)
         err = engine_resolve_existing(engine);
     }
     if (err == DB_SUCCESS) {
+        log_set_write_through(engine->log, engine->options.log_write_through);
         err = fil_create(env, engine->log, engine->options.page_size, &engine->fil);
     }
     if (err == DB_SUCCESS) {

@@ -36,6 +36,7 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2),
+    OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
 };
@@ -52,6 +53,7 @@ void options_set_defaults(engine_options_t *options)
         .doublewrite = true,
         .dblwr_pages = 64,
         .flush_log_at_trx_commit = 1,
+        .log_write_through = false,
         .sort_buffer_size = 1 * MIB,
         .recv_memory = 4 * MIB,
     };

@@ -15,13 +15,16 @@ typedef struct engine_options {
     bool doublewrite;
     uint32_t dblwr_pages;             /**< pages of one of the two doublewrite slots; 4 ... 256 */
     uint32_t flush_log_at_trx_commit; /**< 0: neither, 1: write and fsync, 2: write only */
-    uint64_t sort_buffer_size;        /**< memory of an index build, at least 64 KiB */
-    uint64_t recv_memory; /**< memory for parsed redo records in recovery, at least 64 KiB */
+    bool
+        log_write_through; /**< ON: each record group is written (not fsynced) as it is appended, so that a
+                                 crash may end the log at any of them */
+    uint64_t sort_buffer_size; /**< memory of an index build, at least 64 KiB */
+    uint64_t recv_memory;      /**< memory for parsed redo records in recovery, at least 64 KiB */
 } engine_options_t;
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */
 
-/** Defaults: 0, 0, 256 pages, ON, ON, 64 pages, 1, 1 MiB, 4 MiB. */
+/** Defaults: 0, 0, 256 pages, ON, ON, 64 pages, 1, OFF, 1 MiB, 4 MiB. */
 void options_set_defaults(engine_options_t *options);
 
 /** Checks every range; DB_ERROR and a message that names the option and its range. */

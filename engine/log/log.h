@@ -118,8 +118,12 @@ free. On success everything before `end` is durable, so call it before the first
 recovery (I4). Free log_readers first: they see the file, not the buffer. */
 WARN_UNUSED dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end);
 
+/** From now on log_append() also writes the group. Otherwise the log is written when somebody needs it, and a
+crash ends it at one of these few places. */
+void log_set_write_through(log_t *log, bool on);
+
 /** Appends one record group (already encoded, with its end) to the log buffer; no I/O unless the
-buffer is full, in which case older contents are written. CHECK: fits the capacity (log_free_check).
+buffer is full, in which case older contents are written, or the log is written through. CHECK: fits the capacity (log_free_check).
 After an I/O failure, or when the buffer cannot grow (which poisons the handle), only the LSN
 advances: nothing of it can reach the file any more (I23). */
 void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn);

@@ -30,6 +30,7 @@ struct log {
     /* Valid once writable. buf holds the log from base on, in blocks; payload is in place, headers
     are stamped when a block is written. */
     bool writable;
+    bool write_through; /* each group is written as it is appended */
     uint32_t epoch;
     byte *buf;
     size_t buf_size;

@@ -215,6 +215,11 @@ static void buffer_put(log_t *log, const byte *group, size_t len)
     }
 }
 
+void log_set_write_through(log_t *log, bool on)
+{
+    log->write_through = on;
+}
+
 void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn_t *end_lsn)
 {
     lsn_t start = log->lsn;
@@ -228,6 +233,10 @@ void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn
         buffer_put(log, group, len);
     }
     log->lsn = end;
+    if (log->write_through && !log->env->io_failed) {
+        /* A failure poisons the handle, and whoever needs this log durable is told then. */
+        (void)!log_write_up_to(log, end, false);
+    }
     if (start_lsn != NULL) {
         *start_lsn = start;
     }

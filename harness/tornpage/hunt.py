@@ -64,6 +64,8 @@ ROUNDS = (
     _Round(60, 0.1, 2, LARGE_PAGES),
     *(_Round(0, 0.124, 8) for _ in range(6)),
 )
+LOSS_CAMPAIGNS = ("powerloss", "churn")
+"""Campaigns whose runs lose power, each with the same number of states."""
 CRASH_MODELS = ("kill", "io_error", "powerloss", "nested")
 """What the rows of the table may name, in the order of a round. Anything else is not built."""
 
@@ -170,8 +172,9 @@ class _Hunt:
         if "io_error" in models:
             self._live(target, "io_error", number, effort.trials)
         kinds = ["powerloss", *(["nested"] if "nested" in models else [])]
-        for kind in kinds:
-            self._lose(target, kind, number, self.job.states / len(kinds))
+        for kind, name in itertools.product(kinds, LOSS_CAMPAIGNS):
+            states = self.job.states / len(kinds) / len(LOSS_CAMPAIGNS)
+            self._lose(target, kind, self._campaign(name, number), states * effort.share)
 
     def _live(self, target: Target, model: str, number: int, trials: int) -> None:
         """A census of each configuration, then trials under the preload."""
@@ -198,11 +201,10 @@ class _Hunt:
                 raise
             shutil.rmtree(self.job.scratch / "images", ignore_errors=True)
 
-    def _lose(self, target: Target, model: str, number: int, states: float) -> None:
+    def _lose(self, target: Target, model: str, campaign: Campaign, states: float) -> None:
         """Power loss of a recorded run of each configuration: ends of the log first, then all models."""
-        campaign = self._campaign("powerloss", number)
         configs = campaign.configs()
-        wanted = max(1, round(states * ROUNDS[number].share / len(configs)))
+        wanted = max(1, round(states / len(configs)))
         depth = 2 if model == "nested" else 1
         slices = [Limits(("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
@@ -225,8 +227,11 @@ class _Hunt:
 
     def _campaign(self, name: str, number: int) -> Campaign:
         campaign = load_campaign(name, self.job.paths.workloads)
-        effort, plain = ROUNDS[number], SmokeParams()
-        params = {"rows": plain.rows * effort.scale, "changes": plain.changes * effort.scale}
+        effort = ROUNDS[number]
+        params: dict[str, int | str] = dict(campaign.params)
+        if campaign.workload == "smoke":
+            plain = SmokeParams()
+            params = {"rows": plain.rows * effort.scale, "changes": plain.changes * effort.scale}
         settings = {**effort.settings, **self.job.mutant.options}
         return campaign.with_settings(settings).model_copy(
             update={"seed": campaign.seed + number, "params": params}

@@ -9,7 +9,7 @@ A campaign names a workload and its parameters:
 The generators ask the oracle's model nothing; they keep their own small book of what exists, so that a
 script has expected errors on purpose only.
 
-May import: errors, script, seeds.
+May import: churn, errors, script, seeds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.churn import ChurnParams, generate_churn
 from tornpage.errors import WorkloadError
 from tornpage.script import Column, IndexDef, Script, Statement, Verb, parse_script
 from tornpage.seeds import make_rng
@@ -370,6 +371,7 @@ def _generate_inline(params: InlineParams, rng: random.Random) -> Script:  # noq
 
 _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "smoke": (SmokeParams, _generate_smoke),
+    "churn": (ChurnParams, generate_churn),
     "sqlite_smoke": (SqliteSmokeParams, _generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
     "inline": (InlineParams, _generate_inline),

@@ -268,6 +268,33 @@ static void test_io_failure(void **state)
     f->env.io_failed = false;
 }
 
+/* Written through, the log in the file ends at each group as it is appended, none of them durable; a failed write
+is told to whoever next needs the log. */
+static void test_write_through(void **state)
+{
+    log_fixture_t *f = *state;
+    log_t *log = efx_log_start(&f->env);
+    const os_vtable_t *real = f->env.os->vt;
+    os_vtable_t broken = *real;
+    lsn_t from = log_lsn(log);
+
+    log_set_write_through(log, true);
+    for (uint32_t groups = 1; groups <= 60; groups++) {
+        (void)lfx_append(log, 1, 1, 60);
+        efx_scan_t s = efx_log_scan(log, from);
+        assert_true(s.groups == groups && s.end == log_lsn(log));
+    }
+    assert_true(log_written_lsn(log) == log_lsn(log) && log_flushed_lsn(log) == from);
+    broken.write = fail_write;
+    f->env.os->vt = &broken;
+    (void)lfx_append(log, 1, 1, 60);
+    f->env.os->vt = real;
+    assert_true(f->env.io_failed && log_written_lsn(log) < log_lsn(log));
+    assert_int_equal(log_write_up_to(log, log_lsn(log), false), DB_IO_ERROR);
+    log_close(log);
+    f->env.io_failed = false;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_open_refuses, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_markers, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_io_failure, lfx_setup, lfx_teardown),
+        cmocka_unit_test_setup_teardown(test_write_through, lfx_setup, lfx_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

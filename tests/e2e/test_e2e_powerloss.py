@@ -21,10 +21,19 @@ def test_the_clean_engine_survives_every_state(tornpage: Tornpage) -> None:
         assert (data["counters"]["second_crash"] > 0) == (depth == "2")
 
 
+def test_churn_is_clean(tornpage: Tornpage) -> None:
+    """Trees that grow and shrink, long transactions, names that are used again."""
+    answer = tornpage("run", "churn", "--states", "1500")
+    assert answer.code == 0, answer.text
+    assert answer.data["violations"] == 0 and answer.data["states"] == 6000
+    assert answer.data["counters"]["tables_dropped"] > 0
+
+
 def test_torn_page_matrix(tornpage: Tornpage) -> None:
     """The run says which kinds of loss its states had: of pages in a load on their first flush, of the log,
     of the doublewrite area; the sums add up, and the report shows them. Too few states leave gaps."""
-    answer = tornpage("run", "powerloss", "--states", "4000")
+    run = ("run", "powerloss", "--set", "log_write_through=off", "--states")
+    answer = tornpage(*run, "4000")
     coverage = answer.data["coverage"]
     cells = {(c["site"], c["flush"], c["mask"], c["config"]): c for c in coverage["cells"]}
     assert len(cells) == len(coverage["cells"])
@@ -46,7 +55,7 @@ def test_torn_page_matrix(tornpage: Tornpage) -> None:
     assert slot["writes"] == 0
     page = Path(answer.data["report"]).read_text("utf-8")
     assert f"Torn pages: {coverage['covered']} of {coverage['total']} kinds covered" in page
-    few = tornpage("run", "powerloss", "--states", "60").data["coverage"]
+    few = tornpage(*run, "60").data["coverage"]
     assert len(few["not_covered"]) > len(coverage["not_covered"])
 
 
