@@ -365,7 +365,8 @@ dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn)
     CHECK(log->writable && lsn_is_boundary(c) && lsn_is_boundary(marker_lsn));
     CHECK(c >= log->ckpt.lsn && marker_lsn >= c);
     /* Writes end at group ends: a durable first byte means a durable group. */
-    bool early = MUTANT(ckpt_marker_after_slot) || MUTANT(ckpt_marker_unsynced);
+    bool early = MUTANT(ckpt_marker_after_slot) || MUTANT(ckpt_marker_unsynced)
+                 || MUTANT(log_waiter_returns_early);
     CHECK(early || marker_lsn < log->flushed_lsn);
     e = log_slot_write(log, &next, false);
     if (e == DB_SUCCESS) {
