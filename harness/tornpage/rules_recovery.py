@@ -84,7 +84,7 @@ class HistoryCollector(Rule):
 class RecoveryReads(Rule):
     """I14: recovery creates and never reads a page that redo initialises, unless an INDEX_LOAD lies in its
     space; and it does read, create or recognise as free every other page that the log changes. I15: it does
-    not read a page whose last record is its free, and which no load has taken again."""
+    not read or restore a page whose last record is its free, and which no load has taken again."""
 
     numbers = (14, 15)
     blind = (
@@ -122,13 +122,23 @@ class RecoveryReads(Rule):
             return  # made here, written home and evicted: it may be read again
         init = self._inits.get(key)
         name = f"page {key[0]}:{key[1]}"
-        freed = self._frees.get(key, 0)
-        if not seen and freed > max(init or 0, self._reused.get(key, -1)):
-            self.report(15, f"{name} is read although its last record, at {freed}, is its free")
+        if not seen:
+            self._check_in_use(key, "is read")
         if init is not None and key[0] not in self._loads:
             self.report(14, f"{name} is read although redo initialises it at {init}")
         elif facts["why"] == "index_load" and (init is None or key[0] not in self._loads):
             self.report(14, f"{name} is read for an INDEX_LOAD that is not in the log")
+
+    def mark_recv_dblwr_restore(self, facts: Facts) -> None:
+        """A page is overwritten with its doublewrite copy."""
+        if self._active:
+            self._check_in_use(page_key(facts), "is restored")
+
+    def _check_in_use(self, key: PageKey, how: str) -> None:
+        freed = self._frees.get(key, 0)
+        if freed > max(self._inits.get(key, 0), self._reused.get(key, -1)):
+            what = f"page {key[0]}:{key[1]} {how} although its last record"
+            self.report(15, f"{what}, at {freed}, is its free")
 
     def mark_recv_create(self, facts: Facts) -> None:
         """A page is made from its initialisation record."""

@@ -400,6 +400,8 @@ def _instead(old: int, new: str) -> tuple[str, ...]:
         (GOOD_RECOVERY[:3] + GOOD_RECOVERY[5:], [14]),
         (_instead(3, "recv_rollback trx=1"), [14, 14]),
         (_instead(5, "recv_read space=5 page=9 why=redo"), [15]),
+        (("recv_dblwr_restore space=5 page=9 lsn=8900", *GOOD_RECOVERY), [15]),
+        (("recv_dblwr_restore space=5 page=4 lsn=8900", *GOOD_RECOVERY), []),
         (_instead(4, "recv_apply space=5 page=4 from=1 to=8900 n=1 page_lsn=9001"), [4]),
         ((*GOOD_RECOVERY, "recv_read space=5 page=3 why=redo"), []),
         ((*GOOD_RECOVERY, "recv_apply space=5 page=9 from=1 to=2 n=1 page_lsn=1"), [15]),
