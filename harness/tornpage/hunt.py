@@ -5,8 +5,8 @@ A round is: kills and power loss, and I/O errors and power loss inside recovery 
 rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
 run (census) of each round is judged like any other and is a catch too.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, store, target,
-targets, trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, store, summary,
+target, targets, trial, workload.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tornpage.paths import Paths
 from tornpage.powerloss import Limits, explore, record_run
 from tornpage.randomkill import KillLoop
 from tornpage.store import Store
+from tornpage.summary import undisturbed_line
 from tornpage.target import MUTANT_VARIABLE, Target
 from tornpage.targets import make_target
 from tornpage.trial import run_aimed, take_census
@@ -253,13 +254,12 @@ class _Hunt:
     def _keep(self, catch: _Caught, target: Target) -> str:
         """Puts the catch into a store of its own; the line that repeats it."""
         job, spec = self.job, catch.spec
-        words = f"TORNPAGE_BUILD={job.paths.build} {MUTANT_VARIABLE}={job.mutant.name} tornpage"
+        variables = f"TORNPAGE_BUILD={job.paths.build} {MUTANT_VARIABLE}={job.mutant.name}"
         out = job.out / job.mutant.name
         if catch.model == "census":
-            pairs = [*spec.options.items(), *((f"params.{k}", v) for k, v in spec.params.items())]
-            sets = " ".join(f"--set {name}={value}" for name, value in pairs)
-            command = f"run {spec.campaign} --seed {spec.seed} --trials 1 {sets}"
-            return f"{words} {command} --out {out}"
+            sets = {**spec.options, **{f"params.{name}": v for name, v in spec.params.items()}}
+            line = undisturbed_line(f"{spec.campaign} --seed {spec.seed} --trials 1", sets)
+            return f"{variables} {line} --out {out}"
         shutil.rmtree(out, ignore_errors=True)
         with Store(out / "tornpage.db") as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)
@@ -274,7 +274,7 @@ class _Hunt:
                 result = replace(result, outcome=Outcome.VIOLATION, violations=(catch.violation,))
             store.finish_trial(run.id, replace(result, image=None))
             store.finish_run(run.id)
-        return f"{words} replay {run.id}.{spec.number} --out {out}"
+        return f"{variables} tornpage replay {run.id}.{spec.number} --out {out}"
 
     def _base_line(self, row: MutantRow, target: Target) -> MutantRow:
         """Random kills, spread over the configurations, until one of them finds anything."""

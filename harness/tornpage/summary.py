@@ -7,7 +7,7 @@ May import: fingerprint, model, store, torn_matrix.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tornpage.model import Outcome, TornWrite, TrialResult, Violation
 from tornpage.store import Run, TrialRow
 from tornpage.torn_matrix import TornMatrix, torn_matrix
 
-__all__ = ["CellCount", "Finding", "Summary", "summarise"]
+__all__ = ["CellCount", "Finding", "Summary", "summarise", "undisturbed_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +248,13 @@ def _add_finding(
     )
 
 
+def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
+    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets: all its
+    options, and its parameters as params.NAME."""
+    pairs = (f"--set {name}={value}" for name, value in sets.items())
+    return " ".join([f"tornpage run {arguments}", *pairs])
+
+
 def _undisturbed_line(run: Run, config: str) -> str:
     """The line that runs a configuration (label "key=value,...") once more and judges the run itself."""
     settings = run.settings
@@ -257,5 +264,4 @@ def _undisturbed_line(run: Run, config: str) -> str:
     params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
     sets = {**settings.get("options", {}), **chosen, **params}
     limit = "--states 1" if settings.get("explore") else "--trials 1"
-    words = [f"tornpage run {run.campaign} --target {run.target} --seed {seed} {limit}"]
-    return " ".join([*words, *(f"--set {name}={value}" for name, value in sets.items())])
+    return undisturbed_line(f"{run.campaign} --target {run.target} --seed {seed} {limit}", sets)
