@@ -12,7 +12,6 @@ Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no st
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "faults/explorer/report.h"
 #include "faults/explorer/runner.h"
 #include "faults/explorer/sqlite/verify_sqlite.h"
@@ -395,12 +394,6 @@ int main(int argc, char **argv)
     allowed_t allowed;
     char base[PATH_LEN_MAX / 2];
     err_sink_t err = {.msg = ""};
-#ifdef ENGINE_MUTANTS
-    const char *mutant = getenv("TORNPAGE_MUTANT");
-    if (!mutant_select(mutant)) {
-        return usage("no such mutant", mutant);
-    }
-#endif
     int code = parse_arguments(argc, argv, &args);
     if (code != EXIT_CLEAN) {
         return code;

@@ -30,7 +30,7 @@ from tornpage.target import MUTANT_VARIABLE
 
 __all__ = ["TABLE", "Effort", "Score", "bugs_page", "mutants_table", "run_mutants"]
 
-TABLE = ROOT / "tests" / "mutants" / "mutants.toml"
+TABLE = ROOT / "tests" / "mutants"
 
 
 @dataclass(frozen=True, slots=True)

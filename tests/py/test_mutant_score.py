@@ -14,31 +14,64 @@ from tornpage.mutants import TABLE, Score, bugs_page
 
 CAUGHT = MutantRow("a", caught=True, invariant=13, model="census", tries=1)
 MISSED = MutantRow("b", baseline=7)
-ROW = """
-[[mutant]]
-name = "a"
-bug = "x"
-mechanism = "It errs."
-module = "buf"
-invariants = [13]
-models = ["kill"]
+ROW = """# mutant: a
+# bug: x
+# mechanism: It errs.
+# invariants: I13 I1
+# models: kill
+# options: doublewrite=off
+--- a/engine/buf/buf.c
++++ b/engine/buf/buf.c
 """
 
 
-def test_the_table_is_read_and_rows_are_chosen_in_its_order(tmp_path: Path) -> None:
-    """An unknown name, an unknown key and a missing file are refused by name."""
-    rows = load_mutants(TABLE)
-    last, first = rows[-1].name, rows[0].name
-    assert [row.name for row in choose_mutants(rows, [last, first])] == [first, last]
-    assert choose_mutants(rows, []) == rows
+def patches(folder: Path, *names: str) -> Path:
+    """A folder of patches with these names."""
+    for name in names:
+        (folder / f"{name}.patch").write_text(ROW.replace("mutant: a", f"mutant: {name}"), "utf-8")
+    return folder
+
+
+def test_rows_are_read_and_chosen_in_the_order_of_their_names(tmp_path: Path) -> None:
+    """All fields of a header; an unknown name is refused."""
+    rows = load_mutants(patches(tmp_path, "b", "a"))
+    assert [row.name for row in rows] == ["a", "b"]
+    assert (rows[0].bug, rows[0].mechanism) == ("x", "It errs.")
+    assert (rows[0].invariants, rows[0].models) == ((13, 1), ("kill",))
+    assert rows[0].options == {"doublewrite": "off"}
+    assert rows[0].diff == "--- a/engine/buf/buf.c\n+++ b/engine/buf/buf.c\n"
+    assert choose_mutants(rows, ["b", "a"]) == choose_mutants(rows, []) == rows
+    assert choose_mutants(rows, ["b"]) == rows[1:]
     with pytest.raises(ConfigError, match="no mutant 'c'"):
         choose_mutants(rows, ["c"])
-    path = tmp_path / "table.toml"
-    with pytest.raises(ConfigError, match=r"table\.toml"):
-        load_mutants(path)
-    path.write_text(ROW + "colour = 1\n", "utf-8")
-    with pytest.raises(ConfigError, match=r"mutant\.0\.colour"):
-        load_mutants(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("# bug: x\n", "# bug: x\n# colour: 1\n", "colour"),
+        ("# bug: x\n", "", "bug: Field required"),
+        ("# bug: x\n", "# bug: x\n# bug: y\n", "each key once"),
+        ("# bug: x\n", "a bug\n", "expected '# key: value'"),
+        ("I13", "thirteen", r"invariants\.0"),
+        ("mutant: a", "mutant: b", "is not the name of the file"),
+        ("--- a/", "--- ", r"'--- engine"),
+    ],
+)
+def test_a_wrong_header_is_refused_by_name(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    """An unknown, missing or repeated key, a wrong value, another file's name, no diff."""
+    assert old in ROW
+    (tmp_path / "a.patch").write_text(ROW.replace(old, new), "utf-8")
+    with pytest.raises(ConfigError, match=rf"a\.patch.*{message}"):
+        load_mutants(tmp_path)
+
+
+def test_a_folder_without_patches_is_refused(tmp_path: Path) -> None:
+    """A score of nothing would be perfect."""
+    with pytest.raises(ConfigError, match="no patches"):
+        load_mutants(tmp_path)
 
 
 def test_every_crash_model_of_the_table_is_built() -> None:
@@ -66,8 +99,7 @@ def test_the_score_and_its_exit_code() -> None:
 
 def test_the_page_of_bugs_tells_what_was_not_caught(tmp_path: Path) -> None:
     """One line per row of the table: wanted invariants, catch, base line."""
-    path = tmp_path / "table.toml"
-    path.write_text(ROW + ROW.replace('"a"', '"b"'), "utf-8")
-    lines = bugs_page(load_mutants(path), Score((CAUGHT, MISSED))).splitlines()
-    assert "| `a` | x | It errs. | I13 | I13, census, 1 | no |" in lines
-    assert "| `b` | x | It errs. | I13 | **no** | after 7 |" in lines
+    rows = load_mutants(patches(tmp_path, "a", "b"))
+    lines = bugs_page(rows, Score((CAUGHT, MISSED))).splitlines()
+    assert "| `a` | x | It errs. | I13, I1 | I13, census, 1 | no |" in lines
+    assert "| `b` | x | It errs. | I13, I1 | **no** | after 7 |" in lines
