@@ -119,7 +119,8 @@ def harness_violations(root: Path) -> list[str]:
         file = path.relative_to(root)
         name = ".".join(file.with_suffix("").parts[1:])
         used = imports(path)
-        found += [f"{file} imports relatively" for target in used if target.startswith(".")]
+        if any(target.startswith(".") for target in used):
+            found.append(f"{file} imports relatively")
         if path.name == "__init__.py":
             found += [f"{file} imports {target}" for target in sorted(used & rank.keys())]
         elif name not in rank:

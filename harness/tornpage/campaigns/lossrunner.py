@@ -1,7 +1,7 @@
 """Runs a power-loss campaign: per configuration a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, model, paths, powerloss, store, registry.
+May import: campaign, model, paths, powerloss, registry, store, target.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ A round is: kills and power loss, and I/O errors and power loss inside recovery 
 rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
 run (census) of each round is judged like any other and is a catch too.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, store, summary,
-target, registry, trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, store,
+summary, target, trial, workload.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ run goes on, and what is shown of them.
 A caught mutant's row lies in OUT/NAME.json and counts as long as programs, table row and limits are the
 same; one that was not caught is hunted again.
 
-May import: codec, errors, hunt, model, mutant_table, paths, runner.
+May import: codec, errors, hunt, mutant_table, paths, runner, target.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The search is a function of the finding, except that it ends early when its time
 then the result.
 
 May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, paths,
-reduce, runner, script, store, target, registry, trial, workload.
+reduce, registry, runner, script, store, target, trial, workload.
 """
 
 from __future__ import annotations
