@@ -2,7 +2,7 @@
 
 Place: above shared.c, below main.c.
 
-The order of the output depends on the findings alone: they are sorted by invariant, site and state
+The order of the output depends on the findings alone: they are sorted by invariant, source, site and state
 id. */
 #include "faults/explorer/report.h"
 
@@ -19,12 +19,13 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/** By invariant, site, state. */
+/** By invariant, source, site, state. */
 static int compare_by_state(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
     int order = compare_u64(x->finding.invariant, y->finding.invariant);
+    order = order != 0 ? order : compare_u64(x->finding.source, y->finding.source);
     order = order != 0 ? order : compare_u64((uint64_t)x->site, (uint64_t)y->site);
     return order != 0 ? order : state_path_compare(&x->path, &y->path);
 }
@@ -83,15 +84,17 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     const char *model = model_name((model_t)record->path.level[record->path.depth - 1].model);
     state_path_format(&record->path, id);
     if (!json) {
-        (void)printf("I%" PRIu32 " %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32 ", %" PRIu64
-                     " states like it)\n",
+        (void)printf("I%" PRIu32 " %s: %s (by %s, state %s, prefixes %" PRIu32 "..%" PRIu32
+                     ", %" PRIu64 " states like it)\n",
                      record->finding.invariant, fs_site_name(record->site), record->finding.what,
-                     id, record->low, record->high, count);
+                     verdict_source_name(record->finding.source), id, record->low, record->high,
+                     count);
         return;
     }
     json_t *object = json_object();
     set(object, "state", json_string(id));
     set(object, "invariant", number(record->finding.invariant));
+    set(object, "source", json_string(verdict_source_name(record->finding.source)));
     set(object, "what",
         json_stringn_nocheck(record->finding.what,
                              strnlen(record->finding.what, VERDICT_WHAT_MAX)));
@@ -109,6 +112,7 @@ static uint32_t print_violations(record_t *records, uint64_t n, bool json)
     for (uint64_t i = 0; i < n;) {
         uint64_t end = i + 1;
         while (end < n && records[end].finding.invariant == records[i].finding.invariant
+               && records[end].finding.source == records[i].finding.source
                && records[end].site == records[i].site) {
             end++;
         }

@@ -37,7 +37,7 @@ static uint64_t marker_space(const char *text)
 static void check_not_freed(rules_t *rules, const char *text, uint64_t key)
 {
     if (page_set_has(&rules->freed, key)) {
-        verdict_add(rules->verdict, 15, "recovery: a freed page is used: %.160s", text);
+        verdict_add_rule(rules->verdict, 15, "recovery: a freed page is used: %.160s", text);
     }
 }
 
@@ -55,7 +55,8 @@ static void check_skip(rules_t *rules, const char *text)
         what = "its initialisation is behind the checkpoint";
     }
     if (what != NULL) {
-        verdict_add(rules->verdict, 13, "recovery: doublewrite skipped, %s: %.150s", what, text);
+        verdict_add_rule(rules->verdict, 13, "recovery: doublewrite skipped, %s: %.150s", what,
+                         text);
     }
 }
 
@@ -63,14 +64,14 @@ static void mark_page_write(rules_t *rules, const char *text)
 {
     memcpy(rules->page_write, text, strlen(text) + 1);
     if (marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 4,
-                    "recovery: a page goes home, but the log is durable up to %" PRIu64
-                    " only: %.120s",
-                    rules->log.durable, text);
+        verdict_add_rule(rules->verdict, 4,
+                         "recovery: a page goes home, but the log is durable up to %" PRIu64
+                         " only: %.120s",
+                         rules->log.durable, text);
     }
     if (rules->area_dirty && strstr(text, " dblwr=used") != NULL) {
-        verdict_add(rules->verdict, 22, "recovery: a home write before the area is synced: %.120s",
-                    text);
+        verdict_add_rule(rules->verdict, 22,
+                         "recovery: a home write before the area is synced: %.120s", text);
     }
     uint64_t page = marker_page(text);
     check_not_freed(rules, text, page);
@@ -83,8 +84,8 @@ static void mark_page_write(rules_t *rules, const char *text)
 static void mark_checkpoint(rules_t *rules, const char *text)
 {
     if (strstr(text, " start=1") == NULL && rules->n_dirty > 0) {
-        verdict_add(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
-                    rules->n_dirty, text);
+        verdict_add_rule(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
+                         rules->n_dirty, text);
     }
 }
 
@@ -92,7 +93,7 @@ static void mark_file_op(rules_t *rules, const char *text)
 {
     memcpy(rules->file_op, text, strlen(text) + 1);
     if (marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 24, "recovery: not durable yet: %.160s", text);
+        verdict_add_rule(rules->verdict, 24, "recovery: not durable yet: %.160s", text);
     }
 }
 
@@ -115,7 +116,8 @@ static void mark_recv(rules_t *rules, const char *text)
             page_set_add(&rules->nonlogged, marker_space(text));
         }
         if (page_set_has(&rules->created, key)) {
-            verdict_add(rules->verdict, 14, "recovery: read after it was created: %.160s", text);
+            verdict_add_rule(rules->verdict, 14, "recovery: read after it was created: %.160s",
+                             text);
         }
     } else if (marker_is(text, "recv_apply")) {
         check_not_freed(rules, text, key);
@@ -158,13 +160,14 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
         page_set_add(&rules->unwritten, page);
     } else if (marker_is(text, "page_drop_freed")
                && marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s", text);
+        verdict_add_rule(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s",
+                         text);
     } else if (marker_is(text, "checkpoint")) {
         mark_checkpoint(rules, text);
     } else if (marker_is(text, "file_op")) {
         mark_file_op(rules, text);
     } else if (marker_is(text, "file_op_done") && rules->dir_dirty) {
-        verdict_add(rules->verdict, 24, "recovery: the directory is not synced: %.160s", text);
+        verdict_add_rule(rules->verdict, 24, "recovery: the directory is not synced: %.160s", text);
     }
 }
 
@@ -214,9 +217,9 @@ static void event_write(rules_t *rules, fs_event_t *event, const char *path)
     rules->page_write[0] = '\0';
     if (event->site == SITE_DOUBLEWRITE) {
         if (rules->n_dirty > 0) {
-            verdict_add(rules->verdict, 22,
-                        "recovery: the area is written while %u data files are not synced",
-                        rules->n_dirty);
+            verdict_add_rule(rules->verdict, 22,
+                             "recovery: the area is written while %u data files are not synced",
+                             rules->n_dirty);
         }
         rules->area_dirty = true;
     } else if (is_log_file(path)) {
@@ -233,7 +236,8 @@ static void event_entry(rules_t *rules, const fs_event_t *event, const char *pat
         dirty_remove(rules, event->inode);
     }
     if (is_table_file(path) && strstr(rules->file_op, path) == NULL) {
-        verdict_add(rules->verdict, 24, "recovery: an operation on %.160s was not announced", path);
+        verdict_add_rule(rules->verdict, 24, "recovery: an operation on %.160s was not announced",
+                         path);
     }
 }
 

@@ -43,9 +43,9 @@ static void mark_log_write(rules_log_t *log, const char *text)
     }
     log->tail_written = start == log->tail_lsn && log->end_lsn == log->tail_lsn;
     if (!log->tail_written) {
-        verdict_add(log->verdict, 21,
-                    "recovery: the log goes on before its end at %" PRIu64 " was cut: %.120s",
-                    log->tail_lsn, text);
+        verdict_add_rule(log->verdict, 21,
+                         "recovery: the log goes on before its end at %" PRIu64 " was cut: %.120s",
+                         log->tail_lsn, text);
         log->tail_lsn = 0;
     }
 }
@@ -55,10 +55,10 @@ static void mark_checkpoint(rules_log_t *log, const char *text)
     uint64_t no = marker_fact(text, " no=");
     bool start = strstr(text, " start=1") != NULL;
     if (no % 2 != marker_fact(text, " slot=") || (log->slot_no != 0 && no <= log->slot_no)) {
-        verdict_add(log->verdict, 19, "recovery: the wrong slot: %.160s", text);
+        verdict_add_rule(log->verdict, 19, "recovery: the wrong slot: %.160s", text);
     }
     if (!start && marker_fact(text, " marker=") >= log->durable) {
-        verdict_add(log->verdict, 19, "recovery: the marker is not durable: %.160s", text);
+        verdict_add_rule(log->verdict, 19, "recovery: the marker is not durable: %.160s", text);
     }
     log->slot_no = no;
     log->slot_lsn = marker_fact(text, " c=");
@@ -83,17 +83,17 @@ static void check_place(const rules_log_t *log, uint64_t offset, lsn_t after)
     uint64_t area = log->file_size - LOG_FILE_HDR_SIZE;
     uint64_t wanted = LOG_FILE_HDR_SIZE + (log->next_lsn - LOG_START_LSN) % area;
     if (log->end_lsn == 0) {
-        verdict_add(log->verdict, 20, "recovery: a log write at %" PRIu64 " was not announced",
-                    offset);
+        verdict_add_rule(log->verdict, 20, "recovery: a log write at %" PRIu64 " was not announced",
+                         offset);
     } else if (offset != wanted) {
-        verdict_add(log->verdict, 20,
-                    "recovery: LSN %" PRIu64 " is written at %" PRIu64 ", belongs at %" PRIu64,
-                    log->next_lsn, offset, wanted);
+        verdict_add_rule(log->verdict, 20,
+                         "recovery: LSN %" PRIu64 " is written at %" PRIu64 ", belongs at %" PRIu64,
+                         log->next_lsn, offset, wanted);
     } else if (after > area && after - area > block_of(log->checkpoint)) {
-        verdict_add(log->verdict, 20,
-                    "recovery: the log write to %" PRIu64
-                    " overwrites the checkpoint's LSN %" PRIu64,
-                    after, log->checkpoint);
+        verdict_add_rule(log->verdict, 20,
+                         "recovery: the log write to %" PRIu64
+                         " overwrites the checkpoint's LSN %" PRIu64,
+                         after, log->checkpoint);
     }
 }
 

@@ -139,7 +139,8 @@ static void test_each_wrong_step(void **state)
         judge(WRONG[i].at, WRONG[i].text, &verdict);
         bool found = WRONG[i].invariant == 0 && verdict.n == 0;
         for (uint32_t k = 0; k < verdict.n; k++) {
-            found |= verdict.findings[k].invariant == WRONG[i].invariant;
+            found |= verdict.findings[k].invariant == WRONG[i].invariant
+                     && verdict.findings[k].source == VERDICT_RULE;
         }
         if (!found) {
             fail_msg("\"%s\" instead of step %zu: no I%u among %u findings", WRONG[i].text,
@@ -158,12 +159,27 @@ static void test_a_claim_is_no_fsync(void **state)
     assert_int_equal(verdict.findings[0].invariant, 19);
 }
 
+/** What a crash left says more than what recovery said of itself: one finding, of the state. */
+static void test_the_state_outweighs_a_rule(void **state)
+{
+    verdict_t verdict = {.n = 0};
+    (void)state;
+    verdict_add_rule(&verdict, 4, "a rule");
+    verdict_add(&verdict, 4, "the state");
+    verdict_add_rule(&verdict, 4, "a rule");
+    verdict_add(&verdict, 4, "again");
+    assert_int_equal(verdict.n, 1);
+    assert_int_equal(verdict.findings[0].source, VERDICT_STATE);
+    assert_string_equal(verdict.findings[0].what, "the state");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_right_recovery),
         cmocka_unit_test(test_each_wrong_step),
         cmocka_unit_test(test_a_claim_is_no_fsync),
+        cmocka_unit_test(test_the_state_outweighs_a_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

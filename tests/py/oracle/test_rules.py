@@ -10,6 +10,7 @@ from fake_trace import FakeTrace
 from tornpage.oracle.invariants import check_recovery, check_run, describe_rules
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.rules_recovery import LogHistory
+from tornpage.vocabulary.model import Source
 
 LOG = "ib_logfile0"
 SETTING = Setting(page_size=4096, log_size=2048 + 64 * 512)
@@ -87,8 +88,9 @@ def good_run() -> FakeTrace:
 
 
 def found(fake: FakeTrace) -> list[int]:
-    """Invariants reported for a run."""
+    """Invariants reported for a run, all by rules."""
     findings, _ = check_run(fake.trace(), SETTING)
+    assert {finding.violation.source for finding in findings} <= {Source.RULE}
     return [finding.violation.invariant for finding in findings]
 
 
