@@ -48,9 +48,10 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill"},
-        {"hunt", "qualify"},
-        {"mutants"},
+        {"doctor", "mutant_table", "randomkill", "tryout"},
+        {"hunt", "mutant_build", "qualify"},
+        {"mutant_pool"},
+        {"mutants", "shipped"},
     ],
     "cli": [
         {"console", "options"},

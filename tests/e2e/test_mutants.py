@@ -1,0 +1,104 @@
+"""A slice of `make mutants`: patched programs are built, and the bugs are caught, by state and by rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from e2e_support import Answer, Tornpage
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = {"ckpt_partial": 19, "fil_create_no_dir_sync": 24}
+"""Mutants of this test that a rule catches too, and the invariant that it names."""
+CAUGHT = (*RULES, "recv_page0_not_restored")
+PROGRAMS = ROOT / "build" / "mutants" / "bin"
+
+
+def mutants(tornpage: Tornpage, *arguments: str) -> Answer:
+    """`tornpage mutants` without the base line, which has a test of its own."""
+    return tornpage("mutants", "--kills", "0", *arguments)
+
+
+def only(*names: str) -> list[str]:
+    """The options that choose these mutants."""
+    return [word for name in names for word in ("--only", name)]
+
+
+@pytest.fixture(scope="session")
+def patched() -> str:
+    """The mutant whose programs other tests run by themselves."""
+    return "dblwr_skip_nonlogged"
+
+
+def test_planted_bugs_are_caught_by_state_and_replay(tornpage: Tornpage) -> None:
+    """The catch by a rule does not end the hunt. Each line in `replay` finds the same bug again."""
+    answer = mutants(tornpage, *only(*CAUGHT))
+    assert answer.code == 0, answer.text
+    assert answer.data["mutants"] == answer.data["caught"] == answer.data["by_state"] == len(CAUGHT)
+    assert answer.data["by_rule"] >= len(RULES)
+    for row in answer.data["rows"]:
+        state, rule = row["by_state"], row["by_rule"]
+        assert row["caught"] and state["source"] == "state" and state["tries"] > 0
+        assert rule is None or rule["source"] in {"rule", "run"}
+        assert row["name"] not in RULES or rule["invariant"] == RULES[row["name"]]
+        for catch in filter(None, (state, rule)):
+            assert repeated(tornpage, catch["replay"]), catch
+
+
+def repeated(tornpage: Tornpage, line: str) -> bool:
+    """Whether the line finds something, and the same as before."""
+    words = line.split()
+    environment = dict([words[0].split("=", 1)])
+    command = words[2 : words.index("--out")]
+    again = tornpage(*command, out=Path(words[-1]), **environment)
+    return again.code == 1 and bool(again.data.get("same_verdict", True))
+
+
+def test_power_loss_judges_the_recorded_run_too(
+    tornpage: Tornpage, tmp_path: Path, patched: str
+) -> None:
+    """A wrong order of writes is found even where no state is explored; the finding's line repeats it."""
+    assert tornpage("mutants", "--check", *only(patched)).code == 0
+    planted = {"TORNPAGE_BUILD": str(PROGRAMS / patched)}
+    run = ("run", "powerloss", "--states", "1", "--set", "params.rows=200", "--seed", "7")
+    answer = tornpage(*run, out=tmp_path / "first", **planted)
+    assert answer.code == 1 and answer.data["by_invariant"].get("I13"), answer.text
+    report = Path(answer.data["report"]).read_text(encoding="utf-8")
+    assert "<td>rule</td>" in report
+    line = re.search(r"tornpage (run powerloss [^<]*)", report)
+    assert line is not None
+    again = tornpage(*line[1].split(), out=tmp_path / "again", **planted)
+    assert again.code == 1 and again.data["by_invariant"].get("I13"), again.text
+
+
+def test_finished_mutants_are_kept(tornpage: Tornpage, tmp_path: Path) -> None:
+    """The same command again hunts for nothing that it has caught."""
+    first = mutants(tornpage, *only("ckpt_partial"))
+    kept = tmp_path / "out" / "ckpt_partial.json"
+    before = kept.stat().st_mtime_ns
+    assert mutants(tornpage, *only("ckpt_partial")).data == first.data
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_the_base_line_kills_at_random(tornpage: Tornpage) -> None:
+    """Random kills of the engine raise no alarm where only fsyncs are wrong: they lose nothing."""
+    answer = tornpage("mutants", *only("fil_create_no_dir_sync"), "--kills", "30")
+    assert answer.code == 0, answer.text
+    assert answer.data["baseline_caught"] == 0
+
+
+def test_as_shipped_the_default_campaigns_detect(tornpage: Tornpage, tmp_path: Path) -> None:
+    """Default campaigns and budgets, one seed; the result is kept."""
+    command = ("mutants", "--as-shipped", "--seeds", "1", *only("fil_create_no_dir_sync"))
+    answer = tornpage(*command)
+    assert answer.code == 0, answer.text
+    data = answer.data
+    assert (data["mutants"], data["detected_every_seed"], data["by_state"]) == (1, 1, 1)
+    assert data["rate"] == 100
+    seed = data["rows"][0]["seeds"][0]
+    assert seed["by_state"]["source"] == "state" and seed["by_rule"]["source"] == "rule"
+    kept = tmp_path / "out" / "as-shipped" / "fil_create_no_dir_sync.1.json"
+    before = kept.stat().st_mtime_ns
+    assert tornpage(*command).data == data
+    assert kept.stat().st_mtime_ns == before
