@@ -1,6 +1,6 @@
 /* The verdict on one state: the real recovery, the real scanner, the oracle's digests.
 
-Place: above image.c, rules.c and allowed.c; below state.c.
+Place: above image.c, rules.c and allowed.c; below target.c.
 
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
       \--open, let go, open, close, check--> the same digest?                      (I17)
@@ -14,7 +14,6 @@ Rules
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "log/log.h"
@@ -181,37 +180,11 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest,
     return whole;
 }
 
-/** The directory is named after the worker, whose children follow one another: each clears what the
-last one left, however that ended. */
-static void judge_external(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
-{
-    err_sink_t err = {.msg = ""};
-    dberr_t status = DB_SUCCESS;
-    if (judge->directory.verifier == NULL) {
-        char dir[PATH_LEN_MAX + 1];
-        (void)snprintf(dir, sizeof(dir), "%.200s/%ld", judge->external->base, (long)getppid());
-        status = external_open(&judge->directory, judge->external->verifier, dir, &err);
-    }
-    if (status == DB_SUCCESS) {
-        status = external_judge(&judge->directory, judge->image, judge->allowed, c->low, c->high,
-                                c->twice, verdict, &err);
-    }
-    if (status != DB_SUCCESS) {
-        (void)fprintf(stderr, "ERROR: %s\n", err.msg);
-        (void)fflush(stderr);
-        _exit(EXIT_MACHINE);
-    }
-}
-
 void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
 {
     uint64_t digest = 0;
     image_t *image = judge->image;
     *stats = (stats_t){.data_reads = 0};
-    if (judge->external != NULL) {
-        judge_external(judge, c, verdict);
-        return;
-    }
     image_set_hashing(image, false);
     image_mark(image);
     uint32_t log_file =
@@ -248,10 +221,9 @@ static void judge_event(void *ctx, fs_event_t *event, const char *path)
 }
 
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options, const external_config_t *external)
+                const engine_options_t *options)
 {
-    *judge =
-        (judge_t){.image = image, .allowed = allowed, .options = *options, .external = external};
+    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options};
     rules_init(&judge->rules, options->doublewrite);
     judge->probe.mark = judge_mark;
     judge->probe.ctx = &judge->rules;

@@ -6,13 +6,10 @@
 #include "explorer/image/image.h"
 #include "explorer/judge/allowed.h"
 #include "explorer/judge/rules.h"
-#include "explorer/targets/external.h"
 
 typedef struct judge {
     image_t *image;
     const allowed_t *allowed;
-    const external_config_t *external; /**< NULL: the engine, in this process */
-    external_t directory;              /**< of this process, opened at its first state */
     engine_options_t options;
     probe_t probe;
     image_watch_t watch;
@@ -30,7 +27,7 @@ typedef struct judge_case {
 } judge_case_t;
 
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options, const external_config_t *external);
+                const engine_options_t *options);
 void judge_free(judge_t *judge);
 
 /** Recovers, closes, scans, compares. The image is left as it was.

@@ -1,6 +1,6 @@
 /* One state and what lies below it.
 
-Place: above judge.c and models.c; runner.c says which states.
+Place: above target.c and models.c; runner.c says which states.
 
     mark | apply what the model keeps | hash: visited? | judge, recording its file operations
          | mark | persistence model over the recording: some of its crash points | undo
@@ -315,7 +315,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
     if (record != NULL) {
         fs_list_clear(record);
     }
-    judge_state(&explorer->judge, &what, &verdict, &stats);
+    target_judge(&explorer->target, &what, &verdict, &stats);
     report(explorer, c, key, &verdict);
     if (fresh) {
         count_paths(explorer->shared, &stats);
@@ -378,7 +378,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
 {
     const fs_list_t *list = &explorer->trace->list;
     uint32_t point = explorer->persist.next;
-    const allowed_t *allowed = explorer->judge.allowed;
+    const allowed_t *allowed = explorer->target.judge.allowed;
     uint32_t acked =
         point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
     uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
@@ -407,14 +407,14 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     *explorer =
         (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
     explorer->progress = &shared->progress[0];
-    judge_init(&explorer->judge, image, allowed, options, campaign->external);
+    target_init(&explorer->target, image, allowed, options, campaign->external);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
     count_possible(explorer, &trace->list);
 }
 
 void explorer_free(explorer_t *explorer)
 {
-    judge_free(&explorer->judge);
+    target_free(&explorer->target);
     persist_free(&explorer->persist);
     for (uint32_t i = 0; i < DEPTH_MAX; i++) {
         fs_list_free(&explorer->records[i]);

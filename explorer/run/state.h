@@ -3,9 +3,9 @@ it. */
 #ifndef EXPLORER_STATE_H
 #define EXPLORER_STATE_H
 
-#include "explorer/judge/judge.h"
 #include "explorer/run/shared.h"
 #include "explorer/run/trace_read.h"
+#include "explorer/targets/target.h"
 
 /** What is explored and how; the same in all processes. */
 typedef struct campaign {
@@ -26,7 +26,7 @@ typedef struct explorer {
     shared_t *shared;
     progress_t *progress;
     image_t *image;
-    judge_t judge;
+    target_t target;
     persist_t persist;            /**< at the present crash point of the trace */
     fs_list_t records[DEPTH_MAX]; /**< what the recovery at each level did */
     bool only_found;

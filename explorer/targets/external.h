@@ -13,9 +13,6 @@ typedef struct external_config {
     const char *base;
 } external_config_t;
 
-#define EXIT_MACHINE                                                                               \
-    10 /**< of a process that could not lay out an image: no verdict on any state */
-
 typedef struct external {
     const verifier_t *verifier;
     int dir_fd;

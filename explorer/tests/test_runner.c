@@ -106,7 +106,7 @@ static uint64_t victim;
 
 static void die_at_victim(void *ctx, const char *name)
 {
-    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, judge.rules));
+    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
     (void)name;
     if (explorer->progress->position == victim) {
         abort();
@@ -115,7 +115,7 @@ static void die_at_victim(void *ctx, const char *name)
 
 static void stall_at_victim(void *ctx, const char *name)
 {
-    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, judge.rules));
+    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
     (void)name;
     while (explorer->progress->position == victim) {
         (void)pause();
@@ -135,7 +135,7 @@ static void test_crash(void **state)
 {
     fixture_t *f = *state;
     victim = 0;
-    f->explorer.judge.probe.point = die_at_victim;
+    f->explorer.target.judge.probe.point = die_at_victim;
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->crashed), 1);
     check_one_death(f);
@@ -146,7 +146,7 @@ static void test_hang(void **state)
 {
     fixture_t *f = *state;
     victim = 0;
-    f->explorer.judge.probe.point = stall_at_victim;
+    f->explorer.target.judge.probe.point = stall_at_victim;
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->hung), 1);
     check_one_death(f);
