@@ -1,9 +1,9 @@
 """Holds the include and import graph against the layering of docs/ARCHITECTURE.md.
 
-Arrows point down only: in C a folder of `engine/` may include those before it in `ENGINE`, `faults/` nothing
-but its own headers, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format;
-in Python a module of the harness may import those of earlier ranks. The scanner is
-an independent judge and may share page and log decoding only.
+Arrows point down only. In C a folder of `engine/` may include those before it in `ENGINE`, `faults/` only
+itself, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format. In Python
+a module of the harness may import those of earlier ranks. The scanner is an independent judge and may share
+page and log decoding only.
 """
 
 from __future__ import annotations

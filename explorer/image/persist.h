@@ -2,7 +2,7 @@
 
 An image holds what is durable. Everything else that happened waits in the order of the events:
 content changes for an fsync of their file, directory changes for an fsync of their directory. A
-crash keeps any part of what waits. explorer/README.md has the rules and their reasons. */
+crash keeps any part of what waits. explorer/image/README.md has the rules and their reasons. */
 #ifndef EXPLORER_PERSIST_H
 #define EXPLORER_PERSIST_H
 
