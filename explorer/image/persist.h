@@ -30,6 +30,9 @@ typedef struct persist {
 be NULL. */
 void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
                   const ignore_list_t *ignore);
+/** The same, but the first n_waiting events have happened, and none of them is durable. */
+void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
+                          const ignore_list_t *ignore, uint32_t n_waiting);
 void persist_free(persist_t *persist);
 /** Goes to the crash point after `to` events; never back. */
 void persist_advance(persist_t *persist, uint32_t to);
