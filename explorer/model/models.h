@@ -17,12 +17,14 @@ typedef enum model {
     MODEL_ORDERED,
     MODEL_LOG_CUT,
     MODEL_KILL,
+    MODEL_BY_FILE,
     MODEL_KINDS
 } model_t;
 
 #define MODELS_ALL ((1U << MODEL_KINDS) - 1U)
 #define MODEL_PICKS_MAX 16U /**< events that one model singles out at one crash point */
 #define MODEL_SUBSETS 8U
+#define MODEL_FILE_DRAWS 6U
 #define MODEL_CUTS_MAX 1024U /**< sectors at which one write of the log is cut */
 #define MODEL_LOST_MAX 16U   /**< places of lost writes that are remembered */
 
