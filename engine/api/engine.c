@@ -127,7 +127,8 @@ static dberr_t engine_open_layers(engine_t *engine)
     }
     if (err == DB_SUCCESS) {
         log_set_write_through(engine->log, engine->options.log_write_through);
-        err = fil_create(env, engine->log, engine->options.page_size, &engine->fil);
+        err = fil_create(env, engine->log, engine->options.page_size, engine->options.open_files,
+                         &engine->fil);
     }
     if (err == DB_SUCCESS) {
         err = buf_pool_create(env, engine->log, engine->fil, &engine->options, &engine->pool);

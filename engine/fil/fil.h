@@ -17,20 +17,24 @@ typedef struct fil fil_t;
 typedef struct fil_space {
     space_id_t id;
     char path[PATH_LEN_MAX + 1];
-    os_file_t *file;
     uint32_t size_pages; /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
     bool named;          /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
     bool nonlogged;      /**< redo was or will be off for pages of this space since the last start:
                                  doublewrite must never be skipped (MDEV-19738) */
-    bool needs_sync;     /**< page writes since the last fsync */
+    bool needs_sync;     /**< page writes since the last fsync; a file is not closed with it */
     lsn_t enable_lsn;    /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
     lsn_t max_lsn;       /**< end of the newest mtr that changed a page of the space */
     void *flush_list;    /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */
+    os_file_t *file;        /**< private to fil/: NULL while its descriptor is given to others */
+    struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */
 } fil_space_t;
 
-/** log may still be closed for writing; it must be writable before the first file operation. */
-WARN_UNUSED dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out);
+/** log may still be closed for writing; it must be writable before the first file operation. At most
+open_files files are open at any time (at least 1): the one used longest ago is fsynced, if it needs
+it, and closed for the next one. */
+WARN_UNUSED dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, uint32_t open_files,
+                               fil_t **out);
 void fil_close(fil_t *fil); /**< closes all files; NULL is fine */
 
 fil_space_t *fil_space_get(fil_t *fil, space_id_t id);        /**< NULL if unknown */
@@ -56,6 +60,9 @@ WARN_UNUSED dberr_t fil_space_delete(fil_t *fil, fil_space_t *space);
 
 /** FILE_RENAME2 durable, rename, directory sync. */
 WARN_UNUSED dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path);
+
+/** Length of the file, which may differ from size_pages. */
+WARN_UNUSED dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes);
 
 /** Makes the file at least size_pages long (zero pages) and raises space->size_pages. */
 WARN_UNUSED dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages);

@@ -68,7 +68,10 @@ static dberr_t fil_file_create(fil_t *fil, const char *path, uint32_t size_pages
 {
     env_t *env = fil->env;
     os_file_t *file = NULL;
-    dberr_t err = env_open(env, path, OS_CREATE_NEW, &file);
+    dberr_t err = fil_make_room(fil);
+    if (err == DB_SUCCESS) {
+        err = env_open(env, path, OS_CREATE_NEW, &file);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -129,6 +132,9 @@ dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t siz
 {
     dberr_t err = fil_check_new(fil, id, path);
     os_file_t *file = NULL;
+    if (err == DB_SUCCESS) {
+        err = fil_make_room(fil);
+    }
     if (err == DB_SUCCESS) {
         err = env_open(fil->env, path, OS_OPEN, &file);
     }
@@ -235,6 +241,13 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
     return DB_SUCCESS;
 }
 
+dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes)
+{
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    return err == DB_SUCCESS ? env_size(fil->env, file, size_bytes) : err;
+}
+
 dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
 {
     env_t *env = fil->env;
@@ -242,8 +255,12 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
         return err_set(&env->err, DB_OUT_OF_SPACE, "%s cannot grow to %" PRIu32 " pages",
                        space->path, size_pages);
     }
+    os_file_t *file = NULL;
     uint64_t now_bytes = 0;
-    dberr_t err = env_size(env, space->file, &now_bytes);
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err == DB_SUCCESS) {
+        err = env_size(env, file, &now_bytes);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -251,7 +268,7 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
     if (now_bytes < want_bytes) {
         PROBE_MARK(env->probe, "extend space=%" PRIu32 " pages=%" PRIu32, space->id, size_pages);
         space->needs_sync = true;
-        err = env_truncate(env, space->file, want_bytes);
+        err = env_truncate(env, file, want_bytes);
         if (err != DB_SUCCESS) {
             return err;
         }

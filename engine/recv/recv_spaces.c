@@ -401,7 +401,7 @@ dberr_t recv_spaces_open(recv_t *recv)
 static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = env_size(recv->env, space->file, &size_bytes);
+    dberr_t err = fil_space_length(recv->fil, space, &size_bytes);
     if (err == DB_SUCCESS && size_bytes < (uint64_t)space->size_pages * recv->page_size) {
         err = err_set(&recv->env->err, DB_UNRECOVERABLE,
                       "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",

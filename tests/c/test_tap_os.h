@@ -46,6 +46,15 @@ typedef struct tap_file {
     struct tap_file *next;
 } tap_file_t;
 
+static inline uint32_t tap_n_open(const tap_t *tap)
+{
+    uint32_t n = 0;
+    for (const tap_file_t *file = tap->files; file != NULL; file = file->next) {
+        n++;
+    }
+    return n;
+}
+
 static inline os_t *tap_inner(os_t *os)
 {
     return ((tap_t *)os)->inner;

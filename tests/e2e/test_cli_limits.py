@@ -1,0 +1,59 @@
+"""The `engine` program within the limits that the system sets: few descriptors."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+DEADLINE_S = 60
+OK = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The program under one limit of the system."""
+
+    program: Path
+    limit: int
+    value: int
+
+    def __call__(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["prlimit", f"--{self._name()}={self.value}", "--", self.program, *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            timeout=DEADLINE_S,
+            check=False,
+        )
+
+    def _name(self) -> str:
+        return {resource.RLIMIT_NOFILE: "nofile", resource.RLIMIT_FSIZE: "fsize"}[self.limit]
+
+
+@pytest.fixture(scope="session")
+def program(build: Path) -> Path:
+    """The program under test."""
+    return build / "engine" / "engine"
+
+
+def test_more_tables_than_descriptors(program: Path, tmp_path: Path) -> None:
+    """1,200 tables are created, recovered, checked and opened again with 64 descriptors."""
+    engine = Limited(program, resource.RLIMIT_NOFILE, 64)
+    script, db = tmp_path / "script", tmp_path / "db"
+    script.write_text(
+        "".join(
+            f"create table t{i} a:bigint primary a\ninsert - t{i} a={i}\n" for i in range(1200)
+        )
+    )
+    last = tmp_path / "last"
+    last.write_text("scan t1199\n")
+    done = engine("run", db, script, "--crash", "--set", "log_file_size=4m")
+    assert done.returncode == OK, done.stderr
+    done = engine("recover", db, "--check")
+    assert done.returncode == OK and " 0 findings" in done.stdout, (done.stdout[-200:], done.stderr)
+    done = engine("run", db, last)
+    assert done.returncode == OK and "1 rows" in done.stdout, done.stderr
