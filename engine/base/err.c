@@ -1,7 +1,8 @@
 /* Status names and messages. Lowest layer.
 
 1. A message is one line of valid UTF-8 whatever bytes a hostile image put into its arguments.
-2. The arguments may include the old message itself (they are formatted before it is replaced). */
+2. The arguments may include the old message itself (they are formatted before it is replaced).
+3. A held message is the first cause of a failure; what fails because of it does not replace it. */
 #include "base/err.h"
 
 #include <stdio.h>
@@ -90,7 +91,7 @@ dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
     char msg[sizeof(((err_sink_t *)NULL)->msg)] = "";
     va_list args;
 
-    if (sink == NULL) {
+    if (sink == NULL || sink->held) {
         return err;
     }
     va_start(args, format);
@@ -101,4 +102,12 @@ dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
     make_printable(msg);
     memcpy(sink->msg, msg, sizeof(msg));
     return err;
+}
+
+void err_copy(err_sink_t *to, const err_sink_t *from)
+{
+    if (to != NULL) {
+        *to = *from;
+        to->held = false;
+    }
 }

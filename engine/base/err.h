@@ -28,9 +28,10 @@ typedef enum dberr {
 
 #define WARN_UNUSED __attribute__((warn_unused_result))
 
-/** The last message of a database handle, one line of UTF-8 without a final newline. */
+/** The message of a database handle, one line of UTF-8 without a final newline. Starts zeroed. */
 typedef struct err_sink {
     char msg[512];
+    bool held; /**< the message stays, whatever fails from now on */
 } err_sink_t;
 
 /** The field's name of a status, as "DB_CORRUPTION". Never NULL. */
@@ -38,8 +39,11 @@ const char *err_name(dberr_t err);
 
 /** Formats a message into sink (which may be NULL) and returns err, so that callers can write
 `return err_set(sink, DB_CORRUPTION, "page %u: ...", n);`. The innermost message wins: callers pass
-an error on without a second err_set unless they have more to tell. */
+an error on without a second err_set unless they have more to tell. A held message is not replaced. */
 __attribute__((format(printf, 3, 4))) dberr_t err_set(err_sink_t *sink, dberr_t err,
                                                       const char *format, ...);
+
+/** Copies the message of a handle that goes away; it is not held there. to may be NULL. */
+void err_copy(err_sink_t *to, const err_sink_t *from);
 
 #endif

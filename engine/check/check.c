@@ -195,7 +195,7 @@ dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
     if (status != DB_SUCCESS) {
         check_report_free(report);
         if (err != NULL) {
-            *err = env.err;
+            err_copy(err, &env.err);
         }
     }
     return status;

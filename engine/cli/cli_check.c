@@ -52,11 +52,7 @@ static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t 
         return e;
     }
     engine_get_status(engine, status);
-    e = engine_close(engine, true);
-    if (e != DB_SUCCESS) {
-        return err_set(err, e, "the database could not be closed cleanly: %s", err_name(e));
-    }
-    return DB_SUCCESS;
+    return engine_close(engine, true, err);
 }
 
 static int recover_print(const cli_args_t *args, const engine_status_t *status,

@@ -124,11 +124,10 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     engine_status_t status;
     engine_get_status(run->engine, &status);
     bool clean = !args->crash && !status.poisoned;
-    dberr_t close_err = engine_close(run->engine, clean);
+    dberr_t close_err = engine_close(run->engine, clean, err == DB_SUCCESS ? &run->err : NULL);
     run->engine = NULL;
-    if (err == DB_SUCCESS && close_err != DB_SUCCESS) {
-        err = err_set(&run->err, close_err, "the database could not be closed cleanly: %s",
-                      err_name(close_err));
+    if (err == DB_SUCCESS) {
+        err = close_err;
     }
     return run_print_result(run, err, &status);
 }

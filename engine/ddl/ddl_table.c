@@ -248,9 +248,9 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
         return dict_load(trx_sys_dict(sys));
     }
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
+        bool held = env_hold(ddl_env(sys));
         dberr_t undo_err = ddl_table_remove(sys, table);
-        ddl_env(sys)->err = cause;
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;
@@ -326,9 +326,9 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
     }
     memcpy(table->name, old_name, sizeof(old_name));
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
+        bool held = env_hold(ddl_env(sys));
         dberr_t undo_err = fil_space_rename(fil, space, old_path);
-        ddl_env(sys)->err = cause;
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;

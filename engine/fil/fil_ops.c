@@ -36,7 +36,7 @@ static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const cha
 /** The logged operation did not happen: nothing may be written on top of that (invariant 2). */
 static dberr_t fil_op_failed(fil_t *fil, dberr_t err)
 {
-    fil->env->io_failed = true;
+    env_poison(fil->env);
     return err;
 }
 

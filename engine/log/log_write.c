@@ -183,8 +183,9 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     }
     buf = realloc(log->buf, size);
     if (buf == NULL) {
-        log->env->io_failed = true;
-        return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        env_poison(log->env);
+        return e;
     }
     log->buf = buf;
     log->buf_size = size;

@@ -3,7 +3,7 @@
 1. (I23) After one failed create, write, truncate, rename, unlink or sync of a handle, every later
    change is refused; a failed fsync is never retried, since the kernel may have dropped the pages.
 2. A path reaches a back end only when os_path_is_valid() accepts it.
-3. Every failure leaves one line in env->err. */
+3. Every failure leaves one line in env->err; that of the failure that poisons stays. */
 #include "os/os.h"
 
 #include <string.h>
@@ -36,6 +36,25 @@ void os_destroy(os_t *os)
     }
 }
 
+void env_poison(env_t *env)
+{
+    env->io_failed = true;
+    (void)env_hold(env);
+}
+
+bool env_hold(env_t *env)
+{
+    bool before = env->err.held;
+
+    env->err.held = before || env->err.msg[0] != '\0';
+    return before;
+}
+
+void env_release(env_t *env, bool before)
+{
+    env->err.held = before || (env->io_failed && env->err.held);
+}
+
 /** Turns a back end's failure into a message. */
 static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *path)
 {
@@ -62,10 +81,11 @@ static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const 
         (void)env_report(env, e, what, path);
         return DB_OUT_OF_SPACE;
     }
+    e = env_report(env, e, what, path);
     if (e != DB_SUCCESS) {
-        env->io_failed = true;
+        env_poison(env);
     }
-    return env_report(env, e, what, path);
+    return e;
 }
 
 static dberr_t env_check_poison(env_t *env, const char *what, const char *path)

@@ -85,6 +85,14 @@ typedef struct env {
     bool io_failed;
 } env_t;
 
+/** Closes the handle for changes, and keeps the present message as the cause for good (I23). */
+void env_poison(env_t *env);
+
+/** Around what follows a failure (undoing, cleaning up): the present message, if there is one, stays.
+Returns what env_release() takes to end that; they nest. After a poisoning it stays for good. */
+bool env_hold(env_t *env);
+void env_release(env_t *env, bool before);
+
 /** Wrappers that apply the poison rule and set env->err; modules call these, never the vtable. */
 WARN_UNUSED dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out);
 WARN_UNUSED dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,

@@ -374,7 +374,7 @@ static uint64_t recover_clean(const fixture_t *of, lossy_os_t *os, probe_t *prob
     if (engine_open(&os->base, probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("%s: %s", where, err.msg);
     }
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(&os->base, &report);
     const check_table_t *t = report_table(&report, "t");
     assert_non_null(t);

@@ -70,7 +70,7 @@ static void test_mach_round_trip(void **state)
 /* A message is one printable line of UTF-8, whatever bytes went into it; good UTF-8 stays. */
 static void test_err_set_is_one_clean_line(void **state)
 {
-    err_sink_t err = {""};
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     assert_int_equal(err_set(&err, DB_CORRUPTION, "a\nb\x7f%s", "\xC3\xA9\xFF\xC0\x80\xED\xA0\x80"),
@@ -82,7 +82,7 @@ static void test_err_set_is_one_clean_line(void **state)
 /* The old message may be an argument of the new one, and a long one is cut, not overrun. */
 static void test_err_set_wraps_and_cuts(void **state)
 {
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
     char text[2000];
 
     (void)state;
@@ -110,7 +110,7 @@ static void test_err_names(void **state)
 
 static dberr_t parse(engine_options_t *o, const char *name, const char *value)
 {
-    err_sink_t err = {""};
+    err_sink_t err = {.msg = ""};
     dberr_t e = options_parse(o, name, value, &err);
 
     assert_true((e == DB_SUCCESS) == (err.msg[0] == '\0'));
@@ -121,7 +121,7 @@ static dberr_t parse(engine_options_t *o, const char *name, const char *value)
 static void test_options_parse(void **state)
 {
     engine_options_t o;
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     options_set_defaults(&o);
@@ -187,7 +187,7 @@ static void test_options_parse_refuses(void **state)
 static void test_options_validate_together(void **state)
 {
     engine_options_t o;
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     options_set_defaults(&o);
