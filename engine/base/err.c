@@ -29,6 +29,8 @@ const char *err_name(dberr_t err)
         return "DB_TABLE_LOCKED";
     case DB_OUT_OF_SPACE:
         return "DB_OUT_OF_SPACE";
+    case DB_TEMP_FILE_FAILED:
+        return "DB_TEMP_FILE_FAILED";
     case DB_OUT_OF_MEMORY:
         return "DB_OUT_OF_MEMORY";
     case DB_IO_ERROR:

@@ -16,6 +16,7 @@ typedef enum dberr {
     DB_ALREADY_EXISTS,   /**< a table, index, file or transaction of this name exists */
     DB_TABLE_LOCKED,     /**< DDL on a table that an open transaction has changed, or the reverse */
     DB_OUT_OF_SPACE,     /**< no free page, buffer frame or undo slot */
+    DB_TEMP_FILE_FAILED, /**< no room in a temporary file, or it failed; nothing else is touched */
     DB_OUT_OF_MEMORY,
     DB_IO_ERROR,       /**< a file operation failed; the handle is poisoned (I23) */
     DB_CORRUPTION,     /**< bytes on disk break a format rule */

@@ -26,6 +26,7 @@ static bool is_statement_error(dberr_t err)
     case DB_ALREADY_EXISTS:
     case DB_TABLE_LOCKED:
     case DB_OUT_OF_SPACE:
+    case DB_TEMP_FILE_FAILED:
         return true;
     default:
         return false;

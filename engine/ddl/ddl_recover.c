@@ -140,7 +140,7 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
 }
 
 typedef struct ddl_tmp_search {
-    char name[PATH_LEN_MAX + 1];
+    char name[PATH_LEN_MAX + 1]; /**< the last one found; the next comes behind it */
     bool found;
 } ddl_tmp_search_t;
 
@@ -148,7 +148,7 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 {
     ddl_tmp_search_t *search = ctx;
     size_t len = strlen(name);
-    if (search->found || len > PATH_LEN_MAX
+    if (search->found || len > PATH_LEN_MAX || strcmp(name, search->name) <= 0
         || strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) != 0) {
         return DB_SUCCESS;
     }
@@ -159,16 +159,14 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 
 static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 {
+    ddl_tmp_search_t search = {.name = ""};
     for (;;) {
-        ddl_tmp_search_t search = {.found = false};
+        search.found = false;
         dberr_t err = env_list(ddl_env(sys), ddl_find_tmp, &search);
         if (err != DB_SUCCESS || !search.found) {
             return err;
         }
-        err = env_unlink(ddl_env(sys), search.name);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        env_tmp_remove(ddl_env(sys), search.name);
     }
 }
 

@@ -119,6 +119,72 @@ static void test_cause_of_a_failed_close(void **state)
     assert_cause(t->f.err.msg, "t.ibd: fsync");
 }
 
+/** A statement whose sort file fails at this operation fails alone: its index is gone, no temporary file
+is left, and everything else goes on, the same statement included once the disk has room again. */
+static void check_sort_file(failing_t *t, tap_kind_t kind)
+{
+    const ddl_index_def_t on_b = index_def("ib", "b", 0);
+    engine_status_t status;
+    check_report_t report;
+    fail_from_now(t, kind, "#sql-tmp-");
+    dberr_t err = engine_add_indexes(t->f.engine, "t", &on_b, 1);
+    assert_true(t->n_failed > 0);
+    if (kind == TAP_UNLINK) {
+        assert_int_equal(err, DB_SUCCESS);
+        OK(&t->f, engine_drop_index(t->f.engine, "t", "ib"));
+    } else {
+        assert_int_equal(err, DB_TEMP_FILE_FAILED);
+        assert_cause(engine_error(t->f.engine), "#sql-tmp-");
+    }
+    engine_get_status(t->f.engine, &status);
+    assert_false(status.poisoned);
+    insert_rows(&t->f, "t", 3001, 3100);
+    t->on = false;
+    OK(&t->f, engine_add_indexes(t->f.engine, "t", &on_b, 1));
+    assert_int_equal(count_rows(&t->f, "t", "ib"), 3100);
+    fixture_close(&t->f, true);
+    OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
+    fixture_close(&t->f, true);
+    scan_clean(t->f.os, &report); /* a temporary file would be a finding */
+    assert_int_equal(report_table(&report, "t")->n_indexes, 1);
+    check_report_free(&report);
+}
+
+static void test_sort_file_create(void **state)
+{
+    check_sort_file(*state, TAP_CREATE);
+}
+
+static void test_sort_file_write(void **state)
+{
+    check_sort_file(*state, TAP_WRITE);
+}
+
+static void test_sort_file_unlink(void **state)
+{
+    check_sort_file(*state, TAP_UNLINK);
+}
+
+/** A leftover of a crash that cannot be removed does not keep the database from opening. */
+static void test_leftover_cannot_be_removed(void **state)
+{
+    failing_t *t = *state;
+    os_file_t *file = NULL;
+    fixture_close(&t->f, true);
+    for (uint32_t i = 0; i < 2; i++) {
+        const char *path = i == 0 ? "#sql-tmp-9-0" : "#sql-tmp-9-1";
+        assert_int_equal(t->f.os->vt->open(t->f.os, path, OS_CREATE_NEW, &file), DB_SUCCESS);
+        t->f.os->vt->close(file);
+    }
+    fail_from_now(t, TAP_UNLINK, "#sql-tmp-");
+    OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
+    assert_int_equal(t->n_failed, 2);
+    fixture_close(&t->f, true);
+    t->on = false;
+    OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));
+    assert_false(file_exists(&t->f, "#sql-tmp-9-0") || file_exists(&t->f, "#sql-tmp-9-1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +192,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cause_of_a_failed_undo, failing_setup,
                                         failing_teardown),
         cmocka_unit_test_setup_teardown(test_cause_of_a_failed_close, failing_setup,
+                                        failing_teardown),
+        cmocka_unit_test_setup_teardown(test_sort_file_create, failing_setup, failing_teardown),
+        cmocka_unit_test_setup_teardown(test_sort_file_write, failing_setup, failing_teardown),
+        cmocka_unit_test_setup_teardown(test_sort_file_unlink, failing_setup, failing_teardown),
+        cmocka_unit_test_setup_teardown(test_leftover_cannot_be_removed, failing_setup,
                                         failing_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
