@@ -5,7 +5,9 @@ Each is refused with its cause, and not one byte of it is changed (I30). */
 
 #define T9_PATH "t9.ibd"
 
+#define SLOT_NO 4U
 #define SLOT_MARKER 20U
+#define SLOT_EPOCH 28U
 #define BLOCK_CRC 508U
 
 /** The same bytes in the file of this name in both images? */
@@ -100,6 +102,31 @@ static void test_marker_before_checkpoint(void **state)
     assert_true(dbx_marked(db, text));
     assert_int_equal(dbx_page_byte(db, (page_id_t){T1, 3}, 100), 4);
     dbx_free(db);
+}
+
+/* A checkpoint number, or an epoch, that starts and log cannot have led to. Taken for true, the number
+would have no successor after one or a few starts; so it is refused, each time. */
+static void test_impossible_checkpoint_number(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t no;
+        uint32_t epoch;
+    } forged[] = {
+        {(1ULL << 62) - 1, 1}, {(1ULL << 62) - 4, 2}, {(1ULL << 33), 3}, {5, UINT32_MAX - 1}};
+    for (uint32_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        dbx_t *db = dbx_crash(dbx_create_t1());
+        byte *slot = dbx_slot(db, forged[i].no);
+        memmove(slot, dbx_slot(db, dbx_newest_slot(db)), LOG_BLOCK_SIZE);
+        mach_write_8(slot + SLOT_NO, forged[i].no);
+        mach_write_4(slot + SLOT_EPOCH, forged[i].epoch);
+        mach_write_4(slot + BLOCK_CRC, crc32c(slot, BLOCK_CRC));
+        refused(db,
+                "%s: checkpoint slot %u: no start and no log up to %" PRIu64
+                " can have led to number %" PRIu64 " with epoch %" PRIu32,
+                LOG_FILE_NAME, (uint32_t)(forged[i].no % 2), mach_read_8(slot + SLOT_MARKER),
+                forged[i].no, forged[i].epoch);
+    }
 }
 
 /** A crash after a record that was appended by hand; *end_lsn = where it ends. */
@@ -247,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_marker_at_its_lsn),
         cmocka_unit_test(test_marker_before_checkpoint),
+        cmocka_unit_test(test_impossible_checkpoint_number),
         cmocka_unit_test(test_impossible_page_number),
         cmocka_unit_test(test_impossible_space_size),
         cmocka_unit_test(test_file_record_after_delete),
