@@ -64,6 +64,26 @@ static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     return DB_SUCCESS;
 }
 
+/** A committed size. What it may be after the one before it is known here; for the first one,
+recv_space_check_growth() knows the file. */
+static dberr_t recv_scan_size(recv_t *recv, recv_space_t *space, const redo_rec_t *rec,
+                              lsn_t end_lsn)
+{
+    uint32_t before = space->log_size_pages;
+    if (rec->value == 0 || rec->value > FIL_PAGES_MAX
+        || (before != 0 && rec->value > before + FSP_GROW_PAGES_MAX)) {
+        return err_set(&recv->env->err, DB_UNRECOVERABLE,
+                       "redo record at %" PRIu64 ": impossible size of space %" PRIu32 ": %" PRIu64
+                       " pages after %" PRIu32,
+                       end_lsn, rec->space, rec->value, before);
+    }
+    if (before == 0) {
+        space->log_size_first = (uint32_t)rec->value;
+    }
+    space->log_size_pages = (uint32_t)rec->value;
+    return DB_SUCCESS;
+}
+
 static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     if (rec->page_no >= FIL_PAGES_MAX) {
@@ -78,14 +98,9 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     }
     space->changed = true;
     if (rec->page_no == 0 && rec->type == MLOG_4BYTES && rec->offset == FSP_SIZE) {
-        if (rec->value == 0 || rec->value > FIL_PAGES_MAX) {
-            return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                           "redo record at %" PRIu64 ": impossible size of space %" PRIu32, end_lsn,
-                           rec->space);
-        }
-        space->log_size_pages = (uint32_t)rec->value;
+        err = recv_scan_size(recv, space, rec, end_lsn);
     }
-    return recv_scan_hist(recv, rec, end_lsn);
+    return err == DB_SUCCESS ? recv_scan_hist(recv, rec, end_lsn) : err;
 }
 
 static bool recv_path_is_table(const char *path, uint32_t len)

@@ -15,8 +15,8 @@ Invariants
    one (I17);
 3. a space that the log names is never skipped: its file is there, or FILE_DELETE says why not, or
    recovery refuses (I30);
-4. only what the log says makes a file grow; a file that is shorter than its own page 0 says is
-   damaged;
+4. only what the log says makes a file grow, in steps that the engine takes; a file that is shorter
+   than its own page 0 says is damaged;
 5. what a killed process left in the page cache is not durable, though it can be read: directory
    entries, the log behind a file operation, and data files are fsynced before anything relies on
    them. A page that redo finds up to date is not written again, so nobody else would do it (I17). */
@@ -349,6 +349,21 @@ static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t
     return DB_SUCCESS;
 }
 
+/** Is the first size in the log one step from the file that the checkpoint left? Page 0 is no witness
+of that: it may be damaged, and with a size of its own choice it would be one more thing to forge. */
+static dberr_t recv_space_check_growth(recv_t *recv, const recv_space_t *space, fil_space_t *opened)
+{
+    uint64_t size_bytes = 0;
+    dberr_t err = fil_space_length(recv->fil, opened, &size_bytes);
+    uint64_t pages = size_bytes / recv->page_size;
+    if (err == DB_SUCCESS && space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
+        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
+                      "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
+                      space->path, pages, space->log_size_first);
+    }
+    return err;
+}
+
 static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
 {
     uint32_t size_pages = 0;
@@ -363,6 +378,10 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
         if (err != DB_SUCCESS) {
             return err;
         }
+    }
+    err = recv_space_check_growth(recv, space, opened);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     memcpy(opened->path, space->path, strlen(space->path) + 1);
     opened->enable_lsn = space->enable_lsn;

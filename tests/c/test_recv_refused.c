@@ -158,8 +158,41 @@ static void test_impossible_space_size(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE, .value = sizes[i]};
         lsn_t end = 0;
-        dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
-        refused(db, "redo record at %" PRIu64 ": impossible size of space 5", end);
+        dbx_t *db = dbx_create_t1();
+        ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        db = crash_after(db, &rec, &end);
+        refused(db,
+                "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu32 " pages after 0",
+                end, sizes[i]);
+    }
+}
+
+/* Records that make a space grow by more than any step of the engine: after another one, and as the
+first one of the log, for which the file stands, whatever its page 0 says. */
+static void test_impossible_growth(void **state)
+{
+    (void)state;
+    redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE};
+    lsn_t end = 0;
+    for (uint32_t first = 0; first < 2; first++) {
+        dbx_t *db = dbx_create_t1();
+        ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        if (!first) {
+            rec.value = FSP_INITIAL_PAGES + FSP_GROW_PAGES_MAX;
+            log_append_rec(db->log, &rec, NULL);
+        }
+        uint64_t before = first ? FSP_INITIAL_PAGES : rec.value;
+        rec.value = before + FSP_GROW_PAGES_MAX + 1;
+        db = crash_after(db, &rec, &end);
+        if (first) {
+            refused(db, "t1.ibd: the redo log makes its %u pages %u in one step", FSP_INITIAL_PAGES,
+                    (uint32_t)rec.value);
+        } else {
+            refused(db,
+                    "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu64
+                    " pages after %" PRIu64,
+                    end, rec.value, before);
+        }
     }
 }
 
@@ -277,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_impossible_checkpoint_number),
         cmocka_unit_test(test_impossible_page_number),
         cmocka_unit_test(test_impossible_space_size),
+        cmocka_unit_test(test_impossible_growth),
         cmocka_unit_test(test_file_record_after_delete),
         cmocka_unit_test(test_two_files_of_one_space),
         cmocka_unit_test(test_system_space_misplaced),
