@@ -14,6 +14,9 @@ Rules
 
 #include "cli/cli_run.h"
 
+#define SCRIPT_BLOCK ((size_t)64 * 1024)
+#define SCRIPT_LEN_MAX ((size_t)64 * 1024 * 1024) /* it is held in memory as a whole */
+
 /** Did the statement change nothing, so that the script can go on? */
 static bool is_statement_error(dberr_t err)
 {
@@ -133,16 +136,16 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     return run_print_result(run, err, &status);
 }
 
-/** Reads a whole file. Caller: free(). NULL with a message in err. */
+/** Reads a whole file of at most SCRIPT_LEN_MAX bytes. Caller: free(). NULL with a message in err. */
 static char *read_script(const char *path, size_t *len, err_sink_t *err)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     char *text = NULL;
     size_t size = 0;
     *len = 0;
-    while (file != NULL && !ferror(file) && !feof(file)) {
+    while (file != NULL && !ferror(file) && !feof(file) && *len <= SCRIPT_LEN_MAX) {
         if (*len == size) {
-            size = size == 0 ? 64 * 1024 : 2 * size;
+            size = size == 0 ? SCRIPT_BLOCK : 2 * size;
             char *grown = realloc(text, size);
             if (grown == NULL) {
                 break;
@@ -151,8 +154,10 @@ static char *read_script(const char *path, size_t *len, err_sink_t *err)
         }
         *len += fread(text + *len, 1, size - *len, file);
     }
-    if (file == NULL || ferror(file) || !feof(file)) {
-        (void)err_set(err, DB_ERROR, "script %s cannot be read", path);
+    if (*len > SCRIPT_LEN_MAX || file == NULL || ferror(file) || !feof(file)) {
+        (void)(*len > SCRIPT_LEN_MAX ? err_set(err, DB_ERROR, "script %s is longer than %zu bytes",
+                                               path, SCRIPT_LEN_MAX)
+                                     : err_set(err, DB_ERROR, "script %s cannot be read", path));
         free(text);
         text = NULL;
     }

@@ -40,7 +40,8 @@ static const command_t COMMANDS[] = {
      "DIR is empty or missing.\n"
      "  --set NAME=VALUE  an engine option, repeatable    --json   results as JSON\n"
      "  --acks            a line \"ack N\" per statement    --crash  no clean close at the end\n"
-     "  --create          the default: create if empty\n" SCRIPT_HELP "Examples:\n"
+     "  --create          the default: create if empty\n"
+     "A script has at most 64 MiB.\n" SCRIPT_HELP "Examples:\n"
      "  printf 'create table t a:bigint primary a\\ninsert - t a=1\\n' | engine run /tmp/db -\n"
      "  engine run /tmp/db load.txt --set page_size=8k --set log_optimize_ddl=off --json\n"},
     {"recover", cli_recover, 1, "set json help check",

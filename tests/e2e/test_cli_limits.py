@@ -1,16 +1,19 @@
-"""The `engine` program within the limits that the system sets: few descriptors."""
+"""The `engine` program and limits: few descriptors, scripts without an end."""
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 DEADLINE_S = 60
-OK = 0
+OK, USAGE = 0, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,21 @@ def program(build: Path) -> Path:
     return build / "engine" / "engine"
 
 
-def test_more_tables_than_descriptors(program: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder on tmpfs: thousands of fsyncs cost nothing there."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TORNPAGE_TMP", "/dev/shm")) as name:
+        yield Path(name)
+
+
+def test_more_tables_than_descriptors(program: Path, folder: Path) -> None:
     """1,200 tables are created, recovered, checked and opened again with 64 descriptors."""
     engine = Limited(program, resource.RLIMIT_NOFILE, 64)
-    script, db = tmp_path / "script", tmp_path / "db"
+    script, db = folder / "script", folder / "db"
     script.write_text(
-        "".join(
-            f"create table t{i} a:bigint primary a\ninsert - t{i} a={i}\n" for i in range(1200)
-        )
+        "".join(f"create table t{i} a:bigint primary a\ninsert - t{i} a={i}\n" for i in range(1200))
     )
-    last = tmp_path / "last"
+    last = folder / "last"
     last.write_text("scan t1199\n")
     done = engine("run", db, script, "--crash", "--set", "log_file_size=4m")
     assert done.returncode == OK, done.stderr
@@ -57,3 +65,18 @@ def test_more_tables_than_descriptors(program: Path, tmp_path: Path) -> None:
     assert done.returncode == OK and " 0 findings" in done.stdout, (done.stdout[-200:], done.stderr)
     done = engine("run", db, last)
     assert done.returncode == OK and "1 rows" in done.stdout, done.stderr
+
+
+def test_endless_script(program: Path, tmp_path: Path) -> None:
+    """A script that does not end is refused in bounded memory and time, and nothing is created."""
+    db = tmp_path / "db"
+    done = subprocess.run(
+        [program, "run", db, "/dev/zero"],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == USAGE
+    assert done.stderr == "engine: script /dev/zero is longer than 67108864 bytes\n"
+    assert not db.exists()
