@@ -263,7 +263,8 @@ static int run_command(const command_t *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
-    json_object_seed(1); /* or the first object reads /dev/urandom */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails with EFBIG, and says so */
+    json_object_seed(1);            /* or the first object reads /dev/urandom */
 #ifdef ENGINE_MUTANTS
     if (!mutant_select(getenv("TORNPAGE_MUTANT"))) {
         (void)fprintf(stderr, "engine: no mutant '%.100s'\n", getenv("TORNPAGE_MUTANT"));

@@ -1,4 +1,4 @@
-"""The `engine` program and limits: few descriptors, scripts without an end."""
+"""The `engine` program and limits: few descriptors, small files, scripts without an end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 DEADLINE_S = 60
-OK, USAGE = 0, 2
+OK, USAGE, IO = 0, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +80,24 @@ def test_endless_script(program: Path, tmp_path: Path) -> None:
     assert done.returncode == USAGE
     assert done.stderr == "engine: script /dev/zero is longer than 67108864 bytes\n"
     assert not db.exists()
+
+
+def test_file_size_limit(program: Path, folder: Path) -> None:
+    """A file that may not grow (RLIMIT_FSIZE) is an I/O error with a message, not an end by a signal; without
+    the limit everything that was acknowledged is there again."""
+    db, script, last = folder / "db", folder / "script", folder / "last"
+    script.write_text(
+        "create table t a:bigint b:char(200) primary a\n"
+        + "".join(f"insert - t a={i}\n" for i in range(40000))
+    )
+    last.write_text("scan t\n")
+    limited = Limited(program, resource.RLIMIT_FSIZE, 2 << 20)
+    done = limited("run", db, script, "--acks")
+    assert done.returncode == IO, (done.returncode, done.stderr)
+    assert "failed: File too large" in done.stderr and len(done.stderr.splitlines()) == 1
+    acked = done.stdout.count("ack ") - 1
+    engine = Limited(program, resource.RLIMIT_FSIZE, 1 << 30)
+    done = engine("run", db, last)
+    assert done.returncode == OK, done.stderr
+    rows = int(done.stdout.split(" rows")[0].split()[-1])
+    assert 0 < acked <= rows <= acked + 1
