@@ -26,11 +26,8 @@ static bool buf_checkpoint_names(const fil_space_t *space, lsn_t c)
 /** Upper bound of the bytes of a marker group, log block overhead excluded. */
 static size_t buf_checkpoint_group_max(const buf_pool_t *pool)
 {
-    size_t len = 2 * LOG_REC_OVERHEAD_MAX;
-    for (const fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
-        len += LOG_REC_OVERHEAD_MAX + strlen(space->path);
-    }
-    return len;
+    fil_names_t names = fil_names(pool->fil);
+    return (size_t)(names.n + 2) * LOG_REC_OVERHEAD_MAX + names.path_bytes;
 }
 
 static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)

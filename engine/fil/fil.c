@@ -153,6 +153,19 @@ dberr_t fil_space_file(fil_t *fil, fil_space_t *space, os_file_t **out)
 
 /* ---- the registry ---- */
 
+fil_names_t fil_names(const fil_t *fil)
+{
+    return fil->names;
+}
+
+void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path)
+{
+    size_t len = strlen(path);
+    CHECK(len <= PATH_LEN_MAX);
+    fil->names.path_bytes += len - strlen(space->path);
+    memcpy(space->path, path, len + 1);
+}
+
 dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
                            uint32_t size_pages, fil_space_t **out)
 {
@@ -161,7 +174,8 @@ dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_
         return err_set(&fil->env->err, DB_OUT_OF_MEMORY, "no memory to open %s", path);
     }
     space->id = id;
-    memcpy(space->path, path, strlen(path) + 1);
+    fil->names.n++;
+    fil_space_set_path(fil, space, path);
     fil_file_set(fil, space, file);
     space->size_pages = size_pages;
     fil_space_t **link = &fil->first;
@@ -182,6 +196,8 @@ void fil_space_forget(fil_t *fil, fil_space_t *space)
         link = &(*link)->next;
     }
     *link = space->next;
+    fil->names.n--;
+    fil->names.path_bytes -= strlen(space->path);
     fil_file_close(fil, space);
     free(space);
 }

@@ -16,15 +16,15 @@ typedef struct fil fil_t;
 
 typedef struct fil_space {
     space_id_t id;
-    char path[PATH_LEN_MAX + 1];
-    uint32_t size_pages; /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
-    bool named;          /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
-    bool nonlogged;      /**< redo was or will be off for pages of this space since the last start:
+    char path[PATH_LEN_MAX + 1]; /**< changed by fil_space_set_path() only */
+    uint32_t size_pages;         /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
+    bool named;       /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
+    bool nonlogged;   /**< redo was or will be off for pages of this space since the last start:
                                  doublewrite must never be skipped (MDEV-19738) */
-    bool needs_sync;     /**< page writes since the last fsync; a file is not closed with it */
-    lsn_t enable_lsn;    /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
-    lsn_t max_lsn;       /**< end of the newest mtr that changed a page of the space */
-    void *flush_list;    /**< owned by buf/: the dirty pages of this space */
+    bool needs_sync;  /**< page writes since the last fsync; a file is not closed with it */
+    lsn_t enable_lsn; /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
+    lsn_t max_lsn;    /**< end of the newest mtr that changed a page of the space */
+    void *flush_list; /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */
     os_file_t *file;        /**< private to fil/: NULL while its descriptor is given to others */
     struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */
@@ -41,6 +41,16 @@ fil_space_t *fil_space_get(fil_t *fil, space_id_t id);        /**< NULL if unkno
 fil_space_t *fil_space_by_path(fil_t *fil, const char *path); /**< NULL if unknown */
 fil_space_t *fil_first(fil_t *fil);                           /**< walk with ->next */
 uint32_t fil_page_size(const fil_t *fil);
+
+/** How many spaces there are, and how long their paths are together: bounds their FILE_NAME records. */
+typedef struct fil_names {
+    uint32_t n;
+    uint64_t path_bytes;
+} fil_names_t;
+fil_names_t fil_names(const fil_t *fil);
+
+/** Another path, after the file was renamed by others (recovery). */
+void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path);
 env_t *fil_env(const fil_t *fil);
 
 /** New file: FILE_CREATE2 durable, create, extend to size_pages zero pages, fsync, directory sync. */

@@ -9,6 +9,7 @@ struct fil {
     log_t *log;
     uint32_t page_size;
     fil_space_t *first; /**< in order of id */
+    fil_names_t names;
     uint32_t n_open;
     uint32_t n_open_max;
     fil_space_t *lru_first; /**< open files, newest use first */

@@ -235,7 +235,7 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
         return fil_op_failed(fil, err);
     }
     PROBE_MARK(env->probe, "file_op_done op=rename path=%s", space->path);
-    memcpy(space->path, new_path, strlen(new_path) + 1);
+    fil_space_set_path(fil, space, new_path);
     space->named = false; /* the name in the log since the checkpoint is the old one */
     space->max_lsn = lsn;
     return DB_SUCCESS;

@@ -383,7 +383,7 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     if (err != DB_SUCCESS) {
         return err;
     }
-    memcpy(opened->path, space->path, strlen(space->path) + 1);
+    fil_space_set_path(recv->fil, opened, space->path);
     opened->enable_lsn = space->enable_lsn;
     opened->nonlogged = space->enable_lsn != 0;
     opened->needs_sync = true; /* invariant 5 */

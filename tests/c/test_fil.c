@@ -156,6 +156,25 @@ static void test_open_files_bounded(void **state)
     ASSERT_OK(fx, fil_space_delete(fx->fil, spaces[1]));
 }
 
+/** What bounds the FILE_NAME records of a checkpoint follows every change of the registry. */
+static void test_names(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *a = NULL;
+    fil_space_t *b = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
+    ASSERT_OK(fx, fil_space_create(fx->fil, 6, "bb.ibd", 2, &b));
+    assert_int_equal(fil_names(fx->fil).n, 2);
+    assert_int_equal(fil_names(fx->fil).path_bytes, 5 + 6);
+    ASSERT_OK(fx, fil_space_rename(fx->fil, a, "longer.ibd"));
+    assert_int_equal(fil_names(fx->fil).path_bytes, 10 + 6);
+    fil_space_set_path(fx->fil, b, "b.ibd");
+    assert_int_equal(fil_names(fx->fil).path_bytes, 10 + 5);
+    ASSERT_OK(fx, fil_space_delete(fx->fil, a));
+    assert_int_equal(fil_names(fx->fil).n, 1);
+    assert_int_equal(fil_names(fx->fil).path_bytes, 5);
+}
+
 /** I23: the fsync before a close that fails poisons the handle, and is not tried again; reads go on. */
 static void test_failed_sync_before_close(void **state)
 {
@@ -236,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_page_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sync_when_needed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_files_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_sync_before_close, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_create_poisons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recreate, setup, teardown),
