@@ -9,7 +9,7 @@ Invariants
    count in writes that completed after the fsync;
 2. every space with a change at or after C has its FILE_NAME at or after C: in the marker's group,
    or in front of the first later mtr that touches it (fil_space->named);
-3. (I20) no mtr starts unless its records fit between the end of the log and the checkpoint. */
+3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and the checkpoint. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +167,8 @@ static dberr_t buf_log_clean_ahead(buf_pool_t *pool)
     return err;
 }
 
-dberr_t buf_log_free_check(buf_pool_t *pool)
+/** Makes room for the reserve, if need be. */
+static dberr_t buf_log_ask(buf_pool_t *pool)
 {
     CHECK(pool->n_fixed == 0);
     if (pool->env->io_failed) {
@@ -200,4 +201,13 @@ dberr_t buf_log_free_check(buf_pool_t *pool)
         return buf_log_clean_ahead(pool);
     }
     return DB_SUCCESS;
+}
+
+dberr_t buf_log_free_check(buf_pool_t *pool)
+{
+    dberr_t err = buf_log_ask(pool);
+    if (err == DB_SUCCESS) {
+        log_reserve(pool->log, buf_log_reserve(pool));
+    }
+    return err;
 }

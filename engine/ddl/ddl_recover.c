@@ -130,7 +130,7 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
                           space->path, path);
         }
         if (err == DB_SUCCESS) {
-            err = fil_space_rename(fil, space, path);
+            err = ddl_file_rename(sys, space, path);
         }
         if (err != DB_SUCCESS) {
             return err;

@@ -97,6 +97,9 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
         err = ddl_commit(sys, ddl_remove_table_rows, &remove);
     }
     if (space != NULL && err == DB_SUCCESS) {
+        err = buf_log_free_check(pool); /* while the pages can still be written */
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         buf_discard_space(pool, table->space);
         err = fil_space_delete(buf_fil(pool), space);
     }
@@ -208,7 +211,10 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
-    dberr_t err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    dberr_t err = buf_log_free_check(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    }
     if (err == DB_SUCCESS) {
         err = buf_log_free_check(pool);
     }
@@ -274,6 +280,13 @@ dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
     return err;
 }
 
+dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    dberr_t err = buf_log_free_check(pool);
+    return err == DB_SUCCESS ? fil_space_rename(buf_fil(pool), space, path) : err;
+}
+
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
 
 dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
@@ -311,7 +324,7 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
     char old_path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, old_path);
     fil_path_of_table(to, path);
-    err = fil_space_rename(fil, space, path);
+    err = ddl_file_rename(sys, space, path);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -327,7 +340,7 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
     memcpy(table->name, old_name, sizeof(old_name));
     if (!ddl_env(sys)->io_failed) {
         bool held = env_hold(ddl_env(sys));
-        dberr_t undo_err = fil_space_rename(fil, space, old_path);
+        dberr_t undo_err = ddl_file_rename(sys, space, old_path);
         env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }

@@ -53,6 +53,8 @@ fil_names_t fil_names(const fil_t *fil);
 void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path);
 env_t *fil_env(const fil_t *fil);
 
+/* Create, delete and rename are logged: call buf_log_free_check() (or log_reserve()) before (CHECK). */
+
 /** New file: FILE_CREATE2 durable, create, extend to size_pages zero pages, fsync, directory sync. */
 WARN_UNUSED dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path,
                                      uint32_t size_pages, fil_space_t **out);

@@ -6,7 +6,9 @@ Invariants
 1. (I24) the log record is durable before the operation, the directory is synced after it;
 2. what can be refused (name taken, id taken) is refused before the record is written; once the
    record is durable, a failed operation poisons the handle, because log and directory differ then;
-3. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. */
+3. (I20) whoever asks for an operation has asked for room in the log first, as for an mtr: fil, which is
+   below the page cleaner, can only insist on it;
+4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ Invariants
 #include "base/mutant.h"
 #include "fil/fil_int.h"
 
-/** Appends the record of a file operation and makes it durable. */
+/** Appends the record of a file operation and makes it durable. CHECK: there was room (invariant 3). */
 static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const char *path,
                           const char *path2, lsn_t *end_lsn)
 {
@@ -26,6 +28,7 @@ static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const cha
         rec.path2 = path2;
         rec.path2_len = (uint32_t)strlen(path2);
     }
+    CHECK(log_is_reserved(fil->log, LOG_REC_OVERHEAD_MAX + rec.path_len + rec.path2_len));
     log_append_rec(fil->log, &rec, end_lsn);
     if (MUTANT(fil_op_before_log)) {
         return DB_SUCCESS; /* ordering rule: record durable, then the operation */

@@ -60,6 +60,17 @@ uint64_t log_capacity(const log_t *log)
     return log->area_size - log->area_size / LOG_MARGIN_DIVISOR;
 }
 
+void log_reserve(log_t *log, uint64_t len_bytes)
+{
+    CHECK(log->lsn - log->ckpt.lsn + len_bytes <= log_capacity(log));
+    log->reserved_lsn = log->lsn + len_bytes;
+}
+
+bool log_is_reserved(const log_t *log, size_t len)
+{
+    return log_lsn_add(log->lsn, len) <= log->reserved_lsn;
+}
+
 /** First byte after the last block that holds log up to lsn. */
 static lsn_t blocks_end(lsn_t lsn)
 {

@@ -247,6 +247,7 @@ static void test_rename_onto_a_file(void **state)
     ASSERT_OK(db, buf_checkpoint_full(db->pool));
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.rename.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
     dbx_free(db);
     ASSERT_OK(k.image, env_rename(&k.image->env, T9_PATH, "t7.ibd"));
