@@ -9,9 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from e2e_support import Answer, Tornpage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +28,15 @@ def tornpage(tmp_path: Path, build: Path) -> Tornpage:
     """Calls the command line with a store of its own below tmp_path."""
 
     def call(*arguments: str, out: Path = tmp_path / "out", **environment: str) -> Answer:
-        command = [sys.executable, "-m", "tornpage.cli", *arguments, "--out", str(out), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "tornpage",
+            *arguments,
+            "--out",
+            str(out),
+            "--json",
+        ]
         env = {**os.environ, "TORNPAGE_BUILD": str(build), **environment}
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False

@@ -1,0 +1,67 @@
+"""Where things are: campaigns and templates, the built programs, scratch space on tmpfs.
+
+May import: errors.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.vocabulary.errors import ConfigError
+
+__all__ = ["ROOT", "Paths", "data_folder", "find_paths", "tmpfs_folder"]
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_CARRIED = _PACKAGE / "data"
+"""In an installed wheel: the copies of workloads/ and reports/ that setup.py put there."""
+
+ROOT = _PACKAGE.parents[1]
+"""The checkout, where the package is used from one (as when it is installed in editable mode)."""
+
+SCRATCH_MIN_BYTES = 256 * 1024 * 1024
+"""Free space that a campaign wants for its crash images."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """build: folder with the programs; workloads: campaigns; templates: of reports; out: default --out."""
+
+    build: Path
+    workloads: Path
+    templates: Path
+    out: Path
+
+
+def find_paths(default_build: str = "release") -> Paths:
+    """The programs are those of build/ in the checkout, for an installed wheel in the working directory.
+    TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
+    home = Path() if _CARRIED.is_dir() else ROOT
+    build = Path(os.environ.get("TORNPAGE_BUILD", home / "build" / default_build)).resolve()
+    return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
+
+
+def data_folder(name: str) -> Path:
+    """`workloads` or `reports`: the wheel's own copy, or the checkout's folder."""
+    return (_CARRIED if _CARRIED.is_dir() else ROOT) / name
+
+
+def tmpfs_folder() -> Path:
+    """The folder in which scratch directories are made: TORNPAGE_TMP, else /dev/shm.
+
+    ConfigError with what to do when it has too little space.
+    """
+    folder = Path(os.environ.get("TORNPAGE_TMP", "/dev/shm"))
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ConfigError(
+            f"{folder} is not a writable folder; set TORNPAGE_TMP to one (tmpfs is best)"
+        )
+    free = shutil.disk_usage(folder).free
+    if free < SCRATCH_MIN_BYTES:
+        raise ConfigError(
+            f"{folder} has {free >> 20} MiB free and crash images need {SCRATCH_MIN_BYTES >> 20}; "
+            "free some, or set TORNPAGE_TMP to another folder"
+        )
+    return folder

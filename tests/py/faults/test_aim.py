@@ -1,0 +1,70 @@
+"""Which writes a recovery has, and how a fault is drawn from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from builders import make_write
+from fake_trace import FakeTrace
+
+from tornpage.campaigns.census import list_writes
+from tornpage.faults.aim import RecoveryAim, fits
+from tornpage.targets.target import EngineTarget
+from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
+
+PAGE = "page_write space=5 page=4 lsn=1 type=index level=0 index=40 dblwr=used load=0"
+WRITES = [make_write(n, Site.DATA_PAGE) for n in range(1, 9)]
+WRITES += [make_write(n, Site.REDO, "ib_logfile0", 1024) for n in range(1, 9)]
+
+
+def recovery() -> FakeTrace:
+    """Two log writes with one fsync between them, a restored page, and a home write with its fsync."""
+    fake = FakeTrace().write("ib_logfile0", 512, 512).fsync("ib_logfile0")
+    fake.mark("recv_dblwr_restore space=5 page=4 lsn=1").write("t1.ibd", 16384, 4096)
+    fake.mark(PAGE).write("t1.ibd", 16384, 4096).fsync("t1.ibd")
+    return fake.write("ib_logfile0", 2048, 512)
+
+
+def test_a_recovery_has_writes_before_any_statement() -> None:
+    """Sites as in a run, counted per file; what doublewrite restores has no marker of a home write."""
+    target = EngineTarget(Path("engine"), Path("preload"))
+    trace = recovery().trace()
+    writes = list_writes(target, trace, 4096)
+    assert [(w.file, w.nth, w.site, w.next_fsync) for w in writes] == [
+        ("ib_logfile0", 1, Site.CHECKPOINT_HEADER, 1),
+        ("t1.ibd", 1, Site.OTHER, 1),
+        ("t1.ibd", 2, Site.DATA_PAGE, 1),
+        ("ib_logfile0", 2, Site.REDO, 0),
+    ]
+    assert list_writes(target, trace, 4096, issued=True) == []
+
+
+def test_the_fault_is_at_a_write_of_the_site_and_depends_on_the_seed_only() -> None:
+    """The same seed and writes give the same fault; other seeds reach other writes."""
+    faults = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]
+    again = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]
+    assert faults == again
+    assert all(fault is not None and fault.file == "ib_logfile0" for fault in faults)
+    assert {fault.nth for fault in faults if fault is not None} == set(range(1, 9))
+    assert {len(fault.sectors or "") for fault in faults if fault is not None} == {2}
+
+
+def test_an_error_is_at_the_write_or_at_its_fsync() -> None:
+    """The number of an fsync is its own."""
+    writes = [replace(write, next_fsync=3) for write in WRITES[:1]]
+    aim = RecoveryAim(Site.DATA_PAGE, "write:ENOSPC", 1)
+    assert aim.draw(writes) == Fault(
+        FaultKind.WRITE, 1, Action.ERROR, file="t1.ibd", error="ENOSPC"
+    )
+    aim = replace(aim, mask="fsync:EIO")
+    assert aim.draw(writes) == Fault(FaultKind.FSYNC, 3, Action.ERROR, file="t1.ibd", error="EIO")
+
+
+def test_without_a_write_that_fits_there_is_no_fault() -> None:
+    """Another site, or no fsync behind the write: nothing is hit instead."""
+    unsynced = [replace(write, next_fsync=0) for write in WRITES]
+    assert not fits("fsync:EIO", unsynced[0]) and fits("write:EIO", unsynced[0])
+    assert RecoveryAim(Site.PAGE0, "none", 1).draw(WRITES) is None
+    assert RecoveryAim(Site.REDO, "fsync:EIO", 1).draw(unsynced) is None
+    assert RecoveryAim(Site.REDO, "write:EIO", 1).draw(unsynced) is not None

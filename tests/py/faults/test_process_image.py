@@ -1,0 +1,145 @@
+"""Child processes and crashed images."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from tornpage.faults.image import copy_image, crc32c, plant_stale_block, soft_end
+from tornpage.faults.process import run_child
+from tornpage.vocabulary.errors import ChildError
+
+
+def _python(code: str, tmp_path: Path, deadline_s: float = 20.0):  # type: ignore[no-untyped-def]
+    return run_child([sys.executable, "-c", code], {}, deadline_s, tmp_path)
+
+
+def test_output_exit_code_and_bytes_written(tmp_path: Path) -> None:
+    """Both outputs, the exit code and what its writes moved come back; no file is left."""
+    code = "import sys; print('out'); print('a\\nlast', file=sys.stderr); sys.exit(3)"
+    result = _python(code, tmp_path)
+    assert (result.exit_code, result.signal, result.timed_out) == (3, 0, False)
+    assert (result.stdout, result.last_line) == (b"out\n", "last")
+    assert result.written_bytes >= len("out\na\nlast\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_death_by_signal_is_told(tmp_path: Path) -> None:
+    """A child that dies by a signal has no exit code."""
+    result = _python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", tmp_path)
+    assert (result.exit_code, result.signal) == (None, 11)
+    assert "SIGSEGV" in result.describe()
+
+
+def test_hang_ends_at_the_deadline(tmp_path: Path) -> None:
+    """A child that waits for ever is killed, reaped and reported; no exception."""
+    pid_file = tmp_path / "pid"
+    code = (
+        f"import os, signal; open({str(pid_file)!r}, 'w').write(str(os.getpid())); signal.pause()"
+    )
+    result = _python(code, tmp_path, deadline_s=1.0)
+    assert result.timed_out
+    assert "hung" in result.describe()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)
+
+
+def test_peak_memory_is_sampled(tmp_path: Path) -> None:
+    """A child that holds 64 MiB for a while is seen with at least that much."""
+    code = "x = b'1' * (64 << 20); import select; select.select([], [], [], 0.4)"
+    assert _python(code, tmp_path).peak_bytes >= 64 << 20
+
+
+def test_missing_program_is_a_harness_error(tmp_path: Path) -> None:
+    """Not to be able to start a child is the harness's failure."""
+    with pytest.raises(ChildError, match="No such file"):
+        run_child([tmp_path / "nope"], {}, 1.0, tmp_path)
+
+
+def test_environment_is_exactly_what_was_given(tmp_path: Path) -> None:
+    """Nothing leaks from the harness's own environment."""
+    os.environ["TORNPAGE_LEAK"] = "1"
+    code = "import os; print('TORNPAGE_LEAK' in os.environ, os.environ['GIVEN'])"
+    result = run_child([sys.executable, "-c", code], {"GIVEN": "yes"}, 20.0, tmp_path)
+    assert result.stdout == b"False yes\n"
+
+
+def test_copy_image_copies_one_level_of_folders(tmp_path: Path) -> None:
+    """Files and a folder of files come out byte-equal."""
+    source = tmp_path / "a"
+    (source / "tmp").mkdir(parents=True)
+    (source / "t1.ibd").write_bytes(bytes(range(256)) * 20)
+    (source / "tmp" / "merge0").write_bytes(b"x")
+    copy_image(source, tmp_path / "b")
+    assert (tmp_path / "b" / "t1.ibd").read_bytes() == (source / "t1.ibd").read_bytes()
+    assert (tmp_path / "b" / "tmp" / "merge0").read_bytes() == b"x"
+
+
+def test_crc32c_check_value() -> None:
+    """The published check value of CRC-32C."""
+    assert crc32c(b"123456789") == 0xE3069283
+
+
+def _sealed(body: bytes) -> bytes:
+    body = body.ljust(508, b"\0")
+    return body + struct.pack(">I", crc32c(body))
+
+
+def make_log(blocks: dict[int, int], c: int, area_blocks: int = 8) -> bytes:
+    """A log file of area_blocks blocks: number of a block -> its epoch; checkpoint at LSN c."""
+    log = bytearray(2048 + 512 * area_blocks)
+    log[512:1024] = _sealed(struct.pack(">IQQ", 1, 7, c))
+    log[1536:2048] = _sealed(struct.pack(">IQQ", 1, 6, c - 1000))
+    for number, epoch in blocks.items():
+        at = 2048 + (number * 512 - 8192) % (512 * area_blocks)
+        log[at : at + 512] = _sealed(struct.pack(">II", number, epoch) + b"payload")
+    return bytes(log)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "c", "end"),
+    [
+        ({16: 1, 17: 1, 18: 1}, 8204, 19 * 512),
+        ({16: 1, 17: 1, 18: 1}, 17 * 512 + 20, 19 * 512),
+        ({16: 1, 18: 1}, 8204, 17 * 512),
+        ({16: 1, 17: 3, 18: 2}, 8204, 18 * 512),
+        ({22: 1, 23: 1, 24: 2}, 22 * 512 + 12, 25 * 512),
+    ],
+)
+def test_soft_end_is_where_numbers_or_epochs_break(
+    blocks: dict[int, int], c: int, end: int
+) -> None:
+    """A wrong block number or a smaller epoch ends the log, also behind the wrap."""
+    assert soft_end(make_log(blocks, c)) == end
+
+
+@pytest.mark.parametrize("variant", [0, 1])
+def test_stale_block_is_valid_but_foreign(tmp_path: Path, variant: int) -> None:
+    """The planted block has a right checksum, and yet does not belong: the soft end stays."""
+    log = make_log({16: 1, 17: 2, 18: 2}, 8204)
+    (tmp_path / "ib_logfile0").write_bytes(log)
+    planted = plant_stale_block(tmp_path, variant)
+    assert planted is not None
+    assert planted.end == 19 * 512 + 12
+    changed = (tmp_path / "ib_logfile0").read_bytes()
+    at = 2048 + 3 * 512
+    assert (changed[:at], changed[at + 512 :]) == (log[:at], log[at + 512 :])
+    block = changed[at : at + 512]
+    assert struct.unpack_from(">I", block, 508)[0] == crc32c(block[:508])
+    number, epoch = struct.unpack_from(">II", block)
+    assert (number, epoch) == ((17, 2) if variant == 0 else (19, 1))
+    assert soft_end(changed) == planted.end - 12
+    planted.remove(tmp_path)
+    assert (tmp_path / "ib_logfile0").read_bytes() == log
+
+
+def test_nothing_is_planted_over_the_live_log(tmp_path: Path) -> None:
+    """A full area leaves no room: the file stays as it is."""
+    log = make_log(dict.fromkeys(range(16, 24), 1), 8204)
+    (tmp_path / "ib_logfile0").write_bytes(log)
+    assert plant_stale_block(tmp_path, 0) is None
+    assert (tmp_path / "ib_logfile0").read_bytes() == log

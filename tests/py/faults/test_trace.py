@@ -1,0 +1,107 @@
+"""The trace reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_trace import FakeTrace
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tornpage.faults.trace import FilePaths, Op, Trace, parse_mark
+from tornpage.vocabulary.errors import TraceError
+
+
+def _sample() -> FakeTrace:
+    fake = FakeTrace().open("t1.ibd", created=True).mark("issue n=3 trx=T1")
+    return fake.write("t1.ibd", 4096, b"x" * 512).fsync("t1.ibd").rename("t1.ibd", "t2.ibd")
+
+
+def test_events_tell_what_was_written() -> None:
+    """Every field of every record comes back, in order."""
+    trace = _sample().trace()
+    events = list(trace.events())
+    assert [event.kind for event in events] == [Op.OPEN, Op.MARK, Op.WRITE, Op.FSYNC, Op.RENAME]
+    assert [event.seq for event in events] == [1, 2, 3, 4, 5]
+    assert trace.text(events[0]) == "t1.ibd"
+    assert trace.mark(events[1]) == ("issue", {"n": "3", "trx": "T1"})
+    assert (events[2].offset, events[2].length, events[2].result) == (4096, 512, 512)
+    assert trace.renamed(events[4]) == ("t1.ibd", "t2.ibd")
+    assert list(trace.events(events[1].end)) == events[2:]
+
+
+@given(st.integers(min_value=0, max_value=400))
+def test_cut_last_record_is_ignored(cut: int) -> None:
+    """Whatever number of bytes is missing at the end, the complete records before it are read."""
+    data = _sample().data()
+    whole = list(Trace(data).events())
+    cut = min(cut, len(data) - 64)
+    rest = list(Trace(data[: len(data) - cut]).events())
+    assert rest == whole[: len(rest)]
+    assert len(rest) == sum(1 for event in whole if event.end <= len(data) - cut)
+
+
+def test_hash_depends_on_events_only() -> None:
+    """Two runs under different pids have the same hash, a different event another one."""
+    fake = _sample()
+    assert Trace(fake.data(pid=1)).hash() == Trace(fake.data(pid=2)).hash()
+    assert fake.fsync("t2.ibd").trace().hash() != _sample().trace().hash()
+
+
+def test_load_reads_committed_part_of_larger_file(tmp_path: Path) -> None:
+    """The file is larger than what was committed; the rest is not read."""
+    data = _sample().data()
+    path = tmp_path / "trace"
+    path.write_bytes(data + b"\xff" * 5000)
+    assert Trace.load(path).data == data
+
+
+def test_kill_shows_sectors_and_contents() -> None:
+    """Damage of a kill: sector states, old and new bytes, and that it fired."""
+    fake = _sample().kill("t2.ibd", 0, b"\1\0", b"o" * 1024, b"n" * 1024)
+    trace = fake.trace()
+    kill = trace.kill()
+    assert trace.fired
+    assert kill is not None
+    damage = trace.damage(kill)
+    assert damage is not None
+    assert (damage.sector, damage.sectors, damage.after) == (512, b"\1\0", False)
+    assert (damage.old, damage.new) == (b"o" * 1024, b"n" * 1024)
+    assert _sample().trace().kill() is None
+
+
+def test_paths_follow_renames() -> None:
+    """A file id has the path of the moment; a file that was replaced has none."""
+    fake = FakeTrace().open("a").open("b").rename("a", "b")
+    paths = FilePaths()
+    trace = fake.trace()
+    seen = []
+    for event in trace.events():
+        paths.see(trace, event)
+        seen.append((paths[1], paths[2]))
+    assert seen == [("a", ""), ("a", "b"), ("b", "")]
+
+
+@pytest.mark.parametrize("data", [b"", b"x" * 63, b"TPTRACE2" + bytes(56)])
+def test_other_files_are_refused(data: bytes) -> None:
+    """What does not start with the header is not read as a trace."""
+    with pytest.raises(TraceError):
+        Trace(data)
+
+
+def test_overflow_is_an_error() -> None:
+    """A trace that lost events must not be judged."""
+    fake = _sample()
+    fake.flags = 1
+    with pytest.raises(TraceError, match="overflow"):
+        fake.trace()
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), st.integers(), max_size=6))
+def test_marker_round_trip(facts: dict[str, int]) -> None:
+    """verb key=value ... comes back as verb and mapping."""
+    text = " ".join(["verb", *(f"{key}={value}" for key, value in facts.items())])
+    mark = parse_mark(text.encode())
+    assert mark.verb == "verb"
+    assert dict(mark.facts) == {key: str(value) for key, value in facts.items()}

@@ -1,0 +1,280 @@
+"""The oracle: predicted errors, digests, prefixes, judgement. Also the script language."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tornpage.oracle.oracle import Oracle, State, judge
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.script import Column, Script, Statement, Verb, parse_script
+from tornpage.workloads.workload import generate, validate_params
+
+TABLE = "create table t a:bigint b:char(4) primary a\n"
+
+
+def _oracle(text: str) -> Oracle:
+    return Oracle(parse_script(TABLE + text))
+
+
+def _errors(text: str) -> list[str]:
+    return [step.error for step in _oracle(text).steps[1:]]
+
+
+def test_digest_is_the_documented_one() -> None:
+    """Rows and index entries are hashed over the bytes that check.h and dict.h define."""
+    oracle = _oracle('insert - t a=-2 b="xy"\nadd index t ib(b:1) iba(b,a)\n')
+    pk = struct.pack(">Q", (-2 & (1 << 64) - 1) ^ (1 << 63))
+    row = xxhash.xxh64_intdigest(pk + b"xy  ")
+    short = xxhash.xxh64_intdigest(b"x" + pk)
+    long = xxhash.xxh64_intdigest(b"xy  " + pk + pk)
+    assert oracle.states[-1] == {"t": (1, row, (("ib", 1, short), ("iba", 1, long)))}
+
+
+def test_sums_wrap_and_removal_restores() -> None:
+    """Deleting what was inserted gives the digest of before, modulo 2^64, in table and indexes."""
+    text = "add index t ib(b)\ninsert_seq - t 1 50\n"
+    text += "".join(f"delete - t a={key}\n" for key in range(1, 51))
+    oracle = _oracle(text)
+    assert oracle.states[2] == oracle.states[-1] == {"t": (0, 0, (("ib", 0, 0),))}
+    assert oracle.states[3]["t"][0] == 50
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        ("insert - t a=1\ninsert - t a=1\n", ["", "DB_DUPLICATE_KEY"]),
+        ("delete - t a=1\n", ["DB_RECORD_NOT_FOUND"]),
+        ("begin A\ninsert A t a=1\ninsert - t a=1\n", ["", "", "DB_LOCK_CONFLICT"]),
+        ("begin A\ninsert A t a=1\ndelete A t a=1\ninsert A t a=1\n", ["", "", "", ""]),
+        (
+            "insert - t a=1\nbegin A\ndelete A t a=1\ninsert - t a=1\nrollback A\ninsert - t a=1\n",
+            ["", "", "", "DB_LOCK_CONFLICT", "", "DB_DUPLICATE_KEY"],
+        ),
+        (
+            "insert - t a=5\ninsert_seq - t 1 9\nselect t a=1\n",
+            ["", "DB_DUPLICATE_KEY", "DB_RECORD_NOT_FOUND"],
+        ),
+        ("begin A\ninsert A t a=1\nadd index t ib(b)\n", ["", "", "DB_TABLE_LOCKED"]),
+        ("add index t ib(b)\nadd index t ic(b) ib(b)\n", ["", "DB_ALREADY_EXISTS"]),
+        ("drop index t nope\nscan t nope\ncommit A\n", ["DB_NOT_FOUND"] * 3),
+        (
+            "create table t k:bigint primary k\ndrop table u\n",
+            ["DB_ALREADY_EXISTS", "DB_NOT_FOUND"],
+        ),
+        (
+            'begin A\nbegin A\nupdate A t a=1 set b="x"\n',
+            ["", "DB_ALREADY_EXISTS", "DB_RECORD_NOT_FOUND"],
+        ),
+    ],
+)
+def test_errors_are_predicted(text: str, errors: list[str]) -> None:
+    """Each statement's error follows from the rows, locks and names of the moment."""
+    assert _errors(text) == errors
+
+
+def test_failed_statement_changes_nothing() -> None:
+    """After a multi-row statement that fails, the state is the one of before."""
+    oracle = _oracle("insert - t a=5\ninsert_seq - t 1 9\n")
+    assert oracle.steps[-1].prefix == oracle.steps[-2].prefix
+    assert oracle.states[-1]["t"][0] == 1
+
+
+def test_prefixes_are_in_commit_order() -> None:
+    """A transaction appears with all its rows at its commit, not at its statements."""
+    text = "begin A\nbegin B\ninsert A t a=1\ninsert B t a=2\ninsert A t a=3\ncommit B\ncommit A\n"
+    oracle = _oracle(text)
+    assert [state.get("t", (0,))[0] for state in oracle.states] == [0, 0, 1, 3]
+    assert [oracle.after(line) for line in (0, 1, 6, 7, 8, 99)] == [0, 1, 1, 2, 3, 3]
+
+
+def test_rollback_leaves_no_trace() -> None:
+    """A rolled back transaction gives no prefix, and its rows are free again."""
+    text = 'insert - t a=1\nbegin A\nupdate A t a=1 set b="x"\ninsert A t a=2\nrollback A\n'
+    oracle = _oracle(text + "insert - t a=2\n")
+    assert len(oracle.states) == 4
+    assert oracle.open_changes() == {}
+
+
+def test_rename_keeps_rows_and_indexes() -> None:
+    """Only the name changes."""
+    oracle = _oracle("insert - t a=1\nadd index t ib(b)\nrename table t u\n")
+    assert oracle.states[-1] == {"u": oracle.states[-2]["t"]}
+
+
+def _states() -> list[State]:
+    text = "insert - t a=1\ninsert - t a=2\nadd index t ib(b)\ncreate table u k:bigint primary k\n"
+    return _oracle(text + "insert - u k=1\ninsert - t a=3\n").states
+
+
+def _numbers(states: list[State], actual: State, low: int, high: int) -> list[int]:
+    return [violation.invariant for violation in judge(states, actual, low, high)]
+
+
+def test_judgement_accepts_exactly_the_range() -> None:
+    """Every prefix in [low, high] is right, an older one breaks I1, a newer one I3."""
+    states = _states()
+    for low in range(len(states)):
+        for high in range(low, len(states)):
+            for p, state in enumerate(states):
+                wanted = [] if low <= p <= high else [1] if p < low else [3]
+                assert _numbers(states, state, low, high) == wanted
+
+
+def test_judgement_names_mixtures_and_wrong_indexes() -> None:
+    """Tables of different prefixes break I3, a table of none I2, rows without their entries I10."""
+    states = _states()
+    last = len(states) - 1
+    mixed = {"t": states[last]["t"], "u": states[last - 2]["u"]}
+    assert _numbers(states, mixed, last, last) == [3]
+    partly = {**states[last], "t": (3, 12345, states[last]["t"][2])}
+    assert _numbers(states, partly, last, last) == [2]
+    rows, digest, _ = states[last]["t"]
+    wrong = {**states[last], "t": (rows, digest, (("ib", rows - 1, 7),))}
+    assert _numbers(states, wrong, last, last) == [10]
+    assert _numbers(states, {**states[last], "t": (rows, digest, ())}, last, last) == [10]
+    assert _numbers(states, {**states[last], "x": (0, 0, ())}, last, last) == [3]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "insert - t b=1",
+        "insert - t z=1",
+        'insert - t a="x"',
+        'insert - t b="12345"',
+        "update - t b=1 set a=2",
+        "update - t a=1 set a=2",
+        "add index t i(z)",
+        "add index t i(b:9)",
+    ],
+)
+def test_script_beyond_the_model_is_a_harness_error(line: str) -> None:
+    """A statement whose outcome the model does not define is never guessed."""
+    with pytest.raises(WorkloadError):
+        _oracle("insert - t a=1\n" + line + "\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "insert",
+        "begin",
+        "nonsense 1",
+        "add index t",
+        "create table t a:float primary a",
+        'insert - t b="x',
+        "purge x",
+        "checkpoint_full",
+        "set speed on",
+        "insert - t a=1 a=2",
+    ],
+)
+def test_parse_error_names_its_line(line: str) -> None:
+    """Unknown or malformed statements are refused with their line number."""
+    with pytest.raises(WorkloadError, match="script line 3"):
+        parse_script(f"# comment\n\n{line}\n")
+
+
+_name = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
+_value = st.integers(-(2**63), 2**63 - 1) | st.binary(max_size=12).map(
+    lambda b: b.replace(b"\0", b"0")
+)
+
+
+@given(
+    st.dictionaries(_name, _value, min_size=1, max_size=4),
+    st.dictionaries(_name, _value, min_size=1),
+)
+def test_statement_text_round_trip(
+    key: dict[str, int | bytes], values: dict[str, int | bytes]
+) -> None:
+    """What a statement prints parses to the same statement, any bytes in texts included."""
+    script = Script.of(
+        [
+            Statement(
+                0,
+                Verb.CREATE_TABLE,
+                table="t",
+                columns=(Column("a"), Column("b", 9)),
+                primary=("a", "b"),
+            ),
+            Statement(0, Verb.UPDATE, trx="-", table="t", key=key, values=values),
+            Statement(0, Verb.INSERT, trx="T1", table="t", values=values),
+            Statement(0, Verb.PURGE, number=-1),
+            Statement(0, Verb.CHECKPOINT, full=True),
+        ]
+    )
+    assert parse_script(script.text).statements == script.statements
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**63 - 1))
+def test_smoke_workload_covers_what_it_must(seed: int) -> None:
+    """For any seed: a valid script that is the same each time and uses every kind of statement."""
+    script = generate("smoke", {}, seed)
+    assert generate("smoke", {}, seed).text == script.text
+    assert parse_script(script.text).statements == script.statements
+    oracle = Oracle(script)
+    verbs = [statement.verb for statement in script.statements]
+    assert verbs.count(Verb.ADD_INDEX) == 4 and verbs.count(Verb.DROP_INDEX) == 3
+    assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
+    assert verbs.count(Verb.SET) == 2
+    failed_ddl = [
+        step
+        for step, verb in zip(oracle.steps, verbs, strict=True)
+        if verb in (Verb.ADD_INDEX, Verb.DROP_INDEX, Verb.RENAME_TABLE) and step.error
+    ]
+    assert not failed_ddl
+    assert len(oracle.states) > 40
+    assert oracle.open_changes() == {}
+    names = [index[0] for index in oracle.states[-1]["t1"][2]]
+    assert names == ["ib", "ic", "id", "ie", "if", "ig", "ih"]
+
+
+def test_smoke_workload_expects_each_error_somewhere() -> None:
+    """Over a few seeds, conflicts, duplicates, missing rows and locked tables all occur."""
+    errors = {step.error for seed in range(8) for step in Oracle(generate("smoke", {}, seed)).steps}
+    assert errors == {
+        "",
+        "DB_LOCK_CONFLICT",
+        "DB_DUPLICATE_KEY",
+        "DB_RECORD_NOT_FOUND",
+        "DB_TABLE_LOCKED",
+    }
+
+
+@pytest.mark.parametrize("params", [{"row": 5}, {"rows": "many"}, {"rows": 1}])
+def test_bad_parameters_are_refused(params: dict[str, int | str]) -> None:
+    """Unknown names, wrong types and values out of range are named."""
+    with pytest.raises(WorkloadError, match="row"):
+        validate_params("smoke", params)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6))
+def test_incremental_digests_equal_recomputed_ones(seed: int) -> None:
+    """Dropping and adding all indexes again changes no digest: sums kept in step are right."""
+    rng = random.Random(seed)
+    keys = range(12)
+    lines = ["add index t ib(b:2)"]
+    for _ in range(30):
+        key = rng.choice(keys)
+        word = rng.choice(["aa", "ab", "b", ""])
+        lines.append(
+            rng.choice(
+                [
+                    f'insert - t a={key} b="{word}"',
+                    f"delete - t a={key}",
+                    f'update - t a={key} set b="{word}"',
+                ]
+            )
+        )
+    lines += ["drop index t ib", "add index t ib(b:2)"]
+    oracle = _oracle("\n".join(lines) + "\n")
+    assert oracle.states[-1] == oracle.states[-3]

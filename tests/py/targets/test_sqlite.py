@@ -1,0 +1,281 @@
+"""The SQLite target's parts: schema, driver, digest, generator, command lines."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tornpage.faults.process import ChildResult
+from tornpage.oracle.oracle import Oracle
+from tornpage.targets.sqlite.driver import Driver, check_script
+from tornpage.targets.sqlite.image import DATABASE, examine
+from tornpage.targets.sqlite.schema import read_shapes
+from tornpage.targets.sqlite.target import PROMISES, SqliteTarget, promise_of
+from tornpage.targets.target import read_state
+from tornpage.vocabulary.errors import ConfigError, WorkloadError
+from tornpage.vocabulary.model import Site, Violation
+from tornpage.workloads.script import Script, Verb, parse_script
+from tornpage.workloads.workload import generate
+
+SCRIPT = """create table t1 a:bigint b:char(10) c:bigint primary a
+create table u k:char(5) n:bigint primary k,n
+insert - t1 a=-1 b="alpha  " c=5
+insert - t1 b="alps" c=-9223372036854775808
+add index t1 ib(b:3) ic(c,b)
+insert_seq - t1 3 5
+insert - u k="x" n=9
+"""
+
+
+def run(folder: Path, text: str) -> dict[int, str]:
+    """Runs a script on folder/main.db; errors by line."""
+    script = parse_script(text)
+    check_script(script)
+    db = sqlite3.connect(folder / DATABASE, isolation_level=None)
+    try:
+        driver = Driver(db)
+        results = {item.line: driver.execute(item) for item in script.statements}
+    finally:
+        db.close()
+    return {line: error for line, error in results.items() if error}
+
+
+def errors_of(oracle: Oracle) -> dict[int, str]:
+    """What the model predicts."""
+    return {step.line: step.error for step in oracle.steps if step.error}
+
+
+def same_as_model(folder: Path, text: str) -> bool:
+    """State and errors of a script on SQLite equal the model's."""
+    oracle = Oracle(parse_script(text))
+    failed = run(folder, text)
+    answer = examine(folder)
+    assert answer["ok"], answer
+    assert not answer["check"]["findings"]
+    assert read_state(answer["check"]) == oracle.states[-1]
+    return failed == errors_of(oracle)
+
+
+def test_digest_is_the_models(tmp_path: Path) -> None:
+    """BIGINT and CHAR, negative and left-out keys, prefix and multi-column indexes, both kinds of tables."""
+    assert same_as_model(tmp_path, SCRIPT)
+
+
+def test_errors_are_the_models(tmp_path: Path) -> None:
+    """Every error that a script may provoke has the engine's name, and the statement changed nothing."""
+    text = SCRIPT + "\n".join(
+        [
+            "insert - t1 a=3",
+            'insert - u k="x" n=9',
+            "insert_seq - t1 1 4",
+            'update - t1 a=99 set b="none"',
+            "delete - t1 a=99",
+            "select t1 a=99",
+            "scan t1 nothing",
+            "drop index t1 nothing",
+            "add index t1 ib(b)",
+            "add index t1 x(b) x(c)",
+            "create table u k:bigint primary k",
+            "rename table t1 u",
+            "drop table nothing",
+            "insert - nothing a=1",
+        ]
+    )
+    failed = run(tmp_path, text)
+    assert failed == errors_of(Oracle(parse_script(text)))
+    assert len(failed) == 14
+    state = read_state(examine(tmp_path)["check"])
+    assert state == Oracle(parse_script(SCRIPT)).states[-1]
+
+
+def test_transactions_and_ddl_follow_the_model(tmp_path: Path) -> None:
+    """Rollback, an error inside a transaction, indexes through drop, rename and a second such table."""
+    text = SCRIPT + "\n".join(
+        [
+            "begin A",
+            'update A t1 a=3 set b="kept"',
+            "insert A t1 a=3",
+            "commit A",
+            "begin B",
+            "delete B t1 a=3",
+            "rollback B",
+            "drop index t1 ic",
+            "add index t1 ic(c)",
+            "rename table t1 t2",
+            "create table t1 a:bigint b:char(3) primary a",
+            "add index t1 ib(b)",
+            'insert - t1 a=1 b="x"',
+            "checkpoint full",
+            "purge all",
+            "flush table t1",
+        ]
+    )
+    assert same_as_model(tmp_path, text)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_generated_scripts_run_as_the_model_says(tmp_path: Path, seed: int) -> None:
+    """sqlite_smoke fits one writer, has errors on purpose, and SQLite agrees with the oracle on all of it."""
+    script = generate("sqlite_smoke", {}, seed)
+    check_script(script)
+    assert same_as_model(tmp_path, script.text)
+    verbs = {item.verb for item in script.statements}
+    assert {Verb.ROLLBACK, Verb.CHECKPOINT, Verb.ADD_INDEX, Verb.DROP_INDEX} <= verbs
+    assert (tmp_path / DATABASE).stat().st_size < 1 << 20
+    assert generate("sqlite_smoke", {}, seed).text == script.text
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (["begin A", "begin B"], "transaction A is open"),
+        (["begin A", "insert - t a=1"], "transaction A is open"),
+        (["begin A", "checkpoint"], "transaction A is open"),
+        (["begin A", "drop table t"], "transaction A is open"),
+        (["begin A", "commit B"], "transaction A is open"),
+        (["insert A t a=1"], "transaction A is not open"),
+        (['insert - t b="\\xff"'], "printable ASCII"),
+        (["create table sqlite_x a:bigint primary a"], "cannot be a name"),
+        (['create table t"x a:bigint primary a'], "cannot parse"),
+    ],
+)
+def test_scripts_that_do_not_fit_are_refused(lines: list[str], problem: str) -> None:
+    """With the line number, and before anything was executed."""
+    with pytest.raises(WorkloadError, match=f"line {len(lines)}: .*{problem}"):
+        check_script(parse_script("\n".join(lines)))
+
+
+def test_the_engines_smoke_does_not_fit() -> None:
+    """It keeps several transactions open."""
+    with pytest.raises(WorkloadError, match="one writer"):
+        check_script(generate("smoke", {}, 1))
+
+
+def damage(folder: Path, sql: str) -> None:
+    """Changes the database behind the driver's back."""
+    db = sqlite3.connect(folder / DATABASE)
+    db.executescript("PRAGMA writable_schema = ON;" + sql)
+    db.close()
+
+
+def test_an_index_that_disagrees_is_a_finding(tmp_path: Path) -> None:
+    """I10, from integrity_check; a database that cannot be read is a refusal in SQLite's words."""
+    run(tmp_path, SCRIPT)
+    damage(
+        tmp_path, "UPDATE sqlite_schema SET sql = replace(sql, ',3)', ',4)') WHERE name LIKE 'ib%'"
+    )
+    findings = examine(tmp_path)["check"]["findings"]
+    assert {item["invariant"] for item in findings} == {10}
+    (tmp_path / DATABASE).write_bytes(b"not a database, by no means" * 100)
+    answer = examine(tmp_path)
+    assert (answer["ok"], answer["error"]) == (False, "SQLITE_NOTADB")
+
+
+def test_foreign_values_and_schemas_are_refused(tmp_path: Path) -> None:
+    """What the script language cannot have stored is damage."""
+    run(tmp_path, SCRIPT)
+    damage(tmp_path, "UPDATE t1 SET b = 'longer than ten' WHERE a = 3")
+    assert examine(tmp_path)["error"] == "MISFIT"
+    damage(tmp_path, "UPDATE t1 SET b = '' WHERE a = 3; CREATE TABLE x(a REAL)")
+    assert "REAL" in examine(tmp_path)["message"]
+
+
+def test_no_database_is_an_empty_one(tmp_path: Path) -> None:
+    """As for every program that opens a file that is not there."""
+    assert examine(tmp_path)["check"]["tables"] == []
+
+
+def test_schema_tells_the_script_again(tmp_path: Path) -> None:
+    """Columns, keys and indexes are read back as the script named them."""
+    run(tmp_path, SCRIPT)
+    db = sqlite3.connect(tmp_path / DATABASE)
+    t1, u = read_shapes(db)
+    db.close()
+    assert [(column.name, column.length) for column in t1.columns] == [
+        ("a", 0),
+        ("b", 10),
+        ("c", 0),
+    ]
+    assert [(index.name, index.columns) for index, _ in t1.indexes] == [
+        ("ib", (("b", 3),)),
+        ("ic", (("c", 0), ("b", 0))),
+    ]
+    assert (u.name, u.primary) == ("u", ("k", "n"))
+
+
+TARGET = SqliteTarget(Path("/b/preload.so"), Path("/b/explorer"))
+
+
+def child(code: int | None, stdout: str = "", stderr: str = "", signal: int = 0) -> ChildResult:
+    """A child that ended like this."""
+    return ChildResult(code, signal, False, 0.1, 0, 0, stdout.encode(), stderr.encode())
+
+
+def test_commands_check_their_options() -> None:
+    """Options become arguments; unknown ones are the user's error."""
+    command = TARGET.run_command(Path("/d"), Path("/s"), {"journal_mode": "delete"})
+    assert command.argv[-4:] == (
+        "tornpage.targets.sqlite.driver",
+        "/d",
+        "/s",
+        "--journal-mode=delete",
+    )
+    for options in ({"journal_mode": "truncate"}, {"synchronous": "on"}, {"doublewrite": "off"}):
+        with pytest.raises(ConfigError, match="known"):
+            TARGET.run_command(Path("/d"), Path("/s"), options)
+
+
+def test_recovery_answers() -> None:
+    """State, findings and what was there to recover from; refusals; everything else is neither."""
+    check = {
+        "needs_recovery": False,
+        "findings": [
+            {"invariant": 11, "path": "main.db", "page": None, "what": "Page 9 is never used"}
+        ],
+        "tables": [],
+    }
+    left = {"journal_bytes": 0, "wal_bytes": 32}
+    answer = TARGET.parse_recovery(
+        child(1, json.dumps({"ok": True, "status": left, "check": check}))
+    )
+    assert (answer.ok, answer.state, answer.recovered) == (True, {}, True)
+    assert answer.findings == (Violation(11, "Page 9 is never used", path="main.db"),)
+    assert answer.counters == {"journal": 0, "wal": 1}
+    refusal = {"ok": False, "error": "SQLITE_CORRUPT", "message": "malformed"}
+    answer = TARGET.parse_recovery(child(3, json.dumps(refusal)))
+    assert (answer.ok, answer.refused, answer.message) == (False, True, "malformed")
+    for result in (child(None, signal=11), child(0, "{}"), child(1, "", "Traceback")):
+        assert not TARGET.parse_recovery(result).refused
+
+
+@pytest.mark.parametrize(
+    ("file", "offset", "site"),
+    [
+        ("main.db", 100, Site.PAGE0),
+        ("main.db", 4096, Site.DATA_PAGE),
+        ("main.db-wal", 0, Site.CHECKPOINT_HEADER),
+        ("main.db-wal", 32, Site.REDO),
+        ("main.db-journal", 512, Site.ROLLBACK_JOURNAL),
+        ("main.db-shm", 0, None),
+    ],
+)
+def test_sites(file: str, offset: int, site: Site | None) -> None:
+    """By file; the shared memory file is no part of an image."""
+    assert TARGET.site_of(file, offset, None, 4096) is site
+
+
+def test_durable_implies_consistent() -> None:
+    """The promises make sense, and the default one is the full one of WAL."""
+    assert all(promise.consistent for promise in PROMISES.values() if promise.durable)
+    assert promise_of({}).durable
+
+
+def test_skipped_statements_are_acknowledged(tmp_path: Path) -> None:
+    """Housekeeping of the engine is no error."""
+    script = Script.of(
+        parse_script("purge all\nclean 3\nset log_optimize_ddl on\nstatus").statements
+    )
+    assert run(tmp_path, script.text) == {}
