@@ -62,8 +62,8 @@ static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
         return err;
     }
     if (*kind == DIR_NO_LOG) {
-        return err_set(sink, DB_UNRECOVERABLE, "redo log missing: there are data files, but no %s",
-                       LOG_FILE_NAME);
+        return err_refuse(sink, DB_UNRECOVERABLE, REFUSAL_LOG_MISSING,
+                          "redo log missing: there are data files, but no %s", LOG_FILE_NAME);
     }
     if (*kind == DIR_FOREIGN) {
         return err_set(sink, DB_NOT_FOUND, "not a data directory: it holds other files");

@@ -25,6 +25,7 @@ static dberr_t engine_enter(engine_t *engine)
         return DB_IO_ERROR;
     }
     engine->env.err.msg[0] = '\0';
+    engine->env.err.refusal = REFUSAL_NONE;
     return DB_SUCCESS;
 }
 

@@ -59,8 +59,8 @@ static dberr_t chk_is_database(chk_t *chk)
         err = err_set(&chk->env->err, DB_NOT_FOUND, "not a data directory: it has no %s",
                       LOG_FILE_NAME);
     } else if (err == DB_SUCCESS && !(log && system)) {
-        err = err_set(&chk->env->err, DB_UNRECOVERABLE, "%s is missing",
-                      log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
+        err = err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING, "%s is missing",
+                         log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
     }
     return err;
 }

@@ -28,7 +28,7 @@ int cli_check(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
-        code = cli_fail(args, err, dir.env.err.msg);
+        code = cli_fail(args, err, &dir.env.err);
     } else {
         if (args->json) {
             cli_print_json(cli_check_json(&report));
@@ -92,7 +92,7 @@ int cli_recover(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (e != DB_SUCCESS) {
-        code = cli_fail(args, e, err.msg);
+        code = cli_fail(args, e, &err);
     } else {
         code = recover_print(args, &status, args->check ? &report : NULL);
         if (args->check) {

@@ -122,7 +122,7 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     const cli_args_t *args = run->args;
     dberr_t err = engine_open(os, &run->probe.base, &args->options, true, &run->engine, &run->err);
     if (err != DB_SUCCESS) {
-        return cli_fail(args, err, run->err.msg);
+        return cli_fail(args, err, &run->err);
     }
     err = run_script(run, script);
     engine_status_t status;
@@ -175,7 +175,7 @@ int cli_run(const cli_args_t *args)
     size_t len = 0;
     char *text = read_script(args->script, &len, &run.err);
     if (text == NULL) {
-        return cli_fail(args, DB_ERROR, run.err.msg);
+        return cli_fail(args, DB_ERROR, &run.err);
     }
     dberr_t err = script_parse(text, len, &script, &run.err);
     free(text);
@@ -184,7 +184,7 @@ int cli_run(const cli_args_t *args)
     }
     if (err != DB_SUCCESS) {
         script_free(script);
-        return cli_fail(args, err, run.err.msg);
+        return cli_fail(args, err, &run.err);
     }
     cli_probe_init(&run.probe);
     run.failed = json_array();

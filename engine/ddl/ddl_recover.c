@@ -116,18 +116,18 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);
         if (space == NULL) {
-            return err_set(&env->err, DB_UNRECOVERABLE,
-                           "table '%s': its file %s (space %" PRIu32 ") is missing", t->name, path,
-                           t->space);
+            return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                              "table '%s': its file %s (space %" PRIu32 ") is missing", t->name,
+                              path, t->space);
         }
         if (strcmp(space->path, path) == 0 || MUTANT(ddl_rename_not_finished) /* MDEV-14717 */) {
             continue;
         }
         dberr_t err = env_exists(env, path, &exists);
         if (err == DB_SUCCESS && exists) {
-            err = err_set(&env->err, DB_UNRECOVERABLE,
-                          "table '%s': its file is %s, and another file has the name %s", t->name,
-                          space->path, path);
+            err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                             "table '%s': its file is %s, and another file has the name %s",
+                             t->name, space->path, path);
         }
         if (err == DB_SUCCESS) {
             err = ddl_file_rename(sys, space, path);

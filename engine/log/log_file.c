@@ -259,8 +259,8 @@ static dberr_t header_decode(log_t *log, const byte *block)
 
     if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
         || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
-        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is damaged",
-                       log->file->path);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is damaged", log->file->path);
     }
     info->format_id = mach_read_4(block + HDR_FORMAT);
     info->page_size = mach_read_4(block + HDR_PAGE_SIZE);
@@ -272,17 +272,17 @@ static dberr_t header_decode(log_t *log, const byte *block)
     }
     if (!size_is_valid(info->page_size, info->file_size) || lsn_offset(info->start_lsn) != 0
         || info->start_lsn >= LOG_LSN_LIMIT) {
-        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is impossible",
-                       log->file->path);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is impossible", log->file->path);
     }
     e = env_size(log->env, log->file, &size);
     if (e != DB_SUCCESS) {
         return e;
     }
     if (size < info->file_size) {
-        return err_set(err, DB_UNRECOVERABLE,
-                       "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
-                       (unsigned long long)size, (unsigned long long)info->file_size);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
+                          (unsigned long long)size, (unsigned long long)info->file_size);
     }
     log->format = &log_format_10_4;
     log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
@@ -301,17 +301,18 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
             continue; /* torn, or not written yet: invariant 1 */
         }
         if (!checkpoint_is_justified(&ckpt)) {
-            return err_set(&log->env->err, DB_UNRECOVERABLE,
-                           "%s: checkpoint slot %u: no start and no log up to %llu can have led to "
-                           "number %llu with epoch %u",
-                           log->file->path, slot, (unsigned long long)ckpt.marker_lsn,
-                           (unsigned long long)ckpt.no, ckpt.epoch);
+            return err_refuse(
+                &log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                "%s: checkpoint slot %u: no start and no log up to %llu can have led to "
+                "number %llu with epoch %u",
+                log->file->path, slot, (unsigned long long)ckpt.marker_lsn,
+                (unsigned long long)ckpt.no, ckpt.epoch);
         }
         log->slots[log->n_slots++] = ckpt;
     }
     if (log->n_slots == 0) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: both checkpoint slots are damaged",
-                       log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: both checkpoint slots are damaged", log->file->path);
     }
     if (log->n_slots == 2 && log->slots[1].no > log->slots[0].no) {
         log_checkpoint_t newer = log->slots[1];

@@ -287,8 +287,9 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
     }
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
-        return err_set(&log->env->err, DB_CORRUPTION, "%s: the log does not end at LSN %llu",
-                       log->file->path, (unsigned long long)end);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log does not end at LSN %llu", log->file->path,
+                          (unsigned long long)end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
     first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
@@ -310,7 +311,8 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
         start.epoch = start.epoch > log->slots[i].epoch ? start.epoch : log->slots[i].epoch;
     }
     if (start.epoch == UINT32_MAX) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: no epoch is left", log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: no epoch is left", log->file->path);
     }
     start.epoch++;
     start.no++;
@@ -340,9 +342,9 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, blocks_end(end) + room)) {
-        return err_set(&log->env->err, DB_CORRUPTION,
-                       "%s: the log cannot go on at LSN %llu after checkpoint %llu",
-                       log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log cannot go on at LSN %llu after checkpoint %llu",
+                          log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
     }
     log->buf = malloc(LOG_BUF_SIZE_MIN);
     if (log->buf == NULL) {

@@ -87,9 +87,9 @@ static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, 
         return DB_SUCCESS;
     }
     if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn && !MUTANT(home_before_log)) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64, path,
-                       fil_page_get_lsn(recv->page_buf), recv->end_lsn);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_BEYOND_LOG,
+                          "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64,
+                          path, fil_page_get_lsn(recv->page_buf), recv->end_lsn);
     }
     out->size_pages = recv_page0_size(recv, recv->page_buf);
     if (out->size_pages == 0) {
@@ -168,8 +168,8 @@ static dberr_t recv_file_enter(recv_t *recv, const char *path, const recv_file_t
         return err;
     }
     if (space->path != NULL) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s and %s both carry space id %" PRIu32,
-                       space->path, path, file->id);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "%s and %s both carry space id %" PRIu32, space->path, path, file->id);
     }
     space->page0_zero = file->page0 == PAGE_ZERO;
     space->file_size_pages = file->size_pages;
@@ -191,8 +191,8 @@ static dberr_t recv_list_entry(void *ctx, const char *name)
         return err; /* nobody's file: the catalogue decides what becomes of it */
     }
     if (file.id == SPACE_SYSTEM) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries the id of the system space",
-                       name);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "%s carries the id of the system space", name);
     }
     return recv_file_enter(recv, name, &file);
 }
@@ -202,15 +202,16 @@ static dberr_t recv_system_file(recv_t *recv)
     bool exists = false;
     dberr_t err = env_exists(recv->env, FIL_SYSTEM_PATH, &exists);
     if (err == DB_SUCCESS && !exists) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s is missing", FIL_SYSTEM_PATH);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING, "%s is missing",
+                         FIL_SYSTEM_PATH);
     }
     recv_file_t file = {.known = false};
     if (err == DB_SUCCESS) {
         err = recv_file_identify(recv, FIL_SYSTEM_PATH, &file);
     }
     if (err == DB_SUCCESS && file.known && file.id != SPACE_SYSTEM) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries space id %" PRIu32,
-                      FIL_SYSTEM_PATH, file.id);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                         "%s carries space id %" PRIu32, FIL_SYSTEM_PATH, file.id);
     }
     file.id = SPACE_SYSTEM;
     return err == DB_SUCCESS ? recv_file_enter(recv, FIL_SYSTEM_PATH, &file) : err;
@@ -230,8 +231,8 @@ static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_sp
     }
     if (exists || space->enable_lsn != 0) {
         /* Another space's file, or contents that no log could bring back. */
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "the file %s of space %" PRIu32 " is missing", space->name, event->space);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                          "the file %s of space %" PRIu32 " is missing", space->name, event->space);
     }
     err = log_sync_found(recv->log);
     if (err != DB_SUCCESS) {
@@ -282,9 +283,9 @@ static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_sp
     bool exists = false;
     dberr_t err = env_exists(env, event->path2, &exists);
     if (err == DB_SUCCESS && exists) {
-        err = err_set(&env->err, DB_UNRECOVERABLE,
-                      "%s cannot be renamed to %s: another space has this file", event->path,
-                      event->path2);
+        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                         "%s cannot be renamed to %s: another space has this file", event->path,
+                         event->path2);
     }
     if (err == DB_SUCCESS) {
         err = log_sync_found(recv->log);
@@ -343,8 +344,8 @@ static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t
     }
     bool empty = space->page0_zero && !space->changed && space->id.space != SPACE_SYSTEM;
     if (*size_pages == 0 && !empty) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "torn page 0 of %s: no doublewrite copy",
-                       space->path);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_TORN_PAGE,
+                          "torn page 0 of %s: no doublewrite copy", space->path);
     }
     return DB_SUCCESS;
 }
@@ -357,9 +358,9 @@ static dberr_t recv_space_check_growth(recv_t *recv, const recv_space_t *space, 
     dberr_t err = fil_space_length(recv->fil, opened, &size_bytes);
     uint64_t pages = size_bytes / recv->page_size;
     if (err == DB_SUCCESS && space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
-                      space->path, pages, space->log_size_first);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                         "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
+                         space->path, pages, space->log_size_first);
     }
     return err;
 }
@@ -408,10 +409,10 @@ dberr_t recv_spaces_open(recv_t *recv)
             err = recv_space_register(recv, space);
         } else if ((space->named || space->changed) && !space->deleted) {
             char name[PATH_LEN_MAX + 1];
-            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                          "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
-                          "record of its deletion",
-                          recv_space_name(recv, space->id.space, name), space->id.space);
+            err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                             "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
+                             "record of its deletion",
+                             recv_space_name(recv, space->id.space, name), space->id.space);
         }
     }
     return err;
@@ -422,9 +423,9 @@ static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
     uint64_t size_bytes = 0;
     dberr_t err = fil_space_length(recv->fil, space, &size_bytes);
     if (err == DB_SUCCESS && size_bytes < (uint64_t)space->size_pages * recv->page_size) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
-                      space->path, size_bytes, space->size_pages);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
+                         "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
+                         space->path, size_bytes, space->size_pages);
     }
     return err;
 }

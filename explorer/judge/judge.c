@@ -38,14 +38,9 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
     if (err == DB_SUCCESS) {
         return true;
     }
-    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id",
-                                       ": zero"};
-    uint32_t invariant = strstr(sink.msg, "beyond the end of the log") != NULL ? 4 : 30;
-    for (size_t i = 0; i < sizeof(TORN) / sizeof(TORN[0]); i++) {
-        if (strstr(sink.msg, TORN[i]) != NULL) {
-            invariant = 5;
-        }
-    }
+    uint32_t invariant = sink.refusal == REFUSAL_TORN_PAGE         ? 5
+                         : sink.refusal == REFUSAL_PAGE_BEYOND_LOG ? 4
+                                                                   : 30;
     verdict_add(verdict, invariant, "%srefused: %s: %.180s", what, err_name(err), sink.msg);
     return false;
 }
