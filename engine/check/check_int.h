@@ -81,8 +81,8 @@ typedef struct chk {
     lsn_t end_lsn;
     chk_file_t *files;
     chk_file_t *open_file; /**< the one file that is open, or NULL */
-    byte *page;           /**< one page, for short use */
-    chk_table_t **tables; /**< user tables in order of id */
+    byte *page;            /**< one page, for short use */
+    chk_table_t **tables;  /**< user tables in order of id */
     uint32_t n_tables;
     bool dict_whole;       /**< the catalogue could be read */
     trx_id_t trx_id_limit; /**< every id is below; 0 = unknown */

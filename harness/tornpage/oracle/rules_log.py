@@ -249,8 +249,8 @@ class CheckpointOrder(Rule):
 
 
 class FailedIo(Rule):
-    """I23: after a failed write, truncate or fsync of a file that lasts nothing is acknowledged, no checkpoint is written, and no
-    recovery is said to be done."""
+    """I23: after a failed write, truncate or fsync of a file that lasts, nothing is acknowledged, no
+    checkpoint is written, and no recovery is said to be done."""
 
     numbers = (23,)
     blind = (

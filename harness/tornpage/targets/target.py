@@ -76,9 +76,9 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the target's
-    stable name of the cause, "" if it has none. stopped: it said clearly that a file operation failed. None of
-    them: it crashed or hung, see message.
+    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
+    failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
     """
