@@ -6,7 +6,8 @@ Rules
 1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
    in memory must not reach a file. From then on every call is refused and nothing is written.
 2. A call that fails otherwise has changed nothing that its caller can see.
-3. Every failure has a message: the innermost one, or at least the status. */
+3. Every failure has a message: that of the first cause, not of what followed it (undoing, calls on
+   a poisoned handle); or at least the status. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static dberr_t engine_enter(engine_t *engine)
         return DB_IO_ERROR;
     }
     engine->env.err.msg[0] = '\0';
+    engine->env.err.refusal = REFUSAL_NONE;
     return DB_SUCCESS;
 }
 
@@ -38,10 +40,11 @@ dberr_t engine_explain(engine_t *engine, dberr_t err)
 /** End of a writing call. */
 static dberr_t engine_leave(engine_t *engine, dberr_t err)
 {
+    err = engine_explain(engine, err);
     if (err == DB_IO_ERROR || err == DB_CORRUPTION || err == DB_UNRECOVERABLE) {
-        engine->env.io_failed = true;
+        env_poison(&engine->env);
     }
-    return engine_explain(engine, err);
+    return err;
 }
 
 static dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)
@@ -94,13 +97,10 @@ static dberr_t engine_run_build(engine_t *engine, ddl_add_index_t *build)
     if (err == DB_SUCCESS || engine->env.io_failed) {
         return err;
     }
-    err_sink_t cause = engine->env.err;
-    dberr_t abort_err = ddl_add_index_abort(build);
-    if (abort_err != DB_SUCCESS) {
-        return engine_leave(engine, abort_err);
-    }
-    engine->env.err = cause;
-    return err;
+    bool held = env_hold(&engine->env);
+    dberr_t abort_err = engine_leave(engine, ddl_add_index_abort(build));
+    env_release(&engine->env, held);
+    return abort_err != DB_SUCCESS ? abort_err : err;
 }
 
 dberr_t engine_add_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,

@@ -37,6 +37,9 @@ WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_i
 
 /* ---- steps shared with recovery ---- */
 
+/** Renames a table's file, with room in the log for that. */
+WARN_UNUSED dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path);
+
 /** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed; reloads the
 catalogue. table may be an object of the catalogue (gone afterwards). */
 WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);

@@ -93,6 +93,9 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
     dberr_t err = DB_SUCCESS;
     if (space != NULL) {
+        err = buf_log_free_check(pool); /* while the pages can still be written */
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         buf_discard_space(pool, table->space);
         err = fil_space_delete(buf_fil(pool), space);
     }
@@ -201,7 +204,10 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
-    dberr_t err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    dberr_t err = buf_log_free_check(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    }
     if (err == DB_SUCCESS) {
         err = buf_log_free_check(pool);
     }
@@ -239,9 +245,9 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
         return dict_load(trx_sys_dict(sys));
     }
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
+        bool held = env_hold(ddl_env(sys));
         dberr_t undo_err = ddl_table_remove(sys, table);
-        ddl_env(sys)->err = cause;
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;
@@ -263,6 +269,13 @@ dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
     }
     free(table);
     return err;
+}
+
+dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    dberr_t err = buf_log_free_check(pool);
+    return err == DB_SUCCESS ? fil_space_rename(buf_fil(pool), space, path) : err;
 }
 
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
@@ -302,7 +315,7 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
     char old_path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, old_path);
     fil_path_of_table(to, path);
-    err = fil_space_rename(fil, space, path);
+    err = ddl_file_rename(sys, space, path);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -317,9 +330,9 @@ dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
     }
     memcpy(table->name, old_name, sizeof(old_name));
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
-        dberr_t undo_err = fil_space_rename(fil, space, old_path);
-        ddl_env(sys)->err = cause;
+        bool held = env_hold(ddl_env(sys));
+        dberr_t undo_err = ddl_file_rename(sys, space, old_path);
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;

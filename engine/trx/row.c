@@ -178,13 +178,10 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
         || trx->n_recs == savepoint) {
         return err;
     }
-    err_sink_t cause = trx_sys_env(trx->sys)->err;
+    bool held = env_hold(trx_sys_env(trx->sys));
     dberr_t undo_err = trx_rollback_to(trx, savepoint);
-    if (undo_err != DB_SUCCESS) {
-        return undo_err;
-    }
-    trx_sys_env(trx->sys)->err = cause;
-    return err;
+    env_release(trx_sys_env(trx->sys), held);
+    return undo_err != DB_SUCCESS ? undo_err : err;
 }
 
 /** Adds the entries of row to every secondary index. */

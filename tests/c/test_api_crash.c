@@ -58,7 +58,7 @@ static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const 
     engine_get_status(engine, &status);
     crash->dropped_indexes += (uint32_t)status.stats.recv_indexes_dropped;
     crash->load_reads += (uint32_t)status.stats.recv_index_load_reads;
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(image, &report);
     const check_table_t *t = report_table(&report, crash->table);
     bool before = shape_fits(&crash->before, t);
@@ -79,7 +79,7 @@ static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const 
                      DB_SUCCESS);
     engine_get_status(engine, &status);
     assert_false(status.recovered);
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     os_destroy(image);
 }
 
@@ -302,7 +302,7 @@ static void on_bootstrap_point(void *ctx, const char *name)
     if (engine_open(image, &probe, &crash->f->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("creation cut at %s: %s", name, err.msg);
     }
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(image, &report);
     check_report_free(&report);
     os_destroy(image);

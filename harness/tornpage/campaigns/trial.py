@@ -69,7 +69,10 @@ PAGE_SITES = frozenset(
         Site.SYSTEM_PAGE,
     }
 )
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For targets
+that do not name the cause of a refusal."""
+REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4}
+"""What a refusal for such a cause breaks; any other breaks I30."""
 
 
 def run_trial(
@@ -387,10 +390,11 @@ class _Trial:
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
             return
-        torn = self.site in PAGE_SITES
-        self.violations.append(
-            Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
-        )
+        if answer.refusal:
+            number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
+        else:
+            number = 5 if self.site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""

@@ -350,6 +350,13 @@ def test_each_break_is_reported_under_its_number(
     assert found(fake) == [number]
 
 
+def test_statement_after_a_failed_sort_file_is_no_violation() -> None:
+    """A sort file holds nothing that lasts: its failure ends one statement, not the handle (I23)."""
+    fake = base().write("#sql-tmp-33-0", 0, 512, result=-28).mark("ack n=1")
+    checkpoint(fake, 2, 8500, 8600)
+    assert 23 not in found(fake)
+
+
 def test_doublewrite_off_by_configuration_is_no_violation() -> None:
     """why=off is what was asked for when doublewrite is off."""
     fake = page_write(base(), 3, 8900, "skip", "off")
