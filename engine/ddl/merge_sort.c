@@ -457,11 +457,21 @@ dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec)
 
 void merge_sort_free(merge_sort_t *sort)
 {
+    for (uint32_t which = 0; sort != NULL && which < 2; which++) {
+        merge_file_remove(sort, which);
+    }
+    merge_sort_abandon(sort);
+}
+
+void merge_sort_abandon(merge_sort_t *sort)
+{
     if (sort == NULL) {
         return;
     }
     for (uint32_t which = 0; which < 2; which++) {
-        merge_file_remove(sort, which);
+        if (sort->files[which] != NULL) {
+            env_close(sort->env, sort->files[which]);
+        }
     }
     free(sort->recs);
     free(sort->refs);

@@ -22,5 +22,6 @@ WARN_UNUSED dberr_t merge_sort_step(merge_sort_t *sort, bool *done);
 WARN_UNUSED dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec);
 /** Removes its files and frees it; NULL is fine. */
 void merge_sort_free(merge_sort_t *sort);
+void merge_sort_abandon(merge_sort_t *sort); /**< frees it; its files stay, as after a crash */
 
 #endif
