@@ -2,13 +2,13 @@
 
 Place: ddl/, above btr/ (bulk load) and merge_sort.c.
 
-    begin   rows INCOMPLETE, durable
+    begin   rows INCOMPLETE, durable; empty trees
     SCAN    one pass over the clustered index feeds one merge sort per index
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
       FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
-    COMMIT  all roots and READY in one durable transaction
+    COMMIT  all READY in one durable transaction
 
 Invariants
 1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
@@ -212,6 +212,23 @@ static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *tab
     return err;
 }
 
+/** The trees are there before any page is loaded: segments tell recovery what to free. */
+static dberr_t ddl_build_trees(ddl_add_index_t *build)
+{
+    env_t *env = build_env(build);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        err = dict_index_tree_create(trx_sys_dict(build->sys), &build->indexes[i]);
+    }
+    if (err != DB_SUCCESS && !env->io_failed) {
+        err_sink_t cause = env->err;
+        dberr_t undo_err = ddl_indexes_remove(build->sys, build->indexes, build->n);
+        env->err = cause;
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
+}
+
 dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_index_def_t *defs,
                             uint32_t n_defs, uint64_t sort_buffer_size, ddl_add_index_t **out)
 {
@@ -241,7 +258,10 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
-    err = dict_load(trx_sys_dict(sys));
+    err = ddl_build_trees(build);
+    if (err == DB_SUCCESS) {
+        err = dict_load(trx_sys_dict(sys));
+    }
     if (err != DB_SUCCESS) {
         ddl_add_index_free(build);
         return err;
@@ -337,7 +357,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     if (err != DB_NOT_FOUND) {
         return err;
     }
-    err = btr_bulk_finish(build->bulk, &build->indexes[build->current].tree.root);
+    err = btr_bulk_finish(build->bulk);
     if (err != DB_SUCCESS) {
         return err;
     }
