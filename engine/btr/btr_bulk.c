@@ -125,8 +125,7 @@ static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
 static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, buf_block_t *block)
 {
     const bulk_level_t *l = &bulk->levels[level];
-    dberr_t err =
-        mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
+    dberr_t err = mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
 
     for (uint32_t i = 0; i < l->n_recs && err == DB_SUCCESS; i++) {
         err = mtr_rec_insert(mtr, block, i, l->recs + (size_t)i * l->rec_size, l->rec_size);

@@ -58,9 +58,8 @@ static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
-    return err == DB_SUCCESS
-               ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
-               : err;
+    return err == DB_SUCCESS ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
+                             : err;
 }
 
 /** A sibling that the parent must list in this slot. */

@@ -31,8 +31,8 @@ static dberr_t btr_split_alloc(btr_op_t *op, uint32_t level, buf_block_t **out)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, level, &segment);
-    return err == DB_SUCCESS ? fseg_page_alloc(op->mtr, segment, op->path[level].block->id.page_no + 1,
-                                               FIL_PAGE_INDEX, out)
+    return err == DB_SUCCESS ? fseg_page_alloc(
+               op->mtr, segment, op->path[level].block->id.page_no + 1, FIL_PAGE_INDEX, out)
                              : err;
 }
 

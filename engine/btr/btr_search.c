@@ -126,10 +126,8 @@ dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t
 dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,
                      uint32_t *slot)
 {
-    btr_op_t op = {.pool = mtr->pool,
-                   .btr = btr,
-                   .page_size = buf_page_size(mtr->pool),
-                   .mtr = mtr};
+    btr_op_t op = {
+        .pool = mtr->pool, .btr = btr, .page_size = buf_page_size(mtr->pool), .mtr = mtr};
     dberr_t err = btr_descend(&op, key, btr->key_len);
 
     if (err == DB_SUCCESS && !op.exact) {

@@ -52,7 +52,8 @@ static bool chk_bitmap_bit(const byte *xdes, uint32_t i)
 }
 
 /** What a used page of an extent is, as far as its descriptor tells. */
-static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent, page_no_t page_no)
+static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent,
+                                 page_no_t page_no)
 {
     if (extent->state == CHK_XDES_FSEG) {
         return chk_seg_by_id(fsp->file, extent->seg);
@@ -117,13 +118,15 @@ static void chk_extent_check(chk_fsp_t *fsp, uint32_t no)
         break;
     }
     if (!possible) {
-        chk_fsp_find(fsp, first, "extent in state %" PRIu32 " of segment %" PRIu64
-                                 " with %" PRIu32 " used pages",
+        chk_fsp_find(fsp, first,
+                     "extent in state %" PRIu32 " of segment %" PRIu64 " with %" PRIu32
+                     " used pages",
                      extent->state, extent->seg, extent->n_used);
         fsp->whole = false;
     } else if (extent->state == CHK_XDES_FSEG && fsp->file->segs_whole
                && chk_seg_by_id(fsp->file, extent->seg) == CHK_OWNER_UNKNOWN) {
-        chk_fsp_find(fsp, first, "extent of segment %" PRIu64 ", which does not exist", extent->seg);
+        chk_fsp_find(fsp, first, "extent of segment %" PRIu64 ", which does not exist",
+                     extent->seg);
         fsp->whole = false;
     }
     if (possible && first % fsp->covers == 0 && first < fsp->file->size_pages
@@ -204,8 +207,9 @@ void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *r
         extent->listed = true;
         if (extent->state != rule->state || extent->seg != rule->seg
             || extent->n_used < rule->used_min || extent->n_used > rule->used_max) {
-            chk_fsp_find(fsp, first, "extent in state %" PRIu32 " of segment %" PRIu64 " with %" PRIu32
-                                     " used pages on list %s",
+            chk_fsp_find(fsp, first,
+                         "extent in state %" PRIu32 " of segment %" PRIu64 " with %" PRIu32
+                         " used pages on list %s",
                          extent->state, extent->seg, extent->n_used, name);
         }
         if (!chk_addr_eq(extent->prev, prev)) {
@@ -217,8 +221,9 @@ void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *r
         n++;
     }
     if (n != list->len || !chk_addr_eq(prev, list->last)) {
-        chk_fsp_find(fsp, 0, "list %s: %" PRIu32 " extents, but its base says %" PRIu32
-                             ", or has another end",
+        chk_fsp_find(fsp, 0,
+                     "list %s: %" PRIu32 " extents, but its base says %" PRIu32
+                     ", or has another end",
                      name, n, list->len);
     }
 }
@@ -259,7 +264,8 @@ static dberr_t chk_fsp_parts(chk_fsp_t *fsp)
     if (err == DB_SUCCESS) {
         err = chk_inodes(fsp);
     }
-    for (page_no_t page_no = 0; err == DB_SUCCESS && page_no < fsp->n_extents * fsp->chk->extent_pages;
+    for (page_no_t page_no = 0;
+         err == DB_SUCCESS && page_no < fsp->n_extents * fsp->chk->extent_pages;
          page_no += fsp->covers) {
         err = chk_xdes_page(fsp, page_no);
     }

@@ -12,10 +12,10 @@ catalogue. */
 
 /* Who uses a page. */
 #define CHK_OWNER_FREE 0U
-#define CHK_OWNER_FIXED 1U  /**< page 0, descriptor pages, pages 1 to 3 of the system space */
+#define CHK_OWNER_FIXED 1U /**< page 0, descriptor pages, pages 1 to 3 of the system space */
 #define CHK_OWNER_INODES 2U
-#define CHK_OWNER_NONE 3U   /**< used, but by no segment */
-#define CHK_OWNER_SEG 16U   /**< plus the position in chk_file_t.segs */
+#define CHK_OWNER_NONE 3U            /**< used, but by no segment */
+#define CHK_OWNER_SEG 16U            /**< plus the position in chk_file_t.segs */
 #define CHK_OWNER_UNKNOWN UINT32_MAX /**< what would tell is damaged, and reported */
 
 /** A list of extents or inode pages: addresses are page number and offset. */
@@ -170,7 +170,7 @@ typedef struct chk_fsp {
     chk_t *chk;
     chk_file_t *file;
     byte *page0;
-    uint32_t covers;   /**< pages per descriptor page */
+    uint32_t covers; /**< pages per descriptor page */
     uint32_t xdes_size;
     uint32_t n_extents;
     chk_extent_t *extents;

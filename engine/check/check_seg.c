@@ -30,19 +30,18 @@ static dberr_t chk_inode_add(const chk_fsp_t *fsp, page_no_t page_no, uint32_t o
     if (file->n_segs % 64 == 0) {
         chk_seg_t *segs = realloc(file->segs, (file->n_segs + 64) * sizeof *segs);
         if (segs == NULL) {
-            return err_set(&fsp->chk->env->err, DB_OUT_OF_MEMORY, "no memory for the segments of %s",
-                           file->path);
+            return err_set(&fsp->chk->env->err, DB_OUT_OF_MEMORY,
+                           "no memory for the segments of %s", file->path);
         }
         file->segs = segs;
     }
-    file->segs[file->n_segs++] =
-        (chk_seg_t){.id = mach_read_8(inode),
-                    .page_no = page_no,
-                    .offset = offset,
-                    .not_full_n_used = mach_read_4(inode + CHK_INODE_NOT_FULL_N_USED),
-                    .lists = {chk_list_read(inode + CHK_INODE_FREE),
-                              chk_list_read(inode + CHK_INODE_NOT_FULL),
-                              chk_list_read(inode + CHK_INODE_FULL)}};
+    file->segs[file->n_segs++] = (chk_seg_t){
+        .id = mach_read_8(inode),
+        .page_no = page_no,
+        .offset = offset,
+        .not_full_n_used = mach_read_4(inode + CHK_INODE_NOT_FULL_N_USED),
+        .lists = {chk_list_read(inode + CHK_INODE_FREE), chk_list_read(inode + CHK_INODE_NOT_FULL),
+                  chk_list_read(inode + CHK_INODE_FULL)}};
     return DB_SUCCESS;
 }
 
@@ -65,8 +64,8 @@ static dberr_t chk_inode_page(chk_fsp_t *fsp, page_no_t page_no, bool full)
         n_used++;
         if (mach_read_4(inode + CHK_INODE_MAGIC) != CHK_INODE_MAGIC_VALUE
             || id >= mach_read_8(fsp->page0 + CHK_FSP_SEG_ID)) {
-            chk_fsp_find(fsp, page_no, "inode of segment %" PRIu64 ": no magic, or id not given out",
-                         id);
+            chk_fsp_find(fsp, page_no,
+                         "inode of segment %" PRIu64 ": no magic, or id not given out", id);
             fsp->file->segs_whole = false;
             return DB_SUCCESS;
         }
@@ -76,8 +75,8 @@ static dberr_t chk_inode_page(chk_fsp_t *fsp, page_no_t page_no, bool full)
         }
     }
     if (n_used == 0 || full != (n_used == n)) {
-        chk_fsp_find(fsp, page_no, "inode page with %" PRIu32 " inodes on the list of %s ones", n_used,
-                     full ? "full" : "other");
+        chk_fsp_find(fsp, page_no, "inode page with %" PRIu32 " inodes on the list of %s ones",
+                     n_used, full ? "full" : "other");
     }
     return DB_SUCCESS;
 }
@@ -119,8 +118,9 @@ static dberr_t chk_inode_list(chk_fsp_t *fsp, const chk_list_t *list, bool full)
         at = chk_addr_read(chk->page + CHK_INODE_NODE + 6);
     }
     if (file->segs_whole && (n != list->len || prev != list->last.page_no)) {
-        chk_fsp_find(fsp, 0, "list of inode pages: %" PRIu32 " pages, but its base says %" PRIu32
-                             ", or has another end",
+        chk_fsp_find(fsp, 0,
+                     "list of inode pages: %" PRIu32 " pages, but its base says %" PRIu32
+                     ", or has another end",
                      n, list->len);
     }
     return DB_SUCCESS;
@@ -220,7 +220,8 @@ dberr_t chk_segs(chk_fsp_t *fsp)
         }
         if (n_used[1] != seg->not_full_n_used) {
             chk_fsp_find(fsp, seg->page_no,
-                         "segment %" PRIu64 ": %" PRIu64 " used pages in list NOT_FULL, the inode counts "
+                         "segment %" PRIu64 ": %" PRIu64
+                         " used pages in list NOT_FULL, the inode counts "
                          "%" PRIu32,
                          seg->id, n_used[1], seg->not_full_n_used);
         }

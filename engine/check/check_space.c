@@ -91,8 +91,7 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
     file->free_limit = mach_read_4(page + CHK_FSP_FREE_LIMIT);
     file->usable = file->fsp_size > 0 && file->fsp_size <= CHK_PAGES_MAX && file->free_limit > 0
                    && file->free_limit % chk->extent_pages == 0
-                   && (file->free_limit <= file->fsp_size
-                       || file->free_limit == chk->extent_pages);
+                   && (file->free_limit <= file->fsp_size || file->free_limit == chk->extent_pages);
     if (!file->usable) {
         chk_find(chk, 11, file, 0, "impossible size of %" PRIu32 " pages, or free limit %" PRIu32,
                  file->fsp_size, file->free_limit);
@@ -295,7 +294,8 @@ void chk_file_unreached(chk_t *chk, chk_file_t *file)
 
 /* ---- every page by itself ---- */
 
-static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t page_no, uint32_t type)
+static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t page_no,
+                          uint32_t type)
 {
     if (page_no % chk_xdes_covers(chk) == 0) {
         return type == (page_no == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES);
@@ -308,8 +308,7 @@ static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t pa
     case CHK_OWNER_NONE:
         return true; /* reported as reachable from nowhere */
     default:
-        return type == FIL_PAGE_INDEX
-               || (type == FIL_PAGE_UNDO_LOG && file->space == SPACE_SYSTEM);
+        return type == FIL_PAGE_INDEX || (type == FIL_PAGE_UNDO_LOG && file->space == SPACE_SYSTEM);
     }
 }
 

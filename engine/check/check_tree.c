@@ -133,7 +133,8 @@ static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t leve
     bool ok = false;
     bool root = page_no == walk->tree->root;
     dberr_t err = DB_SUCCESS;
-    chk_reach(chk, walk->tree->file, page_no, level_no == 0 && !root ? walk->leaves : walk->top, 9, &ok);
+    chk_reach(chk, walk->tree->file, page_no, level_no == 0 && !root ? walk->leaves : walk->top, 9,
+              &ok);
     if (ok) {
         err = chk_page_read(chk, walk->tree->file, page_no, level->page);
     }

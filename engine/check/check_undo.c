@@ -248,8 +248,10 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
 
 dberr_t chk_undo(chk_t *chk)
 {
-    chk_undo_scan_t scan = {
-        .chk = chk, .file = chk_file_of_space(chk, SPACE_SYSTEM), .owner = CHK_OWNER_UNKNOWN, .whole = true};
+    chk_undo_scan_t scan = {.chk = chk,
+                            .file = chk_file_of_space(chk, SPACE_SYSTEM),
+                            .owner = CHK_OWNER_UNKNOWN,
+                            .whole = true};
     if (scan.file == NULL) {
         return DB_SUCCESS;
     }

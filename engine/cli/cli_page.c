@@ -21,7 +21,7 @@ Rules
 typedef struct page_view {
     const byte *page;
     uint32_t page_size;
-    page_id_t id; /**< where it was read from */
+    page_id_t id;          /**< where it was read from */
     uint32_t extent_pages; /**< 0: page 0 does not tell */
     page_verdict_t verdict;
     const char *shape; /**< index pages: what is wrong with the shape, or NULL */
@@ -97,9 +97,8 @@ static const byte *view_xdes(const page_view_t *v, uint32_t i)
 
 static uint32_t view_n_xdes(const page_view_t *v)
 {
-    return v->extent_pages != 0
-               ? xdes_page_covers(v->page_size, v->extent_pages) / v->extent_pages
-               : 0;
+    return v->extent_pages != 0 ? xdes_page_covers(v->page_size, v->extent_pages) / v->extent_pages
+                                : 0;
 }
 
 static void print_list(const char *name, const byte *base)
@@ -139,9 +138,8 @@ static void print_xdes(const page_view_t *v)
         page_no_t first = v->id.page_no + i * v->extent_pages;
         char *bitmap = cli_hex(xdes + XDES_BITMAP, v->extent_pages / 8);
         (void)printf("pages %" PRIu32 " to %" PRIu32 ": %s, segment %" PRIu64 ", used %s\n", first,
-                     first + v->extent_pages - 1,
-                     xdes_state_name(mach_read_4(xdes + XDES_STATE)), mach_read_8(xdes + XDES_ID),
-                     bitmap != NULL ? bitmap : "?");
+                     first + v->extent_pages - 1, xdes_state_name(mach_read_4(xdes + XDES_STATE)),
+                     mach_read_8(xdes + XDES_ID), bitmap != NULL ? bitmap : "?");
         free(bitmap);
     }
 }
@@ -165,9 +163,9 @@ static void print_inodes(const page_view_t *v)
         }
         (void)printf("segment %" PRIu64 " at %td: extents %" PRIu32 " free, %" PRIu32
                      " not full with %" PRIu32 " used pages, %" PRIu32 " full; pages",
-                     mach_read_8(inode + FSEG_ID), inode - v->page,
-                     mach_read_4(inode + FSEG_FREE), mach_read_4(inode + FSEG_NOT_FULL),
-                     mach_read_4(inode + FSEG_NOT_FULL_N_USED), mach_read_4(inode + FSEG_FULL));
+                     mach_read_8(inode + FSEG_ID), inode - v->page, mach_read_4(inode + FSEG_FREE),
+                     mach_read_4(inode + FSEG_NOT_FULL), mach_read_4(inode + FSEG_NOT_FULL_N_USED),
+                     mach_read_4(inode + FSEG_FULL));
         for (uint32_t slot = 0; slot < v->extent_pages / 2; slot++) {
             if (mach_read_4(inode + FSEG_FRAGS + 4 * slot) != FIL_NULL) {
                 (void)printf(" %" PRIu32, mach_read_4(inode + FSEG_FRAGS + 4 * slot));
@@ -274,9 +272,9 @@ static void xdes_to_json(const page_view_t *v, json_t *o)
         const byte *xdes = view_xdes(v, i);
         if (mach_read_4(xdes + XDES_STATE) != 0) {
             json_t *e = json_pack("{s:I, s:s, s:o, s:o}", "first",
-                                  (json_int_t)v->id.page_no + (json_int_t)i * v->extent_pages, "state",
-                                  xdes_state_name(mach_read_4(xdes + XDES_STATE)), "segment",
-                                  cli_u64(mach_read_8(xdes + XDES_ID)), "used",
+                                  (json_int_t)v->id.page_no + (json_int_t)i * v->extent_pages,
+                                  "state", xdes_state_name(mach_read_4(xdes + XDES_STATE)),
+                                  "segment", cli_u64(mach_read_8(xdes + XDES_ID)), "used",
                                   hex_json(xdes + XDES_BITMAP, v->extent_pages / 8));
             (void)json_array_append_new(extents, e);
         }

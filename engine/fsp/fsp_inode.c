@@ -12,7 +12,6 @@ Invariants
 #include "base/mach.h"
 #include "fsp/fsp_int.h"
 
-
 uint32_t fseg_n_frag_slots(const fsp_space_t *space)
 {
     return space->extent_pages / 2;
@@ -160,9 +159,9 @@ static dberr_t fseg_inode_page_create(fsp_space_t *space)
     if (err == DB_SUCCESS) {
         err = fsp_frag_take(space, &xdes, page_no);
     }
-    return err == DB_SUCCESS ? flst_add_last(space, fsp_list(space, FSP_SEG_INODES_FREE), block,
-                                             FSEG_PAGE_NODE)
-                             : err;
+    return err == DB_SUCCESS
+               ? flst_add_last(space, fsp_list(space, FSP_SEG_INODES_FREE), block, FSEG_PAGE_NODE)
+               : err;
 }
 
 /** Moves an inode page between the lists of full and of other ones. */

@@ -116,7 +116,8 @@ typedef struct fseg_usage {
 
 /** Follows a header. out->inode = NULL if it is zero: there is no segment any more. */
 WARN_UNUSED dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out);
-WARN_UNUSED dberr_t fseg_get(mtr_t *mtr, fseg_header_t header, fseg_t *out); /**< there must be one */
+WARN_UNUSED dberr_t fseg_get(mtr_t *mtr, fseg_header_t header,
+                             fseg_t *out); /**< there must be one */
 /** Takes an inode for a new, empty segment; seg->space is set. */
 WARN_UNUSED dberr_t fseg_inode_alloc(fseg_t *seg);
 /** Frees an inode; its page goes with its last one, unchanged otherwise (I15). */

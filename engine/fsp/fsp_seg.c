@@ -55,8 +55,9 @@ static dberr_t fseg_choose_new_extent(fseg_t *seg, page_no_t hint, fseg_place_t 
         return err;
     }
     xdes_set_state(space, &place->xdes, XDES_STATE_FSEG, seg->id);
-    place->page_no = xdes_find_free(
-        space, &place->xdes, xdes_covers_page(space, &place->xdes, hint) ? hint : place->xdes.first);
+    place->page_no =
+        xdes_find_free(space, &place->xdes,
+                       xdes_covers_page(space, &place->xdes, hint) ? hint : place->xdes.first);
     return flst_add_last(space, fseg_list(seg, FSEG_FREE), place->xdes.block,
                          place->xdes.offset + XDES_NODE);
 }

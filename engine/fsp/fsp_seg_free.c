@@ -22,8 +22,8 @@ static dberr_t fseg_find_page(const fseg_t *seg, page_no_t page_no, xdes_t *xdes
         return err;
     }
     *frag_slot = fseg_frag_slot(seg, page_no);
-    bool shared = xdes_state(xdes) == XDES_STATE_FREE_FRAG
-                  || xdes_state(xdes) == XDES_STATE_FULL_FRAG;
+    bool shared =
+        xdes_state(xdes) == XDES_STATE_FREE_FRAG || xdes_state(xdes) == XDES_STATE_FULL_FRAG;
     bool frag = *frag_slot < fseg_n_frag_slots(space);
     if (!xdes_page_is_used(xdes, page_no) || (frag ? !shared : !fseg_owns(seg, xdes))) {
         return fsp_corrupt(space, page_no, "does not belong to its segment");
@@ -51,8 +51,7 @@ static dberr_t fseg_unlist(const fseg_t *seg, const xdes_t *xdes, uint32_t n_use
     if (list == FSEG_NOT_FULL && not_full < n_used) {
         return fsp_corrupt(space, xdes->first, "more used pages than the segment counts");
     }
-    dberr_t err =
-        flst_remove(space, fseg_list(seg, list), xdes->block, xdes->offset + XDES_NODE);
+    dberr_t err = flst_remove(space, fseg_list(seg, list), xdes->block, xdes->offset + XDES_NODE);
     if (err == DB_SUCCESS && list == FSEG_NOT_FULL) {
         fseg_set_not_full_n_used(seg, not_full - n_used);
     }

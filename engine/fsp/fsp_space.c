@@ -18,9 +18,9 @@ Invariants
 #include "base/mach.h"
 #include "fsp/fsp_int.h"
 
-#define FSP_FREE_ADD 4U           /**< extents that enter FREE at a time */
-#define FSP_SMALL_EXTENTS 32U     /**< up to here a space grows by one extent */
-#define FSP_RESERVE_EXTENTS 3U    /**< one per segment of a tree, one for shared pages */
+#define FSP_FREE_ADD 4U        /**< extents that enter FREE at a time */
+#define FSP_SMALL_EXTENTS 32U  /**< up to here a space grows by one extent */
+#define FSP_RESERVE_EXTENTS 3U /**< one per segment of a tree, one for shared pages */
 
 dberr_t fsp_corrupt(const fsp_space_t *space, page_no_t page_no, const char *what)
 {
@@ -170,9 +170,8 @@ static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
     page_no_t xdes_page = first - first % space->xdes_covers;
     page_id_t id = {space->id, xdes_page};
     buf_block_t *block = NULL;
-    dberr_t err = first == xdes_page
-                      ? mtr_page_create(space->mtr, id, FIL_PAGE_TYPE_XDES, &block)
-                      : mtr_page_get(space->mtr, id, &block);
+    dberr_t err = first == xdes_page ? mtr_page_create(space->mtr, id, FIL_PAGE_TYPE_XDES, &block)
+                                     : mtr_page_get(space->mtr, id, &block);
     if (err == DB_SUCCESS
         && fil_page_get_type(block->frame)
                != (uint32_t)(xdes_page == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES)) {
@@ -205,8 +204,8 @@ dberr_t fsp_fill_free_list(fsp_space_t *space)
     if (err == DB_OUT_OF_SPACE && space->free_limit + extent <= space->size) {
         err = DB_SUCCESS; /* there is some left below FSP_SIZE */
     }
-    for (uint32_t n = 0; err == DB_SUCCESS && n < FSP_FREE_ADD
-                         && space->free_limit + extent <= space->size;) {
+    for (uint32_t n = 0;
+         err == DB_SUCCESS && n < FSP_FREE_ADD && space->free_limit + extent <= space->size;) {
         bool is_free = false;
         err = fsp_add_extent(space, &is_free);
         n += is_free;

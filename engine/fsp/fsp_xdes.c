@@ -183,9 +183,9 @@ static dberr_t fsp_extent_choose(fsp_space_t *space, page_no_t hint, xdes_t *out
 dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t *out)
 {
     dberr_t err = fsp_extent_choose(space, hint, out);
-    return err == DB_SUCCESS ? flst_remove(space, fsp_list(space, FSP_FREE), out->block,
-                                           out->offset + XDES_NODE)
-                             : err;
+    return err == DB_SUCCESS
+               ? flst_remove(space, fsp_list(space, FSP_FREE), out->block, out->offset + XDES_NODE)
+               : err;
 }
 
 dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes)
@@ -212,8 +212,7 @@ static dberr_t fsp_frag_extent(fsp_space_t *space, page_no_t hint, xdes_t *xdes)
             err = fsp_corrupt(space, xdes->first, "wrong state for the list of shared extents");
         }
     }
-    if (err != DB_SUCCESS
-        || (found && xdes_find_free(space, xdes, xdes->first) != FIL_NULL)) {
+    if (err != DB_SUCCESS || (found && xdes_find_free(space, xdes, xdes->first) != FIL_NULL)) {
         return err;
     }
     err = fsp_extent_alloc(space, hint, xdes);
@@ -248,8 +247,8 @@ dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t pa
         return fsp_corrupt(space, page_no, "more used pages than the header counts");
     }
     fsp_set_frag_n_used(space, n_used - space->extent_pages);
-    dberr_t err = flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes->block,
-                              xdes->offset + XDES_NODE);
+    dberr_t err =
+        flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes->block, xdes->offset + XDES_NODE);
     if (err != DB_SUCCESS) {
         return err;
     }
