@@ -212,23 +212,6 @@ static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *tab
     return err;
 }
 
-/** The trees are there before any page is loaded: segments tell recovery what to free. */
-static dberr_t ddl_build_trees(ddl_add_index_t *build)
-{
-    env_t *env = build_env(build);
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
-        err = dict_index_tree_create(trx_sys_dict(build->sys), &build->indexes[i]);
-    }
-    if (err != DB_SUCCESS && !env->io_failed) {
-        err_sink_t cause = env->err;
-        dberr_t undo_err = ddl_indexes_remove(build->sys, build->indexes, build->n);
-        env->err = cause;
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
-}
-
 dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_index_def_t *defs,
                             uint32_t n_defs, uint64_t sort_buffer_size, ddl_add_index_t **out)
 {
@@ -258,7 +241,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
-    err = ddl_build_trees(build);
+    err = ddl_trees_create(sys, build->indexes, build->n);
     if (err == DB_SUCCESS) {
         err = dict_load(trx_sys_dict(sys));
     }

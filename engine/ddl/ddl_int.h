@@ -44,4 +44,8 @@ WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
 /** The same for some secondary indexes of a table: trees freed through their segments, rows removed. */
 WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
+/** Gives indexes whose rows are INCOMPLETE their empty trees, before any page is loaded: the segments tell
+recovery what to free. Removes the indexes if that fails. */
+WARN_UNUSED dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
+
 #endif

@@ -141,6 +141,22 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
     return dict_load(trx_sys_dict(sys));
 }
 
+dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    env_t *env = ddl_env(sys);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
+    }
+    if (err != DB_SUCCESS && !env->io_failed) {
+        err_sink_t cause = env->err;
+        dberr_t undo_err = ddl_indexes_remove(sys, indexes, n);
+        env->err = cause;
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
+}
+
 /* ---- CREATE TABLE ---- */
 
 typedef struct ddl_update {
