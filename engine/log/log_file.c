@@ -214,6 +214,7 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32
     os_file_t *file;
     dberr_t e;
 
+    CHECK(extent_pages_is_valid(extent_pages));
     if (!size_is_valid(page_size, file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %llu bytes is not possible with pages of %u bytes",
