@@ -45,4 +45,19 @@ static inline bool page_size_is_valid(uint32_t page_size_bytes)
            && (page_size_bytes & (page_size_bytes - 1)) == 0;
 }
 
+#define EXTENT_PAGES_MIN 8U
+#define EXTENT_PAGES_MAX 256U
+
+static inline bool extent_pages_is_valid(uint32_t extent_pages)
+{
+    return extent_pages >= EXTENT_PAGES_MIN && extent_pages <= EXTENT_PAGES_MAX
+           && (extent_pages & (extent_pages - 1)) == 0;
+}
+
+/** InnoDB's extent: 1 MiB up to pages of 16k, 64 pages from there on. */
+static inline uint32_t extent_pages_default(uint32_t page_size_bytes)
+{
+    return page_size_bytes < 16384 ? (1U << 20) / page_size_bytes : 64U;
+}
+
 #endif

@@ -60,7 +60,7 @@ every frame is pinned. May flush and evict others. */
 WARN_UNUSED dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared.
-DB_CORRUPTION: page beyond the space, or pinned (only a damaged map gives out a page that is in use). */
+DB_CORRUPTION: page beyond the space, or pinned (only damaged descriptors give out a page that is in use). */
 WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** The block if it is in the pool, unpinned, else NULL. */

@@ -2,13 +2,13 @@
 
 Place: ddl/, above btr/ (bulk load) and merge_sort.c.
 
-    begin   rows INCOMPLETE, durable
+    begin   rows INCOMPLETE, durable; empty trees
     SCAN    one pass over the clustered index feeds one merge sort per index
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
       FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
-    COMMIT  all roots and READY in one durable transaction
+    COMMIT  all READY in one durable transaction
 
 Invariants
 1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
@@ -188,6 +188,11 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
+    err = ddl_trees_create(sys, build->indexes, build->n);
+    if (err != DB_SUCCESS) {
+        ddl_add_index_free(build);
+        return err;
+    }
     *out = build;
     return DB_SUCCESS;
 }
@@ -279,7 +284,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     if (err != DB_NOT_FOUND) {
         return err;
     }
-    err = btr_bulk_finish(build->bulk, &build->indexes[build->current].tree.root);
+    err = btr_bulk_finish(build->bulk);
     if (err != DB_SUCCESS) {
         return err;
     }

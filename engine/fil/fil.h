@@ -76,7 +76,7 @@ WARN_UNUSED dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char 
 /** Length of the file, which may differ from size_pages. */
 WARN_UNUSED dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes);
 
-/** Makes the file at least size_pages long (zero pages) and raises space->size_pages. */
+/** Makes the file at least size_pages long (zero pages), fsyncs it if it grew, and raises space->size_pages. */
 WARN_UNUSED dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages);
 
 /** DB_CORRUPTION if page_no is not below size_pages; bytes past the end of the file read as zero. */

@@ -23,7 +23,8 @@ and the writer (log_write.c) stand beside it.
 #define HDR_PAGE_SIZE 8
 #define HDR_FILE_SIZE 12
 #define HDR_START_LSN 20
-#define HDR_END 28
+#define HDR_EXTENT_PAGES 28
+#define HDR_END 32
 
 #define SLOT_NO 4
 #define SLOT_LSN 12
@@ -183,6 +184,7 @@ static void header_encode(byte *block, const log_file_info_t *info)
     mach_write_4(block + HDR_PAGE_SIZE, info->page_size);
     mach_write_8(block + HDR_FILE_SIZE, info->file_size);
     mach_write_8(block + HDR_START_LSN, info->start_lsn);
+    mach_write_4(block + HDR_EXTENT_PAGES, info->extent_pages);
     crc_set(block);
 }
 
@@ -209,11 +211,13 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
            && file_size < LOG_LSN_LIMIT;
 }
 
-dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64_t file_size)
+dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32_t extent_pages,
+                        uint64_t file_size)
 {
     const log_file_info_t info = {
         .format_id = log_format_10_4.id,
         .page_size = page_size,
+        .extent_pages = extent_pages,
         .file_size = file_size,
         .start_lsn = LOG_START_LSN,
     };
@@ -221,6 +225,7 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64
     os_file_t *file;
     dberr_t e;
 
+    CHECK(extent_pages_is_valid(extent_pages));
     if (!size_is_valid(page_size, file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %llu bytes is not possible with pages of %u bytes",
@@ -264,12 +269,13 @@ static dberr_t header_decode(log_t *log, const byte *block)
     info->page_size = mach_read_4(block + HDR_PAGE_SIZE);
     info->file_size = mach_read_8(block + HDR_FILE_SIZE);
     info->start_lsn = mach_read_8(block + HDR_START_LSN);
+    info->extent_pages = mach_read_4(block + HDR_EXTENT_PAGES);
     if (info->format_id != log_format_10_4.id) {
         return err_set(err, DB_UNSUPPORTED, "%s: unknown redo format %u", log->file->path,
                        info->format_id);
     }
     if (!size_is_valid(info->page_size, info->file_size) || lsn_offset(info->start_lsn) != 0
-        || info->start_lsn >= LOG_LSN_LIMIT) {
+        || info->start_lsn >= LOG_LSN_LIMIT || !extent_pages_is_valid(info->extent_pages)) {
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is impossible", log->file->path);
     }

@@ -142,7 +142,8 @@ static inline dberr_t dbx_open(dbx_t *db)
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
-    files_create(&db->env, db->options.page_size, db->options.log_file_size, &db->log, &db->fil);
+    files_create(&db->env, db->options.page_size, FX_EXTENT_PAGES, db->options.log_file_size,
+                 &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
         ASSERT_OK(db, trx_sys_bootstrap(db->pool));
