@@ -47,7 +47,7 @@ typedef struct btr_del_plan {
     btr_del_step_t step[BTR_LEVEL_MAX + 1];
 } btr_del_plan_t;
 
-static dberr_t btr_check_owner(btr_op_t *op, const buf_block_t *block)
+static dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
@@ -110,7 +110,7 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
             step->action = BTR_DEL_MERGE_RIGHT;
             step->next = right;
             err = btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after);
-            return err == DB_SUCCESS ? btr_check_owner(op, right) : err;
+            return err == DB_SUCCESS ? btr_check_segment(op, right) : err;
         }
     }
     if (parent->slot > 0) {
@@ -127,7 +127,7 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
             step->action = BTR_DEL_MERGE_LEFT;
             step->prev = left;
             err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
-            return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+            return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
         }
     }
     return DB_SUCCESS;
@@ -152,7 +152,7 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
         if (err == DB_SUCCESS) {
             err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
         }
-        return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+        return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
     }
     if (level < BTR_MERGE_LEVELS
         && n_left * BTR_MERGE_FRACTION
@@ -294,7 +294,7 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
             err = btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling");
         }
         if (err == DB_SUCCESS) {
-            err = btr_check_owner(op, child);
+            err = btr_check_segment(op, child);
         }
         if (err != DB_SUCCESS) {
             return err;
