@@ -13,7 +13,7 @@ typedef uint32_t space_id_t; /**< tablespace identifier; 0 is the system tablesp
 typedef uint64_t trx_id_t;   /**< transaction identifier, stored in 6 bytes */
 typedef uint64_t roll_ptr_t; /**< undo record address, stored in 7 bytes; 0 = no history */
 typedef uint64_t table_id_t;
-typedef uint64_t index_id_t; /**< also the owner of a page in the allocation map; below 2^32 */
+typedef uint64_t index_id_t; /**< below 2^32 */
 
 typedef struct page_id {
     space_id_t space;

@@ -16,6 +16,7 @@
 #include "btr/btr_int.h"
 
 #include "base/check.h"
+#include "base/mutant.h"
 
 /* A page is merged when fewer than 1 / BTR_MERGE_FRACTION of its capacity is left. */
 #define BTR_MERGE_FRACTION 3U
@@ -47,7 +48,7 @@ typedef struct btr_del_plan {
     btr_del_step_t step[BTR_LEVEL_MAX + 1];
 } btr_del_plan_t;
 
-static dberr_t btr_check_owner(btr_op_t *op, const buf_block_t *block)
+static dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
@@ -58,6 +59,14 @@ static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
+
+    if (err == DB_SUCCESS && MUTANT(btr_free_own_mtr)) {
+        mtr_t mtr; /* ordering rule: a page is freed by the mtr that unlinks it */
+        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
+        err = fseg_page_free(&mtr, segment, block->id.page_no, FSP_FREE_LOGGED);
+        mtr_commit(&mtr);
+        return err;
+    }
     return err == DB_SUCCESS ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
                              : err;
 }
@@ -110,7 +119,7 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
             step->action = BTR_DEL_MERGE_RIGHT;
             step->next = right;
             err = btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after);
-            return err == DB_SUCCESS ? btr_check_owner(op, right) : err;
+            return err == DB_SUCCESS ? btr_check_segment(op, right) : err;
         }
     }
     if (parent->slot > 0) {
@@ -127,7 +136,7 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
             step->action = BTR_DEL_MERGE_LEFT;
             step->prev = left;
             err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
-            return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+            return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
         }
     }
     return DB_SUCCESS;
@@ -152,7 +161,7 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
         if (err == DB_SUCCESS) {
             err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
         }
-        return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+        return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
     }
     if (level < BTR_MERGE_LEVELS
         && n_left * BTR_MERGE_FRACTION
@@ -294,7 +303,7 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
             err = btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling");
         }
         if (err == DB_SUCCESS) {
-            err = btr_check_owner(op, child);
+            err = btr_check_segment(op, child);
         }
         if (err != DB_SUCCESS) {
             return err;

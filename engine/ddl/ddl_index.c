@@ -421,6 +421,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         return DB_IO_ERROR;
     }
     for (uint32_t i = 0; i < build->n; i++) {
+        btr_load_abandon(build_pool(build), &build->indexes[i].tree);
         buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
     }
     dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);

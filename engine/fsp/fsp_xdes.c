@@ -232,6 +232,9 @@ dberr_t fsp_frag_choose(fsp_space_t *space, page_no_t hint, xdes_t *xdes, page_n
     }
     page_no_t from = xdes_covers_page(space, xdes, hint) ? hint : xdes->first;
     *page_no = xdes_find_free(space, xdes, from);
+    if (*page_no == FIL_NULL) {
+        return fsp_corrupt(space, xdes->first, "no free page in a shared extent");
+    }
     return *page_no < space->size ? DB_SUCCESS : fsp_extend_to(space, *page_no + 1);
 }
 

@@ -149,6 +149,24 @@ static void test_interrupted(void **state)
         ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
     btr_bulk_free(bulk);
+    btr_load_abandon(fx->pool, &btr);
+    buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
+    tree_free(&fx->env, fx->pool, &btr);
+    assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
+    bfx_destroy(fx);
+}
+
+/** A load that is given up after its last page: the root, which was never written, stays. */
+static void test_interrupted_at_the_end(void **state)
+{
+    btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
+    load_t l = {4096, 8, 1800, 9, 100, false};
+    btr_t btr = load(fx, &l);
+
+    (void)state;
+    assert_true(buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root})->oldest_modification
+                != 0);
+    btr_load_abandon(fx->pool, &btr);
     buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
     tree_free(&fx->env, fx->pool, &btr);
     assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
@@ -184,9 +202,8 @@ static void test_topmost_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_loads),        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_interrupted),  cmocka_unit_test(test_interrupted_at_the_end),
         cmocka_unit_test(test_topmost_page),
     };
 
