@@ -4,7 +4,8 @@ Invariants
 - a page with an open mtr on it (fix_count > 0) is neither written nor evicted;
 - (I4) a page is written home only when the log is durable up to its LSN;
 - (I13) doublewrite is skipped only as buf_dblwr.h says;
-- (I15) a freed page is not written: the freeing log is made durable and the page leaves the lists;
+- (I15) a freed page is not handed out before it is created again; if it is dirty it is still
+  written, as in 10.4: nobody reads it there;
 - every dirty block is on the global flush list (ascending oldest_modification) and on its space's
   list, so that flushing a space costs in proportion to that space's dirty pages. */
 #ifndef BUF_BUF_H
@@ -23,8 +24,8 @@ typedef struct buf_block {
     lsn_t oldest_modification; /**< start LSN of the first unflushed change; 0 = clean */
     lsn_t newest_modification;
     lsn_t init_lsn; /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
-    bool init_on_flush;   /**< first write since that initialisation may skip doublewrite */
-    bool nonlogged;       /**< changed by a NO_REDO mtr since the last write */
+    bool init_on_flush;   /**< a logged initialisation with log_optimize_ddl off is not yet written:
+                                     that write skips doublewrite (I13) */
     bool freed;           /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
     index_id_t observer;  /**< index of the NO_REDO load that dirtied it; 0 = none */
     const void *writer;   /**< the open mtr that has changed it (one at a time); NULL = none */
@@ -48,9 +49,14 @@ fil_t *buf_fil(const buf_pool_t *pool);
 uint32_t buf_page_size(const buf_pool_t *pool);
 
 /** log_optimize_ddl as it is now. Switching it flushes everything and takes a full checkpoint, so that
-no page skipped doublewrite before a later INDEX_LOAD of its space (MDEV-19747). */
+the log from the checkpoint on has either INDEX_LOADs or pages whose write skipped doublewrite, never
+both (MDEV-19747). DB_TABLE_LOCKED while an index is built: its load goes on as it began. */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);
 WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
+
+/** An index build begins, or is over: in between log_optimize_ddl stays as it is. */
+void buf_build_begin(buf_pool_t *pool);
+void buf_build_end(buf_pool_t *pool);
 
 /* ---- pages; every success pins the block, the caller (mtr) unpins it ---- */
 

@@ -3,8 +3,7 @@
 Place: below buf_flush.c and buf_lru.c, which choose the pages. File layout: slot s covers the pages
 [s * dblwr_pages, (s + 1) * dblwr_pages) of "ib_dblwr"; batches use the slots in turn.
 
-       batch --> freed: log durable, dropped
-             --> others, by page id: copies stamped in memory
+       batch --> by page id: copies stamped in memory
                    1. log durable      2. one write of the copies that need it, fsync of the area
                    3. home writes      4. fsync of the data files
 
@@ -15,10 +14,9 @@ Invariants
    the first copy: a copy of changes whose log was lost would outlive that log, and once the new
    log has passed its LSN a later recovery could not tell it from a good one;
 3. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
-   its logged initialisation and nothing in its space was written without redo;
-4. (I15) a freed page is not written; its place on the flush lists is given up only when the freeing
-   is durable, because the checkpoint may then pass the changes that were never written;
-5. (I23) after a failure all pages of the batch stay dirty. */
+   its logged initialisation. That is asked in one place. What makes it safe is that
+   log_optimize_ddl is off for as long as the log holds such an initialisation (buf_pool.c);
+4. (I23) after a failure all pages of the batch stay dirty. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,48 +71,10 @@ static int buf_block_cmp(const void *a, const void *b)
     return x->id.page_no < y->id.page_no ? -1 : x->id.page_no > y->id.page_no;
 }
 
-/** May this write go home without a copy thanks to the logged initialisation (I13)? */
-static bool buf_dblwr_skips_init(buf_pool_t *pool, const buf_block_t *block)
+/** The one place that decides it: does this page go home without a copy (I13)? */
+static bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block)
 {
-    const fil_space_t *space = fil_space_get(pool->fil, block->id.space);
-    CHECK(space != NULL);
-    return block->init_on_flush
-           && (!space->nonlogged || MUTANT(dblwr_skip_nonlogged) /* MDEV-19738, first patch */);
-}
-
-/** Drops the freed blocks of the batch; the others move to the front. @return in *n_left their
-number */
-static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_left)
-{
-    lsn_t freed_lsn = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const buf_block_t *block = pool->batch[i];
-        if (block->freed && block->newest_modification > freed_lsn) {
-            freed_lsn = block->newest_modification;
-        }
-    }
-    if (freed_lsn != 0 && !MUTANT(freed_drop_before_log) /* ordering rule: log, then drop */) {
-        dberr_t err = log_write_up_to(pool->log, freed_lsn, true);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        buf_block_t *block = pool->batch[i];
-        if (!block->freed || MUTANT(buf_writes_freed) /* MDEV-24569 */) {
-            pool->batch[left++] = block;
-            continue;
-        }
-        PROBE_MARK(pool->env->probe,
-                   "page_drop_freed space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
-                   block->id.space, block->id.page_no, block->newest_modification);
-        buf_flush_remove(pool, block);
-        buf_block_release(pool, block);
-        pool->env->stats.pages_freed_unwritten++;
-    }
-    *n_left = left;
-    return DB_SUCCESS;
+    return pool->dblwr_file == NULL || block->init_on_flush;
 }
 
 /** Copies the batch into dblwr_buf, the pages that need doublewrite first. @return their number */
@@ -122,15 +82,12 @@ static uint32_t buf_dblwr_copy(buf_pool_t *pool, uint32_t n, byte *copies[DBLWR_
 {
     uint32_t n_used = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (pool->dblwr_file != NULL && !buf_dblwr_skips_init(pool, pool->batch[i])) {
-            n_used++;
-        }
+        n_used += !buf_dblwr_skips(pool, pool->batch[i]);
     }
     uint32_t used = 0;
     uint32_t skipped = n_used;
     for (uint32_t i = 0; i < n; i++) {
-        bool skip = pool->dblwr_file == NULL || buf_dblwr_skips_init(pool, pool->batch[i]);
-        uint32_t pos = skip ? skipped++ : used++;
+        uint32_t pos = buf_dblwr_skips(pool, pool->batch[i]) ? skipped++ : used++;
         copies[i] = pool->dblwr_buf + (size_t)pos * pool->page_size;
         memcpy(copies[i], pool->batch[i]->frame, pool->page_size);
         fil_page_stamp(copies[i], pool->page_size);
@@ -171,16 +128,16 @@ static void buf_dblwr_mark_home(buf_pool_t *pool, const buf_block_t *block)
     const byte *frame = block->frame;
     bool index = fil_page_get_type(frame) == FIL_PAGE_INDEX;
     bool off = pool->dblwr_file == NULL;
-    bool init = !off && buf_dblwr_skips_init(pool, block);
+    bool skip = buf_dblwr_skips(pool, block);
     PROBE_MARK(pool->env->probe,
                "page_write space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64
                " type=%s level=%" PRIu32 " index=%" PRIu64 " dblwr=%s why=%s init_lsn=%" PRIu64
                " load=%d",
                block->id.space, block->id.page_no, fil_page_get_lsn(frame),
                page_type_name(fil_page_get_type(frame)), index ? page_level(frame) : 0,
-               index ? page_index_id(frame) : 0, off || init ? "skip" : "used",
+               index ? page_index_id(frame) : 0, skip ? "skip" : "used",
                off    ? "off"
-               : init ? "init"
+               : skip ? "init"
                       : "batch",
                block->init_lsn, block->observer != 0);
 }
@@ -223,7 +180,7 @@ static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *c
     }
     for (uint32_t i = 0; i < n; i++) {
         fil_space_t *space = fil_space_get(pool->fil, pool->batch[i]->id.space);
-        if (MUTANT(load_flush_not_synced) && space->nonlogged) {
+        if (MUTANT(load_flush_not_synced) && pool->batch[i]->observer != 0) {
             continue; /* ordering rule: fsync, then INDEX_LOAD */
         }
         err = fil_sync(pool->fil, space);
@@ -238,12 +195,9 @@ static void buf_dblwr_complete(buf_pool_t *pool, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         buf_block_t *block = pool->batch[i];
-        if (pool->dblwr_file != NULL && buf_dblwr_skips_init(pool, block)) {
-            pool->env->stats.dblwr_skipped_init++;
-        }
+        pool->env->stats.dblwr_skipped_init += pool->dblwr_file != NULL && block->init_on_flush;
         buf_flush_remove(pool, block);
         block->init_on_flush = block->init_on_flush && MUTANT(dblwr_flag_not_cleared);
-        block->nonlogged = false;
         block->observer = 0;
     }
 }
@@ -253,14 +207,10 @@ static dberr_t buf_dblwr_batch(buf_pool_t *pool, uint32_t n)
 {
     env_t *env = pool->env;
     PROBE_POINT(env->probe, "dblwr.batch_start");
-    dberr_t err = buf_dblwr_drop_freed(pool, n, &n);
-    if (err != DB_SUCCESS || n == 0) {
-        return err;
-    }
     qsort(pool->batch, n, sizeof(buf_block_t *), buf_block_cmp);
     byte *copies[DBLWR_PAGES_MAX];
     uint32_t n_used = buf_dblwr_copy(pool, n, copies);
-    err = buf_dblwr_write_log(pool, n);
+    dberr_t err = buf_dblwr_write_log(pool, n);
     if (err == DB_SUCCESS && n_used > 0) {
         err = buf_dblwr_write_area(pool, n_used);
     }

@@ -8,8 +8,8 @@ Batch (I22): 1. log durable up to the newest LSN of the batch  2. area write, fs
 
 Doublewrite is skipped for a page (MDEV-19738) only if
 - it is off altogether ("off"), or
-- block->init_on_flush is set and the space is not nonlogged ("init"); the flag is cleared by that
-  write, so only the first flush after the initialisation skips. */
+- block->init_on_flush is set ("init"); the flag is cleared by that write, so only the first flush
+  after the initialisation skips. */
 #ifndef BUF_BUF_DBLWR_H
 #define BUF_BUF_DBLWR_H
 
@@ -18,7 +18,7 @@ Doublewrite is skipped for a page (MDEV-19738) only if
 #define DBLWR_FILE_NAME "ib_dblwr"
 
 /** Writes a batch of dirty, unpinned blocks (any number: split into slots' worth) in the above order;
-freed blocks are dropped instead. On success all are clean and their files fsynced. */
+On success all are clean and their files fsynced. */
 WARN_UNUSED dberr_t buf_dblwr_flush(buf_pool_t *pool, buf_block_t **blocks, uint32_t n);
 
 /** Page copies of a doublewrite file, for recovery: called for every slot position that holds a page

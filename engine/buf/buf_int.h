@@ -16,6 +16,7 @@ struct buf_pool {
     uint32_t page_size;
     uint32_t n_blocks;
     bool log_optimize_ddl;
+    uint32_t n_builds; /**< index builds under way */
 
     buf_block_t *blocks;     /**< n_blocks */
     byte *frames;            /**< n_blocks * page_size, one allocation */

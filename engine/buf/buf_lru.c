@@ -86,11 +86,8 @@ dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out)
                 return err;
             }
         }
-        /* Dropping freed pages may have filled the free list already, the victim among them. */
-        if (pool->free_first == NULL) {
-            buf_block_release(pool, victim);
-            pool->env->stats.pages_evicted++;
-        }
+        buf_block_release(pool, victim);
+        pool->env->stats.pages_evicted++;
     }
     buf_block_t *block = pool->free_first;
     pool->free_first = block->hash_next;

@@ -130,6 +130,12 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     if (pool->log_optimize_ddl == on) {
         return DB_SUCCESS;
     }
+    if (pool->n_builds > 0) {
+        return err_set(&pool->env->err, DB_TABLE_LOCKED,
+                       "log_optimize_ddl cannot be switched while %" PRIu32
+                       " index build(s) are under way",
+                       pool->n_builds);
+    }
     dberr_t err = DB_SUCCESS;
     if (!MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
         err = buf_checkpoint_full(pool);
@@ -138,6 +144,17 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
         pool->log_optimize_ddl = on;
     }
     return err;
+}
+
+void buf_build_begin(buf_pool_t *pool)
+{
+    pool->n_builds++;
+}
+
+void buf_build_end(buf_pool_t *pool)
+{
+    CHECK(pool->n_builds > 0);
+    pool->n_builds--;
 }
 
 static buf_block_t **buf_hash_chain(const buf_pool_t *pool, page_id_t id)
@@ -296,7 +313,6 @@ dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
     memset(block->frame, 0, pool->page_size);
     block->init_lsn = 0;
     block->init_on_flush = false;
-    block->nonlogged = false;
     block->freed = false;
     block->observer = 0;
     block->validated = 0;

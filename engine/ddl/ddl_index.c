@@ -15,7 +15,8 @@ Invariants
    so a committed index never depends on a page that neither log nor file has.
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
    last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
-   OFF, switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
+   OFF, switching it takes a full checkpoint and is refused for as long as a build exists
+   (buf_set_log_optimize_ddl), and recovery ends with one.
 3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.
@@ -230,6 +231,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->sys = sys;
+    buf_build_begin(trx_sys_pool(sys));
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
     err = ddl_build_prepare(build, table, defs, n_defs, sort_buffer_size);
     if (err == DB_SUCCESS) {
@@ -488,6 +490,7 @@ void ddl_add_index_free(ddl_add_index_t *build)
         return;
     }
     ddl_build_free_sorts(build);
+    buf_build_end(build_pool(build));
     free(build->last_pk);
     free(build->row);
     free(build->rec);

@@ -20,8 +20,6 @@ typedef struct fil_space {
     os_file_t *file;
     uint32_t size_pages; /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
     bool named;          /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
-    bool nonlogged;      /**< redo was or will be off for pages of this space since the last start:
-                                 doublewrite must never be skipped (MDEV-19738) */
     bool needs_sync;     /**< page writes since the last fsync */
     lsn_t enable_lsn;    /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
     lsn_t max_lsn;       /**< end of the newest mtr that changed a page of the space */

@@ -17,7 +17,7 @@ Refuses with DB_UNRECOVERABLE and the cause what cannot be recovered (I30). */
 #include "ddl/ddl.h"
 
 /** log: opened, not yet writable. On success the log is writable, all redo is applied, pages are in
-the pool or files, spaces are registered in fil with their committed size and enable_lsn / nonlogged
+the pool or files, spaces are registered in fil with their committed size and enable_lsn
 set. */
 WARN_UNUSED dberr_t recv_redo(log_t *log, fil_t *fil, buf_pool_t *pool,
                               const engine_options_t *options);

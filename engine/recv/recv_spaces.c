@@ -366,7 +366,6 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     }
     memcpy(opened->path, space->path, strlen(space->path) + 1);
     opened->enable_lsn = space->enable_lsn;
-    opened->nonlogged = space->enable_lsn != 0;
     opened->needs_sync = true; /* invariant 5 */
     return DB_SUCCESS;
 }

@@ -6,11 +6,11 @@ them.
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I13  a page goes home without doublewrite although doublewrite is on: not at its first write since its
-       initialisation, that one not behind the checkpoint, or in a space that was non-logged
+       initialisation, that one not behind the checkpoint, or while the log from the checkpoint on has an
+       INDEX_LOAD of its space
   I14  a page that recovery made from its initialisation is read by recovery after all
-  I15  a freed page is read, changed or written before it is initialised again; of pages that the
-       log calls free, until redo is applied and checkpointed; or it is given up before its free is
-       durable
+  I15  a freed page is read or changed before it is initialised again; of pages that the log calls
+       free, until redo is applied and checkpointed
   I19  a checkpoint while a data file has unsynced writes; more in rules_log.c, and I20, I21
   I22  a home write while its copy is not synced; the area is written again while home writes are
        not synced
@@ -47,8 +47,9 @@ static void check_skip(rules_t *rules, const char *text)
     const char *what = NULL;
     if (strstr(text, " why=off") != NULL) {
         what = rules->doublewrite ? "doublewrite is on" : NULL;
-    } else if (page_set_has(&rules->nonlogged, marker_space(text))) {
-        what = "the space has non-logged pages";
+    } else if (page_set_has(&rules->loads, marker_space(text))
+               && rules->log.checkpoint < rules->recv_end) {
+        what = "the log has an INDEX_LOAD of the space";
     } else if (!rules->first_flush) {
         what = "not initialised since its last write";
     } else if (marker_fact(text, " init_lsn=") <= rules->log.checkpoint) {
@@ -72,9 +73,7 @@ static void mark_page_write(rules_t *rules, const char *text)
         verdict_add(rules->verdict, 22, "recovery: a home write before the area is synced: %.120s",
                     text);
     }
-    uint64_t page = marker_page(text);
-    check_not_freed(rules, text, page);
-    rules->first_flush = flush_is_first(&rules->unwritten, page);
+    rules->first_flush = flush_is_first(&rules->unwritten, marker_page(text));
     if (strstr(text, " dblwr=skip") != NULL) {
         check_skip(rules, text);
     }
@@ -100,7 +99,9 @@ static void mark_file_op(rules_t *rules, const char *text)
 static void mark_recv(rules_t *rules, const char *text)
 {
     uint64_t key = marker_page(text);
-    if (marker_is(text, "recv_batch")) {
+    if (marker_is(text, "recv_start")) {
+        rules->recv_end = marker_fact(text, " end=");
+    } else if (marker_is(text, "recv_batch")) {
         page_set_clear(
             &rules->created); /* what an earlier batch made is on disk, and may be read */
     } else if (marker_is(text, "recv_free")) {
@@ -112,7 +113,7 @@ static void mark_recv(rules_t *rules, const char *text)
     } else if (marker_is(text, "recv_read")) {
         check_not_freed(rules, text, key);
         if (strstr(text, " why=index_load") != NULL) {
-            page_set_add(&rules->nonlogged, marker_space(text));
+            page_set_add(&rules->loads, marker_space(text));
         }
         if (page_set_has(&rules->created, key)) {
             verdict_add(rules->verdict, 14, "recovery: read after it was created: %.160s", text);
@@ -145,9 +146,6 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     } else if (marker_is(text, "page_noredo")) {
         page_set_remove(&rules->freed, marker_page(text));
         page_set_remove(&rules->unwritten, marker_page(text));
-        page_set_add(&rules->nonlogged, marker_space(text));
-    } else if (marker_is(text, "nonlogged")) {
-        page_set_add(&rules->nonlogged, marker_space(text));
     } else if (marker_is(text, "page_init")) {
         uint64_t page = marker_page(text);
         page_set_remove(&rules->freed, page);
@@ -156,9 +154,6 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
         uint64_t page = marker_page(text);
         page_set_add(&rules->freed, page);
         page_set_add(&rules->unwritten, page);
-    } else if (marker_is(text, "page_drop_freed")
-               && marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s", text);
     } else if (marker_is(text, "checkpoint")) {
         mark_checkpoint(rules, text);
     } else if (marker_is(text, "file_op")) {
@@ -275,7 +270,7 @@ void rules_free(rules_t *rules)
     page_set_free(&rules->freed);
     page_set_free(&rules->created);
     page_set_free(&rules->unwritten);
-    page_set_free(&rules->nonlogged);
+    page_set_free(&rules->loads);
 }
 
 void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
@@ -288,8 +283,9 @@ void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
     page_set_clear(&rules->freed);
     page_set_clear(&rules->created);
     page_set_clear(&rules->unwritten);
-    page_set_clear(&rules->nonlogged);
+    page_set_clear(&rules->loads);
     rules->applied = false;
+    rules->recv_end = 0;
     rules->file_op[0] = '\0';
     rules->page_write[0] = '\0';
 }

@@ -23,7 +23,8 @@ typedef struct rules {
     bool applied; /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
     page_set_t unwritten;              /**< see flush.h */
-    page_set_t nonlogged;              /**< spaces */
+    page_set_t loads;                  /**< spaces with an INDEX_LOAD before recv_end */
+    uint64_t recv_end;                 /**< where recovery found the end of the log */
     char file_op[RULES_MARKER_MAX];    /**< the last one announced */
     char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */
     bool first_flush;                  /**< what that one announces */

@@ -211,7 +211,6 @@ class CheckpointOrder(Rule):
         self._initialised.pop(page_key(facts), None)
 
     mark_page_write = _forget
-    mark_page_drop_freed = _forget
     mark_page_discard = _forget
     mark_page_free = _forget
     mark_recv_free = _forget

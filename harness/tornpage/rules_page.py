@@ -23,8 +23,8 @@ def _name(key: PageKey) -> str:
 
 class DoublewriteSkip(Rule):
     """I13: a page goes home without doublewrite only at the first write since an initialisation that was
-    logged after the checkpoint in force, and only in a space that was never non-logged; nor may a space
-    become non-logged while such an initialisation is still needed."""
+    logged after the checkpoint in force; and the log from that checkpoint on never holds both such an
+    initialisation and an INDEX_LOAD of the same space."""
 
     numbers = (13,)
     blind = "whether redo really rebuilds the skipped page (the oracle and the scanner see that)"
@@ -32,7 +32,7 @@ class DoublewriteSkip(Rule):
     def __init__(self, log: LogState) -> None:
         super().__init__(log)
         self._fresh: dict[PageKey, int] = {}
-        self._nonlogged: set[int] = set()
+        self._loads: dict[int, int] = {}
         self._skipped: dict[int, int] = {}
 
     def mark_page_init(self, facts: Facts) -> None:
@@ -44,27 +44,22 @@ class DoublewriteSkip(Rule):
         self._fresh[page_key(facts)] = int(facts["init_lsn"])
 
     def mark_recv_read(self, facts: Facts) -> None:
-        """An INDEX_LOAD lies in the log: the space was non-logged."""
+        """An INDEX_LOAD lies in the log somewhere before its end."""
         if facts["why"] == "index_load":
-            self._become_nonlogged(int(facts["space"]))
+            self._loads[int(facts["space"])] = self.log.recv_end or 0
 
-    def mark_nonlogged(self, facts: Facts) -> None:
-        """Redo is off for a page of the space."""
-        self._become_nonlogged(int(facts["space"]))
+    def mark_index_load(self, facts: Facts) -> None:
+        """The INDEX_LOAD record was appended to the log."""
+        space = int(facts["space"])
+        self._loads[space] = int(facts["lsn"])
+        needed = self._skipped.get(space, 0)
+        if needed > (self.log.checkpoint or 0):
+            what = f"INDEX_LOAD in space {space}, a page initialised at {needed} skipped doublewrite"
+            self.report(13, f"{what} and the checkpoint is at {self.log.checkpoint}")
 
     def mark_page_noredo(self, facts: Facts) -> None:
         """A page was changed without redo."""
         self._fresh.pop(page_key(facts), None)
-        self._become_nonlogged(int(facts["space"]))
-
-    def _become_nonlogged(self, space: int) -> None:
-        if space in self._nonlogged:
-            return
-        self._nonlogged.add(space)
-        needed = self._skipped.get(space, 0)
-        if needed > (self.log.checkpoint or 0):
-            what = f"space {space} becomes non-logged, a page initialised at {needed} skipped doublewrite"
-            self.report(13, f"{what} and the checkpoint is at {self.log.checkpoint}")
 
     def mark_page_write(self, facts: Facts) -> None:
         """Before a home write."""
@@ -76,8 +71,9 @@ class DoublewriteSkip(Rule):
             if self.log.setting.doublewrite:
                 self.report(13, f"{_name(key)} written without doublewrite, which is on")
             return
-        if key[0] in self._nonlogged:
-            self.report(13, f"{_name(key)} skips doublewrite in a space with non-logged pages")
+        if self._loads.get(key[0], 0) > (self.log.checkpoint or 0):
+            what = f"{_name(key)} skips doublewrite, the log has an INDEX_LOAD at"
+            self.report(13, f"{what} {self._loads[key[0]]}")
         elif fresh is None:
             self.report(
                 13, f"{_name(key)} skips doublewrite without an initialisation since its last write"
@@ -92,8 +88,7 @@ class DoublewriteSkip(Rule):
 
 
 class FreedPages(Rule):
-    """I15: between its free and its next initialisation a page is not read, applied to or written, and its
-    changes are given up only when its free is durable."""
+    """I15: between its free and its next initialisation a page is neither read nor applied to."""
 
     numbers = (15,)
     blind = (
@@ -140,14 +135,8 @@ class FreedPages(Rule):
             self.report(15, f"{_name(key)} {how} although it was freed at {self._freed[key]}")
 
     def mark_page_write(self, facts: Facts) -> None:
-        """Before a home write."""
-        self._used(facts, "is written")
-
-    def mark_page_drop_freed(self, facts: Facts) -> None:
-        """The page leaves the flush list unwritten."""
-        if int(facts["lsn"]) > self.log.durable:
-            what = f"{_name(page_key(facts))} is dropped, its free at {facts['lsn']} is not durable"
-            self.report(15, f"{what}: the log is durable to {self.log.durable}")
+        """Before a home write: a freed page is written like any other."""
+        self._next_space = int(facts["space"])
 
     def mark_recv_read(self, facts: Facts) -> None:
         """Recovery reads the page."""

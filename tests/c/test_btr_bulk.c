@@ -68,7 +68,6 @@ static void check_load(const load_t *l)
     if (root != NULL && root->oldest_modification != 0) {
         assert_int_equal(root->observer, l->redo ? 0 : INDEX_ID);
     }
-    assert_int_equal(fil_space_get(fx->fil, BFX_SPACE)->nonlogged, !l->redo);
     w = bfx_walk_tree(fx, &btr);
     assert_int_equal(w.n, l->n);
     assert_int_equal(w.leaves, l->n == 0 ? 1 : (l->n + per_leaf - 1) / per_leaf);

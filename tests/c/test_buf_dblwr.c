@@ -57,15 +57,13 @@ static void test_batch_split(void **state)
     assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 19);
 }
 
-/** I13: all combinations of option, flag and nonlogged space. */
-static void assert_skip(bool doublewrite, bool init_on_flush, bool nonlogged, const char *how)
+/** I13: option and flag decide, nothing else. */
+static void assert_skip(bool doublewrite, bool init_on_flush, const char *how)
 {
     buf_fixture_t *fx = fx_create(4096, 64, doublewrite);
     buf_block_t *block = fx_new_page(fx, 1, 5);
     block->init_on_flush = init_on_flush;
     block->init_lsn = block->newest_modification;
-    fx->t1->nonlogged = nonlogged;
-    fx->t2->nonlogged = !nonlogged; /* another space does not matter */
     FX_OK(fx, buf_flush_all(fx->pool));
     uint32_t at = rec_find(&fx->base.rec, 0, "# page_write space=1 page=5");
     assert_int_not_equal(at, UINT32_MAX);
@@ -88,14 +86,10 @@ static void assert_skip(bool doublewrite, bool init_on_flush, bool nonlogged, co
 static void test_skip_rules(void **state)
 {
     (void)state;
-    assert_skip(true, false, false, "dblwr=used why=batch");
-    assert_skip(true, false, true, "dblwr=used why=batch");
-    assert_skip(true, true, false, "dblwr=skip why=init");
-    assert_skip(true, true, true, "dblwr=used why=batch");
-    assert_skip(false, false, false, "dblwr=skip why=off");
-    assert_skip(false, true, false, "dblwr=skip why=off");
-    assert_skip(false, true, true, "dblwr=skip why=off");
-    assert_skip(false, false, true, "dblwr=skip why=off");
+    assert_skip(true, false, "dblwr=used why=batch");
+    assert_skip(true, true, "dblwr=skip why=init");
+    assert_skip(false, false, "dblwr=skip why=off");
+    assert_skip(false, true, "dblwr=skip why=off");
 }
 
 /** Skipping pages share a batch with the others: one area write without them, one fsync for all. */
@@ -114,25 +108,20 @@ static void test_mixed_batch(void **state)
     assert_int_equal(fx_home_byte(fx, "ib_dblwr", 0), 6);
 }
 
-/** I15: a freed page is dropped when its freeing is durable, unwritten, and its frame is free. */
-static void test_freed_not_written(void **state)
+/** I15: a freed page is not handed out, but written like any other dirty page. */
+static void test_freed_is_written(void **state)
 {
     buf_fixture_t *fx = *state;
     buf_block_t *block = fx_new_page(fx, 1, 5);
     block->freed = true;
-    lsn_t lsn = block->newest_modification;
     buf_block_t *other = NULL;
     assert_int_equal(buf_page_get(fx->pool, fx_id(1, 5), &other), DB_CORRUPTION);
     FX_OK(fx, buf_flush_all(fx->pool));
-    char dropped[96];
-    snprintf(dropped, sizeof dropped, "# page_drop_freed space=1 page=5 lsn=%" PRIu64, lsn);
-    rec_assert_order(&fx->base.rec, 0, "sync " LOG_FILE_NAME, dropped, NULL);
-    assert_true(log_flushed_lsn(fx->base.log) >= lsn);
-    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 0);
-    assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 0);
-    assert_int_equal(fx->base.env.stats.pages_freed_unwritten, 1);
-    assert_null(buf_page_peek(fx->pool, fx_id(1, 5)));
+    rec_assert_order(&fx->base.rec, 0, "write ib_dblwr 0 4096", "# page_write space=1 page=5",
+                     "write t1.ibd 20480", "sync t1.ibd", NULL);
+    assert_int_equal(fx_home_byte(fx, "t1.ibd", 5), 5);
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
+    assert_int_equal(buf_page_get(fx->pool, fx_id(1, 5), &other), DB_CORRUPTION);
 }
 
 /** The marker tells what the page is: type, level, index, load. */
@@ -259,7 +248,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batch_split, fx_setup, fx_teardown),
         cmocka_unit_test(test_skip_rules),
         cmocka_unit_test_setup_teardown(test_mixed_batch, fx_setup, fx_teardown),
-        cmocka_unit_test_setup_teardown(test_freed_not_written, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_freed_is_written, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_marker_of_index_page, fx_setup, fx_teardown),
         cmocka_unit_test(test_poison),
         cmocka_unit_test_setup_teardown(test_each_copy, fx_setup, fx_teardown),

@@ -92,14 +92,13 @@ static void test_create_again(void **state)
     lsn_t oldest = block->oldest_modification;
     block->freed = true;
     block->init_on_flush = true;
-    block->nonlogged = true;
     block->init_lsn = oldest;
     block->observer = 20;
     block->validated = 20;
     buf_block_t *again = NULL;
     FX_OK(fx, buf_page_create(fx->pool, fx_id(1, 5), &again));
     assert_ptr_equal(again, block);
-    assert_false(block->freed || block->init_on_flush || block->nonlogged);
+    assert_false(block->freed || block->init_on_flush);
     assert_true(block->init_lsn == 0 && block->observer == 0 && block->validated == 0);
     assert_int_equal(block->frame[100], 0);
     assert_int_equal(block->oldest_modification, oldest);
@@ -408,6 +407,27 @@ static void test_switch_log_optimize_ddl(void **state)
     assert_int_equal(fx->base.env.stats.checkpoints, 1);
 }
 
+/** While an index is built the switch is refused, in both directions, and nothing is written. */
+static void test_no_switch_during_build(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_new_page(fx, 1, 1);
+    buf_build_begin(fx->pool);
+    buf_build_begin(fx->pool);
+    buf_build_end(fx->pool);
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, true));
+    assert_int_equal(buf_set_log_optimize_ddl(fx->pool, false), DB_TABLE_LOCKED);
+    assert_non_null(strstr(fx->base.env.err.msg, "1 index build(s) are under way"));
+    assert_true(buf_log_optimize_ddl(fx->pool));
+    assert_int_equal(buf_dirty_pages(fx->pool), 1);
+    buf_build_end(fx->pool);
+    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
+    assert_false(buf_log_optimize_ddl(fx->pool));
+    buf_build_begin(fx->pool);
+    assert_int_equal(buf_set_log_optimize_ddl(fx->pool, true), DB_TABLE_LOCKED);
+    buf_build_end(fx->pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +446,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_checkpoint_when_needed, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_log_free_check, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_switch_log_optimize_ddl, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_no_switch_during_build, fx_setup, fx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

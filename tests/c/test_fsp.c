@@ -198,7 +198,6 @@ static void test_alloc_for_load(void **state)
     char text[1000];
     fx_log_text(fx->buf, lsn, text, sizeof text);
     assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_4BYTES 3 0; | ");
-    assert_true(block->nonlogged);
     assert_int_equal(block->observer, OWNER);
     assert_int_equal(fil_page_get_lsn(block->frame), log_lsn(fx->buf->base.log));
     assert_int_equal(fsp_owner(fx, 1), OWNER);

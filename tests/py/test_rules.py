@@ -71,7 +71,7 @@ def good_run() -> FakeTrace:
     batch(fake, 1, [(4, 8900)])
     log_to(fake, 9100, 9150)
     checkpoint(fake, 2, 9100, 9120)
-    fake.marks("load_begin space=5 index=41 redo=0", "nonlogged space=5")
+    fake.marks("load_begin space=5 index=41 redo=0")
     fake.mark("page_free space=5 page=7 lsn=9090").mark("page_noredo space=5 page=7 lsn=9100")
     fake.marks("dblwr_batch slot=0 pages=1").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
     fake.mark("dblwr_synced slot=0")
@@ -216,28 +216,20 @@ def _skip_after_checkpoint(fake: FakeTrace) -> None:
     page_write(fake, 3, 8900, "skip", "init", 8300)
 
 
-def _skip_in_nonlogged_space(fake: FakeTrace) -> None:
-    fake.marks("nonlogged space=5", "page_init space=5 page=3 lsn=8900")
-    page_write(fake, 3, 8900, "skip", "init", 8900)
-
-
-def _nonlogged_after_skip(fake: FakeTrace) -> None:
+def _skip_after_index_load(fake: FakeTrace) -> None:
+    fake.mark("index_load space=5 index=41 root=7 lsn=8850")
     fake.mark("page_init space=5 page=3 lsn=8900")
     page_write(fake, 3, 8900, "skip", "init", 8900)
-    fake.mark("nonlogged space=5")
+
+
+def _index_load_after_skip(fake: FakeTrace) -> None:
+    fake.mark("page_init space=5 page=3 lsn=8900")
+    page_write(fake, 3, 8900, "skip", "init", 8900)
+    fake.fsync("t1.ibd").mark("index_load space=5 index=41 root=7 lsn=8950")
 
 
 def _skip_although_on(fake: FakeTrace) -> None:
     page_write(fake, 3, 8900, "skip", "off")
-
-
-def _write_freed(fake: FakeTrace) -> None:
-    fake.mark("page_free space=5 page=4 lsn=8900")
-    batch(fake, 0, [(4, 8900)])
-
-
-def _drop_before_free_is_durable(fake: FakeTrace) -> None:
-    fake.mark("page_free space=5 page=4 lsn=8900").mark("page_drop_freed space=5 page=4 lsn=99000")
 
 
 def _read_freed(fake: FakeTrace) -> None:
@@ -320,11 +312,9 @@ def _short_area(fake: FakeTrace) -> None:
         (_skip_without_init, 13),
         (_skip_twice, 13),
         (_skip_after_checkpoint, 13),
-        (_skip_in_nonlogged_space, 13),
-        (_nonlogged_after_skip, 13),
+        (_skip_after_index_load, 13),
+        (_index_load_after_skip, 13),
         (_skip_although_on, 13),
-        (_write_freed, 15),
-        (_drop_before_free_is_durable, 15),
         (_read_freed, 15),
         (_load_not_flushed, 16),
         (_load_not_synced, 16),

@@ -102,18 +102,15 @@ static void test_each_wrong_step(void **state)
 {
     static const wrong_step_t WRONG[] = {
         {13, "page_write space=3 page=8 lsn=9701 dblwr=used why=batch init_lsn=0", 4},
-        /* I13: no initialisation; not the latest checkpoint's; non-logged; switched off. */
+        /* I13: no initialisation; not the latest checkpoint's; switched off; INDEX_LOAD. */
         {11, "page_write space=3 page=6 lsn=9500 dblwr=skip why=init init_lsn=9300", 13},
         {11, "page_write space=3 page=7 lsn=9500 dblwr=skip why=init init_lsn=9000", 13},
         {11, "page_write space=3 page=7 lsn=9500 dblwr=skip why=off init_lsn=9300", 13},
         {6, "recv_read space=3 page=8 why=index_load", 13},
-        {6, "nonlogged space=3", 13},
-        {6, "page_noredo space=3 page=2 lsn=9700", 13},
         {6, "recv_read space=3 page=7 why=redo", 14},
         {8, "recv_read space=3 page=9 why=redo", 15},
         {8, "recv_apply space=3 page=9 from=1 to=2 n=1 page_lsn=1", 15},
-        {8, "page_drop_freed space=3 page=8 lsn=9701", 15},
-        {13, "page_write space=3 page=9 lsn=9600 dblwr=used why=batch init_lsn=0", 15},
+        {13, "page_write space=3 page=9 lsn=9600 dblwr=used why=batch init_lsn=0", 0},
         {15, "", 19},
         {17, "", 19},
         {18, "", 19},
