@@ -9,9 +9,9 @@ name follow the catalogue.
 
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; one scan of the clustered index feeds
 one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
-then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one
-commit sets all roots and READY. An interrupted build discards its dirty pages, frees its pages by
-owner and removes the rows. DDL refuses a table that an open transaction has changed
+then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD (I16); finally one durable commit sets
+all roots and READY. An interrupted build writes MLOG_INDEX_LOAD, frees its pages by owner, removes the
+rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed
 (DB_TABLE_LOCKED), and reads committed data. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -45,7 +45,7 @@ WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
 After an error the build is over: call ddl_add_index_abort(). */
 WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
-/** Leaves nothing behind: pages discarded and freed, rows and temporary files removed. */
+/** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. */
 WARN_UNUSED dberr_t ddl_add_index_abort(ddl_add_index_t *build);
 void ddl_add_index_free(ddl_add_index_t *build); /**< memory; NULL is fine */
 

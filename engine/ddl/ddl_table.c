@@ -97,7 +97,9 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
         err = ddl_commit(sys, ddl_remove_table_rows, &remove);
     }
     if (space != NULL && err == DB_SUCCESS) {
-        buf_discard_space(pool, table->space);
+        err = buf_discard_space(pool, table->space);
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         err = fil_space_delete(buf_fil(pool), space);
     }
     if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_file)) {

@@ -80,6 +80,13 @@ dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out)
     if (err == DB_SUCCESS) {
         err = buf_page_get(mtr->pool, id, &block);
     }
+    if (err == DB_SUCCESS && mtr->mode != MTR_READ_ONLY) {
+        /* Pinned, it is in no later batch: from here on it can be changed at any time. */
+        err = buf_block_wait(mtr->pool, block);
+        if (err != DB_SUCCESS) {
+            buf_block_unfix(mtr->pool, block);
+        }
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -170,6 +177,7 @@ static dberr_t mtr_try(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
 {
     CHECK(mtr->mode != MTR_READ_ONLY);
     CHECK(block->writer == NULL || block->writer == mtr);
+    CHECK(!block->in_flight);
     rec->space = block->id.space;
     rec->page_no = block->id.page_no;
     dberr_t err = log_rec_apply(rec, block->frame, buf_page_size(mtr->pool));

@@ -127,7 +127,7 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
         flush_mode = 2; /* MDEV-15740 */
     }
     if (flush_mode != 0) {
-        err = log_write_up_to(buf_log(sys->pool), end_lsn, flush_mode == 1);
+        err = buf_log_wait(sys->pool, end_lsn, flush_mode == 1);
     }
     if (MUTANT(commit_error_ignored)) {
         err = DB_SUCCESS; /* as WT-4045: nobody looks at the log's answer */

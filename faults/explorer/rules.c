@@ -11,9 +11,10 @@ What each rule sees
   I14  a page that recovery made from its initialisation is read by recovery after all
   I15  a freed page is read or changed before it is initialised again; of pages that the log calls
        free, until redo is applied and checkpointed
-  I19  a checkpoint while a data file has unsynced writes; more in rules_log.c, and I20, I21
-  I22  a home write while its copy is not synced; the area is written again while home writes are
-       not synced
+  I19  a checkpoint while a data file has unsynced writes of changes older than C; more in rules_log.c,
+       and I20, I21
+  I22  a home write while its copy is not synced; a position of the area is written again while the
+       home write that it protects is not synced
   I24  a table file is created, renamed or removed without an announcement, or before its record is
        durable; an operation ends while the directory is not synced
 What they do not see: whether C was chosen right, and what a later recovery would make of it; the
@@ -81,9 +82,10 @@ static void mark_page_write(rules_t *rules, const char *text)
 
 static void mark_checkpoint(rules_t *rules, const char *text)
 {
-    if (strstr(text, " start=1") == NULL && rules->n_dirty > 0) {
-        verdict_add(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
-                    rules->n_dirty, text);
+    for (uint32_t i = 0; i < rules->n_dirty && strstr(text, " start=1") == NULL; i++) {
+        if (rules->dirty[i].oldest < marker_fact(text, " c=")) {
+            verdict_add(rules->verdict, 19, "recovery: a data file is not synced: %.160s", text);
+        }
     }
 }
 
@@ -177,10 +179,13 @@ static bool is_log_file(const char *path)
     return strncmp(path, "ib_logfile", 10) == 0;
 }
 
-static void dirty_add(rules_t *rules, uint32_t inode)
+/** oldest: of the changes that the write holds. */
+static void dirty_add(rules_t *rules, uint32_t inode, uint64_t oldest)
 {
     for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
+        if (rules->dirty[i].inode == inode) {
+            rules->dirty[i].oldest =
+                oldest < rules->dirty[i].oldest ? oldest : rules->dirty[i].oldest;
             return;
         }
     }
@@ -188,16 +193,49 @@ static void dirty_add(rules_t *rules, uint32_t inode)
         rules->dirty_capacity = rules->dirty_capacity == 0 ? 16 : rules->dirty_capacity * 2;
         rules->dirty = mem_grow(rules->dirty, rules->dirty_capacity * sizeof(*rules->dirty));
     }
-    rules->dirty[rules->n_dirty++] = inode;
+    rules->dirty[rules->n_dirty++] = (rules_dirty_t){.inode = inode, .oldest = oldest};
 }
 
 static void dirty_remove(rules_t *rules, uint32_t inode)
 {
     for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
+        if (rules->dirty[i].inode == inode) {
             rules->dirty[i] = rules->dirty[--rules->n_dirty];
-            return;
+            break;
         }
+    }
+    for (uint32_t i = 0; i < RULES_POSITIONS; i++) {
+        if (rules->homes[i].unsynced && rules->homes[i].inode == inode) {
+            rules->homes[i].unsynced = false;
+        }
+    }
+}
+
+/** A write of the area: are the home writes that its copies protected synced? */
+static void area_write(rules_t *rules, const fs_event_t *event)
+{
+    rules->area_dirty = true;
+    if (rules->page_size == 0) {
+        return; /* nothing has gone home yet */
+    }
+    uint64_t first = event->offset / rules->page_size;
+    uint64_t end = first + event->length / rules->page_size;
+    for (uint64_t i = first; i < end && i < RULES_POSITIONS; i++) {
+        if (rules->homes[i].unsynced) {
+            verdict_add(
+                rules->verdict, 22,
+                "recovery: position %" PRIu64 " of the area is written, its page is not synced", i);
+        }
+    }
+}
+
+/** A home write from a marker, with its copy in the area. */
+static void home_write(rules_t *rules, const fs_event_t *event, const char *marker)
+{
+    uint64_t pos = marker_fact(marker, " pos=");
+    rules->page_size = event->length;
+    if (strstr(marker, " dblwr=used") != NULL && pos < RULES_POSITIONS) {
+        rules->homes[pos] = (rules_home_t){.unsynced = true, .inode = event->inode};
     }
 }
 
@@ -206,19 +244,17 @@ static void event_write(rules_t *rules, fs_event_t *event, const char *path)
     const char *marker = rules->page_write[0] != '\0' ? rules->page_write : NULL;
     event->site = fs_site_of(path, event->offset, marker);
     event->first_flush = marker != NULL && rules->first_flush;
-    rules->page_write[0] = '\0';
     if (event->site == SITE_DOUBLEWRITE) {
-        if (rules->n_dirty > 0) {
-            verdict_add(rules->verdict, 22,
-                        "recovery: the area is written while %u data files are not synced",
-                        rules->n_dirty);
-        }
-        rules->area_dirty = true;
+        area_write(rules, event);
     } else if (is_log_file(path)) {
         rules_log_write(&rules->log, event->offset, event->length);
     } else if (strcmp(path, "ibdata1") == 0 || is_table_file(path)) {
-        dirty_add(rules, event->inode);
+        dirty_add(rules, event->inode, marker != NULL ? marker_fact(marker, " oldest=") : 0);
+        if (marker != NULL) {
+            home_write(rules, event, marker);
+        }
     }
+    rules->page_write[0] = '\0';
 }
 
 static void event_entry(rules_t *rules, const fs_event_t *event, const char *path)
@@ -279,6 +315,8 @@ void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
     rules_log_start(&rules->log, verdict, log_size);
     rules->area_dirty = false;
     rules->n_dirty = 0;
+    rules->page_size = 0;
+    memset(rules->homes, 0, sizeof(rules->homes));
     rules->dir_dirty = false;
     page_set_clear(&rules->freed);
     page_set_clear(&rules->created);

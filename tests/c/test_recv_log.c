@@ -161,7 +161,7 @@ static void test_delete_again(void **state)
     (void)state;
     dbx_t *db = dbx_create_t1();
     dbx_page_write(db, T1, 4, 1, true);
-    buf_discard_space(db->pool, T1);
+    ASSERT_OK(db, buf_discard_space(db->pool, T1));
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.delete.logged");
     ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));

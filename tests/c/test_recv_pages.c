@@ -145,8 +145,9 @@ static dbx_t *torn_after_flush(bool second_flush)
     page_change(db, 3, 200, 1);
     ASSERT_OK(db, buf_flush_all(db->pool));
     if (second_flush) {
-        page_change(db, 3, 200, 2);
-        ASSERT_OK(db, buf_flush_all(db->pool));
+        page_change(db, 3, 200, 2); /* its copy goes into a single-page slot */
+        buf_page_peek(db->pool, (page_id_t){T1, 3})->observer = 77;
+        ASSERT_OK(db, buf_observer_flush(db->pool, T1, 77));
     }
     page_change(db, 3, 201, 9);
     db = dbx_crash(db);
@@ -223,7 +224,7 @@ static void test_dblwr_copy_beyond_end(void **state)
     dbx_free(db);
 }
 
-/** Fills the doublewrite file with copies of pages that differ from each other, and more than both slots
+/** Fills the doublewrite file with copies of pages that differ from each other, and more than the area
 can hold; the one of page 3 lies at this position. */
 static void overfill_area(dbx_t *db, uint32_t position)
 {
@@ -247,19 +248,19 @@ static void overfill_area(dbx_t *db, uint32_t position)
     free(area);
 }
 
-/* As many copies count as both slots can hold at their largest, 512; what lies behind them was never
-written by a batch. */
+/* As many copies count as the area can hold at its largest, 264; what lies behind them was never
+written. */
 static void test_dblwr_area_too_long(void **state)
 {
     (void)state;
     dbx_t *db = torn_after_flush(false);
     dbx_t *behind = dbx_clone(db);
-    overfill_area(db, 511);
+    overfill_area(db, DBLWR_POSITIONS_MAX - 1);
     ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(db->env.stats.recv_dblwr_restored, 1);
     assert_int_equal(page_byte(db, 3, 200), 1);
     dbx_free(db);
-    overfill_area(behind, 512);
+    overfill_area(behind, DBLWR_POSITIONS_MAX);
     dbx_assert_refused(behind, "torn page 3 of t1.ibd: no doublewrite copy");
     dbx_free(behind);
 }

@@ -165,6 +165,18 @@ static inline dberr_t tap_list(os_t *os, os_list_fn fn, void *ctx)
     return tap_inner(os)->vt->list(tap_inner(os), fn, ctx);
 }
 
+static inline dberr_t tap_lock(os_t *os)
+{
+    os_t *inner = tap_inner(os);
+    return inner->vt->lock(inner);
+}
+
+static inline void tap_unlock(os_t *os)
+{
+    os_t *inner = tap_inner(os);
+    inner->vt->unlock(inner);
+}
+
 static const os_vtable_t tap_vtable = {.open = tap_open,
                                        .read = tap_read,
                                        .write = tap_write,
@@ -176,7 +188,9 @@ static const os_vtable_t tap_vtable = {.open = tap_open,
                                        .unlink = tap_unlink,
                                        .sync_dir = tap_sync_dir,
                                        .exists = tap_exists,
-                                       .list = tap_list};
+                                       .list = tap_list,
+                                       .lock = tap_lock,
+                                       .unlock = tap_unlock};
 
 /** A tap in front of inner, which stays the caller's. */
 static inline tap_t tap_of(os_t *inner)
