@@ -10,7 +10,9 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
     none                          read, apply what is newer than the page
     init, in this batch           created, never read (MDEV-12699); read if there is an
                                   MLOG_INDEX_LOAD of the space anywhere in the log
-    init, in a later batch        nothing: all of it is older than the initialisation
+    init, in a later batch        nothing: all of it is older than the initialisation; but read if the
+                                  space has an MLOG_INDEX_LOAD, so that the page is never behind
+                                  the batch that comes to its initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         nothing: no read, no write (I15)
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
@@ -46,6 +48,9 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
         return hist != NULL && hist->freed && hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
     }
     if (hist->event_lsn > batch->end_lsn) {
+        if (!hist->freed && space->enable_lsn != 0) {
+            return FATE_READ_INDEX_LOAD;
+        }
         return MUTANT(recv_later_batch_unknown) /* MDEV-34156 */ ? FATE_READ : FATE_NOTHING;
     }
     if (hist->freed) {
