@@ -52,7 +52,7 @@ log_t *buf_log(const buf_pool_t *pool);
 fil_t *buf_fil(const buf_pool_t *pool);
 uint32_t buf_page_size(const buf_pool_t *pool);
 
-/** log_optimize_ddl as it is now. Switching it flushes everything and takes a full checkpoint, so that
+/** log_optimize_ddl as it is now; at creation, as options says. It is written with each checkpoint. Switching it flushes everything and takes a full checkpoint, so that
 the log from the checkpoint on has either INDEX_LOADs or pages whose write skipped doublewrite, never
 both (MDEV-19747). DB_TABLE_LOCKED while an index is built: its load goes on as it began. */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);

@@ -71,7 +71,8 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
 /** Would a checkpoint now say nothing new? */
 static bool buf_checkpoint_is_current(const buf_pool_t *pool)
 {
-    if (log_lsn(pool->log) != pool->ckpt_end_lsn) {
+    if (log_lsn(pool->log) != pool->ckpt_end_lsn
+        || log_last_checkpoint(pool->log)->log_optimize_ddl != pool->log_optimize_ddl) {
         return false;
     }
     lsn_t oldest = buf_oldest_modification(pool);
@@ -115,7 +116,7 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     lsn_t marker_lsn = 0;
     dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
     if (err == DB_SUCCESS) {
-        err = log_checkpoint_write(pool->log, c, marker_lsn);
+        err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
     }
     if (MUTANT(ckpt_marker_after_slot) && err == DB_SUCCESS) {
         err =

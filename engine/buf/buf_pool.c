@@ -140,12 +140,16 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
                        " index build(s) are under way",
                        pool->n_builds);
     }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
-        err = buf_checkpoint_full(pool);
-    }
-    if (err == DB_SUCCESS) {
+    if (MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
         pool->log_optimize_ddl = on;
+        return DB_SUCCESS;
+    }
+    dberr_t err = buf_flush_all(pool);
+    if (err == DB_SUCCESS) {
+        /* The slot says how the log behind it is written: until it is durable, recovery starts from
+        the old one, in the old mode. */
+        pool->log_optimize_ddl = on;
+        err = buf_checkpoint(pool);
     }
     return err;
 }

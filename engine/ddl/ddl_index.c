@@ -17,7 +17,7 @@ Invariants
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
    last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
    OFF, switching it takes a full checkpoint and is refused for as long as a build exists
-   (buf_set_log_optimize_ddl), and recovery ends with one.
+   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
 3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.

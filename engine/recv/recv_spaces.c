@@ -367,6 +367,11 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     memcpy(opened->path, space->path, strlen(space->path) + 1);
     opened->enable_lsn = space->enable_lsn;
     opened->needs_sync = true; /* invariant 5 */
+    if (space->named || space->changed) {
+        /* C stays: its name in the log goes on to count, and the next marker's group repeats it. */
+        opened->named = space->named;
+        opened->max_lsn = recv->end_lsn;
+    }
     return DB_SUCCESS;
 }
 

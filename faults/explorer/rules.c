@@ -10,7 +10,7 @@ What each rule sees
        INDEX_LOAD of its space
   I14  a page that recovery made from its initialisation is read by recovery after all
   I15  a freed page is read or changed before it is initialised again; of pages that the log calls
-       free, until redo is applied and checkpointed
+       free, until redo is applied
   I19  a checkpoint while a data file has unsynced writes of changes older than C; more in rules_log.c,
        and I20, I21
   I22  a home write while its copy is not synced; a position of the area is written again while the
@@ -134,13 +134,10 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     memcpy(text, bytes, len);
     text[len] = '\0';
     rules_log_mark(&rules->log, text);
-    if (marker_is(text, "point")) {
-        rules->applied |= strcmp(text, "point name=recv.applied") == 0;
-    } else if (marker_is(text, "checkpoint_done") && rules->applied) {
+    if (strcmp(text, "point name=recv.applied") == 0) {
         /* Redo is over. A page whose last record is a free may be in use by now: a load without
         redo took it again, and INDEX_LOAD vouches for its contents. */
         page_set_clear(&rules->freed);
-        rules->applied = false;
     } else if (strncmp(text, "recv_", 5) == 0) {
         mark_recv(rules, text);
     } else if (marker_is(text, "page_write")) {
@@ -322,7 +319,6 @@ void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
     page_set_clear(&rules->created);
     page_set_clear(&rules->unwritten);
     page_set_clear(&rules->loads);
-    rules->applied = false;
     rules->recv_end = 0;
     rules->file_op[0] = '\0';
     rules->page_write[0] = '\0';

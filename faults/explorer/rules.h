@@ -36,7 +36,6 @@ typedef struct rules {
     uint32_t dirty_capacity;
     bool dir_dirty; /**< a directory entry was changed and not synced */
     page_set_t freed;
-    bool applied; /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
     page_set_t unwritten;              /**< see flush.h */
     page_set_t loads;                  /**< spaces with an INDEX_LOAD before recv_end */

@@ -132,6 +132,33 @@ static void test_switch_refused(void **state)
     check_switch_refused(*state, false);
 }
 
+/** The slot tells how the log behind it was written: recovery goes on in that mode, and only then, if the
+option says otherwise, all is drained; if it does not, nothing is. */
+static void test_mode_of_the_slot(void **state)
+{
+    fixture_t *f = *state;
+    engine_status_t status;
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 200);
+    for (int i = 0; i < 4; i++) {
+        bool same = i % 2 == 0;
+        uint64_t no = log_last_checkpoint(f->engine->log)->no;
+        lsn_t c = log_checkpoint_lsn(f->engine->log);
+        fixture_close(f, false);
+        f->options.log_optimize_ddl ^= !same;
+        fixture_open(f);
+        engine_get_status(f->engine, &status);
+        assert_int_equal(buf_log_optimize_ddl(f->engine->pool), f->options.log_optimize_ddl);
+        assert_int_equal(log_last_checkpoint(f->engine->log)->log_optimize_ddl,
+                         f->options.log_optimize_ddl);
+        assert_int_equal(status.stats.checkpoints, same ? 0 : 1);
+        assert_true(same ? status.lsn_last_checkpoint == c : status.lsn_last_checkpoint > c);
+        assert_int_equal(log_last_checkpoint(f->engine->log)->no, no + 1 + !same);
+        insert_rows(f, "t", 201 + 50 * i, 250 + 50 * i);
+    }
+    assert_int_equal(count_rows(f, "t", NULL), 400);
+}
+
 /** INDEX_LOAD records of the space in the whole log. */
 static uint32_t count_index_loads(fixture_t *f, lsn_t from)
 {
@@ -219,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_rows_same_io),
         cmocka_unit_test_setup_teardown(test_switch_refused, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_mode_of_the_slot, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_index_load_after_abort, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_given_up_pages_are_reused, fixture_setup,

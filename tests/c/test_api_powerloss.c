@@ -96,10 +96,24 @@ static bool table_is(const check_table_t *t, const model_table_t *m)
                            && t->n_indexes == m->n_indexes;
 }
 
+/** A killed copy of the directory, recovered and closed cleanly: recovery itself leaves the pages in the
+pool and the checkpoint where it was. */
+static lossy_os_t *session_settled_copy(session_t *s)
+{
+    lossy_os_t *copy = lossy_kill(lossy_of(s->f.os));
+    fixture_t f = {.os = &copy->base, .options = s->f.options};
+    dberr_t err = engine_open(f.os, &f.probe, &f.options, false, &f.engine, &f.err);
+    if (err != DB_SUCCESS) {
+        fail_msg("%s%s open again: %s", seed_line, s->story, f.err.msg);
+    }
+    fixture_close(&f, true);
+    return copy;
+}
+
 /** The latest allowed state that the files are in. */
 static void session_identify(session_t *s, const allowed_t *allowed)
 {
-    lossy_os_t *copy = lossy_kill(lossy_of(s->f.os));
+    lossy_os_t *copy = session_settled_copy(s);
     err_sink_t err = {.msg = ""};
     check_report_t report;
     if (check_run(&copy->base, &report, &err) != DB_SUCCESS || report.needs_recovery) {

@@ -510,6 +510,7 @@ static void test_created_page_skips(void **state)
         dbx_t *db = page_3_create(false);
         db->options.log_optimize_ddl = optimize;
         db = dbx_crash_and_redo(db);
+        ASSERT_OK(db, buf_flush_all(db->pool));
         char text[300];
         const char *write = strstr(db->marks, "page_write space=5 page=3");
         assert_non_null(write);
