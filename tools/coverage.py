@@ -37,8 +37,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tornpage.errors import ChildError, ConfigError, TornpageError
-from tornpage.paths import ROOT, find_paths
+from tornpage.vocabulary.errors import ChildError, ConfigError, TornpageError
+from tornpage.vocabulary.paths import ROOT, find_paths
 
 TABLE = Path(__file__).with_suffix(".toml")
 FOLDERS = ("engine/buf", "engine/recv")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tornpage.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
     "Explanations",

@@ -2,7 +2,7 @@
 
 Arrows point down only: in C a folder of `engine/` may include those before it in `ENGINE`, `faults/` nothing
 but its own headers, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format;
-in Python a module of the harness may import those of earlier ranks. The scanner is
+in Python a folder of the harness may import those before it in `HARNESS`. The scanner is
 an independent judge and may share page and log decoding only.
 """
 
@@ -20,23 +20,43 @@ EXPLORER = ["image", "model", "judge", "targets", "run", "tests"]
 TRACE = "faults/trace.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
-# From the bottom to the top; modules of one rank do not import each other.
-HARNESS = [
-    {"errors", "image", "model", "seeds", "torn_matrix"},
-    {"aim", "codec", "ddmin", "fingerprint", "paths", "plan", "process", "script", "trace"},
-    {"campaign", "churn", "crashes", "doctor", "mutant_table", "oracle", "reduce", "rules"},
-    {"qualify", "sqlite_schema", "store", "workload"},
-    {"rules_log", "sqlite_image", "summary"},
-    {"report", "rules_page", "rules_recovery", "sqlite_driver", "target"},
-    {"invariants", "sqlite_target"},
-    {"census", "randomkill", "targets"},
-    {"powerloss", "trial"},
-    {"lossrunner"},
-    {"crashes_live", "crashes_loss", "hunt", "runner"},
-    {"shrink"},
-    {"console", "mutants"},
-    {"cli"},
-]
+# From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
+# sets. Modules of one set do not import each other. The last entry is the package's own folder.
+HARNESS = {
+    "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
+    "faults": [{"aim", "image", "plan", "process", "trace"}],
+    "workloads": [{"script"}, {"churn"}, {"workload"}],
+    "oracle": [
+        {"fingerprint", "oracle", "rules"},
+        {"rules_log"},
+        {"rules_page", "rules_recovery"},
+        {"invariants"},
+    ],
+    "targets": [
+        {"target", "sqlite.schema"},
+        {"sqlite.image", "sqlite.target"},
+        {"sqlite.driver", "registry"},
+    ],
+    "store": [{"store"}],
+    "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
+    "campaigns": [
+        {"campaign", "census"},
+        {"powerloss", "trial"},
+        {"lossrunner"},
+        {"runner"},
+    ],
+    "shrinking": [
+        {"crashes", "ddmin"},
+        {"crashes_live", "crashes_loss", "reduce"},
+        {"shrink"},
+    ],
+    "lab": [
+        {"doctor", "mutant_table", "randomkill"},
+        {"hunt", "qualify"},
+        {"mutants"},
+    ],
+    "cli": [{"console"}, {"main"}],
+}
 
 
 def engine_violations(root: Path) -> list[str]:
@@ -76,35 +96,53 @@ def explorer_violations(root: Path) -> list[str]:
     return found
 
 
+def ranks() -> dict[str, int]:
+    """Dotted name of every module of the harness -> its place in HARNESS."""
+    layers = [
+        {f"tornpage.{folder}.{module}" for module in modules}
+        for folder, sets in HARNESS.items()
+        for modules in sets
+    ]
+    return {name: number for number, names in enumerate(layers) for name in names}
+
+
 def imports(path: Path) -> set[str]:
-    """Modules of the package that a module imports, by their last name."""
+    """Modules of the package that a module imports, by their dotted names."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tornpage"):
-            parts = (node.module or "").split(".")
-            names |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            names |= {
+                "." * node.level + module,
+                *(f"{module}.{alias.name}" for alias in node.names),
+            }
         elif isinstance(node, ast.Import):
-            names |= {a.name.split(".")[1] for a in node.names if a.name.startswith("tornpage.")}
-    return names
+            names |= {alias.name for alias in node.names}
+    return {name for name in names if name.startswith(("tornpage.", "."))}
 
 
 def harness_violations(root: Path) -> list[str]:
-    """Imports that point up or sideways, and modules without a rank."""
-    rank = {name: number for number, names in enumerate(HARNESS) for name in names}
+    """Imports that point up or sideways, modules without a rank, and ranks without a module."""
+    rank = ranks()
+    seen = set()
     found = []
-    for path in sorted((root / "harness" / "tornpage").glob("*.py")):
-        module = path.stem
-        if module == "__init__":
-            continue
-        if module not in rank:
-            found.append(f"harness/tornpage/{path.name} has no rank in tools/layering.py")
-            continue
-        found += [
-            f"harness/tornpage/{path.name} imports {name}"
-            for name in sorted(imports(path) & rank.keys())
-            if rank[name] >= rank[module]
-        ]
-    return found
+    for path in sorted((root / "harness" / "tornpage").rglob("*.py")):
+        file = path.relative_to(root)
+        name = ".".join(file.with_suffix("").parts[1:])
+        used = imports(path)
+        found += [f"{file} imports relatively" for target in used if target.startswith(".")]
+        if path.name == "__init__.py":
+            found += [f"{file} imports {target}" for target in sorted(used & rank.keys())]
+        elif name not in rank:
+            found.append(f"{file} has no rank in tools/layering.py")
+        else:
+            seen.add(name)
+            found += [
+                f"{file} imports {target}"
+                for target in sorted(used & rank.keys())
+                if rank[target] >= rank[name]
+            ]
+    return found + [f"{name} is ranked and does not exist" for name in sorted(rank.keys() - seen)]
 
 
 def main() -> int:

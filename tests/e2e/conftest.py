@@ -31,7 +31,15 @@ def tornpage(tmp_path: Path, build: Path) -> Tornpage:
     """Calls the command line with a store of its own below tmp_path."""
 
     def call(*arguments: str, out: Path = tmp_path / "out", **environment: str) -> Answer:
-        command = [sys.executable, "-m", "tornpage.cli", *arguments, "--out", str(out), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "tornpage.cli.main",
+            *arguments,
+            "--out",
+            str(out),
+            "--json",
+        ]
         env = {**os.environ, "TORNPAGE_BUILD": str(build), **environment}
         done = subprocess.run(
             command, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False

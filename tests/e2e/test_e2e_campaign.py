@@ -88,7 +88,16 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
 def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, build: Path) -> None:
     """SIGKILL in the middle, then --resume: the result equals that of an undisturbed run."""
     out = tmp_path / "killed"
-    command = [sys.executable, "-m", "tornpage.cli", "run", "smoke", "--trials", "120", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "tornpage.cli.main",
+        "run",
+        "smoke",
+        "--trials",
+        "120",
+        "--json",
+    ]
     with subprocess.Popen(
         [*command, "--out", str(out)],
         env={**os.environ, "TORNPAGE_BUILD": str(build)},

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from e2e_support import Tornpage
 
-from tornpage.fingerprint import Fingerprint, fingerprint_of
-from tornpage.store import Store
+from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
+from tornpage.store.store import Store
 
 RUNS = {
     "kill": ("run", "smoke", "--trials", "40", "--set", "doublewrite=off"),

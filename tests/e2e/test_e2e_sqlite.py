@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from e2e_support import Tornpage
 
-from tornpage.oracle import Oracle
-from tornpage.process import run_child
-from tornpage.sqlite_image import examine
-from tornpage.target import read_state
-from tornpage.targets import make_target
-from tornpage.trace import FilePaths, Op, Trace
-from tornpage.workload import generate
+from tornpage.faults.process import run_child
+from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.oracle.oracle import Oracle
+from tornpage.targets.registry import make_target
+from tornpage.targets.sqlite.image import examine
+from tornpage.targets.target import read_state
+from tornpage.workloads.workload import generate
 
 OPTIONS = {"cache_size": "10", "wal_autocheckpoint": "40"}
 

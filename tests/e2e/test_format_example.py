@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.paths import ROOT
+from tornpage.vocabulary.paths import ROOT
 
 FORMAT = ROOT / "docs" / "FORMAT.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

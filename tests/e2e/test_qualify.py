@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tornpage.model import Action, Fault, FaultKind
-from tornpage.paths import ROOT, Paths, tmpfs_folder
-from tornpage.qualify import CASES, ENGINES, Case, Finding, qualify
+from tornpage.lab.qualify import CASES, ENGINES, Case, Finding, qualify
+from tornpage.vocabulary.model import Action, Fault, FaultKind
+from tornpage.vocabulary.paths import ROOT, Paths, tmpfs_folder
 
 DEADLINE_S = 240
 CLEAN, DROPPED = CASES[:2]
@@ -38,7 +38,7 @@ def run_one(paths: Paths, case: Case, engine: str = "psync") -> Finding:
 def test_fio_finds_every_fault(build: Path) -> None:
     """Both engines, all cases, through the command line; one JSON object, exit code 0."""
     done = subprocess.run(
-        [sys.executable, "-m", "tornpage.cli", "doctor", "--qualify", "--json"],
+        [sys.executable, "-m", "tornpage.cli.main", "doctor", "--qualify", "--json"],
         env={**os.environ, "TORNPAGE_BUILD": str(build)},
         capture_output=True,
         text=True,
@@ -103,7 +103,7 @@ def test_a_hung_job_is_ended_and_fails(
     paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """fio's job is a session of its own: it must not outlive the deadline of the program that was started."""
-    monkeypatch.setattr("tornpage.qualify.DEADLINE_S", 1.0)
+    monkeypatch.setattr("tornpage.lab.qualify.DEADLINE_S", 1.0)
     check = run_one(with_jobs(paths, tmp_path, "verify=crc32c", "rate_iops=1"), CLEAN)
     assert not check.ok
     assert "hung" in check.seen

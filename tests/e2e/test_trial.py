@@ -11,11 +11,16 @@ import pytest
 
 from tornpage import census as census_module
 from tornpage import trial as trial_module
-from tornpage.aim import RecoveryAim
-from tornpage.census import census_key, load_baseline, take_census
-from tornpage.codec import from_json, to_json
-from tornpage.errors import CensusError, PlanError, TargetError, WorkloadError
-from tornpage.model import (
+from tornpage.campaigns.census import census_key, load_baseline, take_census
+from tornpage.campaigns.trial import run_aimed, run_trial
+from tornpage.faults.aim import RecoveryAim
+from tornpage.faults.plan import load_plan, resolve_mask
+from tornpage.faults.process import ChildResult
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Command, EngineTarget, RecoveryAnswer
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import CensusError, PlanError, TargetError, WorkloadError
+from tornpage.vocabulary.model import (
     Action,
     Census,
     Fault,
@@ -27,11 +32,6 @@ from tornpage.model import (
     TrialSpec,
     WriteEvent,
 )
-from tornpage.plan import load_plan, resolve_mask
-from tornpage.process import ChildResult
-from tornpage.target import Command, EngineTarget, RecoveryAnswer
-from tornpage.targets import make_target
-from tornpage.trial import run_aimed, run_trial
 
 ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.ROLLBACK_JOURNAL, Site.OTHER}
 """Sites that a write of the engine can have."""

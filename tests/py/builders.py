@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tornpage.model import (
+from tornpage.vocabulary.model import (
     Action,
     Census,
     Fault,

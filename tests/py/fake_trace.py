@@ -6,7 +6,7 @@ import struct
 
 import xxhash
 
-from tornpage.trace import Op, Trace
+from tornpage.faults.trace import Op, Trace
 
 RECORD = struct.Struct("<IHHQIIQQqQ")
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from builders import make_write
 from fake_trace import FakeTrace
 
-from tornpage.aim import RecoveryAim, fits
-from tornpage.census import list_writes
-from tornpage.model import Action, Fault, FaultKind, Site
-from tornpage.target import EngineTarget
+from tornpage.campaigns.census import list_writes
+from tornpage.faults.aim import RecoveryAim, fits
+from tornpage.targets.target import EngineTarget
+from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
 PAGE = "page_write space=5 page=4 lsn=1 type=index level=0 index=40 dblwr=used load=0"
 WRITES = [make_write(n, Site.DATA_PAGE) for n in range(1, 9)]

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from builders import make_census, make_write
 
-from tornpage.aim import RecoveryAim
-from tornpage.campaign import Campaign, cells_of, draw_trial, hit_of_place, load_campaign
-from tornpage.errors import ConfigError
-from tornpage.lossrunner import loss_parts
-from tornpage.model import Action, Site
-from tornpage.paths import ROOT
+from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, hit_of_place, load_campaign
+from tornpage.campaigns.lossrunner import loss_parts
+from tornpage.faults.aim import RecoveryAim
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Action, Site
+from tornpage.vocabulary.paths import ROOT
 
 TEXT = """
 description = "test"

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from tornpage.oracle import Oracle
-from tornpage.script import Script, Verb
-from tornpage.workload import generate
+from tornpage.oracle.oracle import Oracle
+from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.workload import generate
 
 
 @pytest.mark.parametrize("seed", range(5))

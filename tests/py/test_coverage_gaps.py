@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.errors import ConfigError
-from tornpage.paths import ROOT
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 

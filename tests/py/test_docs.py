@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.paths import ROOT
+from tornpage.vocabulary.paths import ROOT
 
 DOCS = ROOT / "docs"
 ENGINE = ROOT / "engine"

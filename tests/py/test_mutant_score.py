@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.errors import ConfigError
-from tornpage.hunt import CRASH_MODELS, ROUNDS, MutantRow
-from tornpage.mutant_table import choose_mutants, load_mutants
-from tornpage.mutants import TABLE, Score, bugs_page
+from tornpage.lab.hunt import CRASH_MODELS, ROUNDS, MutantRow
+from tornpage.lab.mutant_table import choose_mutants, load_mutants
+from tornpage.lab.mutants import TABLE, Score, bugs_page
+from tornpage.vocabulary.errors import ConfigError
 
 CAUGHT = MutantRow("a", caught=True, invariant=13, model="census", tries=1)
 MISSED = MutantRow("b", baseline=7)

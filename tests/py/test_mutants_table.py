@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tornpage.paths import ROOT
+from tornpage.vocabulary.paths import ROOT
 
 ENGINE = ROOT / "engine"
 TABLE = ROOT / "tests" / "mutants" / "mutants.toml"

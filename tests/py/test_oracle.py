@@ -10,10 +10,10 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tornpage.errors import WorkloadError
-from tornpage.oracle import Oracle, State, judge
-from tornpage.script import Column, Script, Statement, Verb, parse_script
-from tornpage.workload import generate, validate_params
+from tornpage.oracle.oracle import Oracle, State, judge
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.script import Column, Script, Statement, Verb, parse_script
+from tornpage.workloads.workload import generate, validate_params
 
 TABLE = "create table t a:bigint b:char(4) primary a\n"
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.codec import from_json, to_json
-from tornpage.errors import ConfigError, PlanError
-from tornpage.model import Action, Fault, FaultKind, FaultPlan
-from tornpage.plan import compile_plan, format_plan, parse_plan, resolve_mask
+from tornpage.faults.plan import compile_plan, format_plan, parse_plan, resolve_mask
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import ConfigError, PlanError
+from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan
 
 GOOD = """\
 name = "tear, then crash in the recovery"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.errors import ChildError
-from tornpage.image import copy_image, crc32c, plant_stale_block, soft_end
-from tornpage.process import run_child
+from tornpage.faults.image import copy_image, crc32c, plant_stale_block, soft_end
+from tornpage.faults.process import run_child
+from tornpage.vocabulary.errors import ChildError
 
 
 def _python(code: str, tmp_path: Path, deadline_s: float = 20.0):  # type: ignore[no-untyped-def]

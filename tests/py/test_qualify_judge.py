@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from fake_trace import FakeTrace
 
-from tornpage.model import Action, Fault, FaultKind
-from tornpage.qualify import (
+from tornpage.faults.trace import Op, Trace
+from tornpage.lab.qualify import (
     CASES,
     FioReport,
     Hit,
@@ -20,7 +20,7 @@ from tornpage.qualify import (
     observe,
     parse_fio,
 )
-from tornpage.trace import Op, Trace
+from tornpage.vocabulary.model import Action, Fault, FaultKind
 
 BLOCKS = 256
 AT = 99 * 4096

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from fake_trace import FakeTrace
 
-from tornpage.invariants import check_recovery, check_run, describe_rules
-from tornpage.rules import Setting
-from tornpage.rules_recovery import LogHistory
+from tornpage.oracle.invariants import check_recovery, check_run, describe_rules
+from tornpage.oracle.rules import Setting
+from tornpage.oracle.rules_recovery import LogHistory
 
 LOG = "ib_logfile0"
 SETTING = Setting(page_size=4096, log_size=2048 + 64 * 512)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.crashes_loss import different_sectors
-from tornpage.ddmin import ddmin, shrink_range
-from tornpage.fingerprint import Fingerprint, fingerprint_of, path_of
-from tornpage.model import Site, Violation
-from tornpage.oracle import Oracle
-from tornpage.reduce import Items, items_of, operations, reduce_script
-from tornpage.script import Script, Verb, parse_script
-from tornpage.workload import generate
+from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of, path_of
+from tornpage.oracle.oracle import Oracle
+from tornpage.shrinking.crashes_loss import different_sectors
+from tornpage.shrinking.ddmin import ddmin, shrink_range
+from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
+from tornpage.vocabulary.model import Site, Violation
+from tornpage.workloads.script import Script, Verb, parse_script
+from tornpage.workloads.workload import generate
 
 NUMBERS = st.lists(st.integers(0, 30), max_size=40, unique=True)
 

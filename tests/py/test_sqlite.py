@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.errors import ConfigError, WorkloadError
-from tornpage.model import Site, Violation
-from tornpage.oracle import Oracle
-from tornpage.process import ChildResult
-from tornpage.script import Script, Verb, parse_script
-from tornpage.sqlite_driver import Driver, check_script
-from tornpage.sqlite_image import DATABASE, examine
-from tornpage.sqlite_schema import read_shapes
-from tornpage.sqlite_target import PROMISES, SqliteTarget, promise_of
-from tornpage.target import read_state
-from tornpage.workload import generate
+from tornpage.faults.process import ChildResult
+from tornpage.oracle.oracle import Oracle
+from tornpage.targets.sqlite.driver import Driver, check_script
+from tornpage.targets.sqlite.image import DATABASE, examine
+from tornpage.targets.sqlite.schema import read_shapes
+from tornpage.targets.sqlite.target import PROMISES, SqliteTarget, promise_of
+from tornpage.targets.target import read_state
+from tornpage.vocabulary.errors import ConfigError, WorkloadError
+from tornpage.vocabulary.model import Site, Violation
+from tornpage.workloads.script import Script, Verb, parse_script
+from tornpage.workloads.workload import generate
 
 SCRIPT = """create table t1 a:bigint b:char(10) c:bigint primary a
 create table u k:char(5) n:bigint primary k,n
@@ -217,7 +217,12 @@ def child(code: int | None, stdout: str = "", stderr: str = "", signal: int = 0)
 def test_commands_check_their_options() -> None:
     """Options become arguments; unknown ones are the user's error."""
     command = TARGET.run_command(Path("/d"), Path("/s"), {"journal_mode": "delete"})
-    assert command.argv[-4:] == ("tornpage.sqlite_driver", "/d", "/s", "--journal-mode=delete")
+    assert command.argv[-4:] == (
+        "tornpage.targets.sqlite.driver",
+        "/d",
+        "/s",
+        "--journal-mode=delete",
+    )
     for options in ({"journal_mode": "truncate"}, {"synchronous": "on"}, {"doublewrite": "off"}):
         with pytest.raises(ConfigError, match="known"):
             TARGET.run_command(Path("/d"), Path("/s"), options)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.errors import ConfigError
-from tornpage.model import Outcome
-from tornpage.store import Store
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Outcome
 
 
 def begin(store: Store, trials: int = 3) -> int:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.model import Outcome, Site, TornWrite, TrialResult, Violation
-from tornpage.report import render_report, sector_states
-from tornpage.store import Run, TrialRow
-from tornpage.summary import Summary, summarise
+from tornpage.reports.report import render_report, sector_states
+from tornpage.reports.summary import Summary, summarise
+from tornpage.store.store import Run, TrialRow
+from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "reports"
 

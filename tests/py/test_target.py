@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.errors import ConfigError, TargetError
-from tornpage.model import Site, Violation
-from tornpage.process import ChildResult
-from tornpage.target import EngineTarget, RecoveryAnswer
-from tornpage.targets import make_target
+from tornpage.faults.process import ChildResult
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import EngineTarget, RecoveryAnswer
+from tornpage.vocabulary.errors import ConfigError, TargetError
+from tornpage.vocabulary.model import Site, Violation
 
 TARGET = EngineTarget(Path("/b/engine"), Path("/b/preload.so"))
 CHECK = {

@@ -6,10 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tornpage.report import render_report
-from tornpage.store import Run
-from tornpage.summary import Summary, summarise
-from tornpage.torn_matrix import CellState, TornMatrix, torn_matrix
+from tornpage.reports.report import render_report
+from tornpage.reports.summary import Summary, summarise
+from tornpage.reports.torn_matrix import CellState, TornMatrix, torn_matrix
+from tornpage.store.store import Run
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "reports"
 MASKS = ("dropped", "interior", "prefix", "suffix")

@@ -9,8 +9,8 @@ from fake_trace import FakeTrace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.errors import TraceError
-from tornpage.trace import FilePaths, Op, Trace, parse_mark
+from tornpage.faults.trace import FilePaths, Op, Trace, parse_mark
+from tornpage.vocabulary.errors import TraceError
 
 
 def _sample() -> FakeTrace:

@@ -1,5 +1,5 @@
 /* verify_sqlite DIR...: what the verifier says of each directory, one JSON object per line, in the form of
-`python -m tornpage.sqlite_image`. A directory's files are changed by the recovery. Exit codes: 0 ok, 1 findings,
+`python -m tornpage.targets.sqlite.image`. A directory's files are changed by the recovery. Exit codes: 0 ok, 1 findings,
 2 usage, 3 refused; the highest of all directories. */
 #include <inttypes.h>
 #include <jansson.h>

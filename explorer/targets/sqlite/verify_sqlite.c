@@ -1,4 +1,4 @@
-/* Recovers, checks and digests one crashed SQLite database: what harness/tornpage/sqlite_image.py does, made
+/* Recovers, checks and digests one crashed SQLite database: what harness/tornpage/targets/sqlite/image.py does, made
 for thousands of states per second.
 
 On top of sqlite_schema.c and sqlite_digest.c. Rules:

@@ -1,0 +1,293 @@
+"""Campaigns: what to run, with which options crossed, and which writes to hit. Reads the TOML files of
+workloads/ and draws trials from a census.
+
+A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets its
+share whatever the seed; the write inside the cell and random masks come from a random stream of the
+trial's own, derived from seed and number. Drawing trial 17 needs no other trial.
+
+May import: aim, errors, model, seeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tornpage.faults.aim import RecoveryAim, fault_of, fits, is_error
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent
+from tornpage.vocabulary.seeds import derive_seed, make_rng
+
+__all__ = [
+    "Campaign",
+    "Cell",
+    "Config",
+    "Draw",
+    "Hit",
+    "cells_of",
+    "draw_trial",
+    "hit_of_place",
+    "load_campaign",
+    "undisturbed_spec",
+]
+
+RECOVERY = "recovery:"
+"""Goes before a site whose writes are hit in a recovery."""
+
+CRASH = "random"
+"""The mask of the kill whose recovery is to be hit."""
+
+STALE_LOG_EVERY = 4
+"""One trial in so many also plants a stale block behind the end of the log (I21), and every trial that
+tears the log itself: there the block has most often a full one before it, as it must to be read on."""
+
+Mask = Annotated[
+    str,
+    Field(
+        pattern=r"^(none|all|random|prefix:(\d+|half)|suffix:(\d+|half)|mask:[01]+"
+        r"|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
+    ),
+]
+"""Which sectors of the write reach the file before the kill; or the error with which the write, or the next
+fsync of its file, fails."""
+
+
+class Hit(BaseModel):
+    """Writes of these sites are hit with each of these masks. during: "recovery" hits the first recovery
+    after a kill at any write of the run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sites: list[Site] = Field(min_length=1)
+    masks: list[Mask] = Field(min_length=1)
+    during: Literal["run", "recovery"] = "run"
+
+    def places(self) -> list[str]:
+        """What results call its sites: "redo", or "recovery:redo"."""
+        return [_place(site, self.during) for site in self.sites]
+
+
+class PowerLoss(BaseModel):
+    """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
+    empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too; depths:
+    several, each an exploration of its own; seeds: so many of each depth, each with its own workload."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: list[str] = []
+    states: int = Field(default=0, ge=0)
+    budget_s: float = Field(default=0, ge=0)
+    depth: int = Field(default=1, ge=1, le=3)
+    depths: list[Annotated[int, Field(ge=1, le=3)]] = []
+    seeds: int = Field(default=1, ge=1)
+
+    def parts(self) -> list[tuple[int, int]]:
+        """(depth, how much to add to the seed) of every exploration of a configuration. No two have
+        the same seed: a deeper exploration would visit states of the other once more."""
+        depths = self.depths or [self.depth]
+        return [(depths[i % len(depths)], i) for i in range(self.seeds * len(depths))]
+
+
+class Campaign(BaseModel):
+    """A campaign file. Options and params are handed on to target and workload, which check them.
+
+    crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the fsync
+    after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    description: str
+    workload: str
+    crash_model: Literal["kill", "io_error", "power_loss"]
+    trials: int = Field(default=0, ge=0)
+    seed: int = Field(ge=0)
+    claims: list[str] = []
+    options: dict[str, str] = {}
+    params: dict[str, int | str] = {}
+    cross: dict[str, list[str]] = {}
+    hit: list[Hit] = []
+    explore: PowerLoss | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_model_needs(self) -> Campaign:
+        live = self.crash_model != "power_loss"
+        if live and not (self.hit and self.trials):
+            raise ValueError(
+                f"crash_model {self.crash_model} needs trials of 1 or more and [[hit]]"
+            )
+        if live != (self.explore is None):
+            raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        masks = [mask for hit in self.hit for mask in hit.masks]
+        if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
+            raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
+        return self
+
+    def configs(self) -> list[Config]:
+        """The cross product of `cross` on top of `options`, in the order of the file."""
+        names = list(self.cross)
+        found = []
+        for values in itertools.product(*(self.cross[name] for name in names)):
+            chosen = dict(zip(names, values, strict=True))
+            label = ",".join(f"{name}={value}" for name, value in chosen.items()) or "default"
+            found.append(Config(label, {**self.options, **chosen}))
+        return found
+
+    def with_settings(self, settings: Mapping[str, str]) -> Campaign:
+        """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
+        which is then no longer crossed."""
+        options = dict(self.options)
+        cross = dict(self.cross)
+        params = dict(self.params)
+        for key, value in settings.items():
+            if key.startswith("params."):
+                params[key.removeprefix("params.")] = int(value) if value.isdigit() else value
+            else:
+                cross.pop(key, None)
+                options[key] = value
+        return self.model_copy(update={"options": options, "cross": cross, "params": params})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One combination of target options; label as "log_optimize_ddl=on"."""
+
+    label: str
+    options: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the matrix. writes: those of the run that it may hit (never empty); during a recovery any may
+    be the crash before it."""
+
+    config: Config
+    site: Site
+    mask: str
+    writes: tuple[WriteEvent, ...]
+    during: str = "run"
+
+    @property
+    def place(self) -> str:
+        """What results call the site."""
+        return _place(self.site, self.during)
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A drawn trial and the cell that it counts for. aim: a fault that the plan gets once the crashed image
+    is there."""
+
+    spec: TrialSpec
+    cell: Cell
+    aim: RecoveryAim | None = None
+
+
+def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
+    """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it ends in
+    .toml. Targets have options and workloads of their own.
+
+    Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
+    """
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}-{target}.toml"
+    if not name.endswith(".toml") and not path.is_file():
+        path = folder / f"{name}.toml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
+        raise ConfigError(f"no campaign {name!r}; there are: {known}")
+    try:
+        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Campaign.model_validate({"name": path.stem, **data})
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+
+
+def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
+    """All cells that the censuses (by config label) have writes for, interleaved so that any stretch
+    of trials meets every configuration and site."""
+    cells = []
+    for hit in campaign.hit:
+        for site, mask, config in itertools.product(hit.sites, hit.masks, campaign.configs()):
+            writes = _writes_to_hit(hit, site, mask, censuses[config.label])
+            if writes:
+                cells.append(Cell(config, site, mask, writes, hit.during))
+    if not cells:
+        raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
+    make_rng(campaign.seed, "cells").shuffle(cells)
+    return cells
+
+
+def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
+    """The run of a configuration without a fault: what a census, a recording and every trial start from."""
+    return TrialSpec(
+        campaign=campaign.name,
+        target=target,
+        config=config.label,
+        options=config.options,
+        workload=campaign.workload,
+        params=dict(campaign.params),
+        workload_seed=campaign.seed,
+        seed=campaign.seed,
+        number=0,
+        plan=FaultPlan(name="undisturbed"),
+    )
+
+
+def draw_trial(
+    campaign: Campaign, target: str, workload_seed: int, cells: list[Cell], number: int
+) -> Draw:
+    """Trial `number` of the campaign: depends on seed and number only."""
+    cell = cells[number % len(cells)]
+    seed = derive_seed(campaign.seed, "trial", number)
+    rng = make_rng(seed, "draw")
+    write = rng.choice(_of_one_site(cell.writes, rng))
+    mask = cell.mask if cell.during == "run" else CRASH
+    fault = fault_of(mask, write, rng)
+    stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
+    plan = FaultPlan(
+        name=f"{cell.place}-{number}", run=(fault,), stale_log=stale and not is_error(mask)
+    )
+    spec = replace(
+        undisturbed_spec(campaign.model_copy(update={"seed": workload_seed}), target, cell.config),
+        seed=seed,
+        number=number,
+        plan=plan,
+    )
+    aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
+    return Draw(spec, cell, aim)
+
+
+def hit_of_place(place: str, masks: list[str]) -> Hit:
+    """The entry of a campaign for this one place (Hit.places); a site that is none counts as other."""
+    name = place.removeprefix(RECOVERY)
+    site = Site(name) if name in set(Site) else Site.OTHER
+    return Hit(sites=[site], masks=masks, during="run" if name == place else "recovery")
+
+
+def _place(site: Site, during: str) -> str:
+    return f"{RECOVERY}{site}" if during == "recovery" else site.value
+
+
+def _writes_to_hit(hit: Hit, site: Site, mask: str, census: Census) -> tuple[WriteEvent, ...]:
+    if hit.during == "recovery":
+        return census.writes
+    return tuple(write for write in census.by_site().get(site, ()) if fits(mask, write))
+
+
+def _of_one_site(writes: tuple[WriteEvent, ...], rng: random.Random) -> list[WriteEvent]:
+    """Those of one site, each site as likely as the other, however many writes it has."""
+    sites = sorted({write.site for write in writes})
+    site = sites[0] if len(sites) == 1 else rng.choice(sites)
+    return [write for write in writes if write.site is site]

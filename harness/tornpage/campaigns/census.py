@@ -1,0 +1,320 @@
+"""The census: one run without a fault, recorded, counted by site, and checked like any other.
+
+A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
+a folder of its own (script, trace, facts.json), from which every worker process loads it once.
+
+May import: codec, errors, image, invariants, model, oracle, process, rules, target, trace, workload.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import xxhash
+
+from tornpage.faults.image import remove_image
+from tornpage.faults.process import run_child
+from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.oracle.invariants import check_run
+from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.rules import LOG_FILE, Finding, Setting
+from tornpage.oracle.rules_recovery import LogHistory
+from tornpage.targets.target import Capability, RunAnswer, Target
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import CensusError, TargetError
+from tornpage.vocabulary.model import Census, TrialSpec, Violation, WriteEvent
+from tornpage.workloads.workload import generate
+
+__all__ = [
+    "Baseline",
+    "Journal",
+    "UndisturbedRun",
+    "census_key",
+    "judge_run",
+    "list_writes",
+    "load_baseline",
+    "read_journal",
+    "run_undisturbed",
+    "take_baseline",
+    "take_census",
+]
+
+RUN_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Which statements were issued and finished, by event number; both lists ascend."""
+
+    issued: list[tuple[int, int]]
+    finished: list[tuple[int, int]]
+
+    def at(self, seq: int) -> tuple[int, int]:
+        """Last finished and last issued line before event `seq` (0 = none)."""
+        return _last(self.finished, seq), _last(self.issued, seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """All that a trial needs of the census.
+
+    by_seq: its writes by event number; starts: byte position of every event in the trace.
+    """
+
+    census: Census
+    script: Path
+    oracle: Oracle
+    trace: Trace
+    setting: Setting
+    journal: Journal
+    findings: list[Finding]
+    history: LogHistory
+    by_seq: dict[int, WriteEvent]
+    starts: dict[int, int]
+
+
+def census_key(spec: TrialSpec) -> str:
+    """Names the undisturbed run that a trial belongs to: equal for trials of one configuration."""
+    parts = {
+        "target": spec.target,
+        "options": dict(sorted(spec.options.items())),
+        "workload": spec.workload,
+        "params": dict(sorted(spec.params.items())),
+        "seed": spec.workload_seed,
+    }
+    return xxhash.xxh3_64_hexdigest(json.dumps(parts, sort_keys=True).encode())
+
+
+def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
+    """Runs the workload of `spec` undisturbed and keeps the record in scratch for trials.
+
+    Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
+    """
+    return take_baseline(spec, target, scratch).census
+
+
+def take_baseline(
+    spec: TrialSpec, target: Target, scratch: Path, *, share: bool = True
+) -> Baseline:
+    """The same, with all that a trial needs of it. share: other processes will load it too."""
+    missing = {Capability.ACKS, Capability.DETERMINISTIC} - target.capabilities
+    if missing:
+        raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
+    key = census_key(spec)
+    folder = scratch / f"census-{key}"
+    work = scratch / f"census-{key}.{os.getpid()}"
+    run = run_undisturbed(spec, target, work)
+    setting = run.setting
+    census = Census(
+        key=key,
+        writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
+        trace_hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        statements=len(run.oracle.steps),
+        violations=run.violations,
+        counters={name: int(value) for name, value in run.answer.status.items()},
+    )
+    if share:
+        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
+        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+    remove_image(folder)
+    work.rename(folder)
+    judged = (run.findings, run.history)
+    return _baseline(census, folder / "script", run.oracle, run.trace, setting, judged)
+
+
+@dataclass(frozen=True, slots=True)
+class UndisturbedRun:
+    """A run without a fault, recorded and judged.
+
+    findings: of its trace, history: what its log held; violations: all that is wrong with it, those
+    of the trace, of its answers and of the database that it left.
+    """
+
+    answer: RunAnswer
+    oracle: Oracle
+    trace: Trace
+    setting: Setting
+    findings: list[Finding]
+    history: LogHistory
+    violations: tuple[Violation, ...]
+
+
+def run_undisturbed(
+    spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
+) -> UndisturbedRun:
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
+    of the preload. Raises CensusError when the run fails."""
+    remove_image(work)
+    data = work / "data"
+    data.mkdir(parents=True)
+    script = generate(spec.workload, spec.params, spec.workload_seed)
+    (work / "script").write_text(script.text, "ascii")
+    command = target.run_command(data, work / "script", spec.options)
+    preload = {**target.preload_env(data, work / "trace", None), **(env or {})}
+    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S, work)
+    answer = target.parse_run(child)
+    what = f"undisturbed run of {spec.config or spec.workload}"
+    if not answer.ok:
+        raise CensusError(f"{what} failed: {answer.message}")
+    trace = Trace.load(work / "trace")
+    if trace.foreign:
+        raise CensusError(f"{what}: another process used the data directory")
+    oracle = Oracle(script)
+    log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
+    setting = _setting(spec, int(answer.status["page_size"]), log_size)
+    findings, history = judge_run(target, trace, setting)
+    violations = (
+        *(finding.violation for finding in findings),
+        *_judge_errors(oracle, answer.failed),
+        *_judge_end(oracle, target, data, spec, work),
+    )
+    remove_image(data)
+    return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
+
+
+def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
+    """The census of this trial's configuration, taken now if scratch does not hold it."""
+    folder = scratch / f"census-{census_key(spec)}"
+    if not (folder / "facts.json").exists():
+        take_census(spec, target, scratch)
+    facts = json.loads((folder / "facts.json").read_text("utf-8"))
+    census = from_json(Census, facts["census"])
+    trace = Trace.load(folder / "trace")
+    setting = _setting(spec, *facts["setting"])
+    oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
+    judged = judge_run(target, trace, setting)
+    return _baseline(census, folder / "script", oracle, trace, setting, judged)
+
+
+def _baseline(
+    census: Census,
+    script: Path,
+    oracle: Oracle,
+    trace: Trace,
+    setting: Setting,
+    judged: tuple[list[Finding], LogHistory],
+) -> Baseline:
+    return Baseline(
+        census=census,
+        script=script,
+        oracle=oracle,
+        trace=trace,
+        setting=setting,
+        journal=read_journal(trace),
+        findings=judged[0],
+        history=judged[1],
+        by_seq={write.seq: write for write in census.writes},
+        starts={event.seq: event.at for event in trace.events()},
+    )
+
+
+def judge_run(target: Target, trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
+    """The trace invariants of a run; nothing for a target that does not mark what they are about."""
+    if Capability.PAGE_MARKERS not in target.capabilities:
+        return [], LogHistory()
+    return check_run(trace, setting)
+
+
+def read_journal(trace: Trace) -> Journal:
+    """The issue, ack and fail markers of a run."""
+    journal = Journal([], [])
+    for event in trace.events():
+        if event.kind == Op.MARK:
+            verb, facts = trace.mark(event)
+            if verb == "issue":
+                journal.issued.append((event.seq, int(facts["n"])))
+            elif verb in ("ack", "fail"):
+                journal.finished.append((event.seq, int(facts["n"])))
+    return journal
+
+
+def _setting(spec: TrialSpec, page_size: int, log_size: int) -> Setting:
+    return Setting(
+        page_size=page_size,
+        log_size=log_size,
+        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
+        durable_commits=spec.options.get("flush_log_at_trx_commit", "1") == "1",
+    )
+
+
+def _last(entries: list[tuple[int, int]], seq: int) -> int:
+    at = bisect.bisect_left(entries, (seq, 0))
+    return entries[at - 1][1] if at else 0
+
+
+def list_writes(
+    target: Target, trace: Trace, page_size: int, *, issued: bool = False
+) -> list[WriteEvent]:
+    """The writes of a run or a recovery, each with its site. issued: only those after the first statement was
+    issued."""
+    paths = FilePaths()
+    counts: dict[str, int] = {}
+    syncs: dict[str, int] = {}
+    writes: list[WriteEvent] = []
+    facts: Mapping[str, str] | None = None
+    line = 0
+    for event in trace.events():
+        if event.kind == Op.MARK:
+            mark = trace.mark(event)
+            if mark.verb == "issue":
+                line = int(mark.facts["n"])
+            facts = mark.facts if mark.verb == "page_write" else None
+            continue
+        paths.see(trace, event)
+        if event.kind in (Op.FSYNC, Op.FDATASYNC):
+            file = paths[event.file]
+            syncs[file] = syncs.get(file, 0) + 1
+        if event.kind != Op.WRITE:
+            continue
+        file = paths[event.file]
+        counts[file] = nth = counts.get(file, 0) + 1
+        site = target.site_of(file, event.offset, facts, page_size) if line or not issued else None
+        if site is not None:
+            writes.append(
+                WriteEvent(
+                    nth=nth,
+                    seq=event.seq,
+                    file=file,
+                    offset=event.offset,
+                    length=event.length,
+                    site=site,
+                    line=line,
+                    facts=facts or {},
+                    next_fsync=syncs.get(file, 0) + 1,
+                )
+            )
+        facts = None
+    return [
+        write if write.next_fsync <= syncs.get(write.file, 0) else replace(write, next_fsync=0)
+        for write in writes
+    ]
+
+
+def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
+    """Every statement must end as the model says: an error that changes nothing, or none."""
+    found = []
+    for step in oracle.steps:
+        actual = failed.get(step.line, "")
+        if actual != step.error:
+            what = f"line {step.line} ended with {actual or 'success'}"
+            found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
+    return found
+
+
+def _judge_end(
+    oracle: Oracle, target: Target, data: Path, spec: TrialSpec, work: Path
+) -> list[Violation]:
+    """The cleanly closed database must equal the last prefix and pass the scanner."""
+    command = target.recover_command(data, spec.options)
+    child = run_child(command.argv, command.env, RUN_DEADLINE_S, work)
+    answer = target.parse_recovery(child)
+    if not answer.ok or answer.state is None:
+        return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
+    last = len(oracle.states) - 1
+    return [*answer.findings, *judge(oracle.states, answer.state, last, last)]

@@ -1,0 +1,117 @@
+"""Runs a power-loss campaign: per configuration a recorded run, then the explorer over its crash states. Each
+broken state becomes a trial of the store, so that show, replay and report treat it like any other.
+
+May import: campaign, model, paths, powerloss, store, registry.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
+from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.store.store import Run, Store
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
+from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["loss_parts", "replay_loss", "run_losses"]
+
+STATES_MAX = 10_000
+"""Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One exploration of the campaign."""
+
+    spec: TrialSpec
+    limits: Limits
+    target: Target
+    scratch: Path
+    images: Path
+
+
+def run_losses(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    paths: Paths,
+    jobs: int,
+    scratch: Path,
+    out: Path,
+    advance: Callable[[bool], None],
+) -> None:
+    """Makes every exploration that the store has no result of yet; `advance` is called after each."""
+    target = make_target(run.target, paths.build)
+    done = store.explorations(run.id)
+    for position, (config, depth, seed) in enumerate(loss_parts(campaign)):
+        if config.label in done:
+            continue
+        clock = time.monotonic()
+        spec = undisturbed_spec(campaign.model_copy(update={"seed": seed}), run.target, config)
+        limits = _limits(campaign, depth, jobs)
+        part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
+        broken = _explore_config(store, run, part, position)
+        store.add_seconds(run.id, time.monotonic() - clock)
+        advance(broken)
+
+
+def loss_parts(campaign: Campaign) -> list[tuple[Config, int, int]]:
+    """(configuration, depth, seed) of every exploration. Where a campaign has several of a configuration,
+    the label tells them apart."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    parts = campaign.explore.parts()
+    found = []
+    for config in campaign.configs():
+        for depth, number in parts:
+            seed = campaign.seed + number
+            label = f"{config.label},seed={seed},depth={depth}" if len(parts) > 1 else config.label
+            found.append((replace(config, label=label), depth, seed))
+    return found
+
+
+def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
+    """Runs one broken state again; its image is kept below `images`."""
+    recording = record_run(spec, target, scratch)
+    return _replay(spec, target, recording, scratch, images)
+
+
+def _limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+    limits = campaign.explore
+    assert limits is not None, "the campaign's model says so"
+    return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
+
+
+def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
+    recording = record_run(part.spec, part.target, part.scratch)
+    found = explore(part.spec, part.target, recording, part.limits, part.scratch)
+    store.put_census(
+        run.id, part.spec.config, recording.trace_hash, recording.events, 0, recording.violations
+    )
+    for number, state in enumerate(sorted(found.broken)):
+        spec = replace(
+            part.spec,
+            number=position * STATES_MAX + number,
+            plan=FaultPlan(name=f"power loss {state}", loss=state),
+        )
+        site = found.broken[state][0].site
+        store.start_trial(run.id, spec, site.value if site else "", state)
+        result = _replay(spec, part.target, recording, part.scratch, part.images)
+        if not result.violations:
+            result = replace(result, outcome=Outcome.VIOLATION, violations=found.broken[state])
+        store.finish_trial(run.id, result)
+    store.put_exploration(run.id, part.spec.config, found.summary)
+    return bool(found.broken or recording.violations)
+
+
+def _replay(
+    spec: TrialSpec, target: Target, recording: Recording, scratch: Path, images: Path
+) -> TrialResult:
+    image = images / str(spec.number)
+    image.mkdir(parents=True, exist_ok=True)
+    return replay_state(spec, target, recording, spec.plan.loss, image, scratch)

@@ -1,0 +1,173 @@
+"""Power loss: records one run with its contents and lets the explorer (explorer/) enumerate the crash
+states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
+finds comes back as violations, each with the id of its state, which replays alone.
+
+May import: census, errors, model, oracle, process, target.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.faults.process import ChildResult, run_child
+from tornpage.oracle.oracle import Oracle
+from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.errors import ChildError, TargetError
+from tornpage.vocabulary.model import Outcome, Site, TrialResult, TrialSpec, Violation
+
+__all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
+
+EXPLORER_DEADLINE_S = 120.0
+STATE_DEADLINE_S = 60.0
+EXIT_CLEAN = 0
+EXIT_VIOLATIONS = 1
+EXIT_NOTHING = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0 = all
+    of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again, 3 that
+    one too; events: only crash points after events of these numbers, both included, None = all;
+    state_s: seconds until a state counts as hung, 0 = the explorer's own choice."""
+
+    models: tuple[str, ...] = ()
+    states: int = 0
+    budget_s: float = 0.0
+    depth: int = 1
+    jobs: int = 1
+    events: tuple[int, int] | None = None
+    state_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave. violations:
+    what is wrong with the run itself, whatever crash follows."""
+
+    trace: Path
+    allowed: Path
+    trace_hash: str
+    events: int
+    violations: tuple[Violation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
+    broken: state id -> violations, one state per fingerprint, each violation with the site of the write
+    that its crash point follows."""
+
+    summary: Mapping[str, Any]
+    broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
+
+
+def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
+    """Runs the workload of `spec` undisturbed with contents recorded. Raises CensusError if it fails."""
+    if Capability.EXPLORE not in target.capabilities:
+        raise TargetError(f"target {target.name} cannot be explored for power loss yet")
+    folder = scratch / f"recording-{census_key(spec)}"
+    run = run_undisturbed(spec, target, folder, {"TORNPAGE_PAYLOAD": "full"})
+    (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
+    return Recording(
+        trace=folder / "trace",
+        allowed=folder / "allowed",
+        trace_hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        violations=run.violations,
+    )
+
+
+def explore(
+    spec: TrialSpec, target: Target, recording: Recording, limits: Limits, scratch: Path
+) -> Exploration:
+    """Enumerates crash states. Raises ChildError when the explorer itself fails."""
+    arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth)]
+    arguments += ["--jobs", str(limits.jobs)]
+    for model in limits.models:
+        arguments += ["--model", model]
+    if limits.states:
+        arguments += ["--states", str(limits.states)]
+    if limits.budget_s:
+        arguments += ["--budget", str(limits.budget_s)]
+    if limits.events is not None:
+        first, last = limits.events
+        arguments += ["--from-seq", str(first), "--to-seq", str(last)]
+    if limits.state_s:
+        arguments += ["--deadline", str(limits.state_s)]
+    deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
+    return _read(_run(spec, target, recording, arguments, deadline, scratch))
+
+
+def replay_state(
+    spec: TrialSpec, target: Target, recording: Recording, state: str, image: Path, scratch: Path
+) -> TrialResult:
+    """Runs one state again and keeps its image as files in `image`."""
+    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
+    depth = state.count("/") + 1
+    arguments += ["--depth", str(depth)]
+    found = _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S, scratch))
+    violations = found.broken.get(state, ())
+    outcome = Outcome.VIOLATION if violations else Outcome.CLEAN
+    return TrialResult(
+        number=spec.number,
+        outcome=outcome,
+        violations=violations,
+        site=violations[0].site if violations else None,
+        mask=state,
+        counters=dict(found.summary.get("paths", {})),
+        trace_hash=recording.trace_hash,
+        image=image.resolve() if image.exists() else None,
+    )
+
+
+def _prefixes(oracle: Oracle) -> str:
+    """One JSON object per commit prefix: what the explorer compares a recovered state with."""
+    lines = []
+    for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
+        tables = [
+            {
+                "name": name,
+                "rows": rows,
+                "hash": f"{value:016x}",
+                "indexes": [
+                    {"name": index, "entries": entries, "hash": f"{index_value:016x}"}
+                    for index, entries, index_value in sorted(indexes)
+                ],
+            }
+            for name, (rows, value, indexes) in sorted(state.items())
+        ]
+        lines.append(json.dumps({"prefix": number, "line": line, "tables": tables}))
+    return "\n".join(lines) + "\n"
+
+
+def _run(
+    spec: TrialSpec,
+    target: Target,
+    recording: Recording,
+    arguments: list[str],
+    deadline_s: float,
+    scratch: Path,
+) -> ChildResult:
+    command = target.explore_command(recording.trace, recording.allowed, spec.options)
+    child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s, scratch)
+    if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):
+        raise ChildError(f"the explorer failed: {child.describe()}")
+    return child
+
+
+def _read(child: ChildResult) -> Exploration:
+    objects = [json.loads(line) for line in child.stdout.splitlines() if line.startswith(b"{")]
+    if not objects or "states" not in objects[-1]:
+        raise ChildError(f"the explorer printed no summary: {child.describe()}")
+    broken: dict[str, tuple[Violation, ...]] = {}
+    for item in objects[:-1]:
+        what = f"{item['what']} (model {item['model']})"
+        violation = Violation(int(item["invariant"]), what, Site(item["site"]))
+        broken[item["state"]] = (*broken.get(item["state"], ()), violation)
+    return Exploration(objects[-1], broken)

@@ -1,0 +1,501 @@
+"""One trial: run under a fault plan, crash, keep the image, recover, recover again, judge.
+
+The run's trace must equal the census byte for byte up to the crash; then the census's verdicts apply. A
+trial that disturbs a recovery first runs the same one undisturbed: the later ones must come to its state,
+and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
+that is in its TrialResult.
+
+May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, target, trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import xxhash
+
+from tornpage.campaigns.census import (
+    Baseline,
+    judge_run,
+    list_writes,
+    load_baseline,
+    read_journal,
+    take_census,
+)
+from tornpage.faults.aim import RecoveryAim
+from tornpage.faults.image import PlantedBlock, copy_image, plant_stale_block, remove_image
+from tornpage.faults.plan import compile_plan, format_plan
+from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
+from tornpage.oracle.invariants import check_recovery
+from tornpage.oracle.oracle import State, judge
+from tornpage.oracle.rules import LOG_FILE
+from tornpage.targets.target import Capability, RecoveryAnswer, Target
+from tornpage.vocabulary.errors import ChildError, PlanError
+from tornpage.vocabulary.model import (
+    Action,
+    Fault,
+    FaultPlan,
+    Outcome,
+    Site,
+    TornWrite,
+    TrialResult,
+    TrialSpec,
+    Violation,
+)
+
+__all__ = ["run_aimed", "run_trial", "state_digest", "take_census"]
+
+RUN_DEADLINE_S = 60.0
+RECOVERY_DEADLINE_S = 60.0
+TORN_BYTES_MAX = 65536
+"""Contents of a torn write beyond this are not kept in the result."""
+NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
+"""FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
+EXIT_PRELOAD_REFUSED = 97
+PAGE_SITES = frozenset(
+    {
+        Site.INDEX_LOAD_PAGE,
+        Site.DATA_PAGE,
+        Site.INTERNAL_PAGE,
+        Site.PAGE0,
+        Site.UNDO_PAGE,
+        Site.DICT_PAGE,
+        Site.SYSTEM_PAGE,
+    }
+)
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
+
+
+def run_trial(
+    spec: TrialSpec, target: Target, scratch: Path, images: Path, baseline: Baseline | None = None
+) -> TrialResult:
+    """Runs a trial in a folder of its own below scratch (tmpfs), which is gone afterwards.
+
+    images: existing or new folder; a crashed image that is not clean is kept in images/NUMBER with the
+    plan that made it. baseline: of this very run, if the caller has it already. Raises TornpageError
+    when the harness itself is broken.
+    """
+    return _play(spec, None, target, scratch, images, baseline)[1]
+
+
+def run_aimed(
+    spec: TrialSpec, aim: RecoveryAim | None, target: Target, scratch: Path, images: Path
+) -> tuple[TrialSpec, TrialResult]:
+    """The same with a fault of the first recovery that is yet to be drawn. Also returns the trial with that
+    fault in its plan: run_trial() with it gives the same result. If that recovery has no such write the
+    plan says that, and the trial is not exercised; if it fails undisturbed, that is the verdict, and the
+    plan stays as it was."""
+    return _play(spec, aim, target, scratch, images, None)
+
+
+def _play(
+    spec: TrialSpec,
+    aim: RecoveryAim | None,
+    target: Target,
+    scratch: Path,
+    images: Path,
+    baseline: Baseline | None,
+) -> tuple[TrialSpec, TrialResult]:
+    if baseline is None:
+        baseline = _baseline(spec.target, scratch, _Key(spec, target))
+    work = scratch / f"trial-{os.getpid()}-{spec.number}"
+    remove_image(work)
+    work.mkdir(parents=True)
+    try:
+        trial = _Trial(spec, aim, target, baseline, work, images)
+        result = trial.run()
+        return trial.spec, result
+    finally:
+        remove_image(work)
+
+
+class _Key:
+    """Makes load_baseline() cacheable: equal for all trials of one configuration."""
+
+    def __init__(self, spec: TrialSpec, target: Target) -> None:
+        self.spec = spec
+        self.target = target
+        self._parts = (
+            spec.workload,
+            spec.workload_seed,
+            tuple(sorted(spec.options.items())),
+            tuple(sorted(spec.params.items(), key=str)),
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._parts == other._parts
+
+
+@functools.lru_cache(maxsize=16)
+def _baseline(name: str, scratch: Path, key: _Key) -> Baseline:  # noqa: ARG001 - part of the key
+    return load_baseline(key.spec, key.target, scratch)
+
+
+def state_digest(state: State) -> str:
+    """One number for a logical state, 16 hexadecimal digits."""
+    return xxhash.xxh3_64_hexdigest(repr(sorted(state.items())).encode())
+
+
+class _Trial:
+    """The steps of one trial and what they have found so far."""
+
+    def __init__(
+        self,
+        spec: TrialSpec,
+        aim: RecoveryAim | None,
+        target: Target,
+        baseline: Baseline,
+        work: Path,
+        images: Path,
+    ) -> None:
+        self.spec = spec
+        self.aim = aim
+        self.target = target
+        self.base = baseline
+        self.work = work
+        self.data = work / "data"
+        self.image = work / "image"
+        self.images = images
+        self.violations: list[Violation] = []
+        self.counters: dict[str, int] = {}
+        self.seconds: dict[str, float] = {}
+        self.peak_bytes = 0
+        self.written_bytes = 0
+        self.started = time.monotonic()
+        self.trace: Trace | None = None
+        self.hit: Event | None = None
+        self.site: Site | None = None
+        self.state: State | None = None
+        self.undisturbed: State | None = None
+        self.range = (0, 0)
+        self.before_first = False
+        self.history = baseline.history
+        self.stale: PlantedBlock | None = None
+        self.log_end = 0
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def run(self) -> TrialResult:
+        """All of it."""
+        self.data.mkdir()
+        child = self._child("run", self.spec.plan.run)
+        trace = self.trace = self._load_trace("run", child)
+        if not trace.fired:
+            reason = f"the fault did not fire: {child.describe()}"
+            return self._not_exercised(reason, child.timed_out)
+        self._find_hit(trace)
+        self._judge_run(trace, child)
+        clock = time.monotonic()
+        self._plant_stale_block()
+        copy_image(self.data, self.image)
+        self.seconds["copy"] = time.monotonic() - clock
+        if self.aim is not None or self.spec.plan.recover:
+            self._recover_undisturbed()
+        if self.spec.plan.recover == NOTHING_TO_HIT:
+            return self._not_exercised("the recovery has no write of this site that fits the mask")
+        reason = self._nested_recoveries()
+        if not reason:
+            reason = self._recover()
+        if self.violations:
+            return self._result(Outcome.VIOLATION, self.violations[0].what)
+        return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
+
+    def _child(self, phase: str, faults: tuple[Fault, ...] | None) -> ChildResult:
+        """Runs or recovers; faults None: not even recorded."""
+        options = self.spec.options
+        if phase == "run":
+            command = self.target.run_command(self.data, self.base.script, options)
+        else:
+            command = self.target.recover_command(self.data, options)
+        env = dict(command.env)
+        if faults is not None:
+            plan: Path | None = None
+            if faults:
+                plan = self.work / f"{phase}.plan"
+                plan.write_text(compile_plan(faults), "ascii")
+            env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
+        deadline = RUN_DEADLINE_S if phase == "run" else RECOVERY_DEADLINE_S
+        child = run_child(command.argv, env, deadline, self.work)
+        if child.exit_code == EXIT_PRELOAD_REFUSED:
+            raise PlanError(f"the preload refused: {child.last_line}")
+        self.peak_bytes = max(self.peak_bytes, child.peak_bytes)
+        self.written_bytes += child.written_bytes
+        self.seconds[phase] = self.seconds.get(phase, 0.0) + child.seconds
+        return child
+
+    def _load_trace(self, phase: str, child: ChildResult) -> Trace:
+        path = self.work / f"{phase}.trace"
+        if not path.exists():
+            raise ChildError(f"no trace of the {phase}: {child.describe()}")
+        trace = Trace.load(path)
+        if trace.foreign:
+            raise ChildError("another process used the data directory of a trial")
+        return trace
+
+    def _find_hit(self, trace: Trace) -> None:
+        # A killed run ends with its KILL, at the byte at which the census has the killed operation.
+        start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
+        self.hit = _first_hit(trace, start)
+        if self.hit is None or self.hit.seq != trace.events_declared:
+            self.hit = _first_hit(trace, HEADER_SIZE)
+        if self.hit is None:
+            raise ChildError("the trace says that a fault fired, and does not show it")
+        write = self.base.by_seq.get(self.hit.seq)
+        if write is not None:
+            self.site = write.site
+        elif self.hit.flags & 0xFF in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
+            self.site = Site.FILE_OP
+
+    def _judge_run(self, trace: Trace, child: ChildResult) -> None:
+        hit = self.hit
+        assert hit is not None
+        equal = trace.data[HEADER_SIZE : hit.at] == self.base.trace.data[HEADER_SIZE : hit.at]
+        killed = hit.kind == Op.KILL
+        if equal and killed:
+            self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
+            finished, issued = self.base.journal.at(hit.seq)
+        else:
+            findings, self.history = judge_run(self.target, trace, self.base.setting)
+            self._add(finding.violation for finding in findings)
+            finished, issued = read_journal(trace).at(trace.events_declared + 1)
+        if not equal:
+            self.violations.append(Violation(0, "the run differs from the census before the fault"))
+        if child.timed_out:
+            self.violations.append(Violation(0, f"the run hung: {child.describe()}"))
+        self.before_first = issued == 0
+        self.range = self._prefixes(finished, issued)
+
+    def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
+        """Commit prefixes that may be found: lowest and highest."""
+        oracle = self.base.oracle
+        if self.spec.options.get("flush_log_at_trx_commit", "1") == "0":
+            durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
+            return (durable[-1] if durable else 0), oracle.after(issued)
+        return oracle.after(finished), oracle.after(issued)
+
+    def _plant_stale_block(self) -> None:
+        if self.spec.plan.stale_log and Capability.PAGE_MARKERS in self.target.capabilities:
+            self.stale = plant_stale_block(self.data, self.spec.seed % 2)
+            self.counters["stale_log"] = int(self.stale is not None)
+
+    def _recover_undisturbed(self) -> None:
+        """What the disturbed recoveries must come to. The fault that is yet to be drawn is drawn from its
+        writes."""
+        child = self._child("undisturbed", ())
+        answer = self.target.parse_recovery(child)
+        self.undisturbed = answer.state
+        if self.aim is not None and answer.ok:
+            trace = self._load_trace("undisturbed", child)
+            fault = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            recover = ((fault,),) if fault is not None else NOTHING_TO_HIT
+            self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=recover))
+        remove_image(self.data)
+        copy_image(self.image, self.data)
+
+    def _nested_recoveries(self) -> str:
+        """Recoveries that are disturbed as well; the reason if one was not, else ""."""
+        for i, faults in enumerate(self.spec.plan.recover):
+            child = self._child("recover", faults)
+            trace = self._load_trace("recover", child)
+            self._check_recovery(trace, first=i == 0)
+            if not trace.fired:
+                return f"recovery {i + 1} ended before its fault: {child.describe()}"
+            errors = any(fault.action is Action.ERROR for fault in faults)
+            if child.timed_out:
+                self.violations.append(Violation(30, f"recovery {i + 1} hung"))
+            elif errors and trace.kill() is None:
+                self._judge_failed_io(f"recovery {i + 1}", child)
+            name = "nested_errors" if errors else "nested_kills"
+            self.counters[name] = self.counters.get(name, 0) + 1
+            (self.work / "recover.trace").rename(self.work / f"recover-{i + 1}.trace")
+        return ""
+
+    def _judge_failed_io(self, name: str, child: ChildResult) -> None:
+        """A recovery whose write or fsync failed must say so and stop."""
+        answer = self.target.parse_recovery(child)
+        if answer.ok:
+            judged = Capability.PAGE_MARKERS in self.target.capabilities
+            if judged and not any(found.invariant == 23 for found in self.violations):
+                self._add([Violation(23, f"{name} succeeds after a failed write or fsync")])
+        elif not (answer.stopped or answer.refused):
+            self._add([Violation(30, f"{name} failed without a clear message: {answer.message}")])
+
+    def _recover(self) -> str:
+        """The undisturbed recovery and the one after it; why the trial is vacuous, else ""."""
+        child = self._child("recover", ())
+        trace = self._load_trace("recover", child)
+        answer = self.target.parse_recovery(child)
+        self.counters.update(answer.counters)
+        clock = time.monotonic()
+        traced = self._check_recovery(trace, first=not self.spec.plan.recover)
+        recovered = traced if answer.recovered is None else answer.recovered
+        if answer.ok:
+            self._judge_state(answer)
+        else:
+            self._judge_refusal(answer)
+        self.seconds["judge"] = time.monotonic() - clock
+        if answer.ok:
+            self._recover_again()
+            return "" if recovered else "no recovery ran after the crash"
+        return ""
+
+    def _check_recovery(self, trace: Trace, first: bool) -> bool:
+        """Trace invariants of a recovery. Returns whether the trace shows that one took place."""
+        if Capability.PAGE_MARKERS not in self.target.capabilities:
+            return False
+        findings, log = check_recovery(trace, self.base.setting, self.history, first)
+        self._add(finding.violation for finding in findings)
+        if log.recv_end is not None:
+            self._check_end(log.recv_end)
+        self.log_end = max(self.log_end, log.announced()[1])
+        return log.recv_end is not None
+
+    def _check_end(self, end: int) -> None:
+        # A recovery that was disturbed may have added to the log, up to log_end.
+        if self.stale is not None and end > max(self.stale.end, self.log_end):
+            what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
+            self.violations.append(Violation(21, what, path=LOG_FILE))
+
+    def _judge_state(self, answer: RecoveryAnswer) -> None:
+        self._add(answer.findings)
+        if answer.state is None:
+            raise ChildError("the target recovered without telling its state")
+        self.state = answer.state
+        self._add(judge(self.base.oracle.states, answer.state, *self.range))
+        if self.undisturbed is not None and answer.state != self.undisturbed:
+            what = (
+                "the recovery after a disturbed one ends in another state than an undisturbed one"
+            )
+            self._add([Violation(17, what)])
+
+    def _judge_refusal(self, answer: RecoveryAnswer) -> None:
+        if answer.no_database and self.before_first:
+            return
+        if self.stale is not None and self._recovers_without(self.stale):
+            what = f"a stale block behind the end of the log makes recovery fail: {answer.message}"
+            self.violations.append(Violation(21, what, path=LOG_FILE))
+            return
+        if not answer.refused:
+            self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
+            return
+        torn = self.site in PAGE_SITES
+        self.violations.append(
+            Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
+        )
+
+    def _recovers_without(self, stale: PlantedBlock) -> bool:
+        """Whether the same image recovers when the stale block is taken out again."""
+        clean = self.work / "clean"
+        copy_image(self.image, clean)
+        stale.remove(clean)
+        command = self.target.recover_command(clean, self.spec.options)
+        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S, self.work)
+        return self.target.parse_recovery(child).ok
+
+    def _recover_again(self) -> None:
+        child = self._child("verify", None)
+        answer = self.target.parse_recovery(child)
+        if not answer.ok:
+            what = f"the second recovery failed: {answer.message}"
+            self.violations.append(Violation(17, what))
+        elif answer.state != self.state:
+            self.violations.append(Violation(17, "the second recovery changed the logical state"))
+
+    def _add(self, violations: object) -> None:
+        """Adds violations once each, with the trial's site."""
+        for item in violations:  # type: ignore[attr-defined]
+            if item not in self.violations:
+                self.violations.append(item)
+
+    # -- result ---------------------------------------------------------------------------------
+
+    def _not_exercised(self, reason: str, hung: bool = False) -> TrialResult:
+        if hung:
+            self.violations.append(Violation(0, f"the run hung: {reason}"))
+        if self.violations:
+            return self._result(Outcome.VIOLATION, self.violations[0].what)
+        return self._result(Outcome.NOT_EXERCISED, reason)
+
+    def _torn(self) -> TornWrite | None:
+        if self.trace is None or self.hit is None:
+            return None
+        damage = self.trace.damage(self.hit)
+        if damage is None:
+            return None
+        write = self.base.by_seq.get(self.hit.seq)
+        small = self.hit.length <= TORN_BYTES_MAX
+        return TornWrite(
+            path=write.file if write else "",
+            offset=self.hit.offset,
+            length=self.hit.length,
+            sector=damage.sector,
+            kept="".join("1" if state == 1 else "0" for state in damage.sectors),
+            old=damage.old if small else b"",
+            new=damage.new if small else b"",
+        )
+
+    def _result(self, outcome: Outcome, reason: str) -> TrialResult:
+        hit, trace = self.hit, self.trace
+        write = self.base.by_seq.get(hit.seq) if hit is not None else None
+        torn = self._torn() if outcome is not Outcome.CLEAN else None
+        page = None
+        if write is not None and write.facts.get("page"):
+            page = int(write.facts["page"])
+        self.seconds["total"] = time.monotonic() - self.started
+        return TrialResult(
+            number=self.spec.number,
+            outcome=outcome,
+            reason=reason,
+            violations=tuple(self.violations),
+            site=self.site,
+            mask=_mask(self.spec.plan),
+            path=write.file if write else "",
+            offset=hit.offset if hit is not None else None,
+            page_no=page,
+            counters=self.counters,
+            seconds=self.seconds,
+            peak_bytes=self.peak_bytes,
+            written_bytes=self.written_bytes,
+            events=trace.events_declared if trace is not None else 0,
+            trace_hash=trace.hash() if trace is not None else "",
+            digest=state_digest(self.state) if self.state is not None else "",
+            image=self._keep_image() if outcome is Outcome.VIOLATION else None,
+            torn=torn,
+        )
+
+    def _keep_image(self) -> Path | None:
+        if not self.image.exists():
+            return None
+        place = self.images / str(self.spec.number)
+        remove_image(place)
+        place.mkdir(parents=True)
+        copy_image(self.image, place / "data")
+        (place / "plan.toml").write_text(format_plan(self.spec.plan), "utf-8")
+        (place / "script").write_bytes(self.base.script.read_bytes())
+        for trace in sorted(self.work.glob("*.trace")):
+            (place / trace.name).write_bytes(Trace.load(trace).data)
+        return place.resolve()
+
+
+def _first_hit(trace: Trace, start: int) -> Event | None:
+    for event in trace.events(start):
+        if event.kind in (Op.KILL, Op.FAULT):
+            return event
+    return None
+
+
+def _mask(plan: FaultPlan) -> str:
+    for fault in plan.run:
+        if fault.sectors is not None:
+            return fault.sectors
+        if fault.bytes is not None:
+            return f"bytes:{fault.bytes}"
+    return plan.run[0].when if plan.run else ""

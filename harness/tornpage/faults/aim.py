@@ -1,0 +1,78 @@
+"""What a campaign's mask does to a write, and where a fault inside a recovery goes. Which writes a recovery
+has depends on the crash before it: such a fault is drawn when the crashed image is there.
+
+May import: model, seeds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tornpage.vocabulary.model import Action, Fault, FaultKind, Site, WriteEvent
+from tornpage.vocabulary.seeds import make_rng
+
+__all__ = ["RecoveryAim", "fault_of", "fits", "is_error"]
+
+SECTOR = 512
+"""Bytes per sector of a drawn mask."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryAim:
+    """The fault that a trial's first recovery is to have: at a write of this site, with this mask. seed: of
+    the trial."""
+
+    site: Site
+    mask: str
+    seed: int
+
+    def draw(self, writes: Iterable[WriteEvent]) -> Fault | None:
+        """The fault, from the writes of the same recovery undisturbed; None if it has no such write."""
+        possible = [item for item in writes if item.site is self.site and fits(self.mask, item)]
+        if not possible:
+            return None
+        rng = make_rng(self.seed, "recovery")
+        return fault_of(self.mask, rng.choice(possible), rng)
+
+
+def is_error(mask: str) -> bool:
+    """Whether the write or its fsync fails; otherwise the process is killed inside the write."""
+    return mask.startswith(("write:", "fsync:"))
+
+
+def fits(mask: str, write: WriteEvent) -> bool:
+    """An fsync can fail only where there is one."""
+    return not mask.startswith("fsync:") or write.next_fsync > 0
+
+
+def fault_of(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
+    """What this mask does to this write, which it fits. rng: for random masks."""
+    if not is_error(mask):
+        return Fault(
+            kind=FaultKind.WRITE,
+            nth=write.nth,
+            action=Action.KILL,
+            file=write.file,
+            sector=SECTOR,
+            sectors=_sectors(mask, write, rng),
+        )
+    kind, _, error = mask.partition(":")
+    nth = write.nth if kind == "write" else write.next_fsync
+    return Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
+
+
+def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:
+    """A mask of the campaign as the plan's sector choice for a write of this length."""
+    first = write.offset // SECTOR
+    count = (write.offset + write.length - 1) // SECTOR - first + 1
+    if mask == "random":
+        return "".join(rng.choice("01") for _ in range(count))
+    kind, _, amount = mask.partition(":")
+    if kind in ("none", "all"):
+        return kind
+    if kind == "mask":
+        return (amount * (count // len(amount) + 1))[:count]
+    kept = count // 2 if amount == "half" else min(int(amount), count)
+    return f"{kind}:{kept}"

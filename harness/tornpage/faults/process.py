@@ -1,0 +1,176 @@
+"""Child processes: started cheaply, given a deadline, sampled, and reaped by their own pid.
+
+A hang is a verdict, not an exception: the child is killed by its pid and reported as timed out.
+posix_spawn because fork() of a large Python process costs more than the engine's whole run.
+
+May import: errors.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tornpage.vocabulary.errors import ChildError
+
+__all__ = ["ChildResult", "run_child"]
+
+SAMPLE_FIRST_MS = 2
+SAMPLE_MAX_MS = 250
+
+
+@dataclass(frozen=True, slots=True)
+class ChildResult:
+    """How a child ended.
+
+    exit_code: of exit(), or None if a signal ended it; signal: its number, or 0. seconds: wall time.
+    peak_bytes: largest resident size seen (sampled, so a lower bound for children of a few
+    milliseconds); written_bytes: what its write calls moved, page cache included.
+    """
+
+    exit_code: int | None
+    signal: int
+    timed_out: bool
+    seconds: float
+    peak_bytes: int
+    written_bytes: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def last_line(self) -> str:
+        """The last line of stderr, for messages; at most 500 characters."""
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1][:500] if lines else ""
+
+    def describe(self) -> str:
+        """How it ended, in a few words."""
+        if self.timed_out:
+            return f"hung: killed after {self.seconds:.1f} s"
+        if self.signal:
+            name = signal.Signals(self.signal).name
+            return f"died by {name}: {self.last_line}".rstrip(": ")
+        return f"exit code {self.exit_code}: {self.last_line}".rstrip(": ")
+
+
+def run_child(
+    argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, scratch: Path
+) -> ChildResult:
+    """Runs a program to its end or its deadline (seconds).
+
+    env is its whole environment. scratch: existing directory for the files that take its output, which
+    are removed again. Raises ChildError when it cannot be started.
+    """
+    out_path, err_path = scratch / "stdout", scratch / "stderr"
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    out_fd = os.open(out_path, flags, 0o600)
+    try:
+        err_fd = os.open(err_path, flags, 0o600)
+        try:
+            return _run(argv, env, deadline_s, out_fd, err_fd)
+        finally:
+            os.close(err_fd)
+            err_path.unlink(missing_ok=True)
+    finally:
+        os.close(out_fd)
+        out_path.unlink(missing_ok=True)
+
+
+def _run(
+    argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, out_fd: int, err_fd: int
+) -> ChildResult:
+    args = [os.fspath(arg) for arg in argv]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, out_fd, 1),
+        (os.POSIX_SPAWN_DUP2, err_fd, 2),
+    ]
+    started = time.monotonic()
+    try:
+        pid = os.posix_spawn(args[0], args, dict(env), file_actions=actions)
+    except OSError as error:
+        raise ChildError(f"{args[0]}: {error.strerror}") from error
+    usage = _Usage(pid)
+    try:
+        timed_out = not _wait(pid, started + deadline_s, usage)
+        if timed_out:
+            os.kill(pid, signal.SIGKILL)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    usage.sample_end()
+    _, status, _rusage = os.wait4(pid, 0)
+    seconds = time.monotonic() - started
+    code = os.waitstatus_to_exitcode(status)
+    return ChildResult(
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else 0,
+        timed_out=timed_out,
+        seconds=seconds,
+        peak_bytes=usage.peak_bytes,
+        written_bytes=usage.written_bytes,
+        stdout=_read_all(out_fd),
+        stderr=_read_all(err_fd),
+    )
+
+
+class _Usage:
+    """What a child uses. rusage is no help for memory: after a vfork it counts the parent's too."""
+
+    __slots__ = ("_process", "peak_bytes", "pid", "written_bytes")
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.peak_bytes = 0
+        self.written_bytes = 0
+        self._process: psutil.Process | None = None
+
+    def sample(self) -> None:
+        """While it lives: resident size, through psutil."""
+        try:
+            if self._process is None:
+                self._process = psutil.Process(self.pid)
+            self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
+        except psutil.Error:
+            pass
+
+    def sample_end(self) -> None:
+        """As a zombie, before it is reaped: bytes that its write calls moved."""
+        try:
+            for line in Path(f"/proc/{self.pid}/io").read_bytes().splitlines():
+                if line.startswith(b"wchar:"):
+                    self.written_bytes = int(line[6:])
+        except (OSError, ValueError):
+            pass
+
+
+def _wait(pid: int, deadline: float, usage: _Usage) -> bool:
+    """Waits for the end of pid without reaping it; False at the deadline (time.monotonic)."""
+    fd = os.pidfd_open(pid)
+    try:
+        poller = select.poll()
+        poller.register(fd, select.POLLIN)
+        step_ms = SAMPLE_FIRST_MS
+        while True:
+            left_ms = (deadline - time.monotonic()) * 1000
+            if left_ms <= 0:
+                return bool(poller.poll(0))
+            if poller.poll(min(step_ms, left_ms + 1)):
+                return True
+            usage.sample()
+            step_ms = min(2 * step_ms, SAMPLE_MAX_MS)
+    finally:
+        os.close(fd)
+
+
+def _read_all(fd: int) -> bytes:
+    size = os.fstat(fd).st_size
+    return os.pread(fd, size, 0) if size else b""

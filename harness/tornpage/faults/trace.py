@@ -1,0 +1,264 @@
+"""Reader of the binary event trace that the preload library writes (faults/trace.h tells the bytes).
+
+Reading is lazy: a Trace holds the bytes, iteration yields one tuple per event, a marker's text is split
+only when asked for. A last record that was cut off by a kill is ignored; anything else that is
+wrong with the file raises TraceError.
+
+May import: errors.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple
+
+import xxhash
+
+from tornpage.vocabulary.errors import TraceError
+
+__all__ = [
+    "Damage",
+    "Event",
+    "FilePaths",
+    "Mark",
+    "Op",
+    "Trace",
+    "parse_mark",
+]
+
+MAGIC = b"TPTRACE1"
+HEADER_SIZE = 64
+RECORD = struct.Struct("<IHHQIIQQqQ")
+RECORD_SIZE = 56
+
+FLAG_OVERFLOW = 1
+FLAG_FIRED = 2
+FLAG_FOREIGN = 4
+FAULT_KIND_MASK = 0xFF
+FAULT_AFTER = 0x100
+FAULT_OLD_UNKNOWN = 0x200
+FAULT_RULE_SHIFT = 10
+
+
+class Op(IntEnum):
+    """Kind of an event; the numbers are the file format's."""
+
+    OPEN = 1
+    CLOSE = 2
+    READ = 3
+    WRITE = 4
+    FSYNC = 5
+    FDATASYNC = 6
+    SYNC_RANGE = 7
+    TRUNCATE = 8
+    FALLOCATE = 9
+    RENAME = 10
+    UNLINK = 11
+    SYNC_DIR = 12
+    MARK = 13
+    KILL = 14
+    MKDIR = 15
+    FAULT = 16
+
+
+class Event(NamedTuple):
+    """One record. offset and length in bytes; result 0, a byte count or -errno; at, end: where the
+    record's first byte and the byte after its last one lie in Trace.data."""
+
+    total: int
+    kind: int
+    flags: int
+    seq: int
+    file: int
+    thread: int
+    offset: int
+    length: int
+    result: int
+    hash: int
+    at: int
+
+    @property
+    def end(self) -> int:
+        """Where the next record starts."""
+        return self.at + self.total
+
+
+class Mark(NamedTuple):
+    """A marker: its verb and its key=value facts (see docs/FAULT_MODEL.md)."""
+
+    verb: str
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What a KILL or FAULT did to a write: sectors[i] is 0 lost, 1 kept, 2 partly; old, new: contents."""
+
+    sector: int
+    sectors: bytes
+    old: bytes
+    new: bytes
+    rule: int
+    after: bool
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def parse_mark(text: bytes) -> Mark:
+    """Splits "verb key=value ..." (ASCII). The result is shared between calls: do not change it."""
+    verb, *tokens = text.decode("ascii", "replace").split(" ")
+    facts: dict[str, str] = {}
+    for token in tokens:
+        key, sep, value = token.partition("=")
+        if sep:
+            facts[key] = value
+    return Mark(verb, facts)
+
+
+class Trace:
+    """The events of one process, in order. data: the committed bytes, file header included."""
+
+    __slots__ = ("data", "events_declared", "flags")
+
+    def __init__(self, data: bytes) -> None:
+        """data: the bytes of a trace file; raises TraceError if they are not one."""
+        if len(data) < HEADER_SIZE or data[:8] != MAGIC:
+            raise TraceError("not a trace file: no TPTRACE1 header")
+        committed, self.flags, _pid, self.events_declared = struct.unpack_from("<QIIQ", data, 8)
+        self.data = data[:committed] if committed < len(data) else data
+        if self.flags & FLAG_OVERFLOW:
+            raise TraceError("the trace overflowed: give the preload a larger TORNPAGE_TRACE_MAX")
+
+    @classmethod
+    def load(cls, path: Path) -> Trace:
+        """Reads the committed part of a trace file (which is sparse and larger)."""
+        try:
+            with path.open("rb", buffering=0) as file:
+                header = file.read(HEADER_SIZE)
+                if len(header) < HEADER_SIZE:
+                    raise TraceError(f"{path}: not a trace file: shorter than its header")
+                (committed,) = struct.unpack_from("<Q", header, 8)
+                parts = [header]
+                left = max(0, committed - HEADER_SIZE)
+                while left > 0:
+                    part = file.read(left)
+                    if not part:
+                        break
+                    parts.append(part)
+                    left -= len(part)
+        except OSError as error:
+            raise TraceError(f"{path}: {error.strerror}") from error
+        return cls(b"".join(parts))
+
+    @property
+    def fired(self) -> bool:
+        """A fault of the plan happened."""
+        return bool(self.flags & FLAG_FIRED)
+
+    @property
+    def foreign(self) -> bool:
+        """A process that is not in this trace used the same files."""
+        return bool(self.flags & FLAG_FOREIGN)
+
+    @property
+    def body(self) -> memoryview:
+        """All records as bytes: equal for equal runs (the file header holds a pid)."""
+        return memoryview(self.data)[HEADER_SIZE:]
+
+    def hash(self) -> str:
+        """XXH3-64 of the records, 16 hexadecimal digits."""
+        return xxhash.xxh3_64_hexdigest(self.body)
+
+    def events(self, start: int = HEADER_SIZE) -> Iterator[Event]:
+        """Yields events from byte position `start` (an Event.end); stops at a cut last record."""
+        data = self.data
+        unpack = RECORD.unpack_from
+        make = Event._make
+        limit = len(data)
+        at = start
+        while at + RECORD_SIZE <= limit:
+            record = unpack(data, at)
+            total = record[0]
+            if total < RECORD_SIZE or total % 8 or at + total > limit:
+                break
+            yield make((*record, at))
+            at += total
+
+    def payload(self, event: Event) -> bytes:
+        """Bytes behind the record's fixed part, zero padding included."""
+        return self.data[event.at + RECORD_SIZE : event.at + event.total]
+
+    def text(self, event: Event) -> str:
+        """Payload of OPEN, UNLINK, SYNC_DIR, MKDIR: a path."""
+        return self.payload(event).rstrip(b"\0").decode("utf-8", "surrogateescape")
+
+    def mark(self, event: Event) -> Mark:
+        """The parsed marker of a MARK event."""
+        start = event.at + RECORD_SIZE
+        return parse_mark(self.data[start : start + event.length])
+
+    def renamed(self, event: Event) -> tuple[str, str]:
+        """Old and new path of a RENAME."""
+        old, _, new = self.payload(event).rstrip(b"\0").partition(b"\0")
+        return old.decode("utf-8", "surrogateescape"), new.decode("utf-8", "surrogateescape")
+
+    def damage(self, event: Event) -> Damage | None:
+        """What a KILL or FAULT event did to the write; None if it did not hit a write."""
+        payload = self.payload(event)
+        at = 8 if event.kind == Op.FAULT else 0
+        if len(payload) < at + 8:
+            return None
+        sector, count = struct.unpack_from("<II", payload, at)
+        if sector == 0:
+            return None
+        at += 8
+        sectors = payload[at : at + count]
+        at += (count + 7) // 8 * 8
+        known = len(payload) >= at + 2 * event.length
+        return Damage(
+            sector=sector,
+            sectors=sectors,
+            old=payload[at : at + event.length] if known else b"",
+            new=payload[at + event.length : at + 2 * event.length] if known else b"",
+            rule=event.flags >> FAULT_RULE_SHIFT,
+            after=bool(event.flags & FAULT_AFTER),
+        )
+
+    def kill(self) -> Event | None:
+        """The KILL event, the last one of a trace that a plan ended; None if there is none."""
+        last: Event | None = None
+        if self.flags & FLAG_FIRED:
+            for event in self.events():
+                last = event
+        return last if last is not None and last.kind == Op.KILL else None
+
+
+class FilePaths:
+    """Which path a file id has at this point of a trace. Feed it every event in order."""
+
+    __slots__ = ("_paths",)
+
+    def __init__(self) -> None:
+        """Knows no file yet."""
+        self._paths: dict[int, str] = {}
+
+    def see(self, trace: Trace, event: Event) -> None:
+        """Takes note of OPEN and RENAME; cheap for every other kind."""
+        if event.kind == Op.OPEN:
+            if event.file:
+                self._paths[event.file] = trace.text(event)
+        elif event.kind == Op.RENAME and event.result == 0:
+            old, new = trace.renamed(event)
+            for file, path in list(self._paths.items()):
+                if path == new:
+                    self._paths[file] = ""
+                elif path == old:
+                    self._paths[file] = new
+
+    def __getitem__(self, file: int) -> str:
+        """The path relative to the data directory; "" if the id is unknown or was replaced."""
+        return self._paths.get(file, "")

@@ -1,0 +1,118 @@
+"""`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy.
+
+May import: errors, paths, process, target.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.paths import Paths, tmpfs_folder
+
+__all__ = ["Finding", "examine"]
+
+PROBE_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the doctor: name, well or not, what was seen, what to do about it."""
+
+    name: str
+    ok: bool
+    seen: str
+    remedy: str = ""
+
+
+def examine(paths: Paths) -> list[Finding]:
+    """Runs every check; none of them changes anything but a scratch file."""
+    checks: list[Callable[[], Finding]] = [
+        _python,
+        _sqlite,
+        lambda: _engine(paths),
+        lambda: _preload(paths),
+        _tmpfs,
+        _descriptors,
+        lambda: _tool("fio", ["fio", "--version"]),
+        lambda: _tool("libfiu", ["fiu-ctrl", "-h"]),
+    ]
+    return [check() for check in checks]
+
+
+def _python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return Finding("python", sys.version_info >= (3, 11), version, "Python 3.11 or newer")
+
+
+def _sqlite() -> Finding:
+    ok = sqlite3.sqlite_version_info >= (3, 35, 0)
+    return Finding("result store", ok, f"SQLite {sqlite3.sqlite_version}", "SQLite 3.35 or newer")
+
+
+def _engine(paths: Paths) -> Finding:
+    program = paths.build / "engine" / "engine"
+    return _run("engine", [str(program), "--help"], str(program), "make build")
+
+
+def _preload(paths: Paths) -> Finding:
+    library = paths.build / "faults" / "libtornpage_preload.so"
+    if not library.is_file():
+        return Finding("preload", False, f"{library} is missing", "make build")
+    return _run("preload", ["true"], str(library), "make build", {"LD_PRELOAD": str(library)})
+
+
+def _tool(name: str, command: list[str]) -> Finding:
+    if shutil.which(command[0]) is None:
+        return Finding(name, False, f"{command[0]} is not installed", "make setup")
+    return Finding(name, True, str(shutil.which(command[0])))
+
+
+def _run(
+    name: str, command: list[str], seen: str, remedy: str, env: dict[str, str] | None = None
+) -> Finding:
+    try:
+        done = subprocess.run(
+            command,
+            env={"PATH": "/usr/bin:/bin", **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=PROBE_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(name, False, str(error), remedy)
+    if done.returncode != 0 or done.stderr:
+        problem = done.stderr.strip().splitlines()[:1] or [f"exit code {done.returncode}"]
+        return Finding(name, False, problem[0], remedy)
+    return Finding(name, True, seen)
+
+
+def _tmpfs() -> Finding:
+    try:
+        folder = tmpfs_folder()
+    except TornpageError as error:
+        return Finding("scratch", False, str(error))
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    kinds = {line.split()[1]: line.split()[2] for line in mounts}
+    parents = [folder, *folder.parents]
+    kind = next((kinds[str(parent)] for parent in parents if str(parent) in kinds), "unknown")
+    free = shutil.disk_usage(folder).free >> 20
+    return Finding(
+        "scratch",
+        kind in ("tmpfs", "ramfs"),
+        f"{folder} is {kind}, {free} MiB free",
+        "TORNPAGE_TMP should name a tmpfs: anything else is slow and wears out a disk",
+    )
+
+
+def _descriptors() -> Finding:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return Finding("file descriptors", soft >= 256, f"limit {soft}", "ulimit -n 1024")

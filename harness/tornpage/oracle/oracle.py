@@ -1,0 +1,422 @@
+"""The model that a recovered state is judged by: the script replayed on plain dictionaries.
+
+It shares nothing with any target. It predicts every statement's error, and keeps one digest of all
+tables per commit prefix: prefix p is the state after the first p commits in script order.
+
+Three-valued: an acknowledged commit must be there, the one in flight may, one never issued must not.
+So the state after a crash must equal a prefix between the last acknowledged and the last issued (I3).
+
+Digests are those of engine/check/check.h over the bytes of engine/dict/dict.h, computed here anew: a
+table is its number of rows and the sum modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign
+bit inverted; CHAR padded with spaces); an index the same over key columns, cut to their prefix, and
+primary key.
+
+Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
+message of an error, DDL steps between its begin and its commit.
+
+May import: errors, model, script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import xxhash
+
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.vocabulary.model import Violation
+from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value, Verb
+
+__all__ = ["AUTOCOMMIT", "IndexDigest", "Oracle", "State", "Step", "TableDigest", "judge"]
+
+AUTOCOMMIT = "-"
+MASK64 = (1 << 64) - 1
+
+IndexDigest = tuple[str, int, int]
+"""Name, entries, hash."""
+TableDigest = tuple[int, int, tuple[IndexDigest, ...]]
+"""Rows, hash, indexes sorted by name."""
+State = Mapping[str, TableDigest]
+"""Every table by name."""
+
+
+class _Failure(Exception):
+    """A predicted run-time error of a statement; the argument is its DB_ name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What statement `line` does: error name or "" for success; prefix after it; durable: it promises
+    that everything committed so far survives a kill whatever flush_log_at_trx_commit says."""
+
+    line: int
+    error: str
+    prefix: int
+    durable: bool
+
+
+@dataclass(slots=True)
+class _Index:
+    name: str
+    cuts: tuple[tuple[int, int], ...]
+    """Ranges of the row bytes: key columns, then primary key."""
+    entries: int = 0
+    hash: int = 0
+
+
+@dataclass(slots=True)
+class _Table:
+    name: str
+    columns: tuple[Column, ...]
+    offsets: dict[str, tuple[int, int]]
+    primary: tuple[str, ...]
+    committed: dict[bytes, bytes] = field(default_factory=dict)
+    newest: dict[bytes, bytes | None] = field(default_factory=dict)
+    """Rows changed by open transactions; None = deleted."""
+    owner: dict[bytes, str] = field(default_factory=dict)
+    hash: int = 0
+    indexes: dict[str, _Index] = field(default_factory=dict)
+
+    def current(self, key: bytes) -> bytes | None:
+        return self.newest[key] if key in self.newest else self.committed.get(key)
+
+    def digest(self) -> TableDigest:
+        indexes = tuple(
+            (index.name, index.entries, index.hash)
+            for index in sorted(self.indexes.values(), key=lambda index: index.name)
+        )
+        return len(self.committed), self.hash, indexes
+
+    def encode(self, name: str, value: Value) -> bytes:
+        start, end = self.offsets[name]
+        column = next(item for item in self.columns if item.name == name)
+        if column.is_char:
+            if not isinstance(value, bytes) or len(value.rstrip(b" ")) > column.length:
+                raise WorkloadError(f"{self.name}.{name}: not a CHAR({column.length}): {value!r}")
+            return value.ljust(end - start, b" ")[: end - start]
+        if not isinstance(value, int):
+            raise WorkloadError(f"{self.name}.{name}: not a BIGINT: {value!r}")
+        return ((value & MASK64) ^ (1 << 63)).to_bytes(8, "big")
+
+    def row(self, values: Mapping[str, Value]) -> bytes:
+        parts = []
+        for column in self.columns:
+            default: Value = b"" if column.is_char else 0
+            parts.append(self.encode(column.name, values.get(column.name, default)))
+        return b"".join(parts)
+
+    def key_of(self, row: bytes) -> bytes:
+        return b"".join(row[slice(*self.offsets[name])] for name in self.primary)
+
+    def put(self, key: bytes, row: bytes | None) -> None:
+        """Sets or removes a committed row, keeping all digests."""
+        old = self.committed.pop(key, None)
+        if row is not None:
+            self.committed[key] = row
+        self.hash = (self.hash - _row_hash(old) + _row_hash(row)) & MASK64
+        for index in self.indexes.values():
+            change = _entry_hash(index, row) - _entry_hash(index, old)
+            index.hash = (index.hash + change) & MASK64
+            index.entries += (row is not None) - (old is not None)
+
+
+def _row_hash(row: bytes | None) -> int:
+    return 0 if row is None else xxhash.xxh64_intdigest(row)
+
+
+def _entry_hash(index: _Index, row: bytes | None) -> int:
+    if row is None:
+        return 0
+    return xxhash.xxh64_intdigest(b"".join(row[start:end] for start, end in index.cuts))
+
+
+class Oracle:
+    """Replays a script once; then answers what may be found after a crash.
+
+    states[p] is the state after p commits, steps the statements in order. Raises WorkloadError for a
+    script that names columns that do not exist: such a script is a harness error.
+    """
+
+    def __init__(self, script: Script) -> None:
+        """Replays all of `script`."""
+        self.states: list[State] = [{}]
+        self.commit_lines: list[int] = [0]
+        self.steps: list[Step] = []
+        self._tables: dict[str, _Table] = {}
+        self._open: dict[str, dict[tuple[str, bytes], None]] = {}
+        for statement in script.statements:
+            error, durable = "", False
+            try:
+                durable = self._execute(statement)
+            except _Failure as failure:
+                error = str(failure)
+            self.steps.append(Step(statement.line, error, len(self.states) - 1, durable))
+
+    def after(self, line: int) -> int:
+        """The prefix after the statement of this line (0 before the first)."""
+        found = 0
+        for step in self.steps:
+            if step.line > line:
+                break
+            found = step.prefix
+        return found
+
+    def open_changes(self) -> dict[str, list[tuple[str, bytes]]]:
+        """For tests: (table, key) pairs that each open transaction has changed at the end."""
+        return {trx: list(keys) for trx, keys in self._open.items()}
+
+    # -- execution ------------------------------------------------------------------------------
+
+    def _execute(self, statement: Statement) -> bool:
+        verb = statement.verb
+        if verb is Verb.BEGIN:
+            if statement.trx in self._open:
+                raise _Failure("DB_ALREADY_EXISTS")
+            self._open[statement.trx] = {}
+        elif verb is Verb.COMMIT:
+            self._commit(self._take(statement.trx), statement.line)
+        elif verb is Verb.ROLLBACK:
+            self._undo(self._take(statement.trx))
+        elif verb in (Verb.INSERT, Verb.INSERT_SEQ, Verb.UPDATE, Verb.DELETE):
+            self._change(statement)
+        elif verb in _DDL:
+            _DDL[verb](self, statement)
+            self._snapshot(statement.line)
+            return True
+        elif verb is Verb.SELECT:
+            table = self._table(statement.table)
+            if table.current(self._key(table, statement)) is None:
+                raise _Failure("DB_RECORD_NOT_FOUND")
+        elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
+            table = self._table(statement.table)
+            if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
+                raise _Failure("DB_NOT_FOUND")
+        return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT)
+
+    def _take(self, trx: str) -> dict[tuple[str, bytes], None]:
+        if trx not in self._open:
+            raise _Failure("DB_NOT_FOUND")
+        return self._open.pop(trx)
+
+    def _table(self, name: str) -> _Table:
+        table = self._tables.get(name)
+        if table is None:
+            raise _Failure("DB_NOT_FOUND")
+        return table
+
+    def _key(self, table: _Table, statement: Statement) -> bytes:
+        values = statement.key or {}
+        if set(values) != set(table.primary):
+            raise WorkloadError(f"line {statement.line}: the key is not the primary key")
+        return b"".join(table.encode(name, values[name]) for name in table.primary)
+
+    def _change(self, statement: Statement) -> None:
+        trx = statement.trx
+        if trx != AUTOCOMMIT and trx not in self._open:
+            raise _Failure("DB_NOT_FOUND")
+        table = self._table(statement.table)
+        planned = self._plan(table, statement)
+        touched = self._open[trx] if trx != AUTOCOMMIT else {}
+        for key, row in planned:
+            table.newest[key] = row
+            table.owner[key] = trx
+            touched[(table.name, key)] = None
+        if trx == AUTOCOMMIT:
+            self._commit(touched, statement.line)
+
+    def _plan(self, table: _Table, statement: Statement) -> list[tuple[bytes, bytes | None]]:
+        """All row changes of a statement, or its first error before anything changed."""
+        unknown = set(statement.values or {}) - set(table.offsets)
+        if unknown:
+            raise WorkloadError(f"line {statement.line}: no column {sorted(unknown)[0]!r}")
+        if statement.verb is Verb.INSERT:
+            return [self._plan_insert(table, statement.trx, table.row(statement.values or {}))]
+        if statement.verb is Verb.INSERT_SEQ:
+            first, last = statement.bounds
+            name = table.primary[0]
+            rows = (table.row({name: value}) for value in range(first, last + 1))
+            return [self._plan_insert(table, statement.trx, row) for row in rows]
+        key = self._key(table, statement)
+        self._check_lock(table, statement.trx, key)
+        row = table.current(key)
+        if row is None:
+            raise _Failure("DB_RECORD_NOT_FOUND")
+        if statement.verb is Verb.DELETE:
+            return [(key, None)]
+        image = bytearray(row)
+        for name, value in (statement.values or {}).items():
+            if name in table.primary:
+                raise WorkloadError(f"line {statement.line}: {name} is of the primary key")
+            image[slice(*table.offsets[name])] = table.encode(name, value)
+        return [(key, bytes(image))]
+
+    def _plan_insert(self, table: _Table, trx: str, row: bytes) -> tuple[bytes, bytes]:
+        key = table.key_of(row)
+        self._check_lock(table, trx, key)
+        if table.current(key) is not None:
+            raise _Failure("DB_DUPLICATE_KEY")
+        return key, row
+
+    def _check_lock(self, table: _Table, trx: str, key: bytes) -> None:
+        owner = table.owner.get(key)
+        if owner is not None and owner != trx:
+            raise _Failure("DB_LOCK_CONFLICT")
+
+    def _commit(self, touched: dict[tuple[str, bytes], None], line: int) -> None:
+        for name, key in touched:
+            table = self._tables[name]
+            row = table.newest.pop(key)
+            del table.owner[key]
+            table.put(key, row)
+        if touched:
+            self._snapshot(line)
+
+    def _undo(self, touched: dict[tuple[str, bytes], None]) -> None:
+        for name, key in touched:
+            table = self._tables[name]
+            table.newest.pop(key)
+            del table.owner[key]
+
+    def _snapshot(self, line: int) -> None:
+        self.states.append({name: table.digest() for name, table in self._tables.items()})
+        self.commit_lines.append(line)
+
+    # -- data definition ------------------------------------------------------------------------
+
+    def _unlocked(self, name: str) -> _Table:
+        table = self._table(name)
+        if table.owner:
+            raise _Failure("DB_TABLE_LOCKED")
+        return table
+
+    def _create_table(self, statement: Statement) -> None:
+        if statement.table in self._tables:
+            raise _Failure("DB_ALREADY_EXISTS")
+        offsets, at = {}, 0
+        for column in statement.columns:
+            length = column.length or 8
+            offsets[column.name] = (at, at + length)
+            at += length
+        if set(statement.primary) - set(offsets):
+            raise WorkloadError(f"line {statement.line}: unknown column in primary key")
+        self._tables[statement.table] = _Table(
+            statement.table, statement.columns, offsets, statement.primary
+        )
+
+    def _drop_table(self, statement: Statement) -> None:
+        self._unlocked(statement.table)
+        del self._tables[statement.table]
+
+    def _rename_table(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name in self._tables:
+            raise _Failure("DB_ALREADY_EXISTS")
+        del self._tables[statement.table]
+        table.name = statement.name
+        self._tables[statement.name] = table
+
+    def _add_index(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        names = [index.name for index in statement.indexes]
+        if len(set(names)) < len(names) or set(names) & set(table.indexes):
+            raise _Failure("DB_ALREADY_EXISTS")
+        for definition in statement.indexes:
+            index = _Index(definition.name, _cuts(table, definition))
+            for row in table.committed.values():
+                index.hash = (index.hash + _entry_hash(index, row)) & MASK64
+            index.entries = len(table.committed)
+            table.indexes[index.name] = index
+
+    def _drop_index(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in table.indexes:
+            raise _Failure("DB_NOT_FOUND")
+        del table.indexes[statement.name]
+
+
+_DDL = {
+    Verb.CREATE_TABLE: Oracle._create_table,
+    Verb.DROP_TABLE: Oracle._drop_table,
+    Verb.RENAME_TABLE: Oracle._rename_table,
+    Verb.ADD_INDEX: Oracle._add_index,
+    Verb.DROP_INDEX: Oracle._drop_index,
+}
+
+
+def _cuts(table: _Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
+    cuts = []
+    for name, length in definition.columns:
+        if name not in table.offsets:
+            raise WorkloadError(f"index {definition.name}: no column {name!r}")
+        start, end = table.offsets[name]
+        if length > end - start:
+            raise WorkloadError(f"index {definition.name}: prefix longer than {name!r}")
+        cuts.append((start, start + length if length else end))
+    cuts.extend(table.offsets[name] for name in table.primary)
+    return tuple(cuts)
+
+
+# -- judgement -------------------------------------------------------------------------------
+
+
+def judge(states: list[State], actual: State, low: int, high: int) -> list[Violation]:
+    """Judges a recovered state: it must equal states[p] for a p in [low, high].
+
+    low: prefix at the last acknowledgement that promised durability; high: prefix if the statement in
+    flight has committed. An older prefix breaks I1, a newer or mixed one I3, part of a transaction I2
+    (recognised when one table alone equals no prefix), right rows under wrong indexes I10.
+    """
+    if any(actual == states[p] for p in range(high, low - 1, -1)):
+        return []
+    for p in range(low - 1, -1, -1):
+        if actual == states[p]:
+            what = (
+                f"acknowledged commits are missing: prefix {p} found, at least {low} acknowledged"
+            )
+            return [Violation(1, what)]
+    for p in range(high + 1, len(states)):
+        if actual == states[p]:
+            return [Violation(3, f"prefix {p} found, but only {high} commits were ever issued")]
+    rows = _rows(actual)
+    for p in range(high, low - 1, -1):
+        if rows == _rows(states[p]):
+            return [Violation(10, _index_difference(actual, states[p]))]
+    return [_judge_mixture(states, actual, low, high)]
+
+
+def _rows(state: State) -> dict[str, tuple[int, int]]:
+    return {name: (table[0], table[1]) for name, table in state.items()}
+
+
+def _index_difference(actual: State, wanted: State) -> str:
+    parts = []
+    for name, table in sorted(wanted.items()):
+        found = {item[0]: item for item in actual[name][2]}
+        for item in table[2]:
+            other = found.pop(item[0], None)
+            if other is None:
+                parts.append(f"{name}.{item[0]} is missing")
+            elif other != item:
+                parts.append(f"{name}.{item[0]} has {other[1]} entries, {item[1]} expected")
+        parts.extend(f"{name}.{extra} must not exist" for extra in sorted(found))
+    return "rows are right, indexes are not: " + "; ".join(parts)
+
+
+def _judge_mixture(states: list[State], actual: State, low: int, high: int) -> Violation:
+    wanted = states[high]
+    if set(actual) != set(wanted) and set(actual) != set(states[low]):
+        what = f"tables {sorted(actual)} found, {sorted(wanted)} expected"
+        return Violation(3, what)
+    places = []
+    for name, table in sorted(actual.items()):
+        found = [p for p, state in enumerate(states) if name in state and state[name] == table]
+        if not found:
+            what = (
+                f"{name} ({table[0]} rows) equals no commit prefix: part of a transaction is there"
+            )
+            return Violation(2, what)
+        places.append(f"{name} at prefix {found[0]}..{found[-1]}")
+    return Violation(
+        3, f"a mixture of commit prefixes: {', '.join(places)}; {low}..{high} expected"
+    )

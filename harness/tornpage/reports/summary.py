@@ -1,0 +1,267 @@
+"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
+report renders it, `--json` is a part of it.
+
+May import: fingerprint, model, store, torn_matrix.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
+from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
+from tornpage.store.store import Run, TrialRow
+from tornpage.vocabulary.model import Outcome, TornWrite, TrialResult, Violation
+
+__all__ = ["CellCount", "Finding", "Summary", "summarise", "undisturbed_line"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellCount:
+    """Outcomes of one matrix cell."""
+
+    config: str
+    site: str
+    mask: str
+    outcomes: Counter[Outcome]
+
+    @property
+    def total(self) -> int:
+        """Trials of the cell."""
+        return self.outcomes.total()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
+
+    trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    """
+
+    invariant: int
+    site: str
+    config: str
+    what: str
+    trial: str
+    replay: str
+    count: int
+    torn: TornWrite | None
+    image: Path | None
+
+
+@dataclass(slots=True)
+class Summary:
+    """A run in numbers. by_invariant and by_site count trials; counters are summed over trials, and
+    exercised_by counts the trials in which a counter was above zero. explored: per configuration what the
+    power-loss explorer said; a state counts as a trial there. torn_pages: what these states tore."""
+
+    run: Run
+    finished: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    by_invariant: Counter[int] = field(default_factory=Counter)
+    by_site: Counter[str] = field(default_factory=Counter)
+    counters: Counter[str] = field(default_factory=Counter)
+    exercised_by: Counter[str] = field(default_factory=Counter)
+    cells: list[CellCount] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    peak_bytes: int = 0
+    trace_hash: str = ""
+    explored: dict[str, dict[str, Any]] = field(default_factory=dict)
+    torn_pages: TornMatrix = field(default_factory=lambda: TornMatrix(()))
+    claims_missed: list[str] = field(default_factory=list)
+    uncovered_sites: list[str] = field(default_factory=list)
+
+    @property
+    def exercised(self) -> int:
+        """Crashes that happened and that say something."""
+        return (
+            self.states
+            if self.explored
+            else self.outcomes[Outcome.CLEAN] + self.outcomes[Outcome.VIOLATION]
+        )
+
+    @property
+    def violations(self) -> int:
+        """Trials with a broken invariant, and censuses with one."""
+        return self.outcomes[Outcome.VIOLATION] + self.census_violations
+
+    census_violations: int = 0
+
+    @property
+    def trials_per_s(self) -> float:
+        """Finished trials per second of the run's own time."""
+        return self.units / self.run.seconds if self.run.seconds > 0 else 0.0
+
+    @property
+    def states(self) -> int:
+        """Power-loss states that were recovered and judged."""
+        return sum(int(part["states"]) for part in self.explored.values())
+
+    @property
+    def units(self) -> int:
+        """Crashes judged: trials of a kill campaign, states of a power-loss one."""
+        return self.states if self.explored else self.finished
+
+    def exit_code(self) -> int:
+        """0 clean, 1 violations, 2 harness failure, 3 nothing (or not what was claimed) exercised."""
+        if self.violations:
+            return 1
+        if self.outcomes[Outcome.HARNESS_ERROR]:
+            return 2
+        if not self.exercised or self.claims_missed:
+            return 3
+        return 0
+
+    def to_json(self, store: Path, report: Path) -> dict[str, Any]:
+        """The object that `tornpage run --json` prints last."""
+        data: dict[str, Any] = {
+            "campaign": self.run.campaign,
+            "seed": self.run.seed,
+            "trials": self.units,
+            "exercised": self.exercised,
+            "not_exercised": self.outcomes[Outcome.NOT_EXERCISED],
+            "vacuous": self.outcomes[Outcome.VACUOUS],
+            "violations": self.violations,
+            "by_invariant": {f"I{n}": self.by_invariant[n] for n in sorted(self.by_invariant)},
+            "by_site": {site: self.by_site[site] for site in sorted(self.by_site)},
+            "trials_per_s": round(self.trials_per_s, 1),
+            "trace_hash": self.trace_hash,
+            "store": str(store),
+            "report": str(report),
+            "run": self.run.id,
+            "target": self.run.target,
+            "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
+            "counters": {name: self.counters[name] for name in sorted(self.counters)},
+            "claims_missed": self.claims_missed,
+            "uncovered_sites": self.uncovered_sites,
+        }
+        if self.explored:
+            parts = list(self.explored.values())
+            data |= {
+                "states": self.states,
+                "distinct": sum(int(part["distinct"]) for part in parts),
+                "states_per_s": round(self.trials_per_s, 1),
+                "depth": max(int(part["depth"]) for part in parts),
+                "coverage": self.torn_pages.to_json(),
+            }
+        return data
+
+
+def summarise(
+    run: Run,
+    censuses: Iterable[tuple[str, str, list[Violation]]],
+    trials: Iterable[TrialRow],
+    explored: dict[str, dict[str, Any]],
+    claims: Iterable[str],
+    sites: Iterable[str],
+) -> Summary:
+    """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
+    drives above zero; sites: those it says it hits, by the names of the rows."""
+    summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
+    digest = xxhash.xxh3_64()
+    findings: dict[tuple[Fingerprint, str], Finding] = {}
+    known: dict[str, list[Violation]] = {}
+    for config, trace, violations in censuses:
+        known[config] = violations
+        digest.update(f"{config} {trace}\n".encode())
+        summary.census_violations += bool(violations)
+        for violation in violations:
+            summary.by_invariant[violation.invariant] += 1
+            _add_finding(findings, run, RUN_SITE, config, violation, None)
+    for config, part in sorted(explored.items()):
+        digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
+        summary.counters.update(part.get("paths", {}))
+    cells: dict[tuple[str, str, str], Counter[Outcome]] = {}
+    for row in trials:
+        if row.result is None:
+            continue
+        digest.update(_verdict_line(row.result).encode())
+        _add_trial(summary, row, row.result)
+        key = (row.spec.config, row.site, row.mask)
+        cells.setdefault(key, Counter())[row.result.outcome] += 1
+        for violation in row.result.violations:
+            of_run = violation in known.get(row.spec.config, ())
+            site = RUN_SITE if of_run else row.site
+            _add_finding(findings, run, site, row.spec.config, violation, row)
+    summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
+    summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    summary.trace_hash = digest.hexdigest()
+    summary.claims_missed = [name for name in claims if not summary.counters[name]]
+    summary.uncovered_sites = [str(s) for s in dict.fromkeys(sites) if not summary.by_site[s]]
+    return summary
+
+
+def _verdict_line(result: TrialResult) -> str:
+    broken = ",".join(f"I{violation.invariant}" for violation in result.violations)
+    return f"{result.number} {result.trace_hash} {result.digest} {result.outcome} {broken}\n"
+
+
+def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
+    summary.finished += 1
+    summary.outcomes[result.outcome] += 1
+    summary.peak_bytes = max(summary.peak_bytes, result.peak_bytes)
+    if result.outcome is Outcome.HARNESS_ERROR:
+        summary.errors.append(f"trial {row.run}.{row.number}: {result.reason}")
+        return
+    if result.outcome is not Outcome.NOT_EXERCISED:
+        summary.by_site[row.site] += 1
+    for name, value in result.counters.items():
+        summary.counters[name] += value
+        summary.exercised_by[name] += value > 0
+    for invariant in {violation.invariant for violation in result.violations}:
+        summary.by_invariant[invariant] += 1
+
+
+def _add_finding(
+    findings: dict[tuple[Fingerprint, str], Finding],
+    run: Run,
+    site: str,
+    config: str,
+    violation: Violation,
+    row: TrialRow | None,
+) -> None:
+    key = (fingerprint_of(violation, site), config)
+    known = findings.get(key)
+    result = row.result if row else None
+    trial = f"{run.id}.{row.number}" if row else "census"
+    # The census shows it too, but a trial has an id that can be replayed and shrunk.
+    if known is not None and known.trial == "census" and row is not None:
+        known = replace(known, trial=trial, replay=f"tornpage replay {trial}")
+    replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
+    findings[key] = Finding(
+        invariant=violation.invariant,
+        site=key[0].site,
+        config=config,
+        what=known.what if known else violation.what,
+        trial=known.trial if known else trial,
+        replay=known.replay if known else replay,
+        count=known.count + (row is not None) if known else 1,
+        torn=known.torn if known else (result.torn if result else None),
+        image=known.image if known else (result.image if result else None),
+    )
+
+
+def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
+    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets: all its
+    options, and its parameters as params.NAME."""
+    pairs = (f"--set {name}={value}" for name, value in sets.items())
+    return " ".join([f"tornpage run {arguments}", *pairs])
+
+
+def _undisturbed_line(run: Run, config: str) -> str:
+    """The line that runs a configuration (label "key=value,...") once more and judges the run itself."""
+    settings = run.settings
+    chosen = dict(part.partition("=")[::2] for part in config.split(",") if "=" in part)
+    seed = chosen.pop("seed", run.seed)
+    chosen.pop("depth", None)
+    params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
+    sets = {**settings.get("options", {}), **chosen, **params}
+    limit = "--states 1" if settings.get("explore") else "--trials 1"
+    return undisturbed_line(f"{run.campaign} --target {run.target} --seed {seed} {limit}", sets)

@@ -1,0 +1,4 @@
+"""Smaller scripts and smaller crashes with the same finding.
+
+May import: everything from campaigns downwards.
+"""

@@ -1,0 +1,196 @@
+"""Looks for a power-loss state with a given fingerprint: records the script's run and explores it, first
+close to the last crash, then all over. A script counts as harmless if no state of a bounded number shows the
+finding.
+
+May import: census, crashes, errors, fingerprint, image, model, powerloss, script, target, trace.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tornpage.campaigns.census import census_key, read_journal
+from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Trace
+from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.model import FaultPlan, TrialResult, TrialSpec, Violation
+from tornpage.workloads.script import Script
+
+__all__ = ["LossSearch", "different_sectors"]
+
+STATES_NEAR = 60
+STATES_ALL = 120
+"""Power-loss states that are tried per script: close to the last crash, and anywhere."""
+STATES_LAST = 600
+"""States per model when the script is final and the simplest state is wanted."""
+EXPLORE_S = 10.0
+HUNG_S = 2
+"""Seconds for one exploration, and until a state counts as hung: a hundred times what one takes."""
+JOBS = min(os.cpu_count() or 1, 4)
+"""Workers of an exploration; their number changes no result."""
+
+SIMPLE = ("all-persisted", "ordered", "one-dropped", "one-torn", "one-persisted", "none-persisted")
+SUBSET = "subset"
+
+
+class LossSearch:
+    """Power-loss states of a recorded run."""
+
+    def __init__(
+        self, spec: TrialSpec, script: Script, target: Target, scratch: Path, wanted: Violation
+    ) -> None:
+        """Plays the state again; arguments and errors as for KillSearch."""
+        self._spec = spec
+        self._target = target
+        self._scratch = scratch
+        recording = self._record(script)
+        levels = spec.plan.loss.split("/")
+        result = self._replay(script, recording, spec.plan.loss)
+        violation = choose_violation(result.violations, wanted, spec)
+        self.fingerprint = fingerprint_of(violation, "")
+        self._depth = len(levels)
+        models = {level.split(".")[1] for level in levels}
+        self._models = (*SIMPLE, SUBSET) if SUBSET in models else tuple(sorted(models))
+        self.origin = max(0, self._line(recording, spec.plan.loss) - 1)
+        self.start = Crash(spec.plan, self._lost(script, recording, spec.plan.loss))
+        remove_image(recording.trace.parent)
+
+    def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
+        """Records a run and explores it: near the last crash, then all over."""
+        try:
+            recording = self._record(script)
+        except TornpageError:
+            return None
+        try:
+            for depth in range(1, self._depth + 1):
+                for limits in self._limits(recording, origins, depth):
+                    state = self._first(self._explore(script, recording, limits))
+                    if state:
+                        line = self._line(recording, state)
+                        self.origin = origins[line - 1] if line else 0
+                        self._depth = depth
+                        return Crash(_loss_plan(state), None)
+        except TornpageError:
+            return None
+        finally:
+            remove_image(recording.trace.parent)
+        return None
+
+    def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:
+        """The state of any model in which the fewest sectors are lost."""
+        recording = self._record(script)
+        try:
+            best = replace(crash, lost_sectors=self._lost(script, recording, crash.plan.loss))
+            for model in (*SIMPLE, SUBSET):
+                if best.lost_sectors == 0 or time.monotonic() > deadline:
+                    break
+                limits = replace(self._everywhere(self._depth), models=(model,), states=STATES_LAST)
+                state = self._first(self._explore(script, recording, limits))
+                if not state:
+                    continue
+                lost = self._lost(script, recording, state)
+                if best.lost_sectors is None or lost < best.lost_sectors:
+                    best = Crash(_loss_plan(state), lost)
+            return best
+        finally:
+            remove_image(recording.trace.parent)
+
+    def _record(self, script: Script) -> Recording:
+        spec = inline_spec(self._spec, script, FaultPlan())
+        folder = self._scratch / f"recording-{census_key(spec)}"
+        try:
+            return record_run(spec, self._target, self._scratch)
+        except TornpageError:
+            remove_image(folder)
+            raise
+
+    def _explore(
+        self, script: Script, recording: Recording, limits: Limits
+    ) -> dict[str, tuple[Violation, ...]]:
+        spec = inline_spec(self._spec, script, FaultPlan())
+        return dict(explore(spec, self._target, recording, limits, self._scratch).broken)
+
+    def _replay(self, script: Script, recording: Recording, state: str) -> TrialResult:
+        spec = inline_spec(self._spec, script, _loss_plan(state))
+        image = self._image(state)
+        return replay_state(spec, self._target, recording, state, image, self._scratch)
+
+    def _image(self, state: str) -> Path:
+        image = self._scratch / "states" / state.replace("/", "-")
+        remove_image(image)
+        image.mkdir(parents=True)
+        return image
+
+    def _limits(self, recording: Recording, origins: Sequence[int], depth: int) -> list[Limits]:
+        """Near: the crash points of the statement that is closest to the last crash."""
+        everywhere = self._everywhere(depth)
+        if not origins:
+            return [everywhere]
+        at = min(range(len(origins)), key=lambda i: abs(origins[i] - self.origin))
+        journal = read_journal(Trace.load(recording.trace))
+        starts = [seq for seq, _line in journal.issued]
+        if at >= len(starts):
+            return [everywhere]
+        last = starts[at + 1] if at + 1 < len(starts) else recording.events
+        near = replace(everywhere, states=STATES_NEAR * depth, events=(starts[at], last))
+        return [near, everywhere]
+
+    def _everywhere(self, depth: int) -> Limits:
+        states = STATES_ALL * depth
+        return Limits(self._models, states, EXPLORE_S, depth, JOBS, state_s=HUNG_S)
+
+    def _first(self, broken: dict[str, tuple[Violation, ...]]) -> str:
+        """The first state with the wanted fingerprint, "" if there is none."""
+        for state, violations in broken.items():
+            if any(fingerprint_of(item, "") == self.fingerprint for item in violations):
+                return state
+        return ""
+
+    def _line(self, recording: Recording, state: str) -> int:
+        seq = int(state.split(".", 1)[0])
+        return read_journal(Trace.load(recording.trace)).at(seq + 1)[1]
+
+    def _lost(self, script: Script, recording: Recording, state: str) -> int:
+        """Sectors in which the image differs from the one with everything persisted, over all levels."""
+        total = 0
+        levels = state.split("/")
+        for depth in range(1, len(levels) + 1):
+            part = "/".join(levels[:depth])
+            whole = "/".join(
+                [*levels[: depth - 1], f"{levels[depth - 1].split('.')[0]}.{SIMPLE[0]}.0"]
+            )
+            images = []
+            for each in (part, whole):
+                self._replay(script, recording, each)
+                images.append(self._scratch / "states" / each.replace("/", "-"))
+            total += different_sectors(*images)
+            for image in images:
+                remove_image(image)
+        return total
+
+
+def _loss_plan(state: str) -> FaultPlan:
+    return FaultPlan(name=f"power loss {state}", loss=state)
+
+
+def different_sectors(one: Path, other: Path) -> int:
+    """512-byte sectors that differ; a file that one of them lacks counts as empty, and for one more."""
+    count = 0
+    names = {path.relative_to(folder) for folder in (one, other) for path in folder.rglob("*")}
+    for name in sorted(names):
+        if (one / name).is_dir() or (other / name).is_dir():
+            continue
+        count += (one / name).exists() != (other / name).exists()
+        a, b = (p.read_bytes() if p.exists() else b"" for p in (one / name, other / name))
+        count += sum(
+            a[at : at + 512] != b[at : at + 512] for at in range(0, max(len(a), len(b)), 512)
+        )
+    return count

@@ -1,0 +1,219 @@
+"""Shrinks a finding: a smaller script and a smaller crash with the same fingerprint, stored as a trial of its
+own that holds its script and replays like any other.
+
+The search is a function of the finding, except that it ends early when its time is up: the best so far is
+then the result.
+
+May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, paths,
+reduce, runner, script, store, target, registry, trial, workload.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tornpage.campaigns.campaign import Campaign, hit_of_place
+from tornpage.campaigns.lossrunner import replay_loss
+from tornpage.campaigns.runner import scratch_folder
+from tornpage.campaigns.trial import run_trial
+from tornpage.oracle.fingerprint import Fingerprint
+from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
+from tornpage.shrinking.crashes_live import KillSearch
+from tornpage.shrinking.crashes_loss import LossSearch
+from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
+from tornpage.store.store import Store, TrialRow
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import MUTANT_VARIABLE, Target
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Fault, FaultPlan, TrialResult, TrialSpec
+from tornpage.vocabulary.paths import Paths
+from tornpage.workloads.script import Script
+from tornpage.workloads.workload import generate
+
+__all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
+
+BUILD_VARIABLE = "TORNPAGE_BUILD"
+
+SCRIPT_SHARE = 0.9
+"""Of the time for the script; the rest is for the crash."""
+
+SHRINK_RUN = "shrink"
+"""Name of the runs under which smaller trials are stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """statements of the script; operations: the same with every row of a range counted; lost_sectors: written
+    and not in the crashed image, None if the fault loses none."""
+
+    statements: int
+    operations: int
+    lost_sectors: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """trial, shrunk: ids in the store. probes: scripts that were tried; complete: the search ended by itself,
+    so that no single statement can be left out. replay: the line that repeats it."""
+
+    trial: str
+    shrunk: str
+    fingerprint: Fingerprint
+    before: Size
+    after: Size
+    script: str
+    crash: str
+    probes: int
+    seconds: float
+    complete: bool
+    replay: str
+
+
+def shrink_trial(
+    store: Store,
+    row: TrialRow,
+    paths: Paths,
+    out: Path,
+    budget_s: float,
+    tell: Callable[[str], None],
+) -> Shrunk:
+    """Shrinks the first violation of a stored trial for about budget_s seconds and stores the result.
+
+    tell gets a line about the progress from time to time. Raises ConfigError if there is nothing to shrink,
+    TornpageError if the violation does not come back.
+    """
+    clock = time.monotonic()
+    spec = row.spec
+    if row.result is None or not row.result.violations:
+        raise ConfigError(f"trial {row.run}.{row.number} broke no invariant: nothing to shrink")
+    target = make_target(spec.target, paths.build)
+    original = generate(spec.workload, spec.params, spec.workload_seed)
+    items = items_of(original)
+    whole = Script.of(original.statements)
+    with scratch_folder() as scratch:
+        kind = LossSearch if spec.plan.loss else KillSearch
+        search: CrashSearch = kind(spec, whole, target, scratch, row.result.violations[0])
+        probe = _Probe(search, clock + budget_s * SCRIPT_SHARE, tell)
+        probe.keep(items, search.start)
+        reduce_script(items, lambda: search.origin, probe.fails)
+        script = _script_of(probe.items)
+        crash = search.refine(script, probe.crash, clock + budget_s)
+        shrunk = inline_spec(spec, script, crash.plan)
+        number = _store(store, row, shrunk, target, scratch, out)
+    return Shrunk(
+        trial=f"{row.run}.{row.number}",
+        shrunk=number,
+        fingerprint=search.fingerprint,
+        before=Size(len(items), operations(whole), search.start.lost_sectors),
+        after=Size(len(script.statements), operations(script), crash.lost_sectors),
+        script=script.text,
+        crash=_describe(crash.plan),
+        probes=probe.probes,
+        seconds=round(time.monotonic() - clock, 2),
+        complete=not probe.late,
+        replay=f"{_environment()}tornpage replay {number} --out {out}",
+    )
+
+
+class _Probe:
+    """Asks whether a script still fails, and remembers the last one that did."""
+
+    def __init__(self, search: CrashSearch, deadline: float, tell: Callable[[str], None]) -> None:
+        self._search = search
+        self._deadline = deadline
+        self._tell = tell
+        self._known: dict[str, Crash | None] = {}
+        self.items: Items = ()
+        self.crash = search.start
+        self.probes = 0
+        self.late = False
+
+    def fails(self, items: Items) -> bool:
+        """Whether a crash of this script has the fingerprint; False when the time is up."""
+        script = _script_of(items)
+        if script.text not in self._known:
+            if time.monotonic() > self._deadline:
+                self.late = True
+                return False
+            self.probes += 1
+            origins = [item.origin for item in items]
+            self._known[script.text] = self._search.find(script, origins)
+        crash = self._known[script.text]
+        if crash is not None:
+            self.keep(items, crash)
+        return crash is not None
+
+    def keep(self, items: Items, crash: Crash) -> None:
+        """This is the smallest one so far."""
+        self.items, self.crash = items, crash
+        self._tell(f"{len(items)} statements left, {self.probes} scripts tried")
+
+
+def _script_of(items: Items) -> Script:
+    return Script.of(item.statement for item in items)
+
+
+def _store(
+    store: Store, row: TrialRow, spec: TrialSpec, target: Target, scratch: Path, out: Path
+) -> str:
+    """Runs the smaller trial once more, for the store; its id."""
+    settings = _settings(Campaign.model_validate(store.run(row.run).settings), row, spec)
+    run = store.begin_run(
+        SHRINK_RUN, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json")
+    )
+    images = out / "images" / str(run.id)
+    spec = replace(spec, campaign=SHRINK_RUN)
+    result: TrialResult
+    if spec.plan.loss:
+        result = replay_loss(spec, target, scratch, images)
+        mask = spec.plan.loss
+    else:
+        result = run_trial(spec, target, scratch, images)
+        mask = result.mask
+    store.start_trial(run.id, spec, row.site, mask)
+    store.finish_trial(run.id, result)
+    store.finish_run(run.id)
+    return f"{run.id}.{spec.number}"
+
+
+def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
+    """A campaign of this one trial, so that the report treats its run like any other."""
+    hits = [hit_of_place(row.site, hit.masks[:1]) for hit in campaign.hit[:1]]
+    changes = {
+        "name": SHRINK_RUN,
+        "description": f"trial {row.run}.{row.number}, shrunk",
+        "workload": spec.workload,
+        "params": dict(spec.params),
+        "options": dict(spec.options),
+        "seed": spec.workload_seed,
+        "trials": 1,
+        "cross": {},
+        "claims": [],
+        "hit": hits,
+    }
+    return campaign.model_copy(update=changes)
+
+
+def _environment() -> str:
+    """The variables of this process that chose the programs under test."""
+    names = (BUILD_VARIABLE, MUTANT_VARIABLE)
+    return "".join(f"{name}={os.environ[name]} " for name in names if name in os.environ)
+
+
+def _describe(plan: FaultPlan) -> str:
+    """The crash in one line."""
+    if plan.loss:
+        return f"power loss, state {plan.loss}"
+    words = _describe_fault(plan.run[0]) + (", stale log block" if plan.stale_log else "")
+    for level, faults in enumerate(plan.recover, start=1):
+        words += "".join(f"; recovery {level}: {_describe_fault(fault)}" for fault in faults)
+    return words
+
+
+def _describe_fault(fault: Fault) -> str:
+    shape = f", sectors {fault.sectors}" if fault.sectors is not None else ""
+    return f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}{shape}"

@@ -1,0 +1,177 @@
+"""SQLite as a target: the system's library in a Python program, under the same preload.
+
+Options: journal_mode wal | delete, synchronous off | normal | full | extra, page_size, cache_size,
+wal_autocheckpoint (driver). It marks what was acknowledged but no page writes, and has no scanner that
+knows our invariants; what a write was for follows from its file.
+
+main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
+anew when the first connection comes.
+
+May import: errors, model, paths, process, target.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.process import ChildResult
+from tornpage.targets.target import (
+    EXIT_REFUSED,
+    Capability,
+    Command,
+    RecoveryAnswer,
+    RunAnswer,
+    last_object,
+    preload_environment,
+    read_findings,
+    read_state,
+)
+from tornpage.vocabulary.errors import ConfigError, TargetError
+from tornpage.vocabulary.model import Site
+from tornpage.vocabulary.paths import tmpfs_folder
+
+__all__ = ["PROMISES", "Promise", "SqliteTarget", "promise_of"]
+
+WAL_HEADER = 32
+"""Bytes of a log before its first frame: salts and page size."""
+OPTIONS = frozenset(
+    {"journal_mode", "synchronous", "page_size", "cache_size", "wal_autocheckpoint"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What SQLite's documentation says of a power loss (docs/TARGETS.md has the sources).
+
+    consistent: the database is some commit prefix; durable: it is not older than the last
+    acknowledged one; False also stands for "not said".
+    """
+
+    consistent: bool
+    durable: bool
+
+
+PROMISES: Mapping[tuple[str, str], Promise] = {
+    ("wal", "off"): Promise(consistent=False, durable=False),
+    ("wal", "normal"): Promise(consistent=True, durable=False),
+    ("wal", "full"): Promise(consistent=True, durable=True),
+    ("wal", "extra"): Promise(consistent=True, durable=True),
+    ("delete", "off"): Promise(consistent=False, durable=False),
+    ("delete", "normal"): Promise(consistent=False, durable=False),
+    ("delete", "full"): Promise(consistent=True, durable=False),
+    ("delete", "extra"): Promise(consistent=True, durable=True),
+}
+"""By journal_mode and synchronous."""
+
+
+def promise_of(options: Mapping[str, str]) -> Promise:
+    """What these options promise. Raises ConfigError for a value that is not known."""
+    key = (options.get("journal_mode", "wal"), options.get("synchronous", "full"))
+    if key not in PROMISES:
+        known = "journal_mode wal or delete, synchronous off, normal, full or extra"
+        raise ConfigError(f"journal_mode={key[0]} synchronous={key[1]} is not known ({known})")
+    return PROMISES[key]
+
+
+class SqliteTarget:
+    """The system's SQLite library, driven by tornpage.targets.sqlite.driver."""
+
+    name = "sqlite"
+    capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE})
+
+    def __init__(self, preload: Path, explorer: Path) -> None:
+        """preload, explorer: absolute paths of the built files."""
+        self.preload = preload
+        self.explorer = explorer
+
+    def check_ready(self) -> None:
+        """Raises TargetError if the preload is missing, or Python's sqlite3 is no module with a library."""
+        if not os.access(self.preload, os.R_OK):
+            raise TargetError(f"{self.preload} is missing: build it first (make setup)")
+        found = importlib.util.find_spec("_sqlite3")
+        if found is None or not (found.origin or "").endswith(".so"):
+            raise TargetError("this Python's _sqlite3 is no shared module: SQLite cannot be seeded")
+
+    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
+        """The variables of faults/README.md."""
+        return preload_environment(self.preload, data, trace, plan)
+
+    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        """python -m tornpage.targets.sqlite.driver DIR SCRIPT --journal-mode ... ."""
+        promise_of(options)
+        arguments = []
+        for name, value in options.items():
+            if name not in OPTIONS:
+                known = ", ".join(sorted(OPTIONS))
+                raise ConfigError(f"target sqlite has no option {name!r} (known: {known})")
+            arguments.append(f"--{name.replace('_', '-')}={value}")
+        return _python("driver", str(data), str(script), *arguments)
+
+    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:  # noqa: ARG002
+        """python -m tornpage.targets.sqlite.image DIR: the files say how they want to be recovered."""
+        return _python("image", str(data))
+
+    def explore_command(
+        self,
+        trace: Path,
+        allowed: Path,
+        options: Mapping[str, str],  # noqa: ARG002 - recovery follows the files
+    ) -> Command:
+        """tornpage-explore --target sqlite --trace ... --allowed ..."""
+        if not self.explorer.is_file():
+            raise TargetError(f"{self.explorer} is missing: build it first (make build)")
+        program = (str(self.explorer), "--target", "sqlite", "--scratch", str(tmpfs_folder()))
+        return Command((*program, "--trace", str(trace), "--allowed", str(allowed)))
+
+    def parse_run(self, child: ChildResult) -> RunAnswer:
+        """The object of driver."""
+        data = last_object(child.stdout)
+        if child.exit_code != 0 or data is None or not data.get("ok"):
+            return RunAnswer(False, child.describe(), {}, {})
+        failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
+        return RunAnswer(True, "", failed, data["status"])
+
+    def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
+        """The object of image; its counters say what the crash had left to recover from."""
+        data = last_object(child.stdout)
+        if child.timed_out or child.signal or data is None:
+            return RecoveryAnswer(False, message=child.describe())
+        if child.exit_code == EXIT_REFUSED:
+            error, message = str(data["error"]), str(data["message"])
+            return RecoveryAnswer(False, refused=True, error=error, message=message)
+        if child.exit_code not in (0, 1) or not data.get("ok"):
+            return RecoveryAnswer(False, message=child.describe())
+        left = data["status"]
+        return RecoveryAnswer(
+            ok=True,
+            state=read_state(data["check"]),
+            findings=read_findings(data["check"]),
+            counters={name: int(left[f"{name}_bytes"] > 0) for name in ("journal", "wal")},
+            recovered=left["journal_bytes"] + left["wal_bytes"] > 0,
+        )
+
+    def site_of(
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,  # noqa: ARG002 - SQLite marks no page writes
+        page_size: int,
+    ) -> Site | None:
+        """By file and offset; the first bytes of the log say, as a checkpoint does, where it starts."""
+        if file.endswith("-shm"):
+            return None
+        if file.endswith("-wal"):
+            return Site.CHECKPOINT_HEADER if offset < WAL_HEADER else Site.REDO
+        if file.endswith("-journal"):
+            return Site.ROLLBACK_JOURNAL
+        return Site.PAGE0 if offset < page_size else Site.DATA_PAGE
+
+
+def _python(module: str, *arguments: str) -> Command:
+    """-P -s: neither the working directory nor the user's packages take part."""
+    return Command((sys.executable, "-P", "-s", "-m", f"{__package__}.{module}", *arguments))

@@ -1,0 +1,326 @@
+"""Targets: what can be tortured, and how it is run, recovered and read.
+
+A target turns the harness's wishes into command lines, and what its programs print into typed answers.
+It knows nothing of trials. Capabilities say which judgements make sense for it.
+
+May import: errors, model, oracle, process, rules, rules_log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from tornpage.faults.process import ChildResult
+from tornpage.oracle.oracle import State, TableDigest
+from tornpage.oracle.rules import LOG_FILES
+from tornpage.oracle.rules_log import is_data_file
+from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.model import Site, Violation
+
+__all__ = [
+    "EXIT_REFUSED",
+    "MUTANT_VARIABLE",
+    "Capability",
+    "Command",
+    "EngineTarget",
+    "RecoveryAnswer",
+    "RunAnswer",
+    "Target",
+    "last_object",
+    "preload_environment",
+    "read_findings",
+    "read_state",
+]
+
+
+class Capability(StrEnum):
+    """What a target gives the judges to look at."""
+
+    ACKS = "acks"
+    """It marks each statement in the trace: issued, acknowledged, failed."""
+    PAGE_MARKERS = "page_markers"
+    """It marks what it does with pages and its log, so that the trace invariants can be judged."""
+    DETERMINISTIC = "deterministic"
+    """The same script gives the same events, byte for byte."""
+    SCAN = "scan"
+    """It has an offline scanner whose findings carry invariant numbers."""
+    EXPLORE = "explore"
+    """The power-loss explorer can recover its images (explore_command)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run: absolute path first; env is added to the harness's own additions."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """What an undisturbed run said: failed statements (line -> error name)."""
+
+    ok: bool
+    message: str
+    failed: Mapping[int, str]
+    status: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryAnswer:
+    """What a recovery said.
+
+    ok: it works again. refused: it said clearly that it will not start (error, message). stopped: it said
+    clearly that a file operation failed. None of them: it crashed or hung, see message.
+    state: logical digest, None if the scan did not run.
+    findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
+    """
+
+    ok: bool
+    refused: bool = False
+    stopped: bool = False
+    error: str = ""
+    message: str = ""
+    state: State | None = None
+    findings: tuple[Violation, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    no_database: bool = False
+    recovered: bool | None = None
+    """Whether the crash had left anything to recover; None: the trace of the recovery tells."""
+
+
+class Target(Protocol):
+    """The seam behind which SQLite, MariaDB and others will stand."""
+
+    name: str
+    capabilities: frozenset[Capability]
+
+    def check_ready(self) -> None:
+        """Raises TargetError if programs or libraries are missing."""
+
+    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
+        """Environment under which a command of this target is recorded and disturbed."""
+
+    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        """Runs the script on the data directory, which may be missing."""
+
+    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
+        """Opens, recovers, closes cleanly and scans the data directory."""
+
+    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
+        """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py)."""
+
+    def parse_run(self, child: ChildResult) -> RunAnswer:
+        """Reads the output of a run command that was not killed."""
+
+    def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
+        """Reads the output of a recover command."""
+
+    def site_of(
+        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+    ) -> Site | None:
+        """What a write was for. facts: of the page_write marker right before it, None if there is none.
+        None: the file is no part of a crashed image, and its writes are no subject."""
+
+
+_COUNTERS = {
+    "recv_dblwr_restored": "dblwr_restored",
+    "recv_pages_read": "pages_read",
+    "recv_pages_created": "pages_created",
+    "recv_index_load_reads": "index_load_reads",
+    "recv_records": "redo_records",
+    "recv_batches": "batches",
+    "recv_trx_rolled_back": "trx_rolled_back",
+    "recv_indexes_dropped": "indexes_dropped",
+    "recv_tables_dropped": "tables_dropped",
+}
+
+MUTANT_VARIABLE = "TORNPAGE_MUTANT"
+"""Chooses the planted bug of a mutant build (tests/mutants); the product build does not read it."""
+
+EXIT_REFUSED = 3
+EXIT_IO = 4
+EXIT_NO_DATABASE = 6
+LOG_HEADER = 2048
+DICT_INDEX_MAX = 32
+"""Ids below this belong to the catalogue's own trees."""
+
+
+class EngineTarget:
+    """The bundled engine: build/.../engine and libtornpage_preload.so."""
+
+    name = "engine"
+    capabilities = frozenset(
+        {
+            Capability.ACKS,
+            Capability.PAGE_MARKERS,
+            Capability.DETERMINISTIC,
+            Capability.SCAN,
+            Capability.EXPLORE,
+        }
+    )
+
+    def __init__(
+        self, program: Path, preload: Path, explorer: Path | None = None, mutant: str = ""
+    ) -> None:
+        """program, preload, explorer: absolute paths of the built files. mutant: of tests/mutants, for
+        programs of a mutant build."""
+        self.program = program
+        self.preload = preload
+        self.explorer = explorer
+        self._env = {MUTANT_VARIABLE: mutant} if mutant else {}
+
+    def check_ready(self) -> None:
+        """Raises TargetError naming the file that is missing."""
+        for path in (self.program, self.preload):
+            if not os.access(path, os.R_OK):
+                raise TargetError(f"{path} is missing: build it first (make setup)")
+
+    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
+        """The variables of faults/README.md."""
+        return preload_environment(self.preload, data, trace, plan)
+
+    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        """engine run --json --set ... DIR SCRIPT."""
+        return Command(
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)), self._env
+        )
+
+    def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
+        return Command(
+            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script)), self._env
+        )
+
+    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
+        """engine recover --json --check --set ... DIR."""
+        return Command(
+            (str(self.program), "recover", "--json", "--check", *_sets(options), str(data)),
+            self._env,
+        )
+
+    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
+        """tornpage-explore --trace ... --allowed ... --set ..."""
+        if self.explorer is None or not self.explorer.is_file():
+            raise TargetError(f"{self.explorer} is missing: build it first (make build)")
+        program = str(self.explorer)
+        return Command(
+            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)), self._env
+        )
+
+    def parse_run(self, child: ChildResult) -> RunAnswer:
+        """The object of `engine run --json`."""
+        data = last_object(child.stdout)
+        if child.exit_code != 0 or data is None or not data.get("ok"):
+            return RunAnswer(False, child.describe(), {}, {})
+        failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
+        return RunAnswer(True, "", failed, data["status"])
+
+    def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
+        """The object of `engine recover --json --check`."""
+        if child.timed_out or child.signal:
+            return RecoveryAnswer(False, message=child.describe())
+        data = last_object(child.stdout)
+        if child.exit_code in (EXIT_REFUSED, EXIT_IO, EXIT_NO_DATABASE):
+            error = str(data.get("error", "")) if data else ""
+            message = str(data.get("message", "")) if data else child.last_line
+            return RecoveryAnswer(
+                ok=False,
+                refused=bool(message) and child.exit_code != EXIT_IO,
+                stopped=bool(message) and child.exit_code == EXIT_IO,
+                error=error,
+                message=message or child.describe(),
+                no_database=child.exit_code == EXIT_NO_DATABASE,
+            )
+        if child.exit_code not in (0, 1) or data is None or not data.get("ok"):
+            return RecoveryAnswer(False, message=child.describe())
+        status, check = data["status"], data.get("check")
+        return RecoveryAnswer(
+            ok=True,
+            state=read_state(check) if check else None,
+            findings=read_findings(check) if check else (),
+            counters={ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()},
+        )
+
+    def site_of(
+        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+    ) -> Site | None:
+        """By file and offset, and for a home write by its marker."""
+        if file in LOG_FILES:
+            return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
+        if file == "ib_dblwr":
+            return Site.DOUBLEWRITE
+        if not is_data_file(file):
+            return Site.OTHER
+        if offset < page_size:
+            return Site.PAGE0
+        return Site.OTHER if facts is None else _page_site(facts)
+
+
+def _page_site(facts: Mapping[str, str]) -> Site:
+    if facts["type"] == "undo":
+        return Site.UNDO_PAGE
+    if facts["type"] != "index":
+        return Site.SYSTEM_PAGE
+    if facts["load"] == "1":
+        return Site.INDEX_LOAD_PAGE
+    if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
+        return Site.DICT_PAGE
+    return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
+
+
+def preload_environment(
+    preload: Path, data: Path, trace: Path, plan: Path | None
+) -> dict[str, str]:
+    """What makes the preload record (and disturb) what happens below data."""
+    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
+    if plan is not None:
+        env["TORNPAGE_PLAN"] = str(plan)
+    return env
+
+
+def _sets(options: Mapping[str, str]) -> list[str]:
+    out = []
+    for name, value in options.items():
+        out += ["--set", f"{name}={value}"]
+    return out
+
+
+def last_object(stdout: bytes) -> dict[str, Any] | None:
+    """The last line of an output as a JSON object."""
+    last = stdout.rstrip().rpartition(b"\n")[2]
+    try:
+        data = json.loads(last)
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def read_state(check: Mapping[str, Any]) -> State:
+    """The tables of a check object as `engine check --json` prints it."""
+    state: dict[str, TableDigest] = {}
+    for table in check["tables"]:
+        indexes = tuple(
+            (str(item["name"]), int(item["entries"]), int(item["hash"], 16))
+            for item in table["indexes"]
+        )
+        state[table["name"]] = (int(table["rows"]), int(table["hash"], 16), indexes)
+    return state
+
+
+def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """The findings of a check object."""
+    found = []
+    for item in check["findings"]:
+        page = item.get("page")
+        place = f"page {page}: " if page is not None else ""
+        found.append(Violation(int(item["invariant"]), f"{place}{item['what']}", path=item["path"]))
+    if check["needs_recovery"]:
+        found.append(Violation(30, "the scanner says that recovery is needed after recovery"))
+    return tuple(found)
