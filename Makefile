@@ -33,8 +33,6 @@ test-asan: setup
 	@ctest --preset asan --parallel 2
 
 mutants: setup ## The campaigns on every planted bug: which do they catch? Goes on after an interruption
-	@cmake --preset mutants >/dev/null
-	@cmake --build --preset mutants -- --quiet
 	@.venv/bin/tornpage mutants
 
 nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
@@ -50,8 +48,8 @@ check: build ## Formats, linters, types, layering
 
 fmt: setup ## Formats C and Python in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
-	@$(PY) -m ruff check --quiet --fix harness tests tools
-	@$(PY) -m ruff format --quiet harness tests tools
+	@$(PY) -m ruff check --quiet --fix harness tests tools setup.py
+	@$(PY) -m ruff format --quiet harness tests tools setup.py
 
 bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload
 	@cmake --preset asan >/dev/null

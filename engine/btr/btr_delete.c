@@ -16,7 +16,6 @@
 #include "btr/btr_int.h"
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 /* A page is merged when fewer than 1 / BTR_MERGE_FRACTION of its capacity is left. */
 #define BTR_MERGE_FRACTION 3U
@@ -62,13 +61,6 @@ static dberr_t btr_check_owner(btr_op_t *op, const buf_block_t *block)
 
 static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
-    if (MUTANT(btr_free_own_mtr)) {
-        mtr_t mtr; /* ordering rule: a page is freed by the mtr that unlinks it */
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        dberr_t err = fsp_page_free(&mtr, block->id, (uint32_t)op->btr->id);
-        mtr_commit(&mtr);
-        return err;
-    }
     return fsp_page_free(&op->mtr, block->id, (uint32_t)op->btr->id);
 }
 

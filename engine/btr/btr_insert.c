@@ -18,7 +18,6 @@
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 
 typedef struct btr_split_plan {
     uint32_t n_splits;                    /**< full pages of the path, from level 0 */
@@ -30,15 +29,6 @@ typedef struct btr_split_plan {
 
 static dberr_t btr_split_alloc(btr_op_t *op, const buf_block_t *near_block, buf_block_t **out)
 {
-    if (MUTANT(btr_alloc_own_mtr)) {
-        mtr_t mtr; /* as MDEV-23190: the map is committed before the change that needs the page */
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        page_id_t id = {.space = op->btr->space};
-        dberr_t err = fsp_page_reserve(&mtr, id.space, (uint32_t)op->btr->id,
-                                       near_block->id.page_no + 1, &id.page_no);
-        mtr_commit(&mtr);
-        return err == DB_SUCCESS ? mtr_page_create(&op->mtr, id, FIL_PAGE_INDEX, out) : err;
-    }
     return fsp_page_alloc(&op->mtr, op->btr->space, (uint32_t)op->btr->id,
                           near_block->id.page_no + 1, FIL_PAGE_INDEX, out);
 }

@@ -15,7 +15,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 
 static bool buf_checkpoint_names(const fil_space_t *space, lsn_t c)
@@ -62,10 +61,7 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
     }
     log_append(pool->log, group, len, marker_lsn, &pool->ckpt_end_lsn);
     free(group);
-    if (MUTANT(ckpt_marker_after_slot)) {
-        return DB_SUCCESS;
-    }
-    return log_write_up_to(pool->log, pool->ckpt_end_lsn, !MUTANT(ckpt_marker_unsynced));
+    return log_write_up_to(pool->log, pool->ckpt_end_lsn, true);
 }
 
 /** Would a checkpoint now say nothing new? */
@@ -90,7 +86,7 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     lsn_t oldest = buf_oldest_modification(pool);
     lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
-    dberr_t err = MUTANT(ckpt_slot_before_data_sync) ? DB_SUCCESS : fil_sync_all(pool->fil);
+    dberr_t err = fil_sync_all(pool->fil);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -102,13 +98,6 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     PROBE_POINT(env->probe, "ckpt.marker_durable");
     err = log_checkpoint_write(pool->log, c, marker_lsn);
-    if (MUTANT(ckpt_marker_after_slot) && err == DB_SUCCESS) {
-        err =
-            log_write_up_to(pool->log, pool->ckpt_end_lsn, true); /* ordering rule: marker first */
-    }
-    if (MUTANT(ckpt_slot_before_data_sync) && err == DB_SUCCESS) {
-        err = fil_sync_all(pool->fil); /* WT-1957, WT-1962 */
-    }
     if (err != DB_SUCCESS) {
         return err;
     }

@@ -22,7 +22,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 #define BUF_FRAME_ALIGN 4096U
 
@@ -69,7 +68,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->dblwr_pages = options->dblwr_pages;
     pool->log_optimize_ddl = options->log_optimize_ddl;
     dberr_t err = buf_pool_alloc(pool);
-    if (err == DB_SUCCESS && options->doublewrite && !MUTANT(dblwr_off) /* full_page_writes */) {
+    if (err == DB_SUCCESS && options->doublewrite) {
         err = buf_dblwr_open(pool);
     }
     if (err != DB_SUCCESS) {
@@ -130,10 +129,7 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     if (pool->log_optimize_ddl == on) {
         return DB_SUCCESS;
     }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
-        err = buf_checkpoint_full(pool);
-    }
+    dberr_t err = buf_checkpoint_full(pool);
     if (err == DB_SUCCESS) {
         pool->log_optimize_ddl = on;
     }
@@ -232,7 +228,7 @@ static dberr_t buf_page_read(buf_pool_t *pool, fil_space_t *space, page_no_t pag
         return err_set(&pool->env->err, DB_CORRUPTION, "page %" PRIu32 " of %s: %s", page_no,
                        space->path, page_verdict_name(verdict));
     }
-    if (fil_page_get_lsn(frame) > log_lsn(pool->log) && !MUTANT(home_before_log)) {
+    if (fil_page_get_lsn(frame) > log_lsn(pool->log)) {
         return err_set(&pool->env->err, DB_CORRUPTION,
                        "page %" PRIu32 " of %s: LSN %" PRIu64
                        " is beyond the end of the log, %" PRIu64,

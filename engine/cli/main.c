@@ -7,7 +7,6 @@ Place: above everything. What the commands do is in cli_*.c. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cli/cli.h"
 
 typedef struct command {
@@ -263,12 +262,6 @@ int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
     json_object_seed(1); /* or the first object reads /dev/urandom */
-#ifdef ENGINE_MUTANTS
-    if (!mutant_select(getenv("TORNPAGE_MUTANT"))) {
-        (void)fprintf(stderr, "engine: no mutant '%.100s'\n", getenv("TORNPAGE_MUTANT"));
-        return EXIT_USAGE;
-    }
-#endif
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         (void)fputs(USAGE, argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : cli_finish(EXIT_OK);

@@ -25,7 +25,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "btr/btr_bulk.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
@@ -359,19 +358,11 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     buf_pool_t *pool = build_pool(build);
     const dict_index_t *index = &build->indexes[build->current];
     const btr_t *tree = &index->tree;
-    bool before_flush = MUTANT(ddl_index_load_before_flush); /* ordering rule: flush comes first */
-    dberr_t err = before_flush ? DB_SUCCESS : buf_flush_space(pool, tree->space);
+    dberr_t err = buf_flush_space(pool, tree->space);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.flushed");
-    const dict_field_t *f = &index->fields[0];
-    if ((MUTANT(ddl_index_load_not_for_prefix) /* as FTS: one kind of index without the record */
-         && f->prefix_len < build->table->cols[f->col].len)
-        || (MUTANT(ddl_index_load_first_only) && build->current > 0) /* MySQL 117044 */) {
-        ddl_next_index(build);
-        return DB_SUCCESS;
-    }
     err = buf_log_free_check(pool);
     if (err != DB_SUCCESS) {
         return err;
@@ -383,12 +374,7 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu",
                tree->space, (unsigned long long)tree->id, tree->root,
                (unsigned long long)mtr.end_lsn);
-    if (!MUTANT(ddl_commit_before_index_load)) { /* ordering rule: durable before the commit */
-        err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
-    }
-    if (err == DB_SUCCESS && before_flush) {
-        err = buf_flush_space(pool, tree->space);
-    }
+    err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
     if (err != DB_SUCCESS) {
         return err;
     }

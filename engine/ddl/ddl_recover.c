@@ -17,7 +17,6 @@ Rules
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
@@ -120,7 +119,7 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
                            "table '%s': its file %s (space %" PRIu32 ") is missing", t->name, path,
                            t->space);
         }
-        if (strcmp(space->path, path) == 0 || MUTANT(ddl_rename_not_finished) /* MDEV-14717 */) {
+        if (strcmp(space->path, path) == 0) {
             continue;
         }
         dberr_t err = env_exists(env, path, &exists);
@@ -174,10 +173,7 @@ static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 
 dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
 {
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(ddl_tmp_files_left) /* MDEV-14585 */) {
-        err = ddl_recover_tmp_files(sys);
-    }
+    dberr_t err = ddl_recover_tmp_files(sys);
     for (bool found = true; err == DB_SUCCESS && found;) {
         err = ddl_recover_one_table(sys, hooks, &found);
     }

@@ -16,7 +16,6 @@ Rules
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "ddl/ddl_int.h"
 
 dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
@@ -93,14 +92,11 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(ddl_rows_before_file)) { /* ordering rule: the file goes before its row */
-        err = ddl_commit(sys, ddl_remove_table_rows, &remove);
-    }
-    if (space != NULL && err == DB_SUCCESS) {
+    if (space != NULL) {
         buf_discard_space(pool, table->space);
         err = fil_space_delete(buf_fil(pool), space);
     }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_file)) {
+    if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_table_rows, &remove);
     }
     if (err != DB_SUCCESS) {
@@ -124,15 +120,12 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t
 {
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(ddl_rows_before_pages)) { /* ordering rule: the pages go before the row */
-        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
-    }
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         /* By owner: an interrupted load has pages that no root leads to, and no page need be
            readable. */
         err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
     }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_pages)) {
+    if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_index_rows, &remove);
     }
     if (err != DB_SUCCESS) {
@@ -230,14 +223,12 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
 {
     dict_index_t *primary = &table->indexes[0];
     ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = primary};
-    bool file_first = MUTANT(ddl_file_before_row); /* ordering rule: a row announces the file */
-    dberr_t err =
-        file_first ? ddl_create_file(sys, table) : ddl_commit(sys, ddl_create_rows, &update);
+    dberr_t err = ddl_commit(sys, ddl_create_rows, &update);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = file_first ? ddl_commit(sys, ddl_create_rows, &update) : ddl_create_file(sys, table);
+    err = ddl_create_file(sys, table);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;

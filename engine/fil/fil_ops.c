@@ -11,7 +11,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "fil/fil_int.h"
 
 /** Appends the record of a file operation and makes it durable. */
@@ -27,9 +26,6 @@ static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const cha
         rec.path2_len = (uint32_t)strlen(path2);
     }
     log_append_rec(fil->log, &rec, end_lsn);
-    if (MUTANT(fil_op_before_log)) {
-        return DB_SUCCESS; /* ordering rule: record durable, then the operation */
-    }
     return log_write_up_to(fil->log, *end_lsn, true);
 }
 
@@ -80,7 +76,7 @@ static dberr_t fil_file_create(fil_t *fil, const char *path, uint32_t size_pages
     if (err == DB_SUCCESS) {
         env->stats.data_fsyncs++;
         PROBE_POINT(env->probe, "fil.create.synced");
-        err = MUTANT(fil_create_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         env_close(env, file);
@@ -195,7 +191,7 @@ dberr_t fil_space_delete(fil_t *fil, fil_space_t *space)
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.delete.unlinked");
-        err = MUTANT(fil_delete_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* as WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         return fil_op_failed(fil, err);
@@ -223,7 +219,7 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
     err = env_rename(env, space->path, new_path);
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.rename.renamed");
-        err = MUTANT(fil_rename_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         return fil_op_failed(fil, err);

@@ -12,7 +12,6 @@ and the writer (log_write.c) stand beside it.
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "base/options.h"
 #include "log/log_int.h"
 
@@ -73,8 +72,7 @@ void log_block_stamp(byte *block, lsn_t block_lsn, uint32_t epoch, uint32_t used
 
 bool log_block_is_valid(const byte *block, lsn_t block_lsn)
 {
-    return (mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
-            || MUTANT(log_block_no_ignored) /* ordering rule: stale laps never parse */)
+    return mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
            && crc_is_right(block);
 }
 
@@ -290,9 +288,7 @@ static dberr_t header_decode(log_t *log, const byte *block)
 
 static dberr_t slots_decode(log_t *log, const byte *bytes)
 {
-    const uint32_t n = MUTANT(log_one_slot_read) ? 1 : 2; /* LMDB: one header at the start */
-
-    for (uint32_t slot = 0; slot < n; slot++) {
+    for (uint32_t slot = 0; slot < 2; slot++) {
         log_checkpoint_t ckpt;
 
         if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot

@@ -13,7 +13,6 @@ log_file.c; used by recovery, the scanner and the tools, on bytes that may be an
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "log/log_int.h"
 
 #define CHUNK_BYTES (64U * 1024)
@@ -109,8 +108,7 @@ static dberr_t block_add(log_reader_t *r)
         return e;
     }
     epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
-    if (!log_block_is_valid(block, r->block_lsn)
-        || (epoch < r->epoch && !MUTANT(log_epoch_ignored) /* ordering rule: epochs ascend */)) {
+    if (!log_block_is_valid(block, r->block_lsn) || epoch < r->epoch) {
         return DB_NOT_FOUND;
     }
     if (!log_block_is_sane(block)) {
@@ -280,24 +278,6 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
     return DB_SUCCESS;
 }
 
-/** For the mutant log_reader_passes_hole: goes on behind a block that never reached the file. */
-static bool reader_pass_hole(log_reader_t *r)
-{
-    const byte *block = NULL;
-    uint32_t first_group;
-
-    r->block_lsn += LOG_BLOCK_SIZE;
-    if (r->at_end || block_fetch(r, &block) != DB_SUCCESS
-        || !log_block_is_valid(block, r->block_lsn)) {
-        return false;
-    }
-    first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
-    r->n_bytes = 0;
-    r->skip = first_group;
-    r->lsn = r->block_lsn + first_group;
-    return first_group != 0;
-}
-
 dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
 {
     size_t len = 0;
@@ -310,9 +290,6 @@ dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
         reader->consumed = 0;
     }
     e = group_read(reader, &len, &n_recs);
-    if (MUTANT(log_reader_passes_hole) && e == DB_NOT_FOUND && reader_pass_hole(reader)) {
-        e = group_read(reader, &len, &n_recs); /* RocksDB 12489 */
-    }
     if (e != DB_SUCCESS) {
         return e;
     }

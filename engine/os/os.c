@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 bool os_path_is_valid(const char *path, size_t len)
 {
@@ -58,10 +57,6 @@ static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *p
 /** The same for an operation that changes something: poisons the handle (I23). */
 static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
 {
-    if (e != DB_SUCCESS && MUTANT(os_error_not_fatal)) { /* WT-4045: as if the disk were full */
-        (void)env_report(env, e, what, path);
-        return DB_OUT_OF_SPACE;
-    }
     if (e != DB_SUCCESS) {
         env->io_failed = true;
     }
@@ -132,9 +127,6 @@ dberr_t env_sync(env_t *env, os_file_t *file)
         return e;
     }
     e = env->os->vt->sync(file);
-    if (MUTANT(os_sync_retried) && e != DB_SUCCESS) {
-        e = env->os->vt->sync(file); /* fsyncgate */
-    }
     return env_report_change(env, e, "fsync", file->path);
 }
 

@@ -26,7 +26,6 @@ Invariants
 #include <string.h>
 
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "recv/recv_int.h"
 
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
@@ -86,7 +85,7 @@ static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, 
     if (out->page0 != PAGE_OK) {
         return DB_SUCCESS;
     }
-    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn && !MUTANT(home_before_log)) {
+    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn) {
         return err_set(&recv->env->err, DB_UNRECOVERABLE,
                        "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64, path,
                        fil_page_get_lsn(recv->page_buf), recv->end_lsn);
@@ -414,9 +413,6 @@ dberr_t recv_spaces_extend(recv_t *recv)
 {
     for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
         const recv_space_t *known = recv_space_find(recv, space->id);
-        if (MUTANT(recv_files_not_extended)) {
-            continue; /* ordering rule: the file is long enough before pages are applied */
-        }
         dberr_t err = known->log_size_pages != 0
                           ? fil_space_extend(recv->fil, space, known->log_size_pages)
                           : recv_space_check_length(recv, space);

@@ -8,7 +8,6 @@ Invariants
    whose rollback or purge can go on;
 2. commit is one mini-transaction: state, commit number, slot and history list change together (I2).
    */
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /** Unlinks and frees the last page of the log, which is not its only one. */
@@ -120,11 +119,6 @@ dberr_t undo_free_active(trx_t *trx)
     dberr_t err = undo_free_tail(sys, trx->undo_first);
     if (err == DB_SUCCESS) {
         err = undo_free_first(sys, &mtr, trx->undo_first, &rseg);
-    }
-    if (MUTANT(undo_slot_own_mtr) && err == DB_SUCCESS) {
-        mtr_commit(&mtr); /* ordering rule: slot and page go together */
-        mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
-        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
     }
     if (err != DB_SUCCESS) {
         return err;

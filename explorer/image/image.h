@@ -53,7 +53,7 @@ void image_set_hashing(image_t *image, bool on);
 /** Hash of names, sizes and content; equal for equal directories, however they came about. */
 uint64_t image_hash(const image_t *image);
 
-/** Hears of what the engine does through image_os(). */
+/** Hears of what the engine does through image_os(). before and read may be NULL. */
 typedef struct image_watch {
     /** Each change and sync, after it. It may complete the event (its site) before it is kept. */
     void (*event)(void *ctx, fs_event_t *event, const char *path);

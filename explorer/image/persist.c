@@ -134,16 +134,21 @@ static void persist_forget(persist_t *persist)
     persist->n_pending = kept;
 }
 
+static void persist_wait(persist_t *persist, uint32_t index)
+{
+    if (persist->n_pending == persist->capacity) {
+        persist->capacity = persist->capacity == 0 ? 64 : persist->capacity * 2;
+        persist->pending =
+            mem_grow(persist->pending, persist->capacity * sizeof(*persist->pending));
+    }
+    persist->pending[persist->n_pending++] = index;
+}
+
 static void persist_step(persist_t *persist, uint32_t index)
 {
     const fs_event_t *event = &persist->list->events[index];
     if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
-        if (persist->n_pending == persist->capacity) {
-            persist->capacity = persist->capacity == 0 ? 64 : persist->capacity * 2;
-            persist->pending =
-                mem_grow(persist->pending, persist->capacity * sizeof(*persist->pending));
-        }
-        persist->pending[persist->n_pending++] = index;
+        persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
         persist_sync(persist, event);
         if (event->kind == FS_SYNC_DIR) {
@@ -158,4 +163,14 @@ void persist_advance(persist_t *persist, uint32_t to)
     while (persist->next < to) {
         persist_step(persist, persist->next++);
     }
+}
+
+void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
+                          const ignore_list_t *ignore, uint32_t n_waiting)
+{
+    persist_init(persist, list, image, ignore);
+    for (uint32_t i = 0; i < n_waiting; i++) {
+        persist_wait(persist, i);
+    }
+    persist->next = n_waiting;
 }

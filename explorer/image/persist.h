@@ -2,7 +2,7 @@
 
 An image holds what is durable. Everything else that happened waits in the order of the events:
 content changes for an fsync of their file, directory changes for an fsync of their directory. A
-crash keeps any part of what waits. explorer/README.md has the rules and their reasons. */
+crash keeps any part of what waits. explorer/image/README.md has the rules and their reasons. */
 #ifndef EXPLORER_PERSIST_H
 #define EXPLORER_PERSIST_H
 
@@ -30,6 +30,9 @@ typedef struct persist {
 be NULL. */
 void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
                   const ignore_list_t *ignore);
+/** The same, but the first n_waiting events have happened, and none of them is durable. */
+void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
+                          const ignore_list_t *ignore, uint32_t n_waiting);
 void persist_free(persist_t *persist);
 /** Goes to the crash point after `to` events; never back. */
 void persist_advance(persist_t *persist, uint32_t to);

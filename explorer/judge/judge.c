@@ -20,6 +20,14 @@ Rules
 #define POOL_SMALLEST 32U
 #define RECV_MEMORY_SMALLEST (64U << 10)
 
+static engine_options_t small_options(const judge_t *judge)
+{
+    engine_options_t options = judge->options;
+    options.buffer_pool_pages = POOL_SMALLEST;
+    options.recv_memory = RECV_MEMORY_SMALLEST;
+    return options;
+}
+
 /** Opening in one state; a failure is a finding. */
 static bool judge_open(judge_t *judge, const engine_options_t *options, const char *what,
                        engine_t **engine, verdict_t *verdict)
@@ -119,10 +127,8 @@ static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
 static void judge_in_batches(judge_t *judge, uint64_t wanted, verdict_t *verdict)
 {
     const char *what = "recovered in small batches: ";
-    engine_options_t options = judge->options;
+    engine_options_t options = small_options(judge);
     uint64_t digest = 0;
-    options.buffer_pool_pages = POOL_SMALLEST;
-    options.recv_memory = RECV_MEMORY_SMALLEST;
     image_mark(judge->image);
     if (judge_again(judge, &options, what, &digest, verdict)) {
         compare(18, what, digest, wanted, verdict);
@@ -162,7 +168,8 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest,
     engine_t *engine = NULL;
     check_report_t report;
     engine_status_t status;
-    if (!judge_open(judge, &judge->options, "", &engine, verdict)) {
+    engine_options_t options = c->small ? small_options(judge) : judge->options;
+    if (!judge_open(judge, &options, "", &engine, verdict)) {
         return false;
     }
     engine_get_status(engine, &status);

@@ -44,8 +44,8 @@ uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 /* ---- names ---- */
 
 static const char *const MODEL_NAMES[MODEL_KINDS] = {
-    "all-persisted", "none-persisted", "one-dropped", "one-persisted",
-    "one-torn",      "subset",         "ordered",     "log-cut"};
+    "all-persisted", "none-persisted", "one-dropped", "one-persisted", "one-torn",
+    "subset",        "ordered",        "log-cut",     "kill",          "by-file"};
 
 const char *model_name(model_t model)
 {
@@ -92,16 +92,23 @@ static uint32_t count_tearable(const model_config_t *config, const persist_t *pe
     return n;
 }
 
+/** The write that happened last, if it can be torn; NULL if something else did. */
+static const fs_event_t *last_tearable(const model_config_t *config, const persist_t *persist)
+{
+    uint32_t n = persist->n_pending;
+    if (n == 0 || persist->pending[n - 1] + 1 != persist->next) {
+        return NULL;
+    }
+    const fs_event_t *event = persist_pending(persist, n - 1);
+    return can_tear(event, config->sector) ? event : NULL;
+}
+
 /** The sectors at which the write of the log that happened last can be cut. A log is read up to its first gap,
 so each of them is another end of the log; there are few, and all are tried. */
 static uint32_t count_cuts(const model_config_t *config, const persist_t *persist)
 {
-    uint32_t n = persist->n_pending;
-    if (n == 0 || persist->pending[n - 1] + 1 != persist->next) {
-        return 0;
-    }
-    const fs_event_t *event = persist_pending(persist, n - 1);
-    if (event->site != SITE_REDO || !can_tear(event, config->sector)) {
+    const fs_event_t *event = last_tearable(config, persist);
+    if (event == NULL || event->site != SITE_REDO) {
         return 0;
     }
     uint64_t cuts = sectors_of(event, config->sector) - 1;
@@ -122,6 +129,24 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
                 sectors_of(event, config->sector) >= SECTORS_MIN[tear];
         }
     }
+}
+
+/** What is waiting for the same fsync: a file's content, or names. */
+static uint32_t file_of(const fs_event_t *event)
+{
+    bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
+    return content ? event->inode : IMAGE_NONE;
+}
+
+/** Nothing new where only one file waits: ordered and all or nothing of it are models of their own. */
+static uint32_t count_by_file(const persist_t *persist)
+{
+    for (uint32_t i = 1; i < persist->n_pending; i++) {
+        if (file_of(persist_pending(persist, i)) != file_of(persist_pending(persist, 0))) {
+            return MODEL_FILE_DRAWS;
+        }
+    }
+    return 0;
 }
 
 static uint32_t picks(uint32_t n)
@@ -150,6 +175,10 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
         return picks(n) * 2;
     case MODEL_LOG_CUT:
         return count_cuts(config, persist);
+    case MODEL_KILL:
+        return last_tearable(config, persist) != NULL ? 2 : 1;
+    case MODEL_BY_FILE:
+        return count_by_file(persist);
     case MODEL_KINDS:
         break;
     }
@@ -202,6 +231,23 @@ typedef struct applier {
 static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
 {
     torn->n[event->site][event->first_flush ? 0 : 1][tear]++;
+    uint32_t i = torn->n_places++ % MODEL_LOST_MAX;
+    torn->places[i].inode = event->inode;
+    torn->places[i].offset = event->offset;
+    torn->places[i].length = event->length;
+}
+
+bool torn_overlaps(const torn_t *torn, const fs_event_t *event)
+{
+    uint32_t n = torn->n_places < MODEL_LOST_MAX ? torn->n_places : MODEL_LOST_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        if (torn->places[i].inode == event->inode
+            && torn->places[i].offset < event->offset + event->length
+            && event->offset < torn->places[i].offset + torn->places[i].length) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void write_sectors(const applier_t *applier, const fs_event_t *event, uint64_t first,
@@ -308,6 +354,34 @@ static void apply_log_cut(const applier_t *applier, uint32_t k)
     torn_add(applier->torn, event, TEAR_PREFIX);
 }
 
+/** k = 0: every write of the killed process is there. k = 1: it was killed in the middle of the last one.
+@return that one as far as it came */
+static fs_event_t killed_write(const model_config_t *config, uint32_t k, stream_t *stream,
+                               const persist_t *persist)
+{
+    fs_event_t event = *persist_pending(persist, persist->n_pending - 1);
+    if (k > 0) {
+        uint64_t cut = 1 + stream_below(stream, sectors_of(&event, config->sector) - 1);
+        event.length = (event.offset / config->sector + cut) * config->sector - event.offset;
+    }
+    return event;
+}
+
+static void apply_kill(const applier_t *applier, uint32_t k)
+{
+    const persist_t *persist = applier->persist;
+    uint32_t n = persist->n_pending;
+    if (n == 0) {
+        return;
+    }
+    fs_event_t last = killed_write(applier->config, k, applier->stream, persist);
+    apply_range(applier, 0, n - 1);
+    persist_apply(persist->image, &last);
+    if (k > 0) {
+        torn_add(applier->torn, persist_pending(persist, n - 1), TEAR_PREFIX);
+    }
+}
+
 /** A density per state, and a quarter of the kept writes torn. Few events: all combinations, by the
 bits of k. */
 static void apply_subset(const applier_t *applier, uint32_t k)
@@ -329,10 +403,45 @@ static void apply_subset(const applier_t *applier, uint32_t k)
     }
 }
 
+/** Each file has a fate of its own, drawn by its number: all of its waiting events are kept, none, or those up to one
+of them. A disk may write back one file long before another. */
+static void apply_by_file(const applier_t *applier, uint64_t fate_seed)
+{
+    const persist_t *persist = applier->persist;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        stream_t fate = {.state = stream_mix(fate_seed, file_of(event), 0, 0)};
+        uint32_t kind = (uint32_t)stream_below(&fate, 3);
+        uint32_t last = (uint32_t)stream_below(&fate, persist->n_pending);
+        if (kind == 0 || (kind == 1 && i <= last)) {
+            persist_apply(persist->image, event);
+        } else {
+            drop_range(applier, i, i + 1);
+        }
+    }
+}
+
+static stream_t state_stream(const model_config_t *config, model_t model, uint32_t k,
+                             uint64_t point)
+{
+    return (stream_t){.state = stream_mix(config->seed, point, (uint64_t)model, k)};
+}
+
+void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
+                        const persist_t *persist, fs_list_t *list)
+{
+    stream_t stream = state_stream(config, MODEL_KILL, k, point);
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        bool last = i + 1 == persist->n_pending;
+        *fs_list_add(list, FS_WRITE) =
+            last ? killed_write(config, k, &stream, persist) : *persist_pending(persist, i);
+    }
+}
+
 void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
                  const persist_t *persist, torn_t *torn)
 {
-    stream_t stream = {.state = stream_mix(config->seed, point, (uint64_t)model, k)};
+    stream_t stream = state_stream(config, model, k, point);
     applier_t applier = {.config = config, .persist = persist, .stream = &stream, .torn = torn};
     uint32_t n = persist->n_pending;
     uint32_t at;
@@ -366,6 +475,12 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
         break;
     case MODEL_LOG_CUT:
         apply_log_cut(&applier, k);
+        break;
+    case MODEL_KILL:
+        apply_kill(&applier, k);
+        break;
+    case MODEL_BY_FILE:
+        apply_by_file(&applier, stream_next(&stream));
         break;
     case MODEL_KINDS:
         CHECK(false);

@@ -12,7 +12,6 @@ Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no st
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "explorer/run/report.h"
 #include "explorer/run/runner.h"
 #include "explorer/targets/sqlite/verify_sqlite.h"
@@ -33,7 +32,8 @@ static const char HELP[] =
     "  --set NAME=VALUE   option of the recovering engine\n"
     "  --model NAME       all-persisted, none-persisted, one-dropped, one-persisted, one-torn, "
     "subset,\n"
-    "                     ordered, log-cut; repeatable, default all\n"
+    "                     ordered, log-cut, kill, by-file; repeatable, default all\n"
+    "                     (kill: with --depth)\n"
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"
@@ -292,7 +292,12 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
         && (args->campaign.depth > 1 || args->campaign.only.depth > 1)) {
         return usage("--depth above 1: what another target's recovery writes is not seen", "");
     }
-    if (args->campaign.models.enabled == 0 || args->campaign.only.depth > 0) {
+    if (args->campaign.models.enabled == 0) {
+        /* Alone, a kill is what all-persisted and log-cut are. */
+        args->campaign.models.enabled =
+            args->campaign.depth > 1 ? MODELS_ALL : MODELS_ALL & ~(1U << MODEL_KILL);
+    }
+    if (args->campaign.only.depth > 0) {
         args->campaign.models.enabled = MODELS_ALL;
     }
     args->campaign.relaxed = args->options.flush_log_at_trx_commit != 1;
@@ -404,12 +409,6 @@ int main(int argc, char **argv)
     allowed_t allowed;
     char base[PATH_LEN_MAX / 2];
     err_sink_t err = {.msg = ""};
-#ifdef ENGINE_MUTANTS
-    const char *mutant = getenv("TORNPAGE_MUTANT");
-    if (!mutant_select(mutant)) {
-        return usage("no such mutant", mutant);
-    }
-#endif
     int code = parse_arguments(argc, argv, &args);
     if (code != EXIT_CLEAN) {
         return code;

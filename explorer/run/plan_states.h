@@ -1,4 +1,7 @@
-/** Which states are run, and in which batches. */
+/** Which states are run, and in which batches.
+
+States are chosen by class: the basic ones (model_is_basic), and the others by the site of the write that their
+crash point follows. */
 #ifndef EXPLORER_PLAN_STATES_H
 #define EXPLORER_PLAN_STATES_H
 
@@ -10,11 +13,19 @@ typedef struct batch {
     uint32_t end;   /**< one past the last */
 } batch_t;
 
+#define PLAN_CLASSES (1U + SITE_KINDS)
+
+/** States per class. */
+typedef struct class_counts {
+    uint64_t n[PLAN_CLASSES];
+} class_counts_t;
+
 typedef struct state_plan {
-    uint64_t *base;    /**< number of states before each crash point; one more at the end */
-    uint32_t n_points; /**< crash points of the trace */
-    uint64_t total;    /**< states in the range */
-    uint64_t wanted;   /**< how many of them are run at the first level */
+    class_counts_t *base; /**< states before each crash point; one more at the end */
+    uint32_t n_points;    /**< crash points of the trace */
+    uint64_t total;       /**< states in the range */
+    uint64_t wanted;      /**< how many of them are run at the first level */
+    class_counts_t share; /**< the same per class */
     uint64_t seed;
     batch_t *batches;
     uint32_t n_batches;
@@ -33,7 +44,12 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
                  image_t *image, const plan_limits_t *limits);
 void plan_free(state_plan_t *plan);
 
-/** Is the state with this number (over all crash points, models and k) one that is run? */
-bool plan_selects(const state_plan_t *plan, uint64_t number);
+/** The number of the first state at a crash point, over all points and classes. */
+uint64_t plan_number(const state_plan_t *plan, uint32_t point);
+
+/** Calls fn for each state at this crash point that is run, with its number. persist is there. */
+typedef void (*plan_state_fn)(void *ctx, model_t model, uint32_t k, uint64_t number);
+void plan_each(const state_plan_t *plan, const model_config_t *models, const persist_t *persist,
+               plan_state_fn fn, void *ctx);
 
 #endif

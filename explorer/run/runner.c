@@ -79,24 +79,29 @@ static pid_t fork_child(void)
 
 /* ---- the child ---- */
 
+typedef struct child {
+    explorer_t *explorer;
+    uint64_t from; /**< states with smaller numbers have been run */
+} child_t;
+
+static void child_state(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    const child_t *child = ctx;
+    if (number >= child->from) {
+        child->explorer->progress->position = number;
+        explorer_visit(child->explorer, model, k);
+    }
+}
+
 static void child_point(const runner_t *runner, uint32_t point, uint64_t from)
 {
     explorer_t *explorer = runner->explorer;
-    const model_config_t *models = &explorer->campaign->models;
-    uint64_t number = runner->plan->base[point];
-    if (number == runner->plan->base[point + 1]) {
+    if (plan_number(runner->plan, point) == plan_number(runner->plan, point + 1)) {
         return;
     }
     persist_advance(&explorer->persist, point);
-    for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        uint32_t n = model_count(models, (model_t)model, &explorer->persist);
-        for (uint32_t k = 0; k < n; k++, number++) {
-            if (number >= from && plan_selects(runner->plan, number)) {
-                explorer->progress->position = number;
-                explorer_visit(explorer, (model_t)model, k);
-            }
-        }
-    }
+    child_t child = {.explorer = explorer, .from = from};
+    plan_each(runner->plan, &explorer->campaign->models, &explorer->persist, child_state, &child);
 }
 
 static _Noreturn void child_batch(const runner_t *runner, const batch_t *batch, uint64_t from)
@@ -230,8 +235,8 @@ static pid_t fork_quiet(const runner_t *runner)
 
 static void worker_batch(const runner_t *runner, const batch_t *batch)
 {
-    uint64_t from = runner->plan->base[batch->first];
-    uint64_t end = runner->plan->base[batch->end];
+    uint64_t from = plan_number(runner->plan, batch->first);
+    uint64_t end = plan_number(runner->plan, batch->end);
     if (from == end) {
         return;
     }

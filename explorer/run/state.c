@@ -6,11 +6,14 @@ Place: above target.c and models.c; runner.c says which states.
          | mark | persistence model over the recording: some of its crash points | undo
     undo
 
+Below a kill nothing has become durable. There the persistence model goes over what the killed process had
+written and then over the recording, from the image that was durable when the process died.
+
 Rules
 1. The image is as it was when a visit ends.
-2. What is drawn below a state depends on its image, never on the way to it: equal images have equal
-   states below them.
-3. Samples (I17, I18, I25) are drawn by the image too. */
+2. What is drawn below a state depends on its image, and below a kill on what of it was durable, never on the
+   way to it: equal images have equal states below them.
+3. Samples (I17, I18, I25, small memory) are drawn by the image too. */
 #include "explorer/run/state.h"
 
 #include <errno.h>
@@ -24,6 +27,7 @@ Rules
 
 #define SAMPLE_EVERY 16U
 #define PURGE_EVERY 4U
+#define SMALL_EVERY 4U
 
 /** A crash inside a recovery, or in the trace. */
 typedef struct visit_case {
@@ -35,16 +39,18 @@ typedef struct visit_case {
     uint32_t high;
     fs_site_t site;
     state_path_t path;
+    torn_t torn;      /**< what the model has lost */
+    uint64_t durable; /**< below a kill: hash of what was durable; else 0 */
 } visit_case_t;
 
-static bool explore(explorer_t *explorer, const visit_case_t *c, bool counted);
+static bool explore(explorer_t *explorer, visit_case_t *c, bool counted);
 
 uint64_t point_seq(const fs_list_t *list, uint32_t point)
 {
     return point == 0 ? 0 : list->events[point - 1].seq;
 }
 
-static fs_site_t point_site(const fs_list_t *list, uint32_t point)
+fs_site_t point_site(const fs_list_t *list, uint32_t point)
 {
     while (point > 0 && list->events[point - 1].kind != FS_WRITE) {
         point--;
@@ -142,6 +148,7 @@ static void dump_image(const explorer_t *explorer)
 
 typedef struct nested_pick {
     uint32_t point;
+    bool again; /**< right after a write of what the crash above has lost: that one is torn */
     uint64_t draw;
 } nested_pick_t;
 
@@ -156,11 +163,17 @@ static int compare_picks(const void *a, const void *b)
 }
 
 /** The model and k that a draw means at this crash point. */
-static bool draw_state(const model_config_t *models, const persist_t *persist, uint64_t draw,
-                       model_t *model, uint32_t *k)
+static bool draw_state(const model_config_t *models, const persist_t *persist,
+                       const nested_pick_t *pick, model_t *model, uint32_t *k)
 {
     uint32_t counts[MODEL_KINDS];
     uint32_t n = 0;
+    uint64_t draw = pick->draw;
+    if (pick->again && model_count(models, MODEL_ONE_TORN, persist) > 0) {
+        *model = MODEL_ONE_TORN;
+        *k = (uint32_t)(draw % TEAR_PARTS); /* of the newest one */
+        return true;
+    }
     for (uint32_t i = 0; i < MODEL_KINDS; i++) {
         counts[i] = model_count(models, (model_t)i, persist);
         n += counts[i] > 0;
@@ -205,10 +218,11 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
 {
     const state_path_t *only = &explorer->campaign->only;
     uint32_t level = parent->path.depth;
-    if (only->level[level].seq > persist->list->n) {
+    uint64_t point = only->level[level].seq;
+    if (point < persist->next || point > persist->list->n) {
         return true;
     }
-    persist_advance(persist, (uint32_t)only->level[level].seq);
+    persist_advance(persist, (uint32_t)point);
     model_t model = (model_t)only->level[level].model;
     if (only->level[level].k >= model_count(&explorer->campaign->models, model, persist)) {
         return true;
@@ -216,38 +230,55 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
     return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
 }
 
-/** Any point of the recovery, or by site: one right after a write of a site that is drawn first. There are many
-writes of pages, and few of the log and its header. */
-static uint32_t draw_point(const fs_list_t *list, stream_t *stream, bool by_site)
+typedef enum nested_aim {
+    AIM_ANYWHERE,
+    AIM_SITE, /**< right after a write of a site that is drawn first: a recovery writes many pages and little log */
+    AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
+    AIM_KINDS
+} nested_aim_t;
+
+/** A crash point of the recovery, whose events begin at `first`. */
+static nested_pick_t draw_point(const fs_list_t *list, uint32_t first, const torn_t *torn,
+                                stream_t *stream, nested_aim_t aim)
 {
-    uint32_t point = (uint32_t)stream_below(stream, list->n + 1U);
+    uint32_t n = list->n - first;
+    nested_pick_t pick = {.point = first + (uint32_t)stream_below(stream, n + 1U)};
     fs_site_t site = (fs_site_t)stream_below(stream, SITE_KINDS);
-    for (uint32_t i = 0; by_site && i < list->n; i++) {
-        uint32_t at = (point + i) % list->n;
-        if (list->events[at].kind == FS_WRITE && list->events[at].site == site) {
-            return at + 1;
+    pick.draw = stream_next(stream);
+    for (uint32_t i = 0; aim != AIM_ANYWHERE && i < n; i++) {
+        uint32_t at = first + (pick.point - first + i) % n;
+        const fs_event_t *event = &list->events[at];
+        if (event->kind == FS_WRITE
+            && (aim == AIM_SITE ? event->site == site : torn_overlaps(torn, event))) {
+            pick.point = at + 1;
+            pick.again = aim == AIM_AGAIN;
+            break;
         }
     }
-    return point;
+    return pick;
 }
 
 static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
                        uint64_t image_hash, bool counted)
 {
     const campaign_t *campaign = explorer->campaign;
-    stream_t stream = {.state = stream_mix(campaign->models.seed, image_hash, 1, 0)};
+    model_config_t models = campaign->models;
+    stream_t stream = {.state = stream_mix(models.seed, image_hash, 1, 0)};
+    if (parent->path.depth + 1 == campaign->depth) {
+        models.enabled &= ~(1U << MODEL_KILL); /* nothing below it: the same as all-persisted */
+    }
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
     bool clean = true;
     for (uint32_t i = 0; i < campaign->nested; i++) {
-        picks[i].point = draw_point(persist->list, &stream, i % 2 != 0);
-        picks[i].draw = stream_next(&stream);
+        picks[i] = draw_point(persist->list, persist->next, &parent->torn, &stream,
+                              (nested_aim_t)(i % AIM_KINDS));
     }
     qsort(picks, campaign->nested, sizeof(*picks), compare_picks);
     for (uint32_t i = 0; i < campaign->nested; i++) {
         model_t model;
         uint32_t k;
         persist_advance(persist, picks[i].point);
-        if (draw_state(&campaign->models, persist, picks[i].draw, &model, &k)) {
+        if (draw_state(&models, persist, &picks[i], &model, &k)) {
             clean &= nested_visit(explorer, parent, persist, image_hash, model, k, counted);
         }
     }
@@ -255,33 +286,72 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     return clean;
 }
 
-/** Crashes the recovery that was recorded. The image is that of the parent. @return all was right
-*/
-static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint64_t image_hash,
-                          bool counted)
+/** Inodes that the recovery made exist, without a name, in an image of before. */
+static void create_inodes(image_t *image, const fs_list_t *list)
 {
-    fs_list_t *list = &explorer->records[parent->path.depth - 1];
-    persist_t persist;
-    uint32_t n_inodes = image_inode_count(explorer->image);
+    uint32_t n = 0;
     for (uint32_t i = 0; i < list->n; i++) {
         uint32_t inode = list->events[i].inode;
-        n_inodes = inode != IMAGE_NONE && inode >= n_inodes ? inode + 1 : n_inodes;
+        n = inode != IMAGE_NONE && inode >= n ? inode + 1 : n;
     }
+    while (image_inode_count(image) < n) {
+        (void)image_inode_create(image);
+    }
+}
+
+static bool explore_recording(explorer_t *explorer, const visit_case_t *parent,
+                              const fs_list_t *list, uint32_t n_waiting, uint64_t image_hash,
+                              bool counted)
+{
+    persist_t persist;
     image_mark(explorer->image);
-    while (image_inode_count(explorer->image) < n_inodes) {
-        (void)image_inode_create(explorer->image);
-    }
-    if (counted) {
-        flush_mark_empty_places(list, explorer->image);
-        count_possible(explorer, list);
-    }
-    persist_init(&persist, list, explorer->image, &explorer->campaign->ignore);
+    create_inodes(explorer->image, list);
+    persist_init_waiting(&persist, list, explorer->image, &explorer->campaign->ignore, n_waiting);
     bool clean = explorer->campaign->only.depth > 0
                      ? nested_only(explorer, parent, &persist, image_hash)
                      : nested_all(explorer, parent, &persist, image_hash, counted);
     persist_free(&persist);
     image_undo(explorer->image);
     return clean;
+}
+
+/** Crashes the recovery that was recorded, after a kill. The image goes back to what was durable, and comes
+back; what the killed process wrote waits before the recovery's own. */
+static bool explore_below_kill(explorer_t *explorer, const visit_case_t *parent, uint64_t hash,
+                               bool counted)
+{
+    const model_config_t *models = &explorer->campaign->models;
+    const fs_list_t *recovery = &explorer->records[parent->path.depth - 1];
+    fs_list_t list = {.n = 0};
+    model_kill_waiting(models, parent->k, parent->point, parent->persist, &list);
+    uint32_t n_waiting = list.n;
+    for (uint32_t i = 0; i < recovery->n; i++) {
+        *fs_list_add(&list, recovery->events[i].kind) = recovery->events[i];
+    }
+    image_undo(explorer->image);
+    hash = stream_mix(hash, image_hash(explorer->image), 2, 0);
+    bool clean = explore_recording(explorer, parent, &list, n_waiting, hash, counted);
+    image_mark(explorer->image);
+    fs_list_free(&list);
+    return clean;
+}
+
+/** Crashes the recovery that was recorded. The image is that of the parent. @return all was right
+*/
+static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint64_t hash,
+                          bool counted)
+{
+    fs_list_t *list = &explorer->records[parent->path.depth - 1];
+    if (counted) {
+        image_mark(explorer->image);
+        create_inodes(explorer->image, list);
+        flush_mark_empty_places(list, explorer->image);
+        count_possible(explorer, list);
+        image_undo(explorer->image);
+    }
+    return parent->model == MODEL_KILL
+               ? explore_below_kill(explorer, parent, hash, counted)
+               : explore_recording(explorer, parent, list, 0, hash, counted);
 }
 
 /* ---- one state ---- */
@@ -311,6 +381,8 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
         .twice = key % SAMPLE_EVERY == 0,
         .in_batches = ours && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
         .purged = ours && key / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
+        .small = ours && record != NULL
+                 && key / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
     };
     if (record != NULL) {
         fs_list_clear(record);
@@ -334,7 +406,7 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint32_t remaining = campaign->only.depth > 0 ? campaign->only.depth - c->path.depth
                                                   : campaign->depth - c->path.depth;
     uint64_t hash = image_hash(explorer->image);
-    uint64_t key = stream_mix(hash, c->low, c->high, 0);
+    uint64_t key = stream_mix(hash, c->low, c->high, remaining > 0 ? c->durable : 0);
     bool is_only = campaign->only.depth == c->path.depth;
     progress_set(explorer, c, key);
     if (is_only) {
@@ -359,15 +431,15 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     return clean;
 }
 
-static bool explore(explorer_t *explorer, const visit_case_t *c, bool counted)
+static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
 {
-    torn_t torn = {.n = {{{0}}}};
+    c->durable = c->model == MODEL_KILL ? image_hash(explorer->image) : 0;
     image_mark(explorer->image);
-    model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &torn);
+    model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &c->torn);
     if (counted) {
         shared_add(&explorer->shared->states, 1);
         shared_add(&explorer->shared->model_states[c->model], 1);
-        count_torn(explorer->shared->torn, &torn, 1);
+        count_torn(explorer->shared->torn, &c->torn, 1);
     }
     bool clean = explore_image(explorer, c, counted);
     image_undo(explorer->image);

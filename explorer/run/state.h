@@ -42,5 +42,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k);
 
 /** The event number of a crash point, given as number of events before it. */
 uint64_t point_seq(const fs_list_t *list, uint32_t point);
+/** The site of the write that a crash point follows. */
+fs_site_t point_site(const fs_list_t *list, uint32_t point);
 
 #endif

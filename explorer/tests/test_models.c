@@ -74,7 +74,7 @@ static void test_counts(void **state)
     assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), 3);
     assert_int_equal(model_count(&CONFIG, MODEL_SUBSET, &f->persist), 8);
     assert_int_equal(model_count(&CONFIG, MODEL_ORDERED, &f->persist), 6);
-    assert_int_equal(model_count_all(&CONFIG, &f->persist), 25);
+    assert_int_equal(model_count_all(&CONFIG, &f->persist), 26);
     model_config_t two = {.enabled = 1U << MODEL_ONE_TORN | 1U << MODEL_ORDERED, .sector = 4096};
     assert_int_equal(model_count_all(&two, &f->persist), 6); /* no write of two sectors of 4096 */
 }
@@ -164,7 +164,7 @@ static void test_bounded_and_fair(void **state)
     }
     persist_init(&persist, &list, f->image, NULL);
     persist_advance(&persist, 1000);
-    assert_int_equal(model_count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32);
+    assert_int_equal(model_count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t k = 0; k < 16; k++) {
             uint32_t n = 0;
@@ -212,6 +212,32 @@ static void test_log_cut(void **state)
     assert_state(f, MODEL_LOG_CUT, 6, "abbbbbbb.");
 }
 
+/** Of one file nothing that other models have not; of several, over many draws, all of one without any of the
+other, and the other way. */
+static void test_by_file(void **state)
+{
+    fixture_t *f = *state;
+    persist_t persist;
+    bool seen[2][2] = {{false}};
+    assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &f->persist), 0);
+    uint32_t other = image_inode_create(f->image);
+    add_fill(&f->list, other, 0, 512, 'd');
+    persist_init(&persist, &f->list, f->image, NULL);
+    persist_advance(&persist, 4);
+    assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &persist), MODEL_FILE_DRAWS);
+    for (uint32_t point = 0; point < 50; point++) {
+        torn_t torn = {.n = {{{0}}}};
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_BY_FILE, 0, point, &persist, &torn);
+        bool first = image_bytes(f->image, 0)[0] == 'c';
+        bool second = image_size(f->image, other) > 0;
+        seen[first][second] = true;
+        image_undo(f->image);
+    }
+    assert_true(seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1]);
+    persist_free(&persist);
+}
+
 /** What a state is counted as, by hand from its sectors. */
 static tear_t tear_of(const char *sectors, char kept)
 {
@@ -223,6 +249,69 @@ static tear_t tear_of(const char *sectors, char kept)
            : changes == 0       ? TEAR_DROPPED
            : sectors[0] == kept ? TEAR_PREFIX
                                 : TEAR_SUFFIX;
+}
+
+/** A killed process: everything it wrote is there, or all but the end of its last write. */
+static void test_kill(void **state)
+{
+    fixture_t *f = *state;
+    char text[10];
+    assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 1); /* one sector: not torn */
+    assert_state(f, MODEL_KILL, 0, "cbbbbbbbb");
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 2);
+    assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 2);
+    assert_state(f, MODEL_KILL, 0, "abbbbbbbb");
+    look(f, MODEL_KILL, 1, text);
+    assert_int_equal(text[0], 'a');
+    assert_int_equal(tear_of(text + 1, 'b'), TEAR_PREFIX);
+}
+
+/** What it wrote still waits: the same writes, the torn one as short as in the image; and lost by the next crash. */
+static void test_kill_leaves_writes_waiting(void **state)
+{
+    fixture_t *f = *state;
+    fs_list_t list = {.n = 0};
+    persist_t persist;
+    char text[10];
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 2);
+    model_kill_waiting(&CONFIG, 1, 11, &f->persist, &list);
+    look(f, MODEL_KILL, 1, text);
+    assert_int_equal(list.n, 2);
+    assert_int_equal(list.events[1].length / 512, strlen(text + 1) - strlen(strchr(text, '.')));
+    add_fill(&list, 0, 0, 512, 'r'); /* what a recovery writes */
+    image_mark(f->image);
+    persist_init_waiting(&persist, &list, f->image, NULL, 2);
+    persist_advance(&persist, 3);
+    assert_int_equal(persist.n_pending, 3);
+    torn_t torn = {.n = {{{0}}}};
+    model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &persist, &torn);
+    assert_int_equal(image_bytes(f->image, 0)[0], 0);
+    assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], 3);
+    image_undo(f->image);
+    persist_free(&persist);
+    fs_list_free(&list);
+}
+
+/** Of a crash's lost writes the next one knows where they were. */
+static void test_lost_places(void **state)
+{
+    fixture_t *f = *state;
+    torn_t torn = {.n = {{{0}}}};
+    image_mark(f->image);
+    model_apply(&CONFIG, MODEL_ONE_TORN, TEAR_SUFFIX, 11, &f->persist, &torn);
+    image_undo(f->image);
+    assert_false(torn_overlaps(&torn, &f->list.events[0]));
+    assert_true(torn_overlaps(&torn, &f->list.events[1]));
+    for (uint32_t i = 0; i < 2 * MODEL_LOST_MAX; i++) { /* the newest are kept */
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
+        image_undo(f->image);
+    }
+    assert_true(torn_overlaps(&torn, &f->list.events[0]));
 }
 
 /** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes of two and of
@@ -269,6 +358,7 @@ static void test_dropped_writes_are_counted(void **state)
         {MODEL_ONE_DROPPED, 1, 1, 0},   {MODEL_ONE_PERSISTED, 0, 2, 0},
         {MODEL_ORDERED, 0, 1, 0},       {MODEL_ORDERED, 1, 1, 0}, /* one sector: all or nothing */
         {MODEL_ORDERED, 4, 3, 0},       {MODEL_ONE_TORN, TEAR_PREFIX, 0, 1},
+        {MODEL_KILL, 0, 0, 0},
     };
     fixture_t *f = *state;
     for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -321,6 +411,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_small_subsets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_by_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_possible_tears, setup, teardown),

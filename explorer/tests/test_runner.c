@@ -162,27 +162,80 @@ static void test_hang(void **state)
     assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
 }
 
-/** --states: exactly as many, from all parts of the trace. */
+typedef struct chosen {
+    const state_plan_t *plan;
+    uint32_t n[2];       /**< other states, basic ones */
+    uint32_t in_part[4]; /**< of the crash points */
+    uint32_t at_site[SITE_KINDS];
+    uint32_t point;
+    fs_site_t site;
+} chosen_t;
+
+static void count_chosen(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    chosen_t *chosen = ctx;
+    (void)k;
+    assert_in_range(number, plan_number(chosen->plan, chosen->point),
+                    plan_number(chosen->plan, chosen->point + 1) - 1);
+    chosen->n[model_is_basic(model)]++;
+    chosen->in_part[chosen->point * 4 / chosen->plan->n_points]++;
+    chosen->at_site[chosen->site] += !model_is_basic(model);
+}
+
+static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
+{
+    plan_limits_t limits = {.states = states, .to_seq = UINT64_MAX, .batch_states = 16};
+    persist_t persist;
+    plan_create(plan, &f->campaign, &f->trace, f->image, &limits);
+    chosen_t chosen = {.plan = plan};
+    image_mark(f->image);
+    persist_init(&persist, &f->trace.list, f->image, NULL);
+    for (uint32_t point = 0; point < plan->n_points; point++) {
+        persist_advance(&persist, point);
+        chosen.point = point;
+        chosen.site = point_site(&f->trace.list, point);
+        plan_each(plan, &f->campaign.models, &persist, count_chosen, &chosen);
+    }
+    persist_free(&persist);
+    image_undo(f->image);
+    return chosen;
+}
+
+/** --states: about as many, from all parts of the trace, and of every site. */
 static void test_choice(void **state)
 {
     fixture_t *f = *state;
     state_plan_t plan;
-    plan_limits_t limits = {.states = 100, .to_seq = UINT64_MAX, .batch_states = 16};
-    uint32_t n = 0;
-    uint32_t in_part[4] = {0};
-    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
-    for (uint64_t i = 0; i < plan.total; i++) {
-        if (plan_selects(&plan, i)) {
-            n++;
-            in_part[i * 4 / plan.total]++;
-        }
-    }
-    assert_int_equal(n, 100);
+    chosen_t chosen = choose(f, 100, &plan);
+    assert_in_range(chosen.n[0] + chosen.n[1], 100 - SITE_KINDS, 100);
+    assert_in_range(chosen.n[0], 25 - SITE_KINDS, 25);
     for (uint32_t i = 0; i < 4; i++) {
-        assert_in_range(in_part[i], 24, 26);
+        assert_true(chosen.in_part[i] > 10);
     }
     assert_int_equal(plan.batches[0].first, 0);
     assert_int_equal(plan.batches[plan.n_batches - 1].end, plan.n_points);
+    plan_free(&plan);
+}
+
+/** As soon as there is room, every basic state is run before any other is sampled; and a site with few
+states has more than its proportion. */
+static void test_basic_states_come_first(void **state)
+{
+    fixture_t *f = *state;
+    state_plan_t plan;
+    uint32_t n_writes = 0;
+    for (uint32_t i = 0; i < f->trace.list.n; i++) {
+        n_writes += f->trace.list.events[i].kind == FS_WRITE;
+        f->trace.list.events[i].site = n_writes % 8 == 0 ? SITE_CHECKPOINT_HEADER : SITE_DATA_PAGE;
+    }
+    chosen_t all = choose(f, 0, &plan);
+    assert_int_equal(all.n[0] + all.n[1], plan.total);
+    plan_free(&plan);
+    chosen_t some = choose(f, all.n[1] + all.n[0] / 2, &plan);
+    assert_int_equal(some.n[1], all.n[1]);
+    assert_true(some.n[0] > all.n[0] / 3 && some.n[0] <= all.n[0] / 2);
+    assert_true((uint64_t)some.at_site[SITE_CHECKPOINT_HEADER] * all.n[0]
+                > (uint64_t)all.at_site[SITE_CHECKPOINT_HEADER] * some.n[0]);
     plan_free(&plan);
 }
 
@@ -194,6 +247,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tornpage import census as census_module
-from tornpage import trial as trial_module
+from tornpage.campaigns import census as census_module
+from tornpage.campaigns import trial as trial_module
 from tornpage.campaigns.census import census_key, load_baseline, take_census
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim

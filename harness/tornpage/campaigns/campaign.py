@@ -32,6 +32,7 @@ __all__ = [
     "Draw",
     "Hit",
     "cells_of",
+    "default_campaigns",
     "draw_trial",
     "hit_of_place",
     "load_campaign",
@@ -99,7 +100,8 @@ class Campaign(BaseModel):
     """A campaign file. Options and params are handed on to target and workload, which check them.
 
     crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the fsync
-    after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
+    after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`. default: it is
+    one of those that planted bugs are measured by.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -108,6 +110,7 @@ class Campaign(BaseModel):
     description: str
     workload: str
     crash_model: Literal["kill", "io_error", "power_loss"]
+    default: bool = False
     trials: int = Field(default=0, ge=0)
     seed: int = Field(ge=0)
     claims: list[str] = []
@@ -212,6 +215,12 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+
+
+def default_campaigns(folder: Path) -> list[Campaign]:
+    """The campaigns of a folder that say `default`, by name."""
+    campaigns = [load_campaign(str(path), folder) for path in sorted(folder.glob("*.toml"))]
+    return [campaign for campaign in campaigns if campaign.default]
 
 
 def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:

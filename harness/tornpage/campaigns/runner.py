@@ -5,7 +5,7 @@ when it comes back. Workers share nothing but the censuses on disk; their number
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: aim, campaign, census, errors, lossrunner, model, paths, report, store, summary, registry, trial.
+May import: aim, campaign, census, errors, lossrunner, model, paths, registry, report, store, summary, trial.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ from tornpage.vocabulary.model import (
     FaultPlan,
     Outcome,
     Site,
+    Source,
     TornWrite,
     TrialResult,
     TrialSpec,
@@ -267,9 +268,9 @@ class _Trial:
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal:
-            self.violations.append(Violation(0, "the run differs from the census before the fault"))
+            self._add_of_run("the run differs from the census before the fault")
         if child.timed_out:
-            self.violations.append(Violation(0, f"the run hung: {child.describe()}"))
+            self._add_of_run(f"the run hung: {child.describe()}")
         self.before_first = issued == 0
         self.range = self._prefixes(finished, issued)
 
@@ -362,7 +363,7 @@ class _Trial:
         # A recovery that was disturbed may have added to the log, up to log_end.
         if self.stale is not None and end > max(self.stale.end, self.log_end):
             what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
-            self.violations.append(Violation(21, what, path=LOG_FILE))
+            self.violations.append(Violation(21, what, path=LOG_FILE, source=Source.RULE))
 
     def _judge_state(self, answer: RecoveryAnswer) -> None:
         self._add(answer.findings)
@@ -415,11 +416,14 @@ class _Trial:
             if item not in self.violations:
                 self.violations.append(item)
 
+    def _add_of_run(self, what: str) -> None:
+        self.violations.append(Violation(0, what, source=Source.RUN))
+
     # -- result ---------------------------------------------------------------------------------
 
     def _not_exercised(self, reason: str, hung: bool = False) -> TrialResult:
         if hung:
-            self.violations.append(Violation(0, f"the run hung: {reason}"))
+            self._add_of_run(f"the run hung: {reason}")
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.NOT_EXERCISED, reason)

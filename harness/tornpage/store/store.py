@@ -23,7 +23,7 @@ from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
 __all__ = ["SCHEMA_VERSION", "Run", "Store", "TrialRow"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class Store:
                 (result.outcome.value, json.dumps(to_json(result)), run, result.number),
             )
             self._db.executemany(
-                "insert or replace into violation values (?, ?, ?, ?, ?, ?, ?)",
+                "insert or replace into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         run,
@@ -217,6 +217,7 @@ class Store:
                         violation.site.value if violation.site else None,
                         violation.path,
                         violation.what,
+                        violation.source.value,
                     )
                     for position, violation in enumerate(result.violations)
                 ],

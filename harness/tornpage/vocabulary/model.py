@@ -21,6 +21,7 @@ __all__ = [
     "FaultPlan",
     "Outcome",
     "Site",
+    "Source",
     "TornWrite",
     "TrialResult",
     "TrialSpec",
@@ -40,6 +41,17 @@ class Outcome(StrEnum):
     """The fault fired, but what the trial is about did not run (no recovery, a nested crash missed)."""
     HARNESS_ERROR = "harness_error"
     """The harness failed; nothing can be said about the target."""
+
+
+class Source(StrEnum):
+    """Who says that an invariant is broken, the strongest first."""
+
+    STATE = "state"
+    """Recovery, scanner or oracle, of what a crash or a failed operation left."""
+    RULE = "rule"
+    """A rule on the record of a run or of a recovery."""
+    RUN = "run"
+    """The run itself: its answers, its end, or the database that it closed cleanly."""
 
 
 class Site(StrEnum):
@@ -169,6 +181,7 @@ class Violation:
     what: str
     site: Site | None = None
     path: str = ""
+    source: Source = Source.STATE
 
 
 @dataclass(frozen=True, slots=True)

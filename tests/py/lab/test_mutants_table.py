@@ -1,0 +1,57 @@
+"""The patches of tests/mutants: headers, invariants, what they touch, and that the tree takes them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from tornpage.lab.mutant_table import Mutant, load_mutants
+from tornpage.lab.mutants import TABLE
+from tornpage.vocabulary.paths import ROOT
+
+MUTANTS = load_mutants(TABLE)
+NAMES = [mutant.name for mutant in MUTANTS]
+MODELS = {"kill", "powerloss", "io_error", "nested"}
+FILE = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
+ADDED = re.compile(r"^\+(?!\+\+ b/)(.*)$", re.MULTILINE)
+
+
+def known_invariants() -> set[int]:
+    """Numbers of the table in docs/INVARIANTS.md."""
+    text = (ROOT / "docs" / "INVARIANTS.md").read_text(encoding="utf-8")
+    return {int(number) for number in re.findall(r"^\| *I(\d+)\b", text, re.MULTILINE)}
+
+
+def test_there_are_enough_of_them() -> None:
+    """A score of a few says little."""
+    assert len(NAMES) >= 45
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
+def test_headers_are_complete(mutant: Mutant) -> None:
+    """A mechanism of one sentence, known models and invariants, none twice."""
+    assert re.fullmatch(r"[A-Z].*[^.]\.", mutant.mechanism)
+    assert set(mutant.models) <= MODELS
+    assert set(mutant.invariants) <= known_invariants()
+    assert len(set(mutant.invariants)) == len(mutant.invariants)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
+def test_the_tree_takes_the_patch(mutant: Mutant) -> None:
+    """It fits the sources as they are now: `git apply` neither fails nor has to guess."""
+    command = ["git", "apply", "--check", "-"]
+    done = subprocess.run(
+        command, input=mutant.diff, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
+def test_only_the_engine_is_wrong(mutant: Mutant) -> None:
+    """The scanner and what it shares with the programs stay as they are, and no code tells of a mutant."""
+    touched = FILE.findall(mutant.diff)
+    assert touched and all(path.startswith("engine/") for path in touched)
+    assert not [path for path in touched if path.split("/")[1] in {"check", "page", "api", "cli"}]
+    assert not [line for line in ADDED.findall(mutant.diff) if "mutant" in line.lower()]

@@ -1,0 +1,107 @@
+"""A summary counts what the rows say and exits accordingly; the report shows it, whole and by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders import make_result, make_spec
+
+from tornpage.reports.report import render_report, sector_states
+from tornpage.reports.summary import Summary, summarise
+from tornpage.store.store import Run, TrialRow
+from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
+from tornpage.vocabulary.paths import data_folder
+
+TEMPLATES = data_folder("reports")
+
+
+def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:
+    """The summary of a run of these results."""
+    rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
+    run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
+    return summarise(run, [("log_optimize_ddl=on", "h", [])], rows, {}, claims, [Site.PAGE0])
+
+
+@pytest.mark.parametrize(
+    ("results", "claims", "code"),
+    [
+        ([make_result(0)], (), 0),
+        ([make_result(0), make_result(1, broken=5)], (), 1),
+        ([make_result(0), make_result(1, outcome=Outcome.HARNESS_ERROR)], (), 2),
+        ([make_result(0, outcome=Outcome.NOT_EXERCISED)], (), 3),
+        ([make_result(0, outcome=Outcome.VACUOUS)], (), 3),
+        ([make_result(0)], ("index_load_reads",), 3),
+        ([make_result(0)], ("dblwr_restored",), 0),
+    ],
+)
+def test_exit_code(results: list[TrialResult], claims: tuple[str, ...], code: int) -> None:
+    """Violations win over harness failures, and those over a run that proves nothing."""
+    assert summary_of(*results, claims=claims).exit_code() == code
+
+
+def test_trials_that_were_not_exercised_hit_no_site() -> None:
+    """by_site counts kills that happened."""
+    summary = summary_of(make_result(0), make_result(1, outcome=Outcome.NOT_EXERCISED))
+    assert summary.by_site == {"page0": 1}
+    assert summary.exercised == 1
+
+
+def test_a_site_in_recovery_is_a_row_of_its_own() -> None:
+    """Hits of the same site in the run do not cover it."""
+    rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
+    run = Run(1, "smoke", "engine", 1, 2, {}, "finished", 2.0)
+    places = [Site.PAGE0, "recovery:page0"]
+    assert summarise(run, [], rows, {}, (), places).uncovered_sites == ["recovery:page0"]
+    rows.append(TrialRow(1, 1, make_spec(1), "recovery:page0", "none", make_result(1)))
+    summary = summarise(run, [], rows, {}, (), places)
+    assert summary.by_site == {"page0": 1, "recovery:page0": 1}
+    assert summary.uncovered_sites == []
+
+
+def test_trace_hash_follows_the_verdicts() -> None:
+    """The same verdicts give the same hash, another verdict another one."""
+    same = [summary_of(make_result(0), make_result(1)).trace_hash for _ in range(2)]
+    assert same[0] == same[1]
+    assert summary_of(make_result(0), make_result(1, broken=5)).trace_hash != same[0]
+
+
+def test_violations_of_one_fingerprint_are_one_finding() -> None:
+    """Ten trials with the same invariant at the same site are one row, with the first one's replay."""
+    summary = summary_of(*(make_result(number, broken=5) for number in range(10)))
+    assert [(f.invariant, f.count, f.replay) for f in summary.findings] == [
+        (5, 10, "tornpage replay 1.0")
+    ]
+    assert summary.by_invariant == {5: 10}
+
+
+def test_what_the_census_shows_already_is_one_finding() -> None:
+    """A violation of the undisturbed run is in every trial behind it, whatever that one hits: one row, which
+    names a trial that can be replayed."""
+    shown_by_run = Violation(22, "slot 1 is not fsynced", path="ib_dblwr")
+    broken = replace(make_result(0, broken=5), violations=(shown_by_run,))
+    rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
+    run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
+    config = make_spec(0).config
+    shown = [(config, "h", list(broken.violations))]
+    (finding,) = summarise(run, shown, rows, {}, (), [Site.PAGE0]).findings
+    assert (finding.site, finding.trial) == ("run", "1.0")
+    assert len(summarise(run, [(config, "h", [])], rows, {}, (), [Site.PAGE0]).findings) == 3
+
+
+def test_report_is_self_contained_and_escapes() -> None:
+    """The page names its violations with their replay line, loads nothing, and escapes what it quotes."""
+    page = render_report(summary_of(make_result(0), make_result(1, broken=5)), TEMPLATES)
+    assert "tornpage replay 1.1" in page
+    assert "1 of 2 broken" in page
+    assert 'class="sector old"' in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<script" not in page
+
+
+def test_sector_states_align_with_the_file() -> None:
+    """An unaligned write's first sector is the rest of the file's sector; equal bytes are no loss."""
+    old = b"a" * 100 + b"b" * 512 + b"c" * 412
+    new = b"x" * 100 + b"b" * 512 + b"y" * 412
+    torn = TornWrite("f", 412, 1024, 512, "001", old, new)
+    assert sector_states(torn) == ["old", "same", "new"]
