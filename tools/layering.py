@@ -28,9 +28,6 @@ HARNESS = {
     "workloads": [{"script"}, {"churn"}, {"workload"}],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"rules_log"},
-        {"rules_page", "rules_recovery"},
-        {"invariants"},
     ],
     "targets": [
         {"target", "sqlite.schema"},

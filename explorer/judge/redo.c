@@ -283,17 +283,18 @@ bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t limit)
     return space_file(redo, space, true, limit) != NULL;
 }
 
-bool redo_has_marker(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint, lsn_t limit)
+lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint)
 {
     for (uint32_t i = redo->markers.n; i-- > 0;) {
         const redo_marker_t *marker = &redo->markers.items[i];
-        if (marker->start_lsn == start_lsn && marker->checkpoint == checkpoint
-            && marker->end_lsn <= limit) {
-            return true;
+        if (marker->start_lsn == start_lsn && marker->checkpoint == checkpoint) {
+            return marker->end_lsn;
         }
     }
-    return redo->shared != NULL
-           && redo_has_marker(redo->shared, start_lsn, checkpoint, shared_limit(redo, limit));
+    if (redo->shared == NULL || start_lsn >= redo->shared_lsn) {
+        return 0;
+    }
+    return redo_marker_end(redo->shared, start_lsn, checkpoint);
 }
 
 uint32_t redo_ends_until(const redo_t *redo, lsn_t limit)

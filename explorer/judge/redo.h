@@ -138,8 +138,8 @@ const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
 /** The newest name that the log gives a space's file; NULL: none. */
 const char *redo_space_path(const redo_t *redo, space_id_t space);
 bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t limit);
-/** Does a group that starts here hold the marker of this checkpoint, and end by limit? */
-bool redo_has_marker(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint, lsn_t limit);
+/** End of the group that starts here, if it holds the marker of this checkpoint; 0: it does not. */
+lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint);
 /** Does a group end (and so the next one start) here? */
 bool redo_is_boundary(const redo_t *redo, lsn_t lsn);
 /** Calls fn for each page with its newest entry in (after, limit], if it has one. */

@@ -64,7 +64,9 @@ void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history)
     log->found = true;
     log->found_c = slot.lsn;
     log->found_end = rules->redo.end_lsn;
-    log->durable = rules->cold ? 0 : log->found_end;
+    /* The slot was written when its marker was durable. */
+    log->durable =
+        rules->cold ? redo_marker_end(&rules->redo, slot.marker_lsn, slot.lsn) : log->found_end;
     log->slot = slot;
     log->epoch = rules->redo.epoch > slot.epoch ? rules->redo.epoch : slot.epoch;
 }

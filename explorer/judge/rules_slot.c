@@ -78,7 +78,8 @@ static void check_slot(const rules_t *rules, uint32_t slot, const log_checkpoint
                      "; the one in force is %" PRIu64,
                      ckpt->no, slot, log->slot.no);
     }
-    if (!redo_has_marker(&rules->redo, ckpt->marker_lsn, ckpt->lsn, log->durable)) {
+    lsn_t marker_end = redo_marker_end(&rules->redo, ckpt->marker_lsn, ckpt->lsn);
+    if (marker_end == 0 || marker_end > log->durable) {
         rules_report(rules, 19, "ckpt_marker",
                      "the marker of the checkpoint at %" PRIu64 " is not in the log at %" PRIu64
                      ", which is durable to %" PRIu64,
