@@ -25,7 +25,7 @@ from tornpage.oracle.oracle import Oracle, judge
 from tornpage.oracle.rules import Finding, Setting, ask_rules
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, TargetError
+from tornpage.vocabulary.errors import CensusError, FailedRunError, TargetError
 from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
 from tornpage.workloads.workload import generate
 
@@ -34,6 +34,7 @@ __all__ = [
     "Journal",
     "UndisturbedRun",
     "census_key",
+    "failed_run",
     "judge_run",
     "list_writes",
     "load_baseline",
@@ -44,6 +45,8 @@ __all__ = [
 ]
 
 RUN_DEADLINE_S = 60.0
+EXIT_USAGE = 2
+"""Of every target's program: what it was asked for is wrong, not what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,7 @@ def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
 ) -> UndisturbedRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
-    of the preload. Raises CensusError when the run fails."""
+    of the preload. Raises CensusError when it cannot be made, FailedRunError when the target failed."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
@@ -157,7 +160,8 @@ def run_undisturbed(
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
-        raise CensusError(f"{what} failed: {answer.message}")
+        error = CensusError if child.exit_code == EXIT_USAGE else FailedRunError
+        raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     if trace.foreign:
         raise CensusError(f"{what}: another process used the data directory")
@@ -176,6 +180,11 @@ def run_undisturbed(
     )
     remove_image(data)
     return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
+
+
+def failed_run(error: FailedRunError) -> Violation:
+    """What such a run broke: nothing was done to it."""
+    return Violation(0, str(error), source=Source.RUN)
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
