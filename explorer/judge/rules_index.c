@@ -24,18 +24,27 @@ static rules_index_t *index_find(rules_t *rules, index_id_t id)
     return NULL;
 }
 
+/** The index, which belongs to the statement under way if it was not heard of before. NULL: no statements are told
+of. */
+static rules_index_t *index_see(rules_t *rules, index_id_t id)
+{
+    rules_index_t *index = index_find(rules, id);
+    if (index == NULL && rules->journal) {
+        index = REDO_PUSH(&rules->indexes);
+        *index = (rules_index_t){.id = id, .line = rules->line};
+    }
+    return index;
+}
+
 void rules_index_created(void *ctx, index_id_t id)
 {
-    rules_t *rules = ctx;
-    if (rules->journal && index_find(rules, id) == NULL) {
-        *REDO_PUSH(&rules->indexes) = (rules_index_t){.id = id, .line = rules->line};
-    }
+    (void)index_see(ctx, id);
 }
 
 void rules_index_loaded(void *ctx, const redo_load_t *load)
 {
     rules_t *rules = ctx;
-    rules_index_t *index = index_find(rules, load->index);
+    rules_index_t *index = index_see(rules, load->index);
     if (index != NULL) {
         index->load_lsn = load->end_lsn;
     }
@@ -70,7 +79,7 @@ static bool index_is_durable(const rules_t *rules, const rules_index_t *index)
 
 void rules_index_written(rules_t *rules, index_id_t id, uint64_t key, lsn_t lsn)
 {
-    rules_index_t *index = index_find(rules, id);
+    rules_index_t *index = index_see(rules, id);
     const redo_entry_t *defined = redo_defined(&rules->redo, key, LSN_MAX);
     char what[VERDICT_WHAT_MAX];
     if (index == NULL || index->fate == INDEX_FAILED

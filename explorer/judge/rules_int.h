@@ -46,7 +46,7 @@ typedef enum index_fate { INDEX_RUNNING, INDEX_ACKED, INDEX_FAILED } index_fate_
 /** An index that this process created. */
 typedef struct rules_index {
     index_id_t id;
-    uint32_t line; /**< of the statement under way when its first page was created */
+    uint32_t line; /**< of the statement under way when it was heard of first */
     index_fate_t fate;
     bool unlogged;                /**< a page of it went home without a record */
     lsn_t load_lsn;               /**< end of its INDEX_LOAD, 0: none */

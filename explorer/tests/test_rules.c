@@ -254,6 +254,15 @@ static lsn_t load_begin(world_t *w)
     return lsn;
 }
 
+/** Its root is made without redo too: the log says nothing of the index before INDEX_LOAD. */
+static lsn_t load_begin_unlogged(world_t *w)
+{
+    rules_journal(w->rules, JOURNAL_ISSUE, 3);
+    lsn_t lsn = world_change(w, 0);
+    world_log(w);
+    return lsn;
+}
+
 static void load_write(world_t *w, lsn_t lsn, bool sync)
 {
     world_copy_of(w, 0, 4, lsn, 41);
@@ -274,6 +283,27 @@ static void load_in_order(world_t *w)
 {
     load_write(w, load_begin(w), true);
     load_logged(w);
+    rules_journal(w->rules, JOURNAL_ACK, 3);
+}
+
+static void load_of_an_unlogged_root(world_t *w)
+{
+    load_write(w, load_begin_unlogged(w), true);
+    load_logged(w);
+    rules_journal(w->rules, JOURNAL_ACK, 3);
+}
+
+static void load_of_an_unlogged_root_too_late(world_t *w)
+{
+    lsn_t lsn = load_begin_unlogged(w);
+    load_logged(w);
+    load_write(w, lsn, true);
+    rules_journal(w->rules, JOURNAL_ACK, 3);
+}
+
+static void load_of_an_unlogged_root_without_index_load(world_t *w)
+{
+    load_write(w, load_begin_unlogged(w), true);
     rules_journal(w->rules, JOURNAL_ACK, 3);
 }
 
@@ -344,6 +374,9 @@ static void test_index_loads(void **state)
 {
     static const scenario_t SCENARIOS[] = {
         KEEPS(load_in_order),
+        KEEPS(load_of_an_unlogged_root),
+        BREAKS(16, load_of_an_unlogged_root_too_late),
+        BREAKS(16, load_of_an_unlogged_root_without_index_load),
         KEEPS(load_that_fails),
         KEEPS(load_that_is_cut_short),
         KEEPS(load_page_freed_and_written),
