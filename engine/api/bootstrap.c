@@ -142,7 +142,8 @@ static dberr_t bootstrap_system_file(bootstrap_t *boot)
     err = env_truncate(env, file, (uint64_t)FSP_INITIAL_PAGES * boot->options->page_size);
     env_close(env, file);
     if (err == DB_SUCCESS) {
-        err = fil_create(env, boot->log, boot->options->page_size, &boot->fil);
+        err = fil_create(env, boot->log, boot->options->page_size, boot->options->open_files,
+                         &boot->fil);
     }
     fil_space_t *space = NULL;
     return err == DB_SUCCESS

@@ -3,7 +3,7 @@
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
     open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish
-    close   roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+    close   abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
 1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no
@@ -62,8 +62,8 @@ static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
         return err;
     }
     if (*kind == DIR_NO_LOG) {
-        return err_set(sink, DB_UNRECOVERABLE, "redo log missing: there are data files, but no %s",
-                       LOG_FILE_NAME);
+        return err_refuse(sink, DB_UNRECOVERABLE, REFUSAL_LOG_MISSING,
+                          "redo log missing: there are data files, but no %s", LOG_FILE_NAME);
     }
     if (*kind == DIR_FOREIGN) {
         return err_set(sink, DB_NOT_FOUND, "not a data directory: it holds other files");
@@ -82,7 +82,7 @@ dberr_t engine_check_dir(os_t *os, err_sink_t *err)
     env_t env = {.os = os, .probe = &probe};
     dir_kind_t kind = DIR_EMPTY;
     dberr_t e = engine_check_kind(&env, false, &kind);
-    *err = env.err;
+    err_copy(err, &env.err);
     return e;
 }
 
@@ -127,7 +127,8 @@ static dberr_t engine_open_layers(engine_t *engine)
     }
     if (err == DB_SUCCESS) {
         log_set_write_through(engine->log, engine->options.log_write_through);
-        err = fil_create(env, engine->log, engine->options.page_size, &engine->fil);
+        err = fil_create(env, engine->log, engine->options.page_size, engine->options.open_files,
+                         &engine->fil);
     }
     if (err == DB_SUCCESS) {
         err = buf_pool_create(env, engine->log, engine->fil, &engine->options, &engine->pool);
@@ -148,6 +149,7 @@ static dberr_t engine_open_layers(engine_t *engine)
 
 static void engine_free(engine_t *engine)
 {
+    engine_free_builds(engine);
     trx_sys_close(engine->sys);
     dict_close(engine->dict);
     buf_pool_free(engine->pool);
@@ -179,7 +181,7 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     }
     if (e != DB_SUCCESS) {
         e = engine_explain(engine, e);
-        *err = engine->env.err;
+        err_copy(err, &engine->env.err);
         engine_free(engine);
         return e;
     }
@@ -188,16 +190,23 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     return DB_SUCCESS;
 }
 
-dberr_t engine_close(engine_t *engine, bool clean)
+dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *message)
 {
     dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
     if (clean) {
+        if (err == DB_SUCCESS) {
+            err = engine_abort_builds(engine);
+        }
         while (err == DB_SUCCESS && engine->n_open > 0) {
             err = trx_rollback(engine->open[--engine->n_open]);
         }
         if (err == DB_SUCCESS) {
             err = buf_checkpoint_full(engine->pool);
         }
+    }
+    if (err != DB_SUCCESS) {
+        err = engine_explain(engine, err);
+        err_copy(message, &engine->env.err);
     }
     engine_free(engine);
     return err;

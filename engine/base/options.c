@@ -39,6 +39,7 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
+    OPTION(open_files, OPTION_U32, false, false, 2, 65536),
 };
 
 #define N_OPTIONS (sizeof(OPTION_DEFS) / sizeof(OPTION_DEFS[0]))
@@ -56,6 +57,7 @@ void options_set_defaults(engine_options_t *options)
         .log_write_through = false,
         .sort_buffer_size = 1 * MIB,
         .recv_memory = 4 * MIB,
+        .open_files = 32,
     };
 }
 

@@ -20,11 +20,12 @@ typedef struct engine_options {
                                  crash may end the log at any of them */
     uint64_t sort_buffer_size; /**< memory of an index build, at least 64 KiB */
     uint64_t recv_memory;      /**< memory for parsed redo records in recovery, at least 64 KiB */
+    uint32_t open_files;       /**< data files open at the same time, at least 2 */
 } engine_options_t;
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */
 
-/** Defaults: 0, 0, 256 pages, ON, ON, 64 pages, 1, OFF, 1 MiB, 4 MiB. */
+/** Defaults: 0, 0, 256 pages, ON, ON, 64 pages, 1, OFF, 1 MiB, 4 MiB, 32 files. */
 void options_set_defaults(engine_options_t *options);
 
 /** Checks every range; DB_ERROR and a message that names the option and its range. */

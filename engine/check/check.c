@@ -59,8 +59,8 @@ static dberr_t chk_is_database(chk_t *chk)
         err = err_set(&chk->env->err, DB_NOT_FOUND, "not a data directory: it has no %s",
                       LOG_FILE_NAME);
     } else if (err == DB_SUCCESS && !(log && system)) {
-        err = err_set(&chk->env->err, DB_UNRECOVERABLE, "%s is missing",
-                      log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
+        err = err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING, "%s is missing",
+                         log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
     }
     return err;
 }
@@ -195,7 +195,7 @@ dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
     if (status != DB_SUCCESS) {
         check_report_free(report);
         if (err != NULL) {
-            *err = env.err;
+            err_copy(err, &env.err);
         }
     }
     return status;

@@ -14,7 +14,7 @@ catalogue. */
 typedef struct chk_file {
     struct chk_file *next; /**< ibdata1 first, then by name */
     char path[PATH_LEN_MAX + 1];
-    os_file_t *file;
+    os_file_t *file; /**< NULL while another file is open */
     space_id_t space;
     bool usable;         /**< page 0 is right: space and size_pages are known */
     bool claimed;        /**< a table of the catalogue has this space id */
@@ -80,8 +80,9 @@ typedef struct chk {
     uint32_t page_size;
     lsn_t end_lsn;
     chk_file_t *files;
-    byte *page;           /**< one page, for short use */
-    chk_table_t **tables; /**< user tables in order of id */
+    chk_file_t *open_file; /**< the one file that is open, or NULL */
+    byte *page;            /**< one page, for short use */
+    chk_table_t **tables;  /**< user tables in order of id */
     uint32_t n_tables;
     bool dict_whole;       /**< the catalogue could be read */
     trx_id_t trx_id_limit; /**< every id is below; 0 = unknown */

@@ -6,6 +6,7 @@ is left over is reported here.
 Checked: I4 page LSN against the end of the log; I5 envelope; I6 header fields and shape of index
 pages, type against owner; I11 used pages, sizes, reachable = allocated; I12 page 0's space ids.
 
+Files are read one after the other, so one of them is open at a time.
 Memory: two bits per page that both the header and the file vouch for, and one map page per file. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -32,11 +33,37 @@ static uint32_t chk_map_pages(const chk_t *chk)
     return chk->page_size / 8;
 }
 
+static void chk_file_close(chk_t *chk)
+{
+    if (chk->open_file != NULL) {
+        env_close(chk->env, chk->open_file->file);
+        chk->open_file->file = NULL;
+        chk->open_file = NULL;
+    }
+}
+
+/** Opens the file unless it is the one that is open. */
+static dberr_t chk_file_use(chk_t *chk, chk_file_t *file)
+{
+    if (file->file != NULL) {
+        return DB_SUCCESS;
+    }
+    chk_file_close(chk);
+    dberr_t err = env_open(chk->env, file->path, OS_OPEN, &file->file);
+    if (err == DB_SUCCESS) {
+        chk->open_file = file;
+    }
+    return err;
+}
+
 dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page)
 {
     size_t n_read = 0;
-    dberr_t err = env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page,
-                           chk->page_size, &n_read);
+    dberr_t err = chk_file_use(chk, file);
+    if (err == DB_SUCCESS) {
+        err = env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page,
+                       chk->page_size, &n_read);
+    }
     if (err == DB_SUCCESS) {
         memset(page + n_read, 0, chk->page_size - n_read);
     }
@@ -95,7 +122,10 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = env_size(chk->env, file->file, &size_bytes);
+    dberr_t err = chk_file_use(chk, file);
+    if (err == DB_SUCCESS) {
+        err = env_size(chk->env, file->file, &size_bytes);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -127,10 +157,7 @@ static dberr_t chk_file_open(chk_t *chk, const char *path)
         link = &(*link)->next;
     }
     *link = file;
-    dberr_t err = env_open(chk->env, path, OS_OPEN, &file->file);
-    if (err == DB_SUCCESS) {
-        err = chk_file_header(chk, file);
-    }
+    dberr_t err = chk_file_header(chk, file);
     if (err != DB_SUCCESS || !file->usable) {
         return err;
     }
@@ -172,9 +199,9 @@ dberr_t chk_files_open(chk_t *chk)
 
 void chk_files_close(chk_t *chk)
 {
+    chk_file_close(chk);
     while (chk->files != NULL) {
         chk_file_t *next = chk->files->next;
-        env_close(chk->env, chk->files->file);
         free(chk->files->map_page);
         free(chk->files->reached);
         free(chk->files->bad);

@@ -96,9 +96,9 @@ static dberr_t log_walk(log_t *log, lsn_t from, log_facts_t *facts, log_group_fn
     }
     log_reader_free(reader);
     if (err == DB_SUCCESS && from == 0 && !facts->marker_found) {
-        err = err_set(&log_env(log)->err, DB_UNRECOVERABLE,
-                      "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
-                      facts->slots[0].no, facts->slots[0].marker_lsn);
+        err = err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                         "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
+                         facts->slots[0].no, facts->slots[0].marker_lsn);
     }
     return err;
 }
@@ -245,7 +245,7 @@ int cli_log(const cli_args_t *args)
     if (err == DB_SUCCESS) {
         err = log_show(&dir, args);
     }
-    int code = err == DB_SUCCESS ? cli_finish(EXIT_OK) : cli_fail(args, err, dir.env.err.msg);
+    int code = err == DB_SUCCESS ? cli_finish(EXIT_OK) : cli_fail(args, err, &dir.env.err);
     cli_dir_close(&dir);
     return code;
 }
@@ -313,7 +313,7 @@ int cli_status(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
-        code = cli_fail(args, err, dir.env.err.msg);
+        code = cli_fail(args, err, &dir.env.err);
     } else {
         code = cli_finish(args->offline && facts.needs_recovery ? EXIT_NEEDS_RECOVERY : EXIT_OK);
     }

@@ -337,7 +337,7 @@ int cli_page(const cli_args_t *args)
         err = source_read(&source, page_size, args->page_no);
     }
     int code = err == DB_SUCCESS ? page_show(args, &source, page_size, space)
-                                 : cli_fail(args, err, source.env.err.msg);
+                                 : cli_fail(args, err, &source.env.err);
     source_close(&source);
     return code;
 }

@@ -31,13 +31,10 @@ dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
     if (err == DB_SUCCESS) {
         return trx_commit_durable(trx);
     }
-    err_sink_t cause = ddl_env(sys)->err;
+    bool held = env_hold(ddl_env(sys));
     dberr_t rollback_err = trx_rollback(trx);
-    if (rollback_err != DB_SUCCESS) {
-        return rollback_err;
-    }
-    ddl_env(sys)->err = cause;
-    return err;
+    env_release(ddl_env(sys), held);
+    return rollback_err != DB_SUCCESS ? rollback_err : err;
 }
 
 static dberr_t ddl_row_delete(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row)

@@ -35,6 +35,10 @@ recovery does with an incomplete non-logged load. */
 
 #define FSP_INITIAL_PAGES 8U /**< size of a new space */
 #define FSP_EXTEND_PAGES 16U /**< a space grows by this many pages (at least) at a time */
+/** No mtr grows a space by more, and each says so in one FSP_SIZE: recovery refuses a record that does. */
+#define FSP_GROW_PAGES_MAX 1024U
+_Static_assert(FSP_INITIAL_PAGES <= FSP_GROW_PAGES_MAX && FSP_EXTEND_PAGES <= FSP_GROW_PAGES_MAX,
+               "a step that recovery would refuse");
 
 static inline uint32_t fsp_map_pages(uint32_t page_size)
 {

@@ -140,6 +140,12 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log);
 of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
 */
 uint64_t log_capacity(const log_t *log);
+/** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be appended
+before the age exceeds the capacity. CHECK: that is true. Each call replaces the last one. */
+void log_reserve(log_t *log, uint64_t len_bytes);
+/** Is there room for a group of len bytes that log_reserve() has told of? */
+bool log_is_reserved(const log_t *log, size_t len);
+
 const log_format_t *log_format(const log_t *log);
 env_t *log_env(const log_t *log);
 

@@ -2,7 +2,8 @@
 and the writer (log_write.c) stand beside it.
 
 1. (I30) A damaged header, or two damaged slots, refuse the log with the cause; one damaged slot is
-   what a crash inside its write leaves, and the other is intact then.
+   what a crash inside its write leaves, and the other is intact then. A whole slot whose number
+   nothing can have led to is no torn one: the log is refused, each time it is opened.
 2. (I19) Slot writes alternate: slot = number % 2, and a slot found under the wrong parity is
    damaged.
 3. Nothing is written by log_open. */
@@ -29,6 +30,8 @@ and the writer (log_write.c) stand beside it.
 #define SLOT_MARKER 20
 #define SLOT_EPOCH 28
 #define SLOT_END 32
+
+#define LOG_MARKER_LEN 9U /* MLOG_CHECKPOINT: type and C */
 
 static bool is_zero(const byte *bytes, uint32_t len)
 {
@@ -117,6 +120,16 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
     }
     *out = ckpt;
     return true;
+}
+
+/** Could the engine have come to this number? Each start takes one number and one epoch; each other
+checkpoint takes one number and writes a marker, which moves the next one on by its length at least.
+What holds for a slot holds for all that follow it, so that numbers cannot run out before LSNs do. */
+static bool checkpoint_is_justified(const log_checkpoint_t *ckpt)
+{
+    uint64_t starts = ckpt->epoch - 1;
+
+    return starts <= ckpt->no && ckpt->no - starts <= ckpt->marker_lsn / LOG_MARKER_LEN;
 }
 
 /** Enters a checkpoint that is durable now; the slot of the other parity is as it was. */
@@ -250,8 +263,8 @@ dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
     if (out->format_id != log_format_10_4.id) {
         return DB_UNSUPPORTED;
     }
-    bool possible = size_is_valid(out->page_size, out->file_size)
-                    && lsn_offset(out->start_lsn) == 0 && out->start_lsn < LOG_LSN_LIMIT;
+    bool possible = size_is_valid(out->page_size, out->file_size) && lsn_offset(out->start_lsn) == 0
+                    && out->start_lsn < LOG_LSN_LIMIT;
     return possible ? DB_SUCCESS : DB_UNRECOVERABLE;
 }
 
@@ -263,23 +276,24 @@ static dberr_t header_decode(log_t *log, const byte *block)
     dberr_t e = log_info_decode(block, info);
 
     if (e == DB_CORRUPTION) {
-        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is damaged",
-                       log->file->path);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is damaged", log->file->path);
     }
     if (e == DB_UNSUPPORTED) {
         return err_set(err, e, "%s: unknown redo format %u", log->file->path, info->format_id);
     }
     if (e != DB_SUCCESS) {
-        return err_set(err, e, "%s: the header of the redo file is impossible", log->file->path);
+        return err_refuse(err, e, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is impossible", log->file->path);
     }
     e = env_size(log->env, log->file, &size);
     if (e != DB_SUCCESS) {
         return e;
     }
     if (size < info->file_size) {
-        return err_set(err, DB_UNRECOVERABLE,
-                       "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
-                       (unsigned long long)size, (unsigned long long)info->file_size);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
+                          (unsigned long long)size, (unsigned long long)info->file_size);
     }
     log->format = &log_format_10_4;
     log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
@@ -291,14 +305,23 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
     for (uint32_t slot = 0; slot < 2; slot++) {
         log_checkpoint_t ckpt;
 
-        if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot
-            && ckpt.lsn >= log->info.start_lsn) {
-            log->slots[log->n_slots++] = ckpt;
+        if (!log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) || ckpt.no % 2 != slot
+            || ckpt.lsn < log->info.start_lsn) {
+            continue; /* torn, or not written yet: invariant 1 */
         }
+        if (!checkpoint_is_justified(&ckpt)) {
+            return err_refuse(
+                &log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                "%s: checkpoint slot %u: no start and no log up to %llu can have led to "
+                "number %llu with epoch %u",
+                log->file->path, slot, (unsigned long long)ckpt.marker_lsn,
+                (unsigned long long)ckpt.no, ckpt.epoch);
+        }
+        log->slots[log->n_slots++] = ckpt;
     }
     if (log->n_slots == 0) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: both checkpoint slots are damaged",
-                       log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: both checkpoint slots are damaged", log->file->path);
     }
     if (log->n_slots == 2 && log->slots[1].no > log->slots[0].no) {
         log_checkpoint_t newer = log->slots[1];

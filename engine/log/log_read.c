@@ -46,8 +46,8 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
 
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
-    return err_set(&r->log->env->err, DB_CORRUPTION, "%s: %s at LSN %llu", r->log->file->path, what,
-                   (unsigned long long)lsn);
+    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED, "%s: %s at LSN %llu",
+                      r->log->file->path, what, (unsigned long long)lsn);
 }
 
 /** The next block, through the chunk. DB_NOT_FOUND when the file has none there. */
@@ -162,8 +162,9 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
     dberr_t e;
 
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
-        return err_set(&log->env->err, DB_CORRUPTION, "%s: LSN %llu is not a position in the log",
-                       log->file->path, (unsigned long long)from);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: LSN %llu is not a position in the log", log->file->path,
+                          (unsigned long long)from);
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {

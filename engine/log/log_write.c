@@ -56,6 +56,17 @@ uint64_t log_capacity(const log_t *log)
     return log->area_size - log->area_size / LOG_MARGIN_DIVISOR;
 }
 
+void log_reserve(log_t *log, uint64_t len_bytes)
+{
+    CHECK(log->lsn - log->ckpt.lsn + len_bytes <= log_capacity(log));
+    log->reserved_lsn = log->lsn + len_bytes;
+}
+
+bool log_is_reserved(const log_t *log, size_t len)
+{
+    return log_lsn_add(log->lsn, len) <= log->reserved_lsn;
+}
+
 /** First byte after the last block that holds log up to lsn. */
 static lsn_t blocks_end(lsn_t lsn)
 {
@@ -175,8 +186,9 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     }
     buf = realloc(log->buf, size);
     if (buf == NULL) {
-        log->env->io_failed = true;
-        return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        env_poison(log->env);
+        return e;
     }
     log->buf = buf;
     log->buf_size = size;
@@ -267,8 +279,9 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
     }
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
-        return err_set(&log->env->err, DB_CORRUPTION, "%s: the log does not end at LSN %llu",
-                       log->file->path, (unsigned long long)end);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log does not end at LSN %llu", log->file->path,
+                          (unsigned long long)end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
     first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
@@ -290,7 +303,8 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
         start.epoch = start.epoch > log->slots[i].epoch ? start.epoch : log->slots[i].epoch;
     }
     if (start.epoch == UINT32_MAX) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: no epoch is left", log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: no epoch is left", log->file->path);
     }
     start.epoch++;
     start.no++;
@@ -317,9 +331,9 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, blocks_end(end) + room)) {
-        return err_set(&log->env->err, DB_CORRUPTION,
-                       "%s: the log cannot go on at LSN %llu after checkpoint %llu",
-                       log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log cannot go on at LSN %llu after checkpoint %llu",
+                          log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
     }
     log->buf = malloc(LOG_BUF_SIZE_MIN);
     if (log->buf == NULL) {

@@ -379,7 +379,7 @@ void mtr_commit(mtr_t *mtr)
 void mtr_abort(mtr_t *mtr)
 {
     if (mtr->changed) {
-        buf_env(mtr->pool)->io_failed = true;
+        env_poison(buf_env(mtr->pool));
     }
     mtr_release(mtr);
 }

@@ -53,9 +53,9 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
 static dberr_t recv_page_refuse(const recv_t *recv, const fil_space_t *space, page_no_t page_no,
                                 page_verdict_t verdict)
 {
-    return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                   "torn page %" PRIu32 " of %s: no doublewrite copy (%s)", page_no, space->path,
-                   page_verdict_name(verdict));
+    return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_TORN_PAGE,
+                      "torn page %" PRIu32 " of %s: no doublewrite copy (%s)", page_no, space->path,
+                      page_verdict_name(verdict));
 }
 
 /** Reads the page into its frame. *page_lsn = 0: nothing of it may be used, apply starts with the
@@ -86,16 +86,16 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
     }
     *page_lsn = fil_page_get_lsn(block->frame);
     if (*page_lsn > recv->end_lsn) {
-        return err_set(&env->err, DB_UNRECOVERABLE,
-                       "page %" PRIu32 " of %s: LSN %" PRIu64
-                       " is beyond the end of the log, %" PRIu64,
-                       id.page_no, space->path, *page_lsn, recv->end_lsn);
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_BEYOND_LOG,
+                          "page %" PRIu32 " of %s: LSN %" PRIu64
+                          " is beyond the end of the log, %" PRIu64,
+                          id.page_no, space->path, *page_lsn, recv->end_lsn);
     }
     if (hist != NULL && hist->freed && *page_lsn < hist->event_lsn) {
-        return err_set(&env->err, DB_UNRECOVERABLE,
-                       "page %" PRIu32 " of %s: changed at %" PRIu64
-                       " after it was freed at %" PRIu64 ", but never initialised",
-                       id.page_no, space->path, hist->used_lsn, hist->event_lsn);
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_FREED,
+                          "page %" PRIu32 " of %s: changed at %" PRIu64
+                          " after it was freed at %" PRIu64 ", but never initialised",
+                          id.page_no, space->path, hist->used_lsn, hist->event_lsn);
     }
     return DB_SUCCESS;
 }
@@ -112,9 +112,9 @@ static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_
 {
     dberr_t err = log_rec_apply(rec, block->frame, recv->page_size);
     if (err == DB_CORRUPTION) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
-                      space->path, mlog_type_name(rec->type), end_lsn);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                         "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
+                         space->path, mlog_type_name(rec->type), end_lsn);
     }
     return err;
 }
@@ -134,8 +134,9 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
         bool single = false;
         dberr_t err = format->decode(stored->bytes, stored->len, &rec, &used, &single);
         if (err != DB_SUCCESS) {
-            return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                           "redo record at %" PRIu64 " cannot be decoded again", stored->end_lsn);
+            return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                              "redo record at %" PRIu64 " cannot be decoded again",
+                              stored->end_lsn);
         }
         initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
         if (!initialised) {
@@ -249,10 +250,10 @@ static dberr_t recv_batch_fill(recv_t *recv, recv_batch_t *batch, log_reader_t *
         if (err == DB_SUCCESS) {
             err = recv_batch_add(recv->env, batch, log_format(recv->log), &group);
         } else if (err == DB_NOT_FOUND) {
-            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                          "the log changed while it was read: it ended at %" PRIu64
-                          ", and now at %" PRIu64,
-                          recv->end_lsn, batch->end_lsn);
+            err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                             "the log changed while it was read: it ended at %" PRIu64
+                             ", and now at %" PRIu64,
+                             recv->end_lsn, batch->end_lsn);
         }
         if (err != DB_SUCCESS) {
             return err;

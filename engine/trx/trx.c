@@ -56,13 +56,12 @@ static dberr_t trx_broken(trx_t *trx, dberr_t err)
     if (err == DB_SUCCESS) {
         return DB_SUCCESS;
     }
-    env->io_failed = true;
-    if (err == DB_IO_ERROR || err == DB_CORRUPTION) {
-        return err;
+    if (err != DB_IO_ERROR && err != DB_CORRUPTION) {
+        err = err_set(&env->err, DB_IO_ERROR, "transaction %" PRIu64 " cannot be ended: %.400s",
+                      trx->id, env->err.msg);
     }
-    err_sink_t cause = env->err;
-    return err_set(&env->err, DB_IO_ERROR, "transaction %" PRIu64 " cannot be ended: %.400s",
-                   trx->id, cause.msg);
+    env_poison(env);
+    return err;
 }
 
 static dberr_t trx_rollback_last(trx_t *trx)

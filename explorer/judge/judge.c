@@ -37,14 +37,9 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
     if (err == DB_SUCCESS) {
         return true;
     }
-    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id",
-                                       ": zero"};
-    uint32_t invariant = strstr(sink.msg, "beyond the end of the log") != NULL ? 4 : 30;
-    for (size_t i = 0; i < sizeof(TORN) / sizeof(TORN[0]); i++) {
-        if (strstr(sink.msg, TORN[i]) != NULL) {
-            invariant = 5;
-        }
-    }
+    uint32_t invariant = sink.refusal == REFUSAL_TORN_PAGE         ? 5
+                         : sink.refusal == REFUSAL_PAGE_BEYOND_LOG ? 4
+                                                                   : 30;
     verdict_add(verdict, SOURCE_RECOVERY, invariant, "%srefused: %s: %.180s", what, err_name(err),
                 sink.msg);
     return false;
@@ -52,7 +47,7 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
 
 static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
 {
-    dberr_t err = engine_close(engine, true);
+    dberr_t err = engine_close(engine, true, NULL);
     if (err != DB_SUCCESS) {
         verdict_add(verdict, SOURCE_RECOVERY, 30, "%sthe recovered database cannot be closed: %s",
                     what, err_name(err));
@@ -114,7 +109,7 @@ static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
     engine_t *engine = NULL;
     image_mark(judge->image);
     if (judge_open(judge, &judge->options, what, &engine, verdict)) {
-        dberr_t err = engine_close(engine, false);
+        dberr_t err = engine_close(engine, false, NULL);
         CHECK(err == DB_SUCCESS);
         if (judge_again(judge, &judge->options, what, &digest, verdict)) {
             compare(17, what, digest, wanted, verdict);
@@ -150,7 +145,7 @@ static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
         if (!purged) {
             verdict_add(verdict, SOURCE_RECOVERY, 30, "%s%s: %.180s", what, err_name(err),
                         engine_error(engine));
-            err = engine_close(engine, false);
+            err = engine_close(engine, false, NULL);
             CHECK(err == DB_SUCCESS);
         }
         if (purged && judge_close(engine, what, verdict)

@@ -75,15 +75,23 @@ static void path_copy(char out[PATH_LEN_MAX + 1], const char *path, uint32_t len
     out[len] = '\0';
 }
 
+static void note_page(redo_t *redo, uint64_t key, redo_kind_t kind, lsn_t start_lsn, lsn_t end_lsn)
+{
+    redo_add(redo, key, kind, start_lsn, end_lsn);
+    if (redo->on_page != NULL) {
+        redo->on_page(redo->ctx, key, kind, start_lsn);
+    }
+}
+
 static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, lsn_t end_lsn)
 {
     uint64_t key = redo_key(rec->space, rec->page_no);
     switch (rec->type) {
     case MLOG_INIT_FILE_PAGE2:
-        redo_add(redo, key, REDO_INIT, start_lsn, end_lsn);
+        note_page(redo, key, REDO_INIT, start_lsn, end_lsn);
         break;
     case MLOG_INIT_FREE_PAGE:
-        redo_add(redo, key, REDO_FREE, start_lsn, end_lsn);
+        note_page(redo, key, REDO_FREE, start_lsn, end_lsn);
         break;
     case MLOG_INDEX_LOAD: {
         redo_load_t *load = REDO_PUSH(&redo->loads);
@@ -110,7 +118,7 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         break;
     default:
         if (log_rec_is_page_op(rec->type)) {
-            redo_add(redo, key, REDO_CHANGE, start_lsn, end_lsn);
+            note_page(redo, key, REDO_CHANGE, start_lsn, end_lsn);
         }
         if (rec->type == MLOG_COMP_PAGE_CREATE && redo->on_index != NULL) {
             redo->on_index(redo->ctx, rec->index_id);

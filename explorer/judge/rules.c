@@ -131,7 +131,8 @@ void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offse
 
 void rules_failed(rules_t *rules, const char *path)
 {
-    if (rules->failed[0] == '\0') {
+    bool lasts = strncmp(path, SORT_FILE_PREFIX, strlen(SORT_FILE_PREFIX)) != 0;
+    if (lasts && rules->failed[0] == '\0') {
         (void)snprintf(rules->failed, sizeof(rules->failed), "%s", path);
     }
 }

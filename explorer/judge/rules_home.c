@@ -116,6 +116,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     }
     page->written = true;
     page->home_lsn = lsn;
+    page->unlogged = unlogged;
 }
 
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)

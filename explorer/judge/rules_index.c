@@ -4,11 +4,12 @@ Place: beside rules_home.c; hears of INDEX_LOAD while the log is read.
 
 What each rule sees
   I13  an INDEX_LOAD while a page of its space that skipped doublewrite rests on an initialisation at or after C
-  I16  when INDEX_LOAD becomes durable, a page of the index that was written without a record and is not fsynced;
-       such a write after that; a statement acknowledged without a durable INDEX_LOAD of an index that it made so
+  I16  when INDEX_LOAD becomes durable, a page of the index that was written without a record and is not fsynced; such a
+       write after that; a record that changes such a page without an INDEX_LOAD before it
 
-A finding of I16 is held until the statement is acknowledged: one that fails leaves pages unwritten, logs INDEX_LOAD
-too, and its index is dropped. A page that the log frees or initialises later is not asked for. */
+A build may take many statements, and one that is given up leaves pages unwritten, logs INDEX_LOAD too, and its index is
+dropped. So the first two are held until the index is known to live: a statement that began and finished it is
+acknowledged, or a record changes a page of it. A page that the log frees or initialises later is not asked for. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ void rules_index_loaded(void *ctx, const redo_load_t *load)
     rules_index_t *index = index_see(rules, load->index);
     if (index != NULL) {
         index->load_lsn = load->end_lsn;
+        index->load_line = rules->line;
     }
     for (uint32_t i = 0; i < rules->skips.n; i++) {
         const rules_skip_t *skip = &rules->skips.items[i];
@@ -62,10 +64,10 @@ void rules_index_loaded(void *ctx, const redo_load_t *load)
     }
 }
 
-/** What is wrong with the index counts once its statement is acknowledged. */
+/** What is wrong with the index counts once it is known to live. */
 static void index_wrong(const rules_t *rules, rules_index_t *index, const char *what)
 {
-    if (index->fate == INDEX_ACKED) {
+    if (index->fate == INDEX_LIVES) {
         rules_report(rules, 16, "index_load", "index %" PRIu64 ": %s", index->id, what);
     } else if (index->wrong[0] == '\0') {
         (void)snprintf(index->wrong, sizeof(index->wrong), "%s", what);
@@ -86,14 +88,11 @@ void rules_index_written(rules_t *rules, index_id_t id, uint64_t key, lsn_t lsn)
         || (defined != NULL && defined->end_lsn > lsn)) {
         return;
     }
-    index->unlogged = true;
-    if (index_is_durable(rules, index) || index->fate == INDEX_ACKED) {
+    if (index_is_durable(rules, index)) {
         (void)snprintf(what, sizeof(what),
                        "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
-                       " is written without a record, after %s",
-                       key_space(key), key_page(key), lsn,
-                       index->load_lsn != 0 ? "its INDEX_LOAD became durable"
-                                            : "its statement ended without INDEX_LOAD");
+                       " is written without a record, after INDEX_LOAD became durable",
+                       key_space(key), key_page(key), lsn);
         index_wrong(rules, index, what);
     }
 }
@@ -122,20 +121,50 @@ void rules_index_durable(rules_t *rules)
     }
 }
 
+/** What was held is true of an index that lives. */
+static void index_lives(const rules_t *rules, rules_index_t *index)
+{
+    index->fate = INDEX_LIVES;
+    if (index->wrong[0] != '\0') {
+        index_wrong(rules, index, index->wrong);
+        index->wrong[0] = '\0';
+    }
+}
+
+void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn)
+{
+    rules_t *rules = ctx;
+    const rules_page_t *page = rules->journal ? rules_page_find(rules, key) : NULL;
+    if (page == NULL || page->unlogged == 0) {
+        return;
+    }
+    rules_index_t *index = index_find(rules, page->unlogged);
+    rules_page(rules, key)->unlogged = 0;
+    if (index == NULL || kind != REDO_CHANGE) {
+        return;
+    }
+    if (index->load_lsn == 0 || index->load_lsn > start_lsn) {
+        rules_report(rules, 16, "index_load",
+                     "index %" PRIu64 ": page %" PRIu32 ":%" PRIu32
+                     " went home without a record, and is changed by one at %" PRIu64
+                     " without an INDEX_LOAD before it",
+                     index->id, key_space(key), key_page(key), start_lsn);
+    } else {
+        index_lives(rules, index);
+    }
+}
+
 void rules_index_finished(rules_t *rules, uint32_t line, bool acked)
 {
     for (uint32_t i = 0; i < rules->indexes.n; i++) {
         rules_index_t *index = &rules->indexes.items[i];
-        if (index->line != line || index->fate != INDEX_RUNNING) {
+        if (index->line != line || index->fate != INDEX_UNKNOWN) {
             continue;
         }
-        index->fate = acked ? INDEX_ACKED : INDEX_FAILED;
-        if (acked && index->wrong[0] != '\0') {
-            index_wrong(rules, index, index->wrong);
-        } else if (acked && index->unlogged && !index_is_durable(rules, index)) {
-            index_wrong(rules, index,
-                        "pages went home without records, and its statement is acknowledged "
-                        "without a durable INDEX_LOAD");
+        if (!acked) {
+            index->fate = INDEX_FAILED;
+        } else if (index->load_lsn != 0 && index->load_line == line) {
+            index_lives(rules, index);
         }
     }
 }

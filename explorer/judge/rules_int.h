@@ -12,6 +12,7 @@ typedef struct rules_page {
     lsn_t home_lsn;    /**< page LSN of its newest home write */
     lsn_t durable_lsn; /**< of the newest one that was fsynced */
     uint32_t copy;     /**< its newest copy in the area, by position + 1; 0: none by this process */
+    index_id_t unlogged; /**< index whose page went home last without a record, 0: none */
     bool read;
     bool written;
     bool durable;
@@ -41,17 +42,17 @@ typedef struct rules_skip {
     lsn_t init_end;
 } rules_skip_t;
 
-typedef enum index_fate { INDEX_RUNNING, INDEX_ACKED, INDEX_FAILED } index_fate_t;
+typedef enum index_fate { INDEX_UNKNOWN, INDEX_LIVES, INDEX_FAILED } index_fate_t;
 
 /** An index that this process created. */
 typedef struct rules_index {
     index_id_t id;
     uint32_t line; /**< of the statement under way when it was heard of first */
     index_fate_t fate;
-    bool unlogged;                /**< a page of it went home without a record */
-    lsn_t load_lsn;               /**< end of its INDEX_LOAD, 0: none */
+    lsn_t load_lsn;               /**< end of its INDEX_LOAD, 0: none ... */
+    uint32_t load_line;           /**< ... and the statement under way then */
     bool load_seen;               /**< durable, and judged */
-    char wrong[VERDICT_WHAT_MAX]; /**< held until the statement is acknowledged; "": nothing */
+    char wrong[VERDICT_WHAT_MAX]; /**< held until the index is known to live; "": nothing */
 } rules_index_t;
 
 /** A change of a directory entry of a table's file that is not synced. */
@@ -138,6 +139,7 @@ bool rules_is_log_file(const char *path);
 /** Files by name, as FORMAT.md has them. */
 #define SYSTEM_PATH "ibdata1"
 #define AREA_PATH "ib_dblwr"
+#define SORT_FILE_PREFIX "#sql-tmp-" /* nothing in it lasts */
 
 /* rules_pages.c */
 void rules_pages_clear(rules_t *rules);
@@ -179,6 +181,7 @@ bool rules_copy_found(const rules_t *rules, uint64_t key);
 /* rules_index.c */
 void rules_index_created(void *ctx, index_id_t id);
 void rules_index_loaded(void *ctx, const redo_load_t *load);
+void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
 /** A home write of an index page without a record. */
 void rules_index_written(rules_t *rules, index_id_t id, uint64_t key, lsn_t lsn);
 void rules_index_durable(rules_t *rules);

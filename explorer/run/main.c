@@ -389,7 +389,7 @@ static void scratch_remove(const arguments_t *args)
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         char path[PATH_LEN_MAX + 1];
         external_t external;
-        err_sink_t ignored;
+        err_sink_t ignored = {.msg = ""};
         int len = snprintf(path, sizeof(path), "%s/%s", args->external.base, entry->d_name);
         if (entry->d_name[0] != '.' && len > 0 && (size_t)len < sizeof(path)
             && external_open(&external, args->external.verifier, path, &ignored) == DB_SUCCESS) {

@@ -66,7 +66,7 @@ dberr_t external_open(external_t *external, const verifier_t *verifier, const ch
 void external_close(external_t *external)
 {
     if (external->dir_fd >= 0) {
-        err_sink_t ignored;
+        err_sink_t ignored = {.msg = ""};
         dberr_t status = clear_dir(external, &ignored);
         close(external->dir_fd);
         external->dir_fd = -1;

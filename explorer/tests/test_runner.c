@@ -44,7 +44,7 @@ static int setup(void **state)
     image_os_record(f.image, &f.trace.list);
     assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
                      DB_SUCCESS);
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f.image, NULL);
     image_undo(f.image);
     for (uint32_t n = count_inodes(&f.trace.list); n > 0; n--) {

@@ -292,6 +292,68 @@ static void test_abort_logged(void **state)
     check_aborts(*state, false);
 }
 
+/** What was told when the record of a file operation was in the log. */
+typedef struct file_ops {
+    fixture_t *f;
+    uint32_t n;
+    uint64_t age_max;
+} file_ops_t;
+
+static void file_ops_mark(void *ctx, const char *text, size_t len)
+{
+    file_ops_t *ops = ctx;
+    engine_status_t status;
+    if (len < 8 || memcmp(text, "file_op ", 8) != 0) {
+        return;
+    }
+    engine_get_status(ops->f->engine, &status);
+    ops->age_max = status.checkpoint_age > ops->age_max ? status.checkpoint_age : ops->age_max;
+    ops->n++;
+}
+
+static void file_ops_point(void *ctx, const char *name)
+{
+    (void)ctx;
+    (void)name;
+}
+
+/** (I20) A create, rename or drop asks for room in the log before its record: with a log that has just
+enough for one more mtr, the checkpoint comes first. */
+static void test_file_ops_ask_for_room(void **state)
+{
+    fixture_t *f = *state;
+    file_ops_t ops = {.f = f};
+    /* Above this age the next mtr waits for a checkpoint (buf_log_free_check): room for two mtrs and
+    the names of ibdata1 and one table must be left. */
+    uint64_t area = f->options.log_file_size - LOG_FILE_HDR_SIZE;
+    uint64_t payload = 2ULL * MTR_LOG_MAX_PAGES * 4096 + 4ULL * LOG_REC_OVERHEAD_MAX + 7 + 5;
+    uint64_t age_max = area - area / 8 - (payload / LOG_BLOCK_PAYLOAD + 2) * LOG_BLOCK_SIZE;
+    int64_t a = 1;
+    create_table(f, "t");
+    f->probe.mark = file_ops_mark;
+    f->probe.point = file_ops_point;
+    f->probe.ctx = &ops;
+    for (uint32_t i = 0; i < 3; i++) {
+        engine_status_t status = {.checkpoint_age = 0};
+        for (; status.checkpoint_age <= age_max; a++) {
+            insert_rows(f, i == 0 ? "t" : "u", a, a);
+            engine_get_status(f->engine, &status);
+            assert_true(a < 5000);
+        }
+        atomic_store(&f->probe.armed, true);
+        if (i == 0) {
+            OK(f, engine_rename_table(f->engine, "t", "u"));
+        } else if (i == 1) {
+            create_table(f, "v");
+        } else {
+            OK(f, engine_drop_table(f->engine, "u"));
+        }
+        atomic_store(&f->probe.armed, false);
+    }
+    assert_int_equal(ops.n, 3);
+    assert_true(ops.age_max <= age_max);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +368,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_many_indexes, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_abort_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_abort_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_file_ops_ask_for_room, fixture_setup,
+                                        fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static dberr_t try_open(fixture_t *f, bool create)
     engine_t *engine = NULL;
     dberr_t err = engine_open(f->os, &f->probe, &f->options, create, &engine, &f->err);
     if (err == DB_SUCCESS) {
-        assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     }
     return err;
 }
@@ -228,7 +228,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
         assert_true(engine_error(f->engine)[0] != '\0');
         assert_int_equal(engine_checkpoint(f->engine, true), DB_IO_ERROR);
         assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_IO_ERROR);
-        assert_int_equal(engine_close(f->engine, true), DB_IO_ERROR);
+        assert_int_equal(engine_close(f->engine, true, NULL), DB_IO_ERROR);
         f->engine = NULL;
         assert_int_equal(calls_after_failure, 1);
         f->os->vt = real;

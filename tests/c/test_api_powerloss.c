@@ -375,7 +375,7 @@ static uint64_t recover_clean(const fixture_t *of, disk_t *disk, probe_t *probe,
     if (engine_open(disk_os(disk), probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("%s: %s", where, err.msg);
     }
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(disk_os(disk), &report);
     const check_table_t *t = report_table(&report, "t");
     assert_non_null(t);

@@ -405,7 +405,7 @@ static void test_needs_recovery(void **state)
     cfx_create_table(db, "t1");
     dbx_close(db);
     check_report_t report;
-    err_sink_t sink = {""};
+    err_sink_t sink = {.msg = ""};
     assert_int_equal(check_run(dbx_os(db), &report, &sink), DB_SUCCESS);
     assert_true(report.needs_recovery);
     assert_int_equal(report.n_findings, 0);
@@ -430,7 +430,7 @@ static void test_on_files(void **state)
     char dir[] = "/tmp/tornpage-check-XXXXXX";
     assert_non_null(mkdtemp(dir));
     os_t *os = NULL;
-    err_sink_t sink = {""};
+    err_sink_t sink = {.msg = ""};
     assert_int_equal(os_posix_create(dir, false, &sink, &os), DB_SUCCESS);
     dbx_t *db = dbx_alloc(os);
     dbx_bootstrap(db, false);
@@ -503,7 +503,7 @@ static void test_hostile_images(void **state)
             }
         }
         check_report_t report;
-        err_sink_t sink = {""};
+        err_sink_t sink = {.msg = ""};
         if (check_run(dbx_os(image), &report, &sink) == DB_SUCCESS) {
             check_report_free(&report);
         }

@@ -10,6 +10,8 @@ assert the real order of I/O. It can fail the n-th operation that starts with a 
 #include "test_env_fixture.h"
 #include "test_tap_os.h"
 
+#define FX_OPEN_FILES 2U           /* few: closed and opened again all the time */
+#define FX_LOG_RESERVE (64U << 10) /* for file operations without a pool that makes room */
 #define REC_LINES_MAX 20000U
 #define REC_LINE_LEN 300U
 
@@ -118,7 +120,8 @@ static inline void rec_assert_order(const recorder_t *rec, uint32_t from, ...)
 static inline void files_open(env_t *env, uint32_t page_size, log_t **log, fil_t **fil)
 {
     *log = efx_log_start(env);
-    ENV_OK(env, fil_create(env, *log, page_size, fil));
+    log_reserve(*log, FX_LOG_RESERVE);
+    ENV_OK(env, fil_create(env, *log, page_size, FX_OPEN_FILES, fil));
 }
 
 /** The same in a directory that has no log: it gets one. */

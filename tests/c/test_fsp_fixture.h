@@ -18,6 +18,7 @@ static inline fil_space_t *space_create(env_t *env, fil_t *fil, buf_pool_t *pool
                                         const char *path)
 {
     fil_space_t *space = NULL;
+    ENV_OK(env, buf_log_free_check(pool));
     ENV_OK(env, fil_space_create(fil, id, path, FSP_INITIAL_PAGES, &space));
     space_init(env, pool, id);
     return space;

@@ -266,6 +266,7 @@ static void test_io_failure(void **state)
     assert_true(s.end == before);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 /* Written through, the log in the file ends at each group as it is appended, none of them durable; a failed write
@@ -293,6 +294,7 @@ static void test_write_through(void **state)
     assert_int_equal(log_write_up_to(log, log_lsn(log), false), DB_IO_ERROR);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 int main(void)

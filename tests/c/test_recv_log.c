@@ -164,6 +164,7 @@ static void test_delete_again(void **state)
     buf_discard_space(db->pool, T1);
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.delete.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
     bool exists = false;
     ASSERT_OK(k.image, dbx_redo(k.image));
@@ -186,6 +187,7 @@ static void test_rename_again(void **state)
     dbx_t *db = dbx_create_t1();
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.rename.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
     ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");

@@ -3,8 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, model, oracle, process, rules, target, trace,
-workload.
+May import: codec, errors, image, judgement, model, oracle, process, rules, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ import xxhash
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Setting, ask_rules
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json

@@ -5,7 +5,7 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, target, trace.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from tornpage.faults.image import (
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
-from tornpage.oracle.oracle import State, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import ask_rules
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, PlanError
@@ -74,7 +75,10 @@ PAGE_SITES = frozenset(
         Site.SYSTEM_PAGE,
     }
 )
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For targets
+that do not name the cause of a refusal."""
+REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4}
+"""What a refusal for such a cause breaks; any other breaks I30."""
 
 
 def run_trial(
@@ -395,10 +399,11 @@ class _Trial:
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
             return
-        torn = self.site in PAGE_SITES
-        self.violations.append(
-            Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
-        )
+        if answer.refusal:
+            number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
+        else:
+            number = 5 if self.site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""

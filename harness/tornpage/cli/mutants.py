@@ -72,6 +72,8 @@ def mutants(
     with QuietProgress() if quiet else RichProgress(Console(stderr=True)) as progress:
         if check:
             build_all(chosen, builder, progress)
+            if json_output:
+                print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
             return 0
         if as_shipped:
             shipped = run_shipped(chosen, seeds, builder, paths, jobs, out, progress)

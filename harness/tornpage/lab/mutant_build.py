@@ -62,6 +62,10 @@ class MutantBuilder:
         """Changes with the sources and with the patch."""
         return xxhash.xxh3_64_hexdigest(f"{self._digest}\0{mutant.diff}".encode())
 
+    def is_built(self, mutant: Mutant) -> bool:
+        """Whether the programs that are there are those of these sources and this patch."""
+        return _read(self._folder / "bin" / mutant.name / "key") == self.key(mutant)
+
     def check_patches(self, mutants: list[Mutant]) -> None:
         """Raises ConfigError naming every patch that does not apply, and where."""
         with self._turn():
@@ -74,9 +78,8 @@ class MutantBuilder:
         """The folder with the mutant's programs, built unless they are there. Raises ConfigError if its patch
         does not apply, BuildFailed if it does not compile."""
         out = self._folder / "bin" / mutant.name
-        key = self.key(mutant)
         with self._turn():
-            if _read(out / "key") == key:
+            if self.is_built(mutant):
                 return out
             self._restore()
             why = self._apply(mutant)
@@ -84,7 +87,7 @@ class MutantBuilder:
                 raise ConfigError(f"{mutant.name}: the patch does not apply: {why}")
             try:
                 self._compile(mutant)
-                self._keep(out, key)
+                self._keep(out, self.key(mutant))
             finally:
                 self._restore()
         return out

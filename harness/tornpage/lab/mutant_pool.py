@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tornpage.campaigns.runner import worker_pool
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
@@ -21,6 +21,8 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["KeptRows", "each_done"]
+
+REPLACED = "its programs were built anew during the run, because the sources have changed"
 
 Task = TypeVar("Task")
 Row = TypeVar("Row")
@@ -57,8 +59,15 @@ def each_done(
     jobs: int,
 ) -> Iterator[tuple[Task, Row]]:
     """Runs every task on a worker, with the programs of its mutant in `paths`, and yields results as they
-    come. failed: the result of a task whose mutant does not compile."""
-    pending: dict[Future[Row], Task] = {}
+    come. failed: the result of a task whose mutant does not compile, or was built anew meanwhile."""
+    pending: dict[Future[Row], tuple[Mutant, Task]] = {}
+
+    def finished(timeout: float | None) -> Iterator[tuple[Task, Row]]:
+        for future in wait(pending, timeout, FIRST_COMPLETED).done:
+            mutant, task = pending.pop(future)
+            row = future.result()
+            yield task, row if builder.is_built(mutant) else failed(task, REPLACED)
+
     with worker_pool(jobs) as pool:
         try:
             for mutant, task in tasks:
@@ -67,17 +76,10 @@ def each_done(
                 except BuildFailed as error:
                     yield task, failed(task, str(error))
                     continue
-                pending[pool.submit(work, task, replace(paths, build=build))] = task
-                yield from _finished(pending, 0)
+                pending[pool.submit(work, task, replace(paths, build=build))] = mutant, task
+                yield from finished(0)
             while pending:
-                yield from _finished(pending, None)
+                yield from finished(None)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _finished(
-    pending: dict[Future[Any], Task], timeout: float | None
-) -> Iterator[tuple[Task, Any]]:
-    for future in wait(pending, timeout, FIRST_COMPLETED).done:
-        yield pending.pop(future), future.result()

@@ -73,8 +73,9 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message). stopped: it said
-    clearly that a file operation failed. None of them: it crashed or hung, see message.
+    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
+    failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
     """
@@ -83,6 +84,7 @@ class RecoveryAnswer:
     refused: bool = False
     stopped: bool = False
     error: str = ""
+    refusal: str = ""
     message: str = ""
     state: State | None = None
     findings: tuple[Violation, ...] = ()
@@ -235,6 +237,7 @@ class EngineTarget:
                 refused=bool(message) and child.exit_code != EXIT_IO,
                 stopped=bool(message) and child.exit_code == EXIT_IO,
                 error=error,
+                refusal=str(data.get("refusal", "")) if data else "",
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,
             )
