@@ -106,7 +106,7 @@ static dberr_t bootstrap_log(bootstrap_t *boot)
 {
     env_t *env = boot->env;
     dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, boot->options->page_size,
-                                  boot->options->log_file_size);
+                                  boot->options->extent_pages, boot->options->log_file_size);
     if (err == DB_SUCCESS) {
         err = env_sync_dir(env);
     }
@@ -165,7 +165,6 @@ static dberr_t bootstrap_pages(bootstrap_t *boot)
         return err;
     }
     mtr_commit(&mtr);
-    /* Fixed pages first: the trees of the catalogue take whatever is free. */
     err = trx_sys_bootstrap(boot->pool);
     if (err == DB_SUCCESS) {
         err = dict_bootstrap(boot->pool);

@@ -22,7 +22,6 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(dblwr_writes),
     STAT(dblwr_batches),
     STAT(dblwr_skipped_init),
-    STAT(pages_freed_unwritten),
     STAT(os_log_written),
     STAT(os_log_fsyncs),
     STAT(checkpoints),

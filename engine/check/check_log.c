@@ -66,6 +66,7 @@ dberr_t chk_log(chk_t *chk)
     dberr_t err = log_open(chk->env, &log);
     if (err == DB_SUCCESS) {
         chk->page_size = log_info(log)->page_size;
+        chk->extent_pages = log_info(log)->extent_pages;
         err = chk_log_read(chk, log);
         log_close(log);
     }

@@ -261,18 +261,20 @@ static void status_print_json(const log_file_info_t *info, const log_facts_t *fa
             slots, json_pack("{s:o, s:o, s:o, s:I}", "no", cli_u64(c->no), "lsn", cli_u64(c->lsn),
                              "marker_lsn", cli_u64(c->marker_lsn), "epoch", (json_int_t)c->epoch));
     }
-    cli_print_json(
-        json_pack("{s:b, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "ok", 1, "page_size",
-                  cli_u64(info->page_size), "log_file_size", cli_u64(info->file_size), "log_format",
-                  (json_int_t)info->format_id, "start_lsn", cli_u64(info->start_lsn), "checkpoints",
-                  slots, "checkpoint_lsn", cli_u64(facts->slots[0].lsn), "log_end_lsn",
-                  cli_u64(facts->end_lsn), "log_groups", cli_u64(facts->n_groups), "log_records",
-                  cli_u64(facts->n_recs), "needs_recovery", facts->needs_recovery ? 1 : 0));
+    cli_print_json(json_pack(
+        "{s:b, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "ok", 1, "page_size",
+        cli_u64(info->page_size), "extent_pages", cli_u64(info->extent_pages), "log_file_size",
+        cli_u64(info->file_size), "log_format", (json_int_t)info->format_id, "start_lsn",
+        cli_u64(info->start_lsn), "checkpoints", slots, "checkpoint_lsn",
+        cli_u64(facts->slots[0].lsn), "log_end_lsn", cli_u64(facts->end_lsn), "log_groups",
+        cli_u64(facts->n_groups), "log_records", cli_u64(facts->n_recs), "needs_recovery",
+        facts->needs_recovery ? 1 : 0));
 }
 
 static void status_print(const log_file_info_t *info, const log_facts_t *facts)
 {
     (void)printf("page size        %" PRIu32 "\n", info->page_size);
+    (void)printf("extent size      %" PRIu32 " pages\n", info->extent_pages);
     (void)printf("log file size    %" PRIu64 "\n", info->file_size);
     for (uint32_t i = 0; i < facts->n_slots; i++) {
         const log_checkpoint_t *c = &facts->slots[i];

@@ -94,7 +94,7 @@ static dict_index_t *ddl_first_unfinished_index(trx_sys_t *sys)
 
 static dberr_t ddl_recover_one_index(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks, bool *found)
 {
-    const dict_index_t *index = ddl_first_unfinished_index(sys);
+    dict_index_t *index = ddl_first_unfinished_index(sys);
     *found = index != NULL;
     if (index == NULL) {
         return DB_SUCCESS;

@@ -2,7 +2,7 @@
 
 Place: ddl/, above trx/ (catalogue rows) and fil/ (files).
 
-    CREATE   rows INCOMPLETE | file, page 0, root | rows READY
+    CREATE   rows INCOMPLETE | file, page 0, tree | rows READY
     DROP     rows DROPPING   | pages forgotten, file gone | rows gone
     RENAME   file            | name in the catalogue
 
@@ -100,7 +100,9 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
         err = buf_log_free_check(pool); /* while the pages can still be written */
     }
     if (space != NULL && err == DB_SUCCESS) {
-        buf_discard_space(pool, table->space);
+        err = buf_discard_space(pool, table->space);
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         err = fil_space_delete(buf_fil(pool), space);
     }
     if (err == DB_SUCCESS) {
@@ -149,7 +151,7 @@ static dberr_t ddl_copy_without(dict_t *dict, const dict_index_t *indexes, uint3
     return DB_SUCCESS;
 }
 
-dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n)
+dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
     dict_table_t *rest = NULL;
@@ -158,9 +160,8 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t
         return err;
     }
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        /* By owner: an interrupted load has pages that no root leads to, and no page need be
-           readable. */
-        err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
+        /* Through the segments: an interrupted load has pages that no node pointer leads to. */
+        err = dict_index_tree_free(remove.dict, &indexes[i]);
     }
     if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_index_rows, &remove);
@@ -172,6 +173,22 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     dict_table_put(remove.dict, rest);
     return DB_SUCCESS;
+}
+
+dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    env_t *env = ddl_env(sys);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
+    }
+    if (err != DB_SUCCESS && !env->io_failed) {
+        bool held = env_hold(env);
+        dberr_t undo_err = ddl_indexes_remove(sys, indexes, n);
+        env_release(env, held);
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
 }
 
 /* ---- CREATE TABLE ---- */
@@ -264,7 +281,7 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
         return err;
     }
     mtr_commit(&mtr);
-    return btr_create(pool, &table->indexes[0].tree);
+    return dict_index_tree_create(trx_sys_dict(sys), &table->indexes[0]);
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)

@@ -268,10 +268,13 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
         PROBE_MARK(env->probe, "extend space=%" PRIu32 " pages=%" PRIu32, space->id, size_pages);
         space->needs_sync = true;
         err = env_truncate(env, file, want_bytes);
+        if (err == DB_SUCCESS) {
+            PROBE_POINT(env->probe, "fil.extend");
+            err = fil_sync(fil, space);
+        }
         if (err != DB_SUCCESS) {
             return err;
         }
-        PROBE_POINT(env->probe, "fil.extend");
     }
     if (space->size_pages < size_pages) {
         space->size_pages = size_pages;

@@ -23,13 +23,15 @@ and the writer (log_write.c) stand beside it.
 #define HDR_PAGE_SIZE 8
 #define HDR_FILE_SIZE 12
 #define HDR_START_LSN 20
-#define HDR_END 28
+#define HDR_EXTENT_PAGES 28
+#define HDR_END 32
 
 #define SLOT_NO 4
 #define SLOT_LSN 12
 #define SLOT_MARKER 20
 #define SLOT_EPOCH 28
-#define SLOT_END 32
+#define SLOT_MODE 32 /* bit 0: log_optimize_ddl */
+#define SLOT_END 36
 
 #define LOG_MARKER_LEN 9U /* MLOG_CHECKPOINT: type and C */
 
@@ -100,6 +102,7 @@ static void slot_encode(byte *block, const log_checkpoint_t *ckpt)
     mach_write_8(block + SLOT_LSN, ckpt->lsn);
     mach_write_8(block + SLOT_MARKER, ckpt->marker_lsn);
     mach_write_4(block + SLOT_EPOCH, ckpt->epoch);
+    mach_write_4(block + SLOT_MODE, ckpt->log_optimize_ddl ? 1 : 0);
     crc_set(block);
 }
 
@@ -110,12 +113,14 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
         .lsn = mach_read_8(block + SLOT_LSN),
         .marker_lsn = mach_read_8(block + SLOT_MARKER),
         .epoch = mach_read_4(block + SLOT_EPOCH),
+        .log_optimize_ddl = mach_read_4(block + SLOT_MODE) == 1,
     };
 
     if (!crc_is_right(block) || mach_read_4(block) != SLOT_MAGIC
-        || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END) || ckpt.epoch == 0
-        || ckpt.no >= LOG_LSN_LIMIT || !lsn_is_credible(ckpt.lsn)
-        || !lsn_is_credible(ckpt.marker_lsn) || ckpt.marker_lsn < ckpt.lsn) {
+        || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END)
+        || mach_read_4(block + SLOT_MODE) > 1 || ckpt.epoch == 0 || ckpt.no >= LOG_LSN_LIMIT
+        || !lsn_is_credible(ckpt.lsn) || !lsn_is_credible(ckpt.marker_lsn)
+        || ckpt.marker_lsn < ckpt.lsn) {
         return false;
     }
     *out = ckpt;
@@ -183,6 +188,7 @@ static void header_encode(byte *block, const log_file_info_t *info)
     mach_write_4(block + HDR_PAGE_SIZE, info->page_size);
     mach_write_8(block + HDR_FILE_SIZE, info->file_size);
     mach_write_8(block + HDR_START_LSN, info->start_lsn);
+    mach_write_4(block + HDR_EXTENT_PAGES, info->extent_pages);
     crc_set(block);
 }
 
@@ -209,11 +215,13 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
            && file_size < LOG_LSN_LIMIT;
 }
 
-dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64_t file_size)
+dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32_t extent_pages,
+                        uint64_t file_size)
 {
     const log_file_info_t info = {
         .format_id = log_format_10_4.id,
         .page_size = page_size,
+        .extent_pages = extent_pages,
         .file_size = file_size,
         .start_lsn = LOG_START_LSN,
     };
@@ -221,6 +229,7 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64
     os_file_t *file;
     dberr_t e;
 
+    CHECK(extent_pages_is_valid(extent_pages));
     if (!size_is_valid(page_size, file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %llu bytes is not possible with pages of %u bytes",
@@ -259,6 +268,7 @@ dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
         .page_size = mach_read_4(block + HDR_PAGE_SIZE),
         .file_size = mach_read_8(block + HDR_FILE_SIZE),
         .start_lsn = mach_read_8(block + HDR_START_LSN),
+        .extent_pages = mach_read_4(block + HDR_EXTENT_PAGES),
     };
     if (out->format_id != log_format_10_4.id) {
         return DB_UNSUPPORTED;

@@ -25,11 +25,12 @@ dberr_t trx_sys_bootstrap(buf_pool_t *pool)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     buf_block_t *trx_sys = NULL;
     buf_block_t *rseg = NULL;
-    err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS,
-                            &trx_sys);
+    err = mtr_page_create(&mtr, undo_page_id(TRX_SYS_PAGE), FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
     if (err == DB_SUCCESS) {
-        err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, RSEG_PAGE, FIL_PAGE_TYPE_SYS,
-                                &rseg);
+        err = mtr_page_create(&mtr, undo_page_id(RSEG_PAGE), FIL_PAGE_TYPE_SYS, &rseg);
+    }
+    if (err == DB_SUCCESS) {
+        err = fseg_create(&mtr, SPACE_SYSTEM, FIL_PAGE_UNDO_LOG, RSEG_UNDO_SEG, &rseg);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);

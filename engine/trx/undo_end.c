@@ -29,8 +29,12 @@ static dberr_t undo_drop_last_page(trx_sys_t *sys, mtr_t *mtr, page_no_t first, 
     if (err == DB_SUCCESS && (prev_page.next != last || page.next != FIL_NULL)) {
         err = undo_corrupt(sys, last, "broken chain");
     }
+    buf_block_t *rseg = NULL;
     if (err == DB_SUCCESS) {
-        err = fsp_page_free(mtr, undo_page_id(last), FSP_OWNER_UNDO);
+        err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+    }
+    if (err == DB_SUCCESS) {
+        err = fseg_page_free(mtr, undo_segment(rseg), last, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -103,7 +107,7 @@ static dberr_t undo_free_first(trx_sys_t *sys, mtr_t *mtr, page_no_t first, buf_
     mtr_start(mtr, sys->pool, MTR_LOG_ALL);
     dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, rseg);
     if (err == DB_SUCCESS) {
-        err = fsp_page_free(mtr, undo_page_id(first), FSP_OWNER_UNDO);
+        err = fseg_page_free(mtr, undo_segment(*rseg), first, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(mtr);

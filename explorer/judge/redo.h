@@ -90,10 +90,8 @@ struct redo {
 
     byte *payload; /**< of the blocks that are being read */
     size_t payload_capacity;
-    /** Hears of each INDEX_LOAD, each creation of an index page and each record about a page when it is read; may be
-    NULL. */
+    /** Hears of each INDEX_LOAD and each record about a page when it is read; may be NULL. */
     void (*on_load)(void *ctx, const redo_load_t *load);
-    void (*on_index)(void *ctx, index_id_t index);
     void (*on_page)(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
     void *ctx;
 };

@@ -120,9 +120,6 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         if (log_rec_is_page_op(rec->type)) {
             note_page(redo, key, REDO_CHANGE, start_lsn, end_lsn);
         }
-        if (rec->type == MLOG_COMP_PAGE_CREATE && redo->on_index != NULL) {
-            redo->on_index(redo->ctx, rec->index_id);
-        }
     }
 }
 
@@ -255,6 +252,7 @@ bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *sha
     redo->info.page_size = info.page_size;
     redo->info.file_size = info.file_size;
     redo->info.start_lsn = info.start_lsn;
+    redo->info.extent_pages = info.extent_pages;
     redo->shared = shared;
     return true;
 }

@@ -147,7 +147,6 @@ void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
     rules->journal = true;
     switch (kind) {
     case JOURNAL_ISSUE:
-        rules->line = line;
         break;
     case JOURNAL_ACK: {
         char what[64];
@@ -157,13 +156,11 @@ void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
                          rules->failed);
         }
         rules_file_check(rules, LSN_MAX, what);
-        rules_index_finished(rules, line, true);
         rules->fail_lsn = rules->failing ? rules->redo.end_lsn : rules->fail_lsn;
         rules->failing = false;
         break;
     }
     case JOURNAL_FAIL:
-        rules_index_finished(rules, line, false);
         rules->failing = true;
         break;
     }
@@ -207,7 +204,6 @@ void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t 
     rules->copies.n = 0;
     rules->fresh_copies.n = 0;
     rules->journal = rules->failing = rules->closed = false;
-    rules->line = 0;
     rules->fail_lsn = 0;
     rules->failed[0] = '\0';
     rules->area_inode = inode_at(image, AREA_PATH);

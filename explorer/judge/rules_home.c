@@ -47,7 +47,9 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
     if (!redo_has_record(redo, page->key, lsn)) {
         return "it was changed without a record";
     }
-    if (page->written && page->home_lsn >= init->end_lsn) {
+    /* A recovery in batches may build the page from its initialisation more than once. */
+    bool rebuilt = log->found && init->end_lsn <= log->found_end && !page->read;
+    if (page->written && page->home_lsn >= init->end_lsn && !rebuilt) {
         return "it was written since its initialisation";
     }
     if (redo_space_load(redo, key_space(page->key), rules_c(rules), LSN_MAX) != 0) {
@@ -117,6 +119,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     page->written = true;
     page->home_lsn = lsn;
     page->unlogged = unlogged;
+    page->late = unlogged != 0 && rules_index_written(rules, unlogged);
 }
 
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
@@ -153,9 +156,6 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
                   : restored   ? SITE_OTHER
                                : site_of(bytes, page->key, unlogged);
     event->first_flush = is_first_flush(rules, page);
-    if (unlogged) {
-        rules_index_written(rules, page_index_id(bytes), page->key, lsn);
-    }
     bool used = match == COPY_FRESH || match == COPY_DURABLE;
     home_add(rules, page, event->inode, used ? position + 1 : 0, lsn,
              unlogged ? page_index_id(bytes) : 0);

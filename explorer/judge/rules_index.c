@@ -4,16 +4,14 @@ Place: beside rules_home.c; hears of INDEX_LOAD while the log is read.
 
 What each rule sees
   I13  an INDEX_LOAD while a page of its space that skipped doublewrite rests on an initialisation at or after C
-  I16  when INDEX_LOAD becomes durable, a page of the index that was written without a record and is not fsynced; such a
-       write after that; a record that changes such a page without an INDEX_LOAD before it
+  I16  a record changes a page that went home without one, and no INDEX_LOAD of its index lies before it; or that home
+       write was not fsynced when INDEX_LOAD became durable, or came after that
 
-A build may take many statements, and one that is given up leaves pages unwritten, logs INDEX_LOAD too, and its index is
-dropped. So the first two are held until the index is known to live: a statement that began and finished it is
-acknowledged, or a record changes a page of it. A page that the log frees or initialises later is not asked for. */
+Such a page may be one that nobody needs: of a load that was given up, or the last page of a load, which became the root.
+So a finding is held until a record changes the page as it is; one that initialises or frees it ends its life. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static rules_index_t *index_find(rules_t *rules, index_id_t id)
 {
@@ -25,21 +23,15 @@ static rules_index_t *index_find(rules_t *rules, index_id_t id)
     return NULL;
 }
 
-/** The index, which belongs to the statement under way if it was not heard of before. NULL: no statements are told
-of. */
+/** NULL: no statements are told of, so that it is a recovery that writes. */
 static rules_index_t *index_see(rules_t *rules, index_id_t id)
 {
     rules_index_t *index = index_find(rules, id);
     if (index == NULL && rules->journal) {
         index = REDO_PUSH(&rules->indexes);
-        *index = (rules_index_t){.id = id, .line = rules->line};
+        *index = (rules_index_t){.id = id};
     }
     return index;
-}
-
-void rules_index_created(void *ctx, index_id_t id)
-{
-    (void)index_see(ctx, id);
 }
 
 void rules_index_loaded(void *ctx, const redo_load_t *load)
@@ -48,7 +40,6 @@ void rules_index_loaded(void *ctx, const redo_load_t *load)
     rules_index_t *index = index_see(rules, load->index);
     if (index != NULL) {
         index->load_lsn = load->end_lsn;
-        index->load_line = rules->line;
     }
     for (uint32_t i = 0; i < rules->skips.n; i++) {
         const rules_skip_t *skip = &rules->skips.items[i];
@@ -64,37 +55,15 @@ void rules_index_loaded(void *ctx, const redo_load_t *load)
     }
 }
 
-/** What is wrong with the index counts once it is known to live. */
-static void index_wrong(const rules_t *rules, rules_index_t *index, const char *what)
-{
-    if (index->fate == INDEX_LIVES) {
-        rules_report(rules, 16, "index_load", "index %" PRIu64 ": %s", index->id, what);
-    } else if (index->wrong[0] == '\0') {
-        (void)snprintf(index->wrong, sizeof(index->wrong), "%s", what);
-    }
-}
-
 static bool index_is_durable(const rules_t *rules, const rules_index_t *index)
 {
     return index->load_lsn != 0 && index->load_lsn <= rules->log.durable;
 }
 
-void rules_index_written(rules_t *rules, index_id_t id, uint64_t key, lsn_t lsn)
+bool rules_index_written(rules_t *rules, index_id_t id)
 {
-    rules_index_t *index = index_see(rules, id);
-    const redo_entry_t *defined = redo_defined(&rules->redo, key, LSN_MAX);
-    char what[VERDICT_WHAT_MAX];
-    if (index == NULL || index->fate == INDEX_FAILED
-        || (defined != NULL && defined->end_lsn > lsn)) {
-        return;
-    }
-    if (index_is_durable(rules, index)) {
-        (void)snprintf(what, sizeof(what),
-                       "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
-                       " is written without a record, after INDEX_LOAD became durable",
-                       key_space(key), key_page(key), lsn);
-        index_wrong(rules, index, what);
-    }
+    const rules_index_t *index = index_see(rules, id);
+    return index != NULL && index_is_durable(rules, index);
 }
 
 void rules_index_durable(rules_t *rules)
@@ -107,64 +76,31 @@ void rules_index_durable(rules_t *rules)
         index->load_seen = true;
         for (uint32_t k = 0; k < rules->homes.n; k++) {
             const rules_home_t *home = &rules->homes.items[k];
-            if (home->unlogged == index->id) {
-                char what[VERDICT_WHAT_MAX];
-                uint64_t key = rules->pages.items[home->page].key;
-                (void)snprintf(what, sizeof(what),
-                               "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
-                               ", written without a record, is not fsynced when INDEX_LOAD is "
-                               "durable",
-                               key_space(key), key_page(key), home->lsn);
-                index_wrong(rules, index, what);
-            }
+            rules->pages.items[home->page].late |= home->unlogged == index->id;
         }
-    }
-}
-
-/** What was held is true of an index that lives. */
-static void index_lives(const rules_t *rules, rules_index_t *index)
-{
-    index->fate = INDEX_LIVES;
-    if (index->wrong[0] != '\0') {
-        index_wrong(rules, index, index->wrong);
-        index->wrong[0] = '\0';
     }
 }
 
 void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn)
 {
     rules_t *rules = ctx;
-    const rules_page_t *page = rules->journal ? rules_page_find(rules, key) : NULL;
-    if (page == NULL || page->unlogged == 0) {
+    if (!rules->journal || rules_page_find(rules, key) == NULL) {
         return;
     }
-    rules_index_t *index = index_find(rules, page->unlogged);
-    rules_page(rules, key)->unlogged = 0;
+    rules_page_t *page = rules_page(rules, key);
+    const rules_index_t *index = page->unlogged == 0 ? NULL : index_find(rules, page->unlogged);
+    page->unlogged = 0;
     if (index == NULL || kind != REDO_CHANGE) {
         return;
     }
-    if (index->load_lsn == 0 || index->load_lsn > start_lsn) {
+    bool vouched = index->load_lsn != 0 && index->load_lsn <= start_lsn;
+    if (!vouched || page->late) {
         rules_report(rules, 16, "index_load",
-                     "index %" PRIu64 ": page %" PRIu32 ":%" PRIu32
-                     " went home without a record, and is changed by one at %" PRIu64
-                     " without an INDEX_LOAD before it",
-                     index->id, key_space(key), key_page(key), start_lsn);
-    } else {
-        index_lives(rules, index);
-    }
-}
-
-void rules_index_finished(rules_t *rules, uint32_t line, bool acked)
-{
-    for (uint32_t i = 0; i < rules->indexes.n; i++) {
-        rules_index_t *index = &rules->indexes.items[i];
-        if (index->line != line || index->fate != INDEX_UNKNOWN) {
-            continue;
-        }
-        if (!acked) {
-            index->fate = INDEX_FAILED;
-        } else if (index->load_lsn != 0 && index->load_line == line) {
-            index_lives(rules, index);
-        }
+                     "index %" PRIu64 ": page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
+                     " went home without a record%s; a record changes it at %" PRIu64,
+                     index->id, key_space(key), key_page(key), page->home_lsn,
+                     vouched ? ", and was not fsynced when INDEX_LOAD became durable"
+                             : ", and no INDEX_LOAD followed",
+                     start_lsn);
     }
 }

@@ -13,6 +13,7 @@ typedef struct rules_page {
     lsn_t durable_lsn; /**< of the newest one that was fsynced */
     uint32_t copy;     /**< its newest copy in the area, by position + 1; 0: none by this process */
     index_id_t unlogged; /**< index whose page went home last without a record, 0: none */
+    bool late; /**< that write was not fsynced when the index's INDEX_LOAD became durable */
     bool read;
     bool written;
     bool durable;
@@ -42,17 +43,11 @@ typedef struct rules_skip {
     lsn_t init_end;
 } rules_skip_t;
 
-typedef enum index_fate { INDEX_UNKNOWN, INDEX_LIVES, INDEX_FAILED } index_fate_t;
-
-/** An index that this process created. */
+/** An index that this process loads, as far as that shows. */
 typedef struct rules_index {
     index_id_t id;
-    uint32_t line; /**< of the statement under way when it was heard of first */
-    index_fate_t fate;
-    lsn_t load_lsn;               /**< end of its INDEX_LOAD, 0: none ... */
-    uint32_t load_line;           /**< ... and the statement under way then */
-    bool load_seen;               /**< durable, and judged */
-    char wrong[VERDICT_WHAT_MAX]; /**< held until the index is known to live; "": nothing */
+    lsn_t load_lsn; /**< end of its INDEX_LOAD, 0: none */
+    bool load_seen; /**< durable, and its pages looked at */
 } rules_index_t;
 
 /** A change of a directory entry of a table's file that is not synced. */
@@ -107,7 +102,6 @@ struct rules {
     REDO_LIST(uint32_t) fresh_copies; /**< not fsynced */
 
     bool journal;                  /**< statements are told of */
-    uint32_t line;                 /**< issued last */
     bool failing;                  /**< a statement failed, and none was acknowledged since ... */
     lsn_t fail_lsn;                /**< ... or one was, when the log ended here */
     char failed[PATH_LEN_MAX + 1]; /**< file of the first failed operation; "": none */
@@ -179,13 +173,11 @@ copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, co
 bool rules_copy_found(const rules_t *rules, uint64_t key);
 
 /* rules_index.c */
-void rules_index_created(void *ctx, index_id_t id);
 void rules_index_loaded(void *ctx, const redo_load_t *load);
 void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
-/** A home write of an index page without a record. */
-void rules_index_written(rules_t *rules, index_id_t id, uint64_t key, lsn_t lsn);
+/** A page of the index goes home without a record: is its INDEX_LOAD durable by then? */
+bool rules_index_written(rules_t *rules, index_id_t id);
 void rules_index_durable(rules_t *rules);
-void rules_index_finished(rules_t *rules, uint32_t line, bool acked);
 
 /* rules_recv.c */
 void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key);

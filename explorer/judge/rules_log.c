@@ -31,7 +31,6 @@ static void tail_save(rules_t *rules)
 static void listen(rules_t *rules, bool on)
 {
     rules->redo.on_load = on ? rules_index_loaded : NULL;
-    rules->redo.on_index = on ? rules_index_created : NULL;
     rules->redo.on_page = on ? rules_index_changed : NULL;
 }
 

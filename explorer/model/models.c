@@ -237,10 +237,23 @@ static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
     torn->places[i].length = event->length;
 }
 
+static uint32_t torn_places(const torn_t *torn)
+{
+    return torn->n_places < MODEL_LOST_MAX ? torn->n_places : MODEL_LOST_MAX;
+}
+
+uint64_t torn_hash(const torn_t *torn, uint64_t from)
+{
+    for (uint32_t i = 0; i < torn_places(torn); i++) {
+        from =
+            stream_mix(from, torn->places[i].inode, torn->places[i].offset, torn->places[i].length);
+    }
+    return from;
+}
+
 bool torn_overlaps(const torn_t *torn, const fs_event_t *event)
 {
-    uint32_t n = torn->n_places < MODEL_LOST_MAX ? torn->n_places : MODEL_LOST_MAX;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < torn_places(torn); i++) {
         if (torn->places[i].inode == event->inode
             && torn->places[i].offset < event->offset + event->length
             && event->offset < torn->places[i].offset + torn->places[i].length) {

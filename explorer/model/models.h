@@ -82,6 +82,9 @@ to list, the last write cut as model_apply() cuts it. Payloads stay those of the
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list);
 
+/** A hash of `from` and of the places where writes were lost. */
+uint64_t torn_hash(const torn_t *torn, uint64_t from);
+
 /** A stream of pseudo-random numbers (splitmix64). */
 typedef struct stream {
     uint64_t state;

@@ -255,6 +255,7 @@ static void log_create(world_t *w)
     mach_write_4(head + 8, WORLD_PAGE);
     mach_write_8(head + 12, WORLD_LOG_BYTES);
     mach_write_8(head + 20, LOG_START_LSN);
+    mach_write_4(head + 28, 8); /* pages of an extent */
     mach_write_4(head + LOG_CRC_OFFSET, crc32c(head, LOG_CRC_OFFSET));
     slot_bytes(head + 512, 0, LOG_FIRST_LSN, LOG_FIRST_LSN, 1);
     const redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = LOG_FIRST_LSN};

@@ -53,6 +53,7 @@ static inline void fixture_options(engine_options_t *options)
 {
     options_set_defaults(options);
     options->log_file_size = 64 * 4096;
+    options->extent_pages = 8;
     options->buffer_pool_pages = 32;
     options->dblwr_pages = 8;
     options->sort_buffer_size = 64 * 1024;

@@ -153,6 +153,8 @@ static void test_options_parse(void **state)
     assert_int_equal(options_validate(&o, &err), DB_SUCCESS);
     assert_int_equal(parse(&o, "page_size", "16k"), DB_SUCCESS);
     assert_int_equal(o.page_size, 16384);
+    assert_int_equal(parse(&o, "extent_pages", "8"), DB_SUCCESS);
+    assert_int_equal(o.extent_pages, 8);
     assert_int_equal(parse(&o, "log_file_size", "2M"), DB_SUCCESS);
     assert_int_equal(o.log_file_size, 2097152);
     assert_int_equal(parse(&o, "log_optimize_ddl", "off"), DB_SUCCESS);
@@ -161,6 +163,8 @@ static void test_options_parse(void **state)
     assert_false(o.doublewrite);
     assert_int_equal(parse(&o, "doublewrite", "on"), DB_SUCCESS);
     assert_true(o.doublewrite);
+    assert_int_equal(parse(&o, "cleaner_interval", "3"), DB_SUCCESS);
+    assert_int_equal(o.cleaner_interval, 3);
     assert_int_equal(parse(&o, "log_write_through", "on"), DB_SUCCESS);
     assert_true(o.log_write_through);
     assert_int_equal(parse(&o, "flush_log_at_trx_commit", "2"), DB_SUCCESS);
@@ -181,6 +185,9 @@ static void test_options_parse_refuses(void **state)
         {"page_size", "4k "},
         {"page_size", "-4096"},
         {"page_size", "4kk"},
+        {"extent_pages", "4"},
+        {"extent_pages", "24"},
+        {"extent_pages", "512"},
         {"buffer_pool_pages", "1k"},
         {"buffer_pool_pages", "31"},
         {"dblwr_pages", "257"},
@@ -228,6 +235,10 @@ static void test_options_validate_together(void **state)
     o.page_size = 12288;
     assert_int_equal(options_validate(&o, &err), DB_ERROR);
     o.page_size = 4096;
+    o.extent_pages = 24;
+    assert_int_equal(options_validate(&o, &err), DB_ERROR);
+    assert_non_null(strstr(err.msg, "extent_pages"));
+    o.extent_pages = 0;
     o.dblwr_pages = 0;
     assert_int_equal(options_validate(&o, &err), DB_ERROR);
     assert_non_null(strstr(err.msg, "dblwr_pages"));

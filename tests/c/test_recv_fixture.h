@@ -96,6 +96,16 @@ static inline void dbx_close(dbx_t *db)
     db->log = NULL;
 }
 
+/** As a clean shutdown: with a full checkpoint. */
+static inline void dbx_close_clean(dbx_t *db)
+{
+    dberr_t err = buf_checkpoint_full(db->pool);
+    if (err != DB_SUCCESS) {
+        fail_msg("%s: %s", err_name(err), db->env.err.msg);
+    }
+    dbx_close(db);
+}
+
 static inline void dbx_free(dbx_t *db)
 {
     dbx_close(db);
@@ -142,7 +152,8 @@ static inline dberr_t dbx_open(dbx_t *db)
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
-    files_create(&db->env, db->options.page_size, db->options.log_file_size, &db->log, &db->fil);
+    files_create(&db->env, db->options.page_size, FX_EXTENT_PAGES, db->options.log_file_size,
+                 &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
         ASSERT_OK(db, trx_sys_bootstrap(db->pool));

@@ -180,17 +180,20 @@ static void test_impossible_growth(void **state)
     for (uint32_t first = 0; first < 2; first++) {
         dbx_t *db = dbx_create_t1();
         ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        size_t size_bytes = 0;
+        (void)dbx_bytes(db, "t1.ibd", &size_bytes);
+        uint64_t before = size_bytes / buf_page_size(db->pool);
         if (!first) {
-            rec.value = FSP_INITIAL_PAGES + FSP_GROW_PAGES_MAX;
+            rec.value = before + FSP_GROW_PAGES_MAX;
             log_append_rec(db->log, &rec, NULL);
+            before = rec.value;
         }
-        uint64_t before = first ? FSP_INITIAL_PAGES : rec.value;
         rec.value = before + FSP_GROW_PAGES_MAX + 1;
         db = crash_after(db, &rec, &end);
         if (first) {
             refused(db, REFUSAL_BAD_RECORD,
-                    "t1.ibd: the redo log makes its %u pages %u in one step", FSP_INITIAL_PAGES,
-                    (uint32_t)rec.value);
+                    "t1.ibd: the redo log makes its %" PRIu64 " pages %" PRIu64 " in one step",
+                    before, rec.value);
         } else {
             refused(db, REFUSAL_BAD_RECORD,
                     "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu64

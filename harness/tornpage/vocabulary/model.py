@@ -72,7 +72,7 @@ class Site(StrEnum):
     CHECKPOINT_HEADER = "checkpoint_header"
     """The first 2048 bytes of the redo file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
-    """Other pages of the system space, and allocation map pages beyond page 0."""
+    """Other pages of the system space, and descriptor and inode pages."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"
