@@ -117,6 +117,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
         rules->copies.items[copy - 1].pins++;
     }
     page->written = true;
+    page->read = false;
     page->home_lsn = lsn;
     page->unlogged = unlogged;
     page->late = unlogged != 0 && rules_index_written(rules, unlogged);

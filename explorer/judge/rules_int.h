@@ -14,7 +14,7 @@ typedef struct rules_page {
     uint32_t copy;     /**< its newest copy in the area, by position + 1; 0: none by this process */
     index_id_t unlogged; /**< index whose page went home last without a record, 0: none */
     bool late; /**< that write was not fsynced when the index's INDEX_LOAD became durable */
-    bool read;
+    bool read; /**< since that write, or at all */
     bool written;
     bool durable;
 } rules_page_t;
