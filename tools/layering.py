@@ -28,9 +28,7 @@ HARNESS = {
     "workloads": [{"script"}, {"churn", "parse"}, {"workload"}],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"judgement", "rules_log"},
-        {"rules_page", "rules_recovery"},
-        {"invariants"},
+        {"judgement"},
     ],
     "targets": [
         {"target", "sqlite.schema"},

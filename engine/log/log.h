@@ -159,6 +159,10 @@ WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
                                          bool log_optimize_ddl);
 
+/** Decodes the header block. DB_CORRUPTION: damaged; DB_UNSUPPORTED: of another format; DB_UNRECOVERABLE: sizes
+that cannot be. *out is filled unless it is damaged. Shared with whoever judges the bytes from outside. */
+WARN_UNUSED dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out);
+
 /** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the
 tools. */
 bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *out);

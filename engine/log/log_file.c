@@ -257,30 +257,43 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32
 
 /* ---- opening ---- */
 
+dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
+{
+    if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
+        || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
+        return DB_CORRUPTION;
+    }
+    *out = (log_file_info_t){
+        .format_id = mach_read_4(block + HDR_FORMAT),
+        .page_size = mach_read_4(block + HDR_PAGE_SIZE),
+        .file_size = mach_read_8(block + HDR_FILE_SIZE),
+        .start_lsn = mach_read_8(block + HDR_START_LSN),
+        .extent_pages = mach_read_4(block + HDR_EXTENT_PAGES),
+    };
+    if (out->format_id != log_format_10_4.id) {
+        return DB_UNSUPPORTED;
+    }
+    bool possible = size_is_valid(out->page_size, out->file_size) && lsn_offset(out->start_lsn) == 0
+                    && out->start_lsn < LOG_LSN_LIMIT;
+    return possible ? DB_SUCCESS : DB_UNRECOVERABLE;
+}
+
 static dberr_t header_decode(log_t *log, const byte *block)
 {
     err_sink_t *err = &log->env->err;
     log_file_info_t *info = &log->info;
     uint64_t size = 0;
-    dberr_t e;
+    dberr_t e = log_info_decode(block, info);
 
-    if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
-        || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
+    if (e == DB_CORRUPTION) {
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is damaged", log->file->path);
     }
-    info->format_id = mach_read_4(block + HDR_FORMAT);
-    info->page_size = mach_read_4(block + HDR_PAGE_SIZE);
-    info->file_size = mach_read_8(block + HDR_FILE_SIZE);
-    info->start_lsn = mach_read_8(block + HDR_START_LSN);
-    info->extent_pages = mach_read_4(block + HDR_EXTENT_PAGES);
-    if (info->format_id != log_format_10_4.id) {
-        return err_set(err, DB_UNSUPPORTED, "%s: unknown redo format %u", log->file->path,
-                       info->format_id);
+    if (e == DB_UNSUPPORTED) {
+        return err_set(err, e, "%s: unknown redo format %u", log->file->path, info->format_id);
     }
-    if (!size_is_valid(info->page_size, info->file_size) || lsn_offset(info->start_lsn) != 0
-        || info->start_lsn >= LOG_LSN_LIMIT || !extent_pages_is_valid(info->extent_pages)) {
-        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+    if (e != DB_SUCCESS) {
+        return err_refuse(err, e, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is impossible", log->file->path);
     }
     e = env_size(log->env, log->file, &size);

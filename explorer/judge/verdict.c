@@ -2,29 +2,35 @@
 #include "explorer/judge/verdict.h"
 
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 
-/** Where a finding of this invariant and source goes. NULL: one at least as strong is there, or no room. */
-static verdict_finding_t *verdict_place(verdict_t *verdict, uint32_t invariant,
-                                        verdict_source_t source)
+const char *finding_source_name(finding_source_t source)
 {
-    uint32_t i = 0;
-    while (i < verdict->n && verdict->findings[i].invariant != invariant) {
-        i++;
+    static const char *const NAMES[] = {"recovery", "scan", "oracle", "rule"};
+    return NAMES[source];
+}
+
+/** Room for a finding, or NULL if there is one like it, or none left. */
+static verdict_finding_t *finding_new(verdict_t *verdict, finding_source_t source,
+                                      uint32_t invariant)
+{
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        if (verdict->findings[i].invariant == invariant && verdict->findings[i].source == source) {
+            return NULL;
+        }
     }
-    if (i == VERDICT_FINDINGS_MAX || (i < verdict->n && verdict->findings[i].source <= source)) {
+    if (verdict->n == VERDICT_FINDINGS_MAX) {
         return NULL;
     }
-    verdict->n = i == verdict->n ? i + 1 : verdict->n;
-    verdict->findings[i].invariant = invariant;
-    verdict->findings[i].source = source;
-    return &verdict->findings[i];
+    verdict_finding_t *finding = &verdict->findings[verdict->n++];
+    *finding = (verdict_finding_t){.invariant = invariant, .source = source};
+    return finding;
 }
 
-void verdict_add(verdict_t *verdict, uint32_t invariant, const char *format, ...)
+void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant,
+                 const char *format, ...)
 {
-    verdict_finding_t *finding = verdict_place(verdict, invariant, VERDICT_STATE);
+    verdict_finding_t *finding = finding_new(verdict, source, invariant);
     if (finding != NULL) {
         va_list args;
         va_start(args, format);
@@ -33,18 +39,11 @@ void verdict_add(verdict_t *verdict, uint32_t invariant, const char *format, ...
     }
 }
 
-void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *format, ...)
+void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what)
 {
-    verdict_finding_t *finding = verdict_place(verdict, invariant, VERDICT_RULE);
+    verdict_finding_t *finding = finding_new(verdict, SOURCE_RULE, invariant);
     if (finding != NULL) {
-        va_list args;
-        va_start(args, format);
-        (void)vsnprintf(finding->what, sizeof(finding->what), format, args);
-        va_end(args);
+        finding->rule = rule;
+        (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
     }
-}
-
-const char *verdict_source_name(verdict_source_t source)
-{
-    return source == VERDICT_STATE ? "state" : "rule";
 }

@@ -360,6 +360,15 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     return code;
 }
 
+/** The run itself is judged by tornpage-judge; here it tells what its states have in common. */
+static void judged_elsewhere(void *ctx, uint32_t invariant, const char *rule, const char *what)
+{
+    (void)ctx;
+    (void)invariant;
+    (void)rule;
+    (void)what;
+}
+
 /** The folder for the images of another target. */
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
@@ -420,7 +429,10 @@ int main(int argc, char **argv)
         return usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    if (trace_load(args.trace, image, &trace, &err) == DB_SUCCESS) {
+    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
+                                             .keep_history = true,
+                                             .found = judged_elsewhere}};
+    if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {
         code = explore_all(&args, &trace, image, &allowed);
         trace_free(&trace);
     } else {

@@ -480,7 +480,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     *explorer =
         (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
     explorer->progress = &shared->progress[0];
-    target_init(&explorer->target, image, allowed, options, campaign->external);
+    target_init(&explorer->target, image, allowed, options, campaign->external, trace->rules);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
     count_possible(explorer, &trace->list);
 }

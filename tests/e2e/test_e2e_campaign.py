@@ -133,6 +133,30 @@ def wait_for_verdicts(store: Path, count: int) -> int:
     raise AssertionError("the campaign made no progress")
 
 
+def test_a_configuration_whose_run_fails_is_a_finding(
+    tornpage: Tornpage, tmp_path: Path, build: Path
+) -> None:
+    """The target fails with nothing done to it: a violation with a line that repeats it; the others go on."""
+    folder = tmp_path / "build"
+    (folder / "engine").mkdir(parents=True)
+    for part in ("faults", "explorer"):
+        (folder / part).symlink_to(build / part)
+    program = folder / "engine" / "engine"
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *log_optimize_ddl=off*) exit 1;; esac\n'
+        f'exec {build}/engine/engine "$@"\n'
+    )
+    program.chmod(0o755)
+    kills = tornpage("run", "smoke", "--trials", "4", TORNPAGE_BUILD=str(folder))
+    losses = tornpage("run", "powerloss", "--states", "20", TORNPAGE_BUILD=str(folder))
+    assert kills.data["trials"] == 4 and losses.data["states"] > 0
+    for answer in (kills, losses):
+        assert answer.code == 1, answer.text
+        assert set(answer.data["by_invariant"]) == {"I0"}
+        report = Path(answer.data["report"]).read_text("utf-8")
+        assert "--set log_optimize_ddl=off" in report
+
+
 def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path) -> None:
     """Unknown campaign, bad setting, unknown option value, unknown trial."""
     cases = [

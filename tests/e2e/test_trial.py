@@ -310,7 +310,7 @@ def test_a_recovery_whose_write_failed_must_stop_and_say_so(
             self.calls += 1
             return answer if self.calls == 2 else super().parse_recovery(child)
 
-    disturbed = Disturbed(target.program, target.preload)
+    disturbed = Disturbed(target.program, target.preload, target.explorer)
     aim = RecoveryAim(Site.REDO, "write:EIO", 7)
     _, result = aimed(aim, census.writes[-1], disturbed, scratch, tmp_path)
     assert disturbed.calls == 4
@@ -330,7 +330,7 @@ def test_a_disturbed_recovery_may_not_change_what_the_next_one_comes_to(
             answer = super().parse_recovery(child)
             return replace(answer, state={}) if self.calls == 1 else answer
 
-    drifting = Drifting(target.program, target.preload)
+    drifting = Drifting(target.program, target.preload, target.explorer)
     aim = RecoveryAim(Site.REDO, "prefix:1", 7)
     _, result = aimed(aim, census.writes[-1], drifting, scratch, tmp_path)
     assert invariants(result) == [17]
@@ -375,7 +375,7 @@ class _Replaced(EngineTarget):
 
 
 def _replaced(target: EngineTarget) -> _Replaced:
-    return _Replaced(target.program, target.preload)
+    return _Replaced(target.program, target.preload, target.explorer)
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_lost_and_invented_commits_are_seen(
             answer = super().parse_recovery(child)
             return replace(answer, state=baseline.oracle.states[self.prefix])
 
-    lying = Lying(target.program, target.preload)
+    lying = Lying(target.program, target.preload, target.explorer)
     for prefix, numbers in ((right, []), (right - 1, [1]), (len(baseline.oracle.states) - 1, [3])):
         lying.prefix = prefix
         result = run(kill_at(write, "none"), lying, scratch, tmp_path)
@@ -450,7 +450,7 @@ def test_a_second_recovery_that_changes_the_state_breaks_i17(
             self.calls += 1
             return answer if self.calls == 1 else replace(answer, state={})
 
-    drifting = Drifting(target.program, target.preload)
+    drifting = Drifting(target.program, target.preload, target.explorer)
     result = run(kill_at(census.writes[-1], "all"), drifting, scratch, tmp_path)
     assert invariants(result) == [17]
 

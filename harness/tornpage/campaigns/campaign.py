@@ -225,11 +225,12 @@ def default_campaigns(folder: Path) -> list[Campaign]:
 
 def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
     """All cells that the censuses (by config label) have writes for, interleaved so that any stretch
-    of trials meets every configuration and site."""
+    of trials meets every configuration and site. A configuration without a census has none."""
     cells = []
     for hit in campaign.hit:
         for site, mask, config in itertools.product(hit.sites, hit.masks, campaign.configs()):
-            writes = _writes_to_hit(hit, site, mask, censuses[config.label])
+            census = censuses.get(config.label)
+            writes = _writes_to_hit(hit, site, mask, census) if census is not None else ()
             if writes:
                 cells.append(Cell(config, site, mask, writes, hit.during))
     if not cells:

@@ -3,8 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, invariants, judgement, model, oracle, process, rules, rules_recovery,
-target, trace, workload.
+May import: codec, errors, image, judgement, model, oracle, process, rules, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ import xxhash
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.invariants import check_run
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.rules import LOG_FILE, Finding, Setting
-from tornpage.oracle.rules_recovery import LogHistory
+from tornpage.oracle.rules import Finding, Setting, ask_rules
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, TargetError
+from tornpage.vocabulary.errors import CensusError, FailedRunError, TargetError
 from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
 from tornpage.workloads.workload import generate
 
@@ -37,6 +34,7 @@ __all__ = [
     "Journal",
     "UndisturbedRun",
     "census_key",
+    "failed_run",
     "judge_run",
     "list_writes",
     "load_baseline",
@@ -47,6 +45,8 @@ __all__ = [
 ]
 
 RUN_DEADLINE_S = 60.0
+EXIT_USAGE = 2
+"""Of every target's program: what it was asked for is wrong, not what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,7 @@ class Baseline:
     trace: Trace
     setting: Setting
     journal: Journal
-    findings: list[Finding]
-    history: LogHistory
+    findings: tuple[Finding, ...]
     by_seq: dict[int, WriteEvent]
     starts: dict[int, int]
 
@@ -122,19 +121,18 @@ def take_baseline(
         counters={name: int(value) for name, value in run.answer.status.items()},
     )
     if share:
-        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
+        facts = {"census": to_json(census), "page_size": setting.page_size}
         (work / "facts.json").write_text(json.dumps(facts), "utf-8")
     remove_image(folder)
     work.rename(folder)
-    judged = (run.findings, run.history)
-    return _baseline(census, folder / "script", run.oracle, run.trace, setting, judged)
+    return _baseline(census, folder / "script", run.oracle, run.trace, setting, run.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class UndisturbedRun:
     """A run without a fault, recorded and judged.
 
-    findings: of its trace, history: what its log held; violations: all that is wrong with it, those
+    findings: of the rules; violations: all that is wrong with it, those
     of the trace, of its answers and of the database that it left.
     """
 
@@ -142,8 +140,7 @@ class UndisturbedRun:
     oracle: Oracle
     trace: Trace
     setting: Setting
-    findings: list[Finding]
-    history: LogHistory
+    findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
 
 
@@ -151,7 +148,7 @@ def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
 ) -> UndisturbedRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
-    of the preload. Raises CensusError when the run fails."""
+    of the preload. Raises CensusError when it cannot be made, FailedRunError when the target failed."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
@@ -163,14 +160,14 @@ def run_undisturbed(
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
-        raise CensusError(f"{what} failed: {answer.message}")
+        error = CensusError if child.exit_code == EXIT_USAGE else FailedRunError
+        raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     if trace.foreign:
         raise CensusError(f"{what}: another process used the data directory")
     oracle = Oracle(script)
-    log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
-    setting = _setting(spec, int(answer.status["page_size"]), log_size)
-    findings, history = judge_run(target, trace, setting)
+    setting = _setting(spec, int(answer.status["page_size"]))
+    findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
         *(finding.violation for finding in findings),
         *(
@@ -182,7 +179,12 @@ def run_undisturbed(
         ),
     )
     remove_image(data)
-    return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
+    return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
+
+
+def failed_run(error: FailedRunError) -> Violation:
+    """What such a run broke: nothing was done to it."""
+    return Violation(0, str(error), source=Source.RUN)
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
@@ -193,10 +195,10 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = json.loads((folder / "facts.json").read_text("utf-8"))
     census = from_json(Census, facts["census"])
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, *facts["setting"])
+    setting = _setting(spec, int(facts["page_size"]))
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
-    judged = judge_run(target, trace, setting)
-    return _baseline(census, folder / "script", oracle, trace, setting, judged)
+    findings = judge_run(target, folder / "trace", setting, live=False)
+    return _baseline(census, folder / "script", oracle, trace, setting, findings)
 
 
 def _baseline(
@@ -205,7 +207,7 @@ def _baseline(
     oracle: Oracle,
     trace: Trace,
     setting: Setting,
-    judged: tuple[list[Finding], LogHistory],
+    findings: tuple[Finding, ...],
 ) -> Baseline:
     return Baseline(
         census=census,
@@ -214,18 +216,18 @@ def _baseline(
         trace=trace,
         setting=setting,
         journal=read_journal(trace),
-        findings=judged[0],
-        history=judged[1],
+        findings=findings,
         by_seq={write.seq: write for write in census.writes},
         starts={event.seq: event.at for event in trace.events()},
     )
 
 
-def judge_run(target: Target, trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
-    """The trace invariants of a run; nothing for a target that does not mark what they are about."""
-    if Capability.PAGE_MARKERS not in target.capabilities:
-        return [], LogHistory()
-    return check_run(trace, setting)
+def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
+    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot decode.
+    live: it may have been disturbed."""
+    if Capability.RULES not in target.capabilities:
+        return ()
+    return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -241,12 +243,10 @@ def read_journal(trace: Trace) -> Journal:
     return journal
 
 
-def _setting(spec: TrialSpec, page_size: int, log_size: int) -> Setting:
+def _setting(spec: TrialSpec, page_size: int) -> Setting:
     return Setting(
         page_size=page_size,
-        log_size=log_size,
         doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
-        durable_commits=spec.options.get("flush_log_at_trx_commit", "1") == "1",
     )
 
 

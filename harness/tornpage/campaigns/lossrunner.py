@@ -1,7 +1,7 @@
 """Runs a power-loss campaign: per configuration a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, model, paths, powerloss, registry, store, target.
+May import: campaign, census, errors, model, paths, powerloss, registry, store, target.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
+from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
 from tornpage.store.store import Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
@@ -89,7 +91,11 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
 
 
 def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
-    recording = record_run(part.spec, part.target, part.scratch)
+    try:
+        recording = record_run(part.spec, part.target, part.scratch)
+    except FailedRunError as error:
+        store.put_census(run.id, part.spec.config, "", 0, 0, (failed_run(error),))
+        return True
     found = explore(part.spec, part.target, recording, part.limits, part.scratch)
     store.put_census(
         run.id, part.spec.config, recording.trace_hash, recording.events, 0, recording.violations

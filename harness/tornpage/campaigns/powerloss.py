@@ -146,6 +146,11 @@ def _prefixes(oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _source(name: str) -> Source:
+    """The explorer tells recovery, scan and oracle apart: all of them speak of the state."""
+    return Source.RULE if name == Source.RULE else Source.STATE
+
+
 def _run(
     spec: TrialSpec,
     target: Target,
@@ -169,7 +174,7 @@ def _read(child: ChildResult) -> Exploration:
     for item in objects[:-1]:
         what = f"{item['what']} (model {item['model']})"
         violation = Violation(
-            int(item["invariant"]), what, Site(item["site"]), source=Source(item["source"])
+            int(item["invariant"]), what, Site(item["site"]), source=_source(item["source"])
         )
         broken[item["state"]] = (*broken.get(item["state"], ()), violation)
     return Exploration(objects[-1], broken)

@@ -26,6 +26,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
+from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.lossrunner import loss_parts, replay_loss, run_losses
 from tornpage.campaigns.trial import run_aimed, take_census
 from tornpage.faults.aim import RecoveryAim
@@ -33,7 +34,7 @@ from tornpage.reports.report import render_report
 from tornpage.reports.summary import Summary, summarise
 from tornpage.store.store import Run, Store, TrialRow
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.errors import FailedRunError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, tmpfs_folder
 
@@ -201,6 +202,8 @@ def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: P
         first = undisturbed_spec(campaign, run.target, campaign.configs()[0])
         job = _Job(first, owner.paths, owner.scratch, owner.out / "images" / str(run.id))
         censuses = _take_censuses(store, run, campaign, job, pool, progress)
+        if not censuses:
+            return  # nothing that could be disturbed
         cells = cells_of(campaign, censuses)
         done = store.finished_numbers(run.id)
         numbers = [number for number in range(run.trials) if number not in done]
@@ -240,7 +243,12 @@ def _take_censuses(
     }
     censuses = {}
     for label, future in futures.items():
-        census = future.result()
+        try:
+            census = future.result()
+        except FailedRunError as error:
+            store.put_census(run.id, label, "", 0, 0, (failed_run(error),))
+            progress.advance(True)
+            continue
         censuses[label] = census
         store.put_census(
             run.id, label, census.trace_hash, census.events, len(census.writes), census.violations

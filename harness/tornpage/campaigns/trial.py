@@ -5,8 +5,7 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, invariants, judgement, model, oracle, plan, process, rules, target,
-trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, target, trace.
 """
 
 from __future__ import annotations
@@ -28,14 +27,19 @@ from tornpage.campaigns.census import (
     take_census,
 )
 from tornpage.faults.aim import RecoveryAim
-from tornpage.faults.image import PlantedBlock, copy_image, plant_stale_block, remove_image
+from tornpage.faults.image import (
+    LOG_FILE,
+    PlantedBlock,
+    copy_image,
+    plant_stale_block,
+    remove_image,
+)
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
-from tornpage.oracle.invariants import check_recovery
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import State
-from tornpage.oracle.rules import LOG_FILE
+from tornpage.oracle.rules import ask_rules
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, PlanError
 from tornpage.vocabulary.model import (
@@ -183,9 +187,7 @@ class _Trial:
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
-        self.history = baseline.history
         self.stale: PlantedBlock | None = None
-        self.log_end = 0
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -269,7 +271,8 @@ class _Trial:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
             finished, issued = self.base.journal.at(hit.seq)
         else:
-            findings, self.history = judge_run(self.target, trace, self.base.setting)
+            path = self.work / "run.trace"
+            findings = judge_run(self.target, path, self.base.setting, live=True)
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal:
@@ -288,7 +291,7 @@ class _Trial:
         return oracle.after(finished), oracle.after(issued)
 
     def _plant_stale_block(self) -> None:
-        if self.spec.plan.stale_log and Capability.PAGE_MARKERS in self.target.capabilities:
+        if self.spec.plan.stale_log and Capability.RULES in self.target.capabilities:
             self.stale = plant_stale_block(self.data, self.spec.seed % 2)
             self.counters["stale_log"] = int(self.stale is not None)
 
@@ -309,9 +312,10 @@ class _Trial:
     def _nested_recoveries(self) -> str:
         """Recoveries that are disturbed as well; the reason if one was not, else ""."""
         for i, faults in enumerate(self.spec.plan.recover):
+            found = self._found_files()
             child = self._child("recover", faults)
             trace = self._load_trace("recover", child)
-            self._check_recovery(trace, first=i == 0)
+            self._check_recovery(found)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
             errors = any(fault.action is Action.ERROR for fault in faults)
@@ -328,7 +332,7 @@ class _Trial:
         """A recovery whose write or fsync failed must say so and stop."""
         answer = self.target.parse_recovery(child)
         if answer.ok:
-            judged = Capability.PAGE_MARKERS in self.target.capabilities
+            judged = Capability.RULES in self.target.capabilities
             if judged and not any(found.invariant == 23 for found in self.violations):
                 self._add([Violation(23, f"{name} succeeds after a failed write or fsync")])
         elif not (answer.stopped or answer.refused):
@@ -336,12 +340,13 @@ class _Trial:
 
     def _recover(self) -> str:
         """The undisturbed recovery and the one after it; why the trial is vacuous, else ""."""
+        found = self._found_files()
         child = self._child("recover", ())
-        trace = self._load_trace("recover", child)
+        self._load_trace("recover", child)
         answer = self.target.parse_recovery(child)
         self.counters.update(answer.counters)
         clock = time.monotonic()
-        traced = self._check_recovery(trace, first=not self.spec.plan.recover)
+        traced = self._check_recovery(found)
         recovered = traced if answer.recovered is None else answer.recovered
         if answer.ok:
             self._judge_state(answer)
@@ -353,22 +358,24 @@ class _Trial:
             return "" if recovered else "no recovery ran after the crash"
         return ""
 
-    def _check_recovery(self, trace: Trace, first: bool) -> bool:
-        """Trace invariants of a recovery. Returns whether the trace shows that one took place."""
-        if Capability.PAGE_MARKERS not in self.target.capabilities:
-            return False
-        findings, log = check_recovery(trace, self.base.setting, self.history, first)
-        self._add(finding.violation for finding in findings)
-        if log.recv_end is not None:
-            self._check_end(log.recv_end)
-        self.log_end = max(self.log_end, log.announced()[1])
-        return log.recv_end is not None
+    def _found_files(self) -> Path:
+        """A copy of what the recovery that comes next finds."""
+        if not (self.work / "recover-1.trace").exists():
+            return self.image
+        found = self.work / "found"
+        remove_image(found)
+        copy_image(self.data, found)
+        return found
 
-    def _check_end(self, end: int) -> None:
-        # A recovery that was disturbed may have added to the log, up to log_end.
-        if self.stale is not None and end > max(self.stale.end, self.log_end):
-            what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
-            self.violations.append(Violation(21, what, path=LOG_FILE, source=Source.RULE))
+    def _check_recovery(self, found: Path) -> bool:
+        """The rules over the recovery that was recorded last. Returns whether it found a log."""
+        if Capability.RULES not in self.target.capabilities:
+            return False
+        argv = self.target.judge_command().argv
+        trace = self.work / "recover.trace"
+        judged = ask_rules(argv, trace, self.base.setting, base=found, live=True)
+        self._add(finding.violation for finding in judged.findings)
+        return judged.found
 
     def _judge_state(self, answer: RecoveryAnswer) -> None:
         self._add(answer.findings)

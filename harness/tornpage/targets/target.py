@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, process, rules, rules_log.
+May import: errors, model, oracle, process.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from typing import Any, Protocol
 
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import State, TableDigest
-from tornpage.oracle.rules import LOG_FILES
-from tornpage.oracle.rules_log import is_data_file
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -43,8 +41,8 @@ class Capability(StrEnum):
 
     ACKS = "acks"
     """It marks each statement in the trace: issued, acknowledged, failed."""
-    PAGE_MARKERS = "page_markers"
-    """It marks what it does with pages and its log, so that the trace invariants can be judged."""
+    RULES = "rules"
+    """What it writes can be decoded, so that the rules on bytes can be judged (judge_command)."""
     DETERMINISTIC = "deterministic"
     """The same script gives the same events, byte for byte."""
     SCAN = "scan"
@@ -117,6 +115,10 @@ class Target(Protocol):
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py)."""
 
+    def judge_command(self) -> Command:
+        """The program that holds recordings against the rules (rules.py). Raises TargetError without
+        Capability.RULES."""
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
 
@@ -145,6 +147,8 @@ _COUNTERS = {
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
+LOG_FILES = frozenset({"ib_logfile0", "ib_logfile101"})
+"""The log has the second name while a new database is being made."""
 LOG_HEADER = 2048
 DICT_INDEX_MAX = 32
 """Ids below this belong to the catalogue's own trees."""
@@ -157,7 +161,7 @@ class EngineTarget:
     capabilities = frozenset(
         {
             Capability.ACKS,
-            Capability.PAGE_MARKERS,
+            Capability.RULES,
             Capability.DETERMINISTIC,
             Capability.SCAN,
             Capability.EXPLORE,
@@ -177,8 +181,8 @@ class EngineTarget:
                 raise TargetError(f"{path} is missing: build it first (make setup)")
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """The variables of faults/README.md."""
-        return preload_environment(self.preload, data, trace, plan)
+        """The variables of faults/README.md; contents are recorded, since the rules judge them."""
+        return preload_environment(self.preload, data, trace, plan) | {"TORNPAGE_PAYLOAD": "full"}
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
@@ -204,6 +208,13 @@ class EngineTarget:
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = str(self.explorer)
         return Command((program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)))
+
+    def judge_command(self) -> Command:
+        """tornpage-judge, which lies beside tornpage-explore."""
+        judge = self.explorer.with_name("tornpage-judge") if self.explorer is not None else None
+        if judge is None or not judge.is_file():
+            raise TargetError(f"{judge} is missing: build it first (make build)")
+        return Command((str(judge),))
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
@@ -248,7 +259,7 @@ class EngineTarget:
             return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
         if file == "ib_dblwr":
             return Site.DOUBLEWRITE
-        if not is_data_file(file):
+        if file != "ibdata1" and not file.endswith(".ibd"):
             return Site.OTHER
         if offset < page_size:
             return Site.PAGE0
