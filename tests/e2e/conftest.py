@@ -34,7 +34,7 @@ def tornpage(tmp_path: Path, build: Path) -> Tornpage:
         command = [
             sys.executable,
             "-m",
-            "tornpage.cli.main",
+            "tornpage",
             *arguments,
             "--out",
             str(out),

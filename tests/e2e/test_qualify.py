@@ -38,7 +38,7 @@ def run_one(paths: Paths, case: Case, engine: str = "psync") -> Finding:
 def test_fio_finds_every_fault(build: Path) -> None:
     """Both engines, all cases, through the command line; one JSON object, exit code 0."""
     done = subprocess.run(
-        [sys.executable, "-m", "tornpage.cli.main", "doctor", "--qualify", "--json"],
+        [sys.executable, "-m", "tornpage", "doctor", "--qualify", "--json"],
         env={**os.environ, "TORNPAGE_BUILD": str(build)},
         capture_output=True,
         text=True,
