@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import ROOT
+from tornpage.vocabulary.paths import ROOT, data_folder
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -167,7 +167,7 @@ def test_an_unexplained_line_counts_against_the_aim() -> None:
 def test_the_table_is_read_and_errors_name_the_file(tmp_path: Path) -> None:
     """Campaigns that it names exist."""
     found = load_table(ROOT / "tools" / "coverage.toml")
-    assert all((ROOT / "workloads" / f"{run.args[0]}.toml").is_file() for run in found.run)
+    assert all((data_folder("workloads") / f"{run.args[0]}.toml").is_file() for run in found.run)
     path = tmp_path / "coverage.toml"
     with pytest.raises(ConfigError, match=r"coverage\.toml"):
         load_table(path)
