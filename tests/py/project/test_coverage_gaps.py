@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import ROOT, data_folder
-
-sys.path.insert(0, str(ROOT / "tools"))
-
 from coverage_gaps import (
     Explanations,
     Gap,
@@ -26,6 +19,9 @@ from coverage_gaps import (
     read_counts,
     total_of,
 )
+
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import ROOT, data_folder
 
 FILE = "engine/buf/a.c"
 SOURCE = """\
