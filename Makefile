@@ -50,8 +50,8 @@ check: build ## Formats, linters, types, layering
 
 fmt: setup ## Formats C and Python in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
-	@$(PY) -m ruff check --quiet --fix harness tests tools
-	@$(PY) -m ruff format --quiet harness tests tools
+	@$(PY) -m ruff check --quiet --fix harness tests tools setup.py
+	@$(PY) -m ruff format --quiet harness tests tools setup.py
 
 bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload
 	@cmake --preset asan >/dev/null

@@ -52,7 +52,12 @@ HARNESS = {
         {"hunt", "qualify"},
         {"mutants"},
     ],
-    "cli": [{"console"}, {"main"}],
+    "cli": [
+        {"console", "options"},
+        {"doctor", "mutants", "replay", "report", "run", "show", "shrink"},
+        {"main"},
+    ],
+    "": [{"__main__"}],
 }
 
 
@@ -83,7 +88,7 @@ def fault_violations(root: Path) -> list[str]:
 def ranks() -> dict[str, int]:
     """Dotted name of every module of the harness -> its place in HARNESS."""
     layers = [
-        {f"tornpage.{folder}.{module}" for module in modules}
+        {f"tornpage.{folder}.{module}" if folder else f"tornpage.{module}" for module in modules}
         for folder, sets in HARNESS.items()
         for modules in sets
     ]

@@ -9,9 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from e2e_support import Answer, Tornpage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +31,7 @@ def tornpage(tmp_path: Path, build: Path) -> Tornpage:
         command = [
             sys.executable,
             "-m",
-            "tornpage.cli.main",
+            "tornpage",
             *arguments,
             "--out",
             str(out),

@@ -91,7 +91,7 @@ def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, b
     command = [
         sys.executable,
         "-m",
-        "tornpage.cli.main",
+        "tornpage",
         "run",
         "smoke",
         "--trials",

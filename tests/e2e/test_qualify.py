@@ -15,7 +15,7 @@ import pytest
 
 from tornpage.lab.qualify import CASES, ENGINES, Case, Finding, qualify
 from tornpage.vocabulary.model import Action, Fault, FaultKind
-from tornpage.vocabulary.paths import ROOT, Paths, tmpfs_folder
+from tornpage.vocabulary.paths import Paths, data_folder, tmpfs_folder
 
 DEADLINE_S = 240
 CLEAN, DROPPED = CASES[:2]
@@ -24,7 +24,7 @@ CLEAN, DROPPED = CASES[:2]
 @pytest.fixture
 def paths(build: Path) -> Paths:
     """The checkout's jobs and the build under test."""
-    return Paths(build, ROOT / "workloads", ROOT / "reports", Path("out"))
+    return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
 
 
 def run_one(paths: Paths, case: Case, engine: str = "psync") -> Finding:
@@ -38,7 +38,7 @@ def run_one(paths: Paths, case: Case, engine: str = "psync") -> Finding:
 def test_fio_finds_every_fault(build: Path) -> None:
     """Both engines, all cases, through the command line; one JSON object, exit code 0."""
     done = subprocess.run(
-        [sys.executable, "-m", "tornpage.cli.main", "doctor", "--qualify", "--json"],
+        [sys.executable, "-m", "tornpage", "doctor", "--qualify", "--json"],
         env={**os.environ, "TORNPAGE_BUILD": str(build)},
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""Where things are: the checkout's data folders, the built programs, scratch space on tmpfs.
+"""Where things are: campaigns and templates, the built programs, scratch space on tmpfs.
 
 May import: errors.
 """
@@ -12,10 +12,14 @@ from pathlib import Path
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["Paths", "find_paths", "tmpfs_folder"]
+__all__ = ["ROOT", "Paths", "data_folder", "find_paths", "tmpfs_folder"]
 
-ROOT = Path(__file__).resolve().parents[3]
-"""The checkout: the package is installed from it in editable mode."""
+_PACKAGE = Path(__file__).resolve().parents[1]
+_CARRIED = _PACKAGE / "data"
+"""In an installed wheel: the copies of workloads/ and reports/ that setup.py put there."""
+
+ROOT = _PACKAGE.parents[1]
+"""The checkout, where the package is used from one (as when it is installed in editable mode)."""
 
 SCRATCH_MIN_BYTES = 256 * 1024 * 1024
 """Free space that a campaign wants for its crash images."""
@@ -32,9 +36,16 @@ class Paths:
 
 
 def find_paths(default_build: str = "release") -> Paths:
-    """TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
-    build = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / default_build)).resolve()
-    return Paths(build, ROOT / "workloads", ROOT / "reports", Path("out"))
+    """The programs are those of build/ in the checkout, for an installed wheel in the working directory.
+    TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
+    home = Path() if _CARRIED.is_dir() else ROOT
+    build = Path(os.environ.get("TORNPAGE_BUILD", home / "build" / default_build)).resolve()
+    return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
+
+
+def data_folder(name: str) -> Path:
+    """`workloads` or `reports`: the wheel's own copy, or the checkout's folder."""
+    return (_CARRIED if _CARRIED.is_dir() else ROOT) / name
 
 
 def tmpfs_folder() -> Path:

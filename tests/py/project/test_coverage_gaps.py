@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-
 from coverage_gaps import (
     Explanations,
     Gap,
@@ -26,6 +19,9 @@ from coverage_gaps import (
     read_counts,
     total_of,
 )
+
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import ROOT, data_folder
 
 FILE = "engine/buf/a.c"
 SOURCE = """\
@@ -167,7 +163,7 @@ def test_an_unexplained_line_counts_against_the_aim() -> None:
 def test_the_table_is_read_and_errors_name_the_file(tmp_path: Path) -> None:
     """Campaigns that it names exist."""
     found = load_table(ROOT / "tools" / "coverage.toml")
-    assert all((ROOT / "workloads" / f"{run.args[0]}.toml").is_file() for run in found.run)
+    assert all((data_folder("workloads") / f"{run.args[0]}.toml").is_file() for run in found.run)
     path = tmp_path / "coverage.toml"
     with pytest.raises(ConfigError, match=r"coverage\.toml"):
         load_table(path)

@@ -14,7 +14,7 @@ from tornpage.campaigns.lossrunner import loss_parts
 from tornpage.faults.aim import RecoveryAim
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Action, Site
-from tornpage.vocabulary.paths import ROOT
+from tornpage.vocabulary.paths import data_folder
 
 TEXT = """
 description = "test"
@@ -193,7 +193,7 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
 
 def test_the_nightly_campaign_explores_what_it_must() -> None:
     """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million."""
-    chosen = load_campaign("nightly", ROOT / "workloads")
+    chosen = load_campaign("nightly", data_folder("workloads"))
     parts = loss_parts(chosen)
     labels = [config.label for config, _, _ in parts]
     assert len(set(labels)) == len(labels)

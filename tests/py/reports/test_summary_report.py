@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
@@ -12,8 +11,9 @@ from tornpage.reports.report import render_report, sector_states
 from tornpage.reports.summary import Summary, summarise
 from tornpage.store.store import Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
+from tornpage.vocabulary.paths import data_folder
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "reports"
+TEMPLATES = data_folder("reports")
 
 
 def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:

@@ -10,8 +10,9 @@ from tornpage.reports.report import render_report
 from tornpage.reports.summary import Summary, summarise
 from tornpage.reports.torn_matrix import CellState, TornMatrix, torn_matrix
 from tornpage.store.store import Run
+from tornpage.vocabulary.paths import data_folder
 
-TEMPLATES = Path(__file__).resolve().parents[2] / "reports"
+TEMPLATES = data_folder("reports")
 MASKS = ("dropped", "interior", "prefix", "suffix")
 FLUSHES = ("first_flush", "later_flush")
 

@@ -1,0 +1,44 @@
+"""What several commands share: options, the number of workers, a trial's name, the code of a usage error.
+
+May import: everything below cli.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tornpage.store.store import Store, TrialRow
+from tornpage.vocabulary.errors import ConfigError
+
+__all__ = [
+    "DEFAULT_JOBS",
+    "USAGE_ERROR",
+    "JobsOption",
+    "JsonOption",
+    "OutOption",
+    "TrialArgument",
+    "trial_row",
+]
+
+USAGE_ERROR = 2
+DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
+
+OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
+JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
+TrialArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")
+]
+
+
+def trial_row(trial: str, out: Path) -> TrialRow:
+    """The trial of the store in `out` that RUN.NUMBER names. ConfigError if there is none."""
+    run_text, dot, number_text = trial.partition(".")
+    if not (dot and run_text.isdigit() and number_text.isdigit()):
+        raise ConfigError(f"{trial!r}: a trial is named RUN.NUMBER, as 3.117")
+    with Store(out / "tornpage.db", create=False) as store:
+        return store.trial(int(run_text), int(number_text))

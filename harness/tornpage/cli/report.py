@@ -1,0 +1,42 @@
+"""`tornpage report`: a run's summary and its HTML page once more.
+
+May import: options, console, and everything below cli.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tornpage.campaigns.runner import load_summary, write_report
+from tornpage.cli.console import print_summary
+from tornpage.cli.options import JsonOption, OutOption
+from tornpage.store.store import Store
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["EPILOG", "report"]
+
+EPILOG = "Example: [bold]tornpage report[/] · tornpage report --run 3"
+
+
+def report(
+    run_id: Annotated[
+        int | None, typer.Option("--run", help="Run number; the newest if left out.")
+    ] = None,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out"),
+) -> int:
+    """Prints a run's summary and writes its HTML report again."""
+    with Store(out / "tornpage.db", create=False) as store:
+        found = store.latest_run() if run_id is None else store.run(run_id)
+        summary = load_summary(store, found)
+        path = write_report(summary, find_paths(), out)
+    if json_output:
+        print(json.dumps(summary.to_json(store.path, path)))
+    else:
+        print_summary(Console(), summary, path)
+    return summary.exit_code()

@@ -1,0 +1,35 @@
+"""`tornpage show`: what the store knows of a trial.
+
+May import: options, console, and everything below cli.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from tornpage.cli.console import print_trial
+from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.vocabulary.codec import to_json
+
+__all__ = ["EPILOG", "show"]
+
+EPILOG = "Example: [bold]tornpage show 3.117[/]"
+
+
+def show(
+    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = Path("out")
+) -> int:
+    """Prints what the store knows of a trial: plan, write hit, verdict, paths taken."""
+    row = trial_row(trial, out)
+    if json_output:
+        print(
+            json.dumps({"trial": trial, "spec": to_json(row.spec), "result": to_json(row.result)})
+        )
+    elif row.result is None:
+        print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
+    else:
+        print_trial(Console(), trial, row.spec, row.result)
+    return 0

@@ -1,0 +1,45 @@
+"""`tornpage shrink`: a smaller script and a smaller crash for a finding.
+
+May import: options, console, and everything below cli.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tornpage.cli.console import print_shrunk
+from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.shrinking.shrink import shrink_trial
+from tornpage.store.store import Store
+from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["EPILOG", "shrink"]
+
+EPILOG = "Example: [bold]tornpage shrink 3.117[/] · tornpage shrink 3.117 --budget 20"
+
+
+def shrink(
+    trial: TrialArgument,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds for the search.")] = 60,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out"),
+) -> int:
+    """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
+    row = trial_row(trial, out)
+    console = Console(stderr=True, quiet=json_output)
+    with (
+        Store(out / "tornpage.db", create=False) as store,
+        console.status(f"trial {trial}") as status,
+    ):
+        result = shrink_trial(store, row, find_paths(), out, budget, status.update)
+    if json_output:
+        print(json.dumps(to_json(result)))
+    else:
+        print_shrunk(Console(), result)
+    return 0
