@@ -3,7 +3,7 @@
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
     open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish
-    close   roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+    close   abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
 1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no
@@ -148,6 +148,7 @@ static dberr_t engine_open_layers(engine_t *engine)
 
 static void engine_free(engine_t *engine)
 {
+    engine_free_builds(engine);
     trx_sys_close(engine->sys);
     dict_close(engine->dict);
     buf_pool_free(engine->pool);
@@ -192,6 +193,9 @@ dberr_t engine_close(engine_t *engine, bool clean)
 {
     dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
     if (clean) {
+        if (err == DB_SUCCESS) {
+            err = engine_abort_builds(engine);
+        }
         while (err == DB_SUCCESS && engine->n_open > 0) {
             err = trx_rollback(engine->open[--engine->n_open]);
         }

@@ -20,7 +20,10 @@ Invariants
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.
 4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
-5. The sorts share sort_buffer_size: memory does not grow with the number of indexes. */
+5. The sorts share sort_buffer_size: memory does not grow with the number of indexes.
+6. Between two steps anything may happen but changes and DDL of this table (LOCK=SHARED: there is no
+   row log of changes that come after the scan). The INCOMPLETE indexes in the cached table object
+   are what refuses them (dict_table_has_build). The build has its own copy of that object. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +41,8 @@ typedef enum ddl_phase {
     DDL_LOAD,
     DDL_FLUSH,
     DDL_COMMIT,
-    DDL_DONE
+    DDL_DONE,
+    DDL_ABORTING
 } ddl_phase_t;
 
 struct ddl_add_index {
@@ -169,6 +173,23 @@ static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *tabl
 
 /* ---- begin ---- */
 
+/** Commits a change of the new indexes' rows; the cache then has the table as the build has it. */
+static dberr_t ddl_build_commit(ddl_add_index_t *build, ddl_change_fn change)
+{
+    dict_t *dict = trx_sys_dict(build->sys);
+    dict_table_t *cached = NULL;
+    dberr_t err = dict_table_copy(dict, build->table, &cached);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(build->sys, change, build);
+    }
+    if (err != DB_SUCCESS) {
+        free(cached);
+        return err;
+    }
+    dict_table_put(dict, cached);
+    return DB_SUCCESS;
+}
+
 static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
 {
     const ddl_add_index_t *build = ctx;
@@ -233,7 +254,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
     err = ddl_build_prepare(build, table, defs, n_defs, sort_buffer_size);
     if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, ddl_build_insert_rows, build);
+        err = ddl_build_commit(build, ddl_build_insert_rows);
     }
     if (err != DB_SUCCESS) {
         ddl_add_index_free(build);
@@ -241,11 +262,6 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
-    err = dict_load(trx_sys_dict(sys));
-    if (err != DB_SUCCESS) {
-        ddl_add_index_free(build);
-        return err;
-    }
     *out = build;
     return DB_SUCCESS;
 }
@@ -412,7 +428,7 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     for (uint32_t i = 0; i < build->n; i++) {
         build->indexes[i].status = DICT_READY;
     }
-    dberr_t err = ddl_commit(build->sys, ddl_build_update_rows, build);
+    dberr_t err = ddl_build_commit(build, ddl_build_update_rows);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -422,7 +438,7 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
         PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%llu", build->table->space,
                    (unsigned long long)build->indexes[i].id);
     }
-    return dict_load(trx_sys_dict(build->sys));
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
@@ -447,31 +463,41 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
         break;
     case DDL_DONE:
         break;
+    case DDL_ABORTING:
+        err = err_set(&build_env(build)->err, DB_ERROR,
+                      "the index build of table '%s' failed and could not be aborted",
+                      build->table->name);
+        break;
     }
     *done = err == DB_SUCCESS && build->phase == DDL_DONE;
     return err;
 }
 
+bool ddl_add_index_is_loaded(const ddl_add_index_t *build)
+{
+    return build->phase == DDL_COMMIT;
+}
+
 /* ---- end ---- */
 
-static void ddl_build_free_sorts(ddl_add_index_t *build)
+static void ddl_build_free_bulk(ddl_add_index_t *build)
 {
     btr_bulk_free(build->bulk);
     build->bulk = NULL;
-    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
-        merge_sort_free(build->sorts[i]);
-        build->sorts[i] = NULL;
-    }
 }
 
 dberr_t ddl_add_index_abort(ddl_add_index_t *build)
 {
     CHECK(build->phase != DDL_DONE);
-    ddl_build_free_sorts(build);
+    build->phase = DDL_ABORTING;
+    ddl_build_free_bulk(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_free(build->sorts[i]);
+        build->sorts[i] = NULL;
+    }
     if (!build->rows_logged) {
         return DB_SUCCESS;
     }
-    build->rows_logged = false;
     if (build_env(build)->io_failed) {
         /* Nothing can be written any more: recovery drops the INCOMPLETE indexes. */
         return DB_IO_ERROR;
@@ -479,7 +505,9 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
     for (uint32_t i = 0; i < build->n; i++) {
         buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
     }
-    return ddl_indexes_remove(build->sys, build->indexes, build->n);
+    dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);
+    build->rows_logged = err != DB_SUCCESS;
+    return err;
 }
 
 void ddl_add_index_free(ddl_add_index_t *build)
@@ -487,7 +515,10 @@ void ddl_add_index_free(ddl_add_index_t *build)
     if (build == NULL) {
         return;
     }
-    ddl_build_free_sorts(build);
+    ddl_build_free_bulk(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_abandon(build->sorts[i]);
+    }
     free(build->last_pk);
     free(build->row);
     free(build->rec);

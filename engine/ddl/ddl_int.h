@@ -12,7 +12,7 @@ name. */
 WARN_UNUSED dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name);
 
 /** The table for a statement: DB_NOT_FOUND, or DB_TABLE_LOCKED if an open transaction has changed
-it. */
+it or an index of it is being built. */
 WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out);
 
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
@@ -37,11 +37,12 @@ WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_i
 
 /* ---- steps shared with recovery ---- */
 
-/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed; reloads the
-catalogue. table may be an object of the catalogue (gone afterwards). */
+/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed. table may be an
+object of the catalogue (gone afterwards). */
 WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
 
-/** The same for some secondary indexes of a table: pages freed by owner, rows removed. */
+/** The same for some secondary indexes of one table: pages freed by owner, rows removed. Failing,
+it can be called again. They may be the catalogue's (gone afterwards). */
 WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n);
 
 #endif

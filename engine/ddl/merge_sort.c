@@ -457,12 +457,22 @@ dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec)
 
 void merge_sort_free(merge_sort_t *sort)
 {
+    for (uint32_t which = 0; sort != NULL && which < 2; which++) {
+        dberr_t ignored = merge_file_remove(sort, which);
+        (void)ignored;
+    }
+    merge_sort_abandon(sort);
+}
+
+void merge_sort_abandon(merge_sort_t *sort)
+{
     if (sort == NULL) {
         return;
     }
     for (uint32_t which = 0; which < 2; which++) {
-        dberr_t ignored = merge_file_remove(sort, which);
-        (void)ignored;
+        if (sort->files[which] != NULL) {
+            env_close(sort->env, sort->files[which]);
+        }
     }
     free(sort->recs);
     free(sort->refs);

@@ -22,5 +22,6 @@ WARN_UNUSED dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec);
 /** Removes its files and frees it; NULL is fine. An unlink error is not reported: recovery cleans
 up. */
 void merge_sort_free(merge_sort_t *sort);
+void merge_sort_abandon(merge_sort_t *sort); /**< frees it; its files stay, as after a crash */
 
 #endif

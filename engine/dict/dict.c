@@ -3,8 +3,11 @@ ddl/ only.
 
 1. An id is given out once: its counter is raised by a logged change before the caller sees it, and
    a crash can only skip ids.
-2. The system tables' objects live as long as the handle; user tables' objects until the next
-   dict_load(). */
+2. The system tables' objects live as long as the handle; a user table's object until dict_load() or
+   DDL on that table.
+3. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
+   half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
+   in place but for n_trx. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -241,9 +244,96 @@ dict_index_t *dict_index_get(dict_table_t *table, const char *name)
     return NULL;
 }
 
+bool dict_table_has_build(const dict_table_t *table)
+{
+    for (uint32_t i = 1; i < table->n_indexes; i++) {
+        if (table->indexes[i].status == DICT_INCOMPLETE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dict_has_build(const dict_t *dict)
+{
+    for (const dict_table_t *table = dict->first; table != NULL; table = table->next) {
+        if (dict_table_has_build(table)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 buf_pool_t *dict_pool(const dict_t *dict)
 {
     return dict->pool;
+}
+
+/* ---- replacing objects ---- */
+
+dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out)
+{
+    dict_table_t *copy = malloc(sizeof *copy);
+
+    if (copy == NULL) {
+        return err_set(&buf_env(dict->pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
+    }
+    *copy = *table;
+    copy->next = NULL;
+    for (uint32_t i = 0; i < copy->n_indexes; i++) {
+        copy->indexes[i].table = copy;
+    }
+    *out = copy;
+    return DB_SUCCESS;
+}
+
+void dict_table_put(dict_t *dict, dict_table_t *table)
+{
+    dict_table_t **link = &dict->first;
+    dict_table_t *old;
+
+    if (dict->last != NULL && dict->last->id < table->id) {
+        link = &dict->last->next; /* ids ascend: a new table is the last one */
+    }
+    while (*link != NULL && (*link)->id < table->id) {
+        link = &(*link)->next;
+    }
+    old = *link;
+    if (old != NULL && old->id == table->id) {
+        table->n_trx = old->n_trx;
+        table->next = old->next;
+    } else {
+        table->n_trx = 0;
+        table->next = old;
+        old = NULL;
+        dict->n_tables++;
+    }
+    *link = table;
+    if (table->next == NULL) {
+        dict->last = table;
+    }
+    free(old);
+}
+
+void dict_table_remove(dict_t *dict, table_id_t id)
+{
+    dict_table_t **link = &dict->first;
+    dict_table_t *before = NULL;
+
+    while (*link != NULL && (*link)->id < id) {
+        before = *link;
+        link = &before->next;
+    }
+    if (*link != NULL && (*link)->id == id) {
+        dict_table_t *gone = *link;
+
+        *link = gone->next;
+        if (gone->next == NULL) {
+            dict->last = before;
+        }
+        dict->n_tables--;
+        free(gone);
+    }
 }
 
 /* ---- counters ---- */

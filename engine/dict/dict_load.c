@@ -413,6 +413,7 @@ dberr_t dict_load(dict_t *dict)
     }
     dict_tables_free(dict->first);
     dict->first = loader.first;
+    dict->last = loader.last;
     dict->n_tables = loader.n_tables;
     return DB_SUCCESS;
 }
