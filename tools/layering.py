@@ -25,7 +25,7 @@ HARNESS = {
     "workloads": [{"script"}, {"churn"}, {"workload"}],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"rules_log"},
+        {"judgement", "rules_log"},
         {"rules_page", "rules_recovery"},
         {"invariants"},
     ],

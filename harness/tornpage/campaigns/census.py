@@ -21,7 +21,8 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.invariants import check_run
-from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import LOG_FILE, Finding, Setting
 from tornpage.oracle.rules_recovery import LogHistory
 from tornpage.targets.target import Capability, RunAnswer, Target

@@ -32,7 +32,8 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.invariants import check_recovery
-from tornpage.oracle.oracle import State, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import LOG_FILE
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, PlanError

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
-from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ChildError, TargetError
 from tornpage.vocabulary.model import TrialSpec, Violation

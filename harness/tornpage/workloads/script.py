@@ -1,6 +1,6 @@
 """The engine's script language as typed statements: parse, format.
 
-The grammar is `engine run`'s (docs, "script language"). The oracle and the generators speak in these
+The grammar is `engine run`'s (docs/SCRIPT.md). The oracle and the generators speak in these
 statements, and only their text goes to the target.
 
 May import: errors.
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 Value = int | bytes
+STEP_ROWS = 1000
+"""Rows of a step of an index build if the statement does not say."""
 
 
 class Verb(StrEnum):
@@ -37,6 +39,10 @@ class Verb(StrEnum):
     RENAME_TABLE = "rename table"
     ADD_INDEX = "add index"
     DROP_INDEX = "drop index"
+    START_INDEX = "start index"
+    STEP_INDEX = "step index"
+    FINISH_INDEX = "finish index"
+    ABORT_INDEX = "abort index"
     BEGIN = "begin"
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -81,7 +87,8 @@ class Statement:
     """One statement on line `line` (from 1). Fields that its verb does not use are empty.
 
     key: primary key columns of update, delete, select; values: new column values.
-    number: of purge (-1 = all) and clean; full: of checkpoint; bounds: of insert_seq.
+    number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
+    set; bounds: of insert_seq.
     """
 
     line: int
@@ -96,6 +103,7 @@ class Statement:
     values: Mapping[str, Value] | None = None
     bounds: tuple[int, int] = (0, 0)
     number: int = 0
+    rows: int = 0
     full: bool = False
 
     def text(self) -> str:
@@ -154,6 +162,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
     Verb.ADD_INDEX: lambda s: " ".join(["add index", s.table, *map(_index_text, s.indexes)]),
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
+    Verb.START_INDEX: lambda s: " ".join(["start index", s.table, *map(_index_text, s.indexes)]),
+    Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
+    Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",
+    Verb.ABORT_INDEX: lambda s: f"abort index {s.table}",
     Verb.BEGIN: lambda s: f"begin {s.trx}",
     Verb.COMMIT: lambda s: f"commit {s.trx}",
     Verb.ROLLBACK: lambda s: f"rollback {s.trx}",
@@ -229,7 +241,9 @@ def _parse_ddl(line: int, verb: Verb, rest: list[str]) -> Statement:
         return Statement(
             line, verb, table=rest[0], columns=columns, primary=tuple(rest[cut + 1].split(","))
         )
-    if verb is Verb.ADD_INDEX:
+    if verb is Verb.STEP_INDEX:
+        return _parse_step(line, rest)
+    if verb in (Verb.ADD_INDEX, Verb.START_INDEX):
         indexes = tuple(_index(token) for token in rest[1:])
         if not indexes:
             raise ValueError("no index")
@@ -242,6 +256,16 @@ def _parse_ddl(line: int, verb: Verb, rest: list[str]) -> Statement:
         return Statement(line, verb)
     _count(rest, 1)
     return Statement(line, verb, table=rest[0])
+
+
+def _parse_step(line: int, rest: list[str]) -> Statement:
+    table, *counts = rest
+    if len(counts) > 2:
+        raise ValueError("wrong number of words")
+    number, rows = [*map(int, counts), *(1, STEP_ROWS)[len(counts) :]]
+    if number < 1 or rows < 1:
+        raise ValueError("counts are positive")
+    return Statement(line, Verb.STEP_INDEX, table=table, number=number, rows=rows)
 
 
 def _parse_housekeeping(line: int, verb: Verb, rest: list[str]) -> Statement:

@@ -10,7 +10,8 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tornpage.oracle.oracle import Oracle, State, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle, State
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Column, Script, Statement, Verb, parse_script
 from tornpage.workloads.workload import generate, validate_params
