@@ -2,7 +2,7 @@
 killed by its pid after a time drawn by seed, recovered, checked, and compared with the oracle by the
 acknowledgements that it had printed.
 
-May import: errors, image, model, oracle, process, seeds, target, workload.
+May import: errors, image, judgement, model, oracle, process, seeds, target, workload.
 """
 
 from __future__ import annotations

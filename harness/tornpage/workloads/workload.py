@@ -9,7 +9,7 @@ A campaign names a workload and its parameters:
 The generators ask the oracle's model nothing; they keep their own small book of what exists, so that a
 script has expected errors on purpose only.
 
-May import: churn, errors, script, seeds.
+May import: churn, errors, parse, script, seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
-from tornpage.workloads.script import Column, IndexDef, Script, Statement, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Column, IndexDef, Script, Statement, Verb
 
 __all__ = [
     "FileParams",

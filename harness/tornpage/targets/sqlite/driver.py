@@ -37,7 +37,8 @@ from tornpage.targets.sqlite.schema import (
     quote,
 )
 from tornpage.vocabulary.errors import TornpageError, WorkloadError
-from tornpage.workloads.script import Script, Statement, Value, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Script, Statement, Value, Verb
 
 __all__ = ["Driver", "check_script", "main"]
 
