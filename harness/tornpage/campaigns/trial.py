@@ -5,7 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, invariants, judgement, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, invariants, judgement, model, oracle, plan, process, rules, target,
+trace.
 """
 
 from __future__ import annotations

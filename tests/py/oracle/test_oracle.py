@@ -65,12 +65,13 @@ def test_sums_wrap_and_removal_restores() -> None:
         ("begin A\ninsert A t a=1\nadd index t ib(b)\n", ["", "", "DB_TABLE_LOCKED"]),
         ("add index t ib(b)\nadd index t ic(b) ib(b)\n", ["", "DB_ALREADY_EXISTS"]),
         (
-            "start index t ib(b)\nstart index t ic(b)\ninsert - t a=1\nset log_optimize_ddl on\nabort index t\n"
-            "insert - t a=1\nfinish index t\n",
+            "start index t ib(b)\nstart index t ic(b)\ninsert - t a=1\nset log_optimize_ddl on\n"
+            "abort index t\ninsert - t a=1\nfinish index t\n",
             ["", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "", "", "DB_NOT_FOUND"],
         ),
         (
-            "start index t ib(b)\nstep index t\nselect t a=1\nscan t ib\nfinish index t\nstart index t ib(b)\n",
+            "start index t ib(b)\nstep index t\nselect t a=1\nscan t ib\nfinish index t\n"
+            "start index t ib(b)\n",
             ["", "", "DB_RECORD_NOT_FOUND", "DB_NOT_FOUND", "", "DB_ALREADY_EXISTS"],
         ),
         ("drop index t nope\nscan t nope\ncommit A\n", ["DB_NOT_FOUND"] * 3),
