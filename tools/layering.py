@@ -22,10 +22,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
     "faults": [{"aim", "image", "plan", "process", "trace"}],
-    "workloads": [{"script"}, {"churn"}, {"workload"}],
+    "workloads": [{"script"}, {"churn", "parse"}, {"workload"}],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"rules_log"},
+        {"judgement", "rules_log"},
         {"rules_page", "rules_recovery"},
         {"invariants"},
     ],

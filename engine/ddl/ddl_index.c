@@ -41,8 +41,7 @@ typedef enum ddl_phase {
     DDL_LOAD,
     DDL_FLUSH,
     DDL_COMMIT,
-    DDL_DONE,
-    DDL_ABORTING
+    DDL_DONE
 } ddl_phase_t;
 
 struct ddl_add_index {
@@ -50,6 +49,7 @@ struct ddl_add_index {
     ddl_phase_t phase;
     bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
     bool rows_logged;      /**< the INCOMPLETE rows are in the catalogue */
+    bool aborting;         /**< what is left can only be aborted */
     uint32_t n;            /**< indexes being built */
     uint32_t current;      /**< index in MERGE, LOAD or FLUSH */
     dict_table_t *table;   /**< own copy, new indexes included */
@@ -72,78 +72,7 @@ static buf_pool_t *build_pool(const ddl_add_index_t *build)
     return trx_sys_pool(build->sys);
 }
 
-/* ---- definition ---- */
-
-static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
-                            uint32_t *out)
-{
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (strcmp(table->cols[i].name, name) == 0) {
-            *out = i;
-            return DB_SUCCESS;
-        }
-    }
-    return err_set(err, DB_NOT_FOUND, "no column '%s' in table '%s'", name, table->name);
-}
-
-static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t *def, uint32_t pos,
-                                dict_index_t *index, err_sink_t *err)
-{
-    uint32_t col = 0;
-    dberr_t e = ddl_find_col(table, def->fields[pos].col, err, &col);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
-    const dict_col_t *c = &table->cols[col];
-    uint32_t prefix = def->fields[pos].prefix_len;
-    if (prefix > c->len || (prefix != 0 && c->type != DICT_CHAR)) {
-        return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible",
-                       def->name, prefix, c->name);
-    }
-    for (uint32_t i = 0; i < pos; i++) {
-        if (index->fields[i].col == col) {
-            return err_set(err, DB_ERROR, "index '%s' names column '%s' twice", def->name, c->name);
-        }
-    }
-    index->fields[pos].col = col;
-    index->fields[pos].prefix_len = prefix != 0 ? prefix : c->len;
-    return DB_SUCCESS;
-}
-
-static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
-{
-    dberr_t e = ddl_name_check(err, "index", def->name);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        if (strcmp(table->indexes[i].name, def->name) == 0) {
-            return err_set(err, DB_ALREADY_EXISTS, "index '%s' exists in table '%s'", def->name,
-                           table->name);
-        }
-    }
-    if (table->n_indexes == INDEXES_MAX) {
-        return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
-                       INDEXES_MAX);
-    }
-    if (def->n_fields == 0 || def->n_fields > COLUMNS_MAX) {
-        return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name,
-                       COLUMNS_MAX);
-    }
-    dict_index_t *index = &table->indexes[table->n_indexes];
-    *index = (dict_index_t){.table = table, .status = DICT_INCOMPLETE, .n_fields = def->n_fields};
-    memcpy(index->name, def->name, sizeof(index->name));
-    index->tree.space = table->space;
-    index->tree.root = FIL_NULL;
-    for (uint32_t pos = 0; pos < def->n_fields; pos++) {
-        e = ddl_define_field(table, def, pos, index, err);
-        if (e != DB_SUCCESS) {
-            return e;
-        }
-    }
-    table->n_indexes++;
-    return DB_SUCCESS;
-}
+/* ---- begin ---- */
 
 /** A copy of the table object with the new indexes behind the old ones, laid out and with ids. */
 static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *table,
@@ -170,8 +99,6 @@ static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *tabl
     }
     return err;
 }
-
-/* ---- begin ---- */
 
 /** Commits a change of the new indexes' rows; the cache then has the table as the build has it. */
 static dberr_t ddl_build_commit(ddl_add_index_t *build, ddl_change_fn change)
@@ -445,6 +372,11 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
 {
     CHECK(max_rows > 0);
     dberr_t err = DB_SUCCESS;
+    if (build->aborting) {
+        return err_set(&build_env(build)->err, DB_ERROR,
+                       "the index build of table '%s' failed and could not be aborted",
+                       build->table->name);
+    }
     switch (build->phase) {
     case DDL_SCAN:
         err = ddl_step_scan(build, max_rows);
@@ -462,11 +394,6 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
         err = ddl_step_commit(build);
         break;
     case DDL_DONE:
-        break;
-    case DDL_ABORTING:
-        err = err_set(&build_env(build)->err, DB_ERROR,
-                      "the index build of table '%s' failed and could not be aborted",
-                      build->table->name);
         break;
     }
     *done = err == DB_SUCCESS && build->phase == DDL_DONE;
@@ -489,7 +416,7 @@ static void ddl_build_free_bulk(ddl_add_index_t *build)
 dberr_t ddl_add_index_abort(ddl_add_index_t *build)
 {
     CHECK(build->phase != DDL_DONE);
-    build->phase = DDL_ABORTING;
+    build->aborting = true;
     ddl_build_free_bulk(build);
     for (uint32_t i = 0; i < INDEXES_MAX; i++) {
         merge_sort_free(build->sorts[i]);

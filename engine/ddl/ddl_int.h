@@ -18,6 +18,10 @@ WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
 WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 
+/** Appends an index to table, INCOMPLETE and without id, root and layout. */
+WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
+                                     err_sink_t *err);
+
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
 typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);

@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, invariants, model, oracle, process, rules, rules_recovery, target, trace,
-workload.
+May import: codec, errors, image, invariants, judgement, model, oracle, process, rules, rules_recovery, target,
+trace, workload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.invariants import check_run
-from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import LOG_FILE, Finding, Setting
 from tornpage.oracle.rules_recovery import LogHistory
 from tornpage.targets.target import Capability, RunAnswer, Target

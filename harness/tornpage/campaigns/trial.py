@@ -5,7 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, invariants, judgement, model, oracle, plan, process, rules, target,
+trace.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.invariants import check_recovery
-from tornpage.oracle.oracle import State, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import LOG_FILE
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, PlanError

@@ -9,7 +9,7 @@ A campaign names a workload and its parameters:
 The generators ask the oracle's model nothing; they keep their own small book of what exists, so that a
 script has expected errors on purpose only.
 
-May import: churn, errors, script, seeds.
+May import: churn, errors, parse, script, seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
-from tornpage.workloads.script import Column, IndexDef, Script, Statement, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Column, IndexDef, Script, Statement, Verb
 
 __all__ = [
     "FileParams",
@@ -45,7 +46,7 @@ class SmokeParams(BaseModel):
     rows: int = Field(default=48, ge=8, le=100_000)
     """Rows of the seeds' table before the first index build."""
     changes: int = Field(default=12, ge=1, le=100_000)
-    """Statements of each of the six rounds of mixed DML."""
+    """Statements of each of the seven rounds of mixed DML."""
     clean_pages: int = Field(default=6, ge=1, le=10_000)
     """Pages per page cleaner step."""
 
@@ -139,6 +140,40 @@ def _create_small_table(book: _Book, name: str) -> None:
 def _add_indexes(book: _Book, names: list[str]) -> None:
     indexes = tuple(IndexDef(name, (INDEXES[name],)) for name in names)
     book.add(Verb.ADD_INDEX, table=TABLE, indexes=indexes)
+
+
+def _stepped_build(book: _Book, params: SmokeParams, names: list[str], finish: bool) -> None:
+    """A build in steps of few rows; between them DML on the other table, purge, cleaning, checkpoints."""
+    indexes = tuple(IndexDef(name, (INDEXES[name],)) for name in names)
+    book.add(Verb.START_INDEX, table=TABLE, indexes=indexes)
+    for _ in range(book.rng.randint(2, 10)):
+        for _ in range(book.rng.randint(0, 2)):
+            (_small_dml if book.rng.random() < 0.7 else _on_build)(book, SMALL)
+        if book.rng.random() < 0.5:
+            _housekeeping(book, params)
+        number, rows = book.rng.randint(1, 4), book.rng.randint(1, params.rows)
+        book.add(Verb.STEP_INDEX, table=TABLE, number=number, rows=rows)
+    book.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=TABLE)
+
+
+def _on_build(book: _Book, _: str) -> None:
+    """What a table refuses or allows while its index is being built."""
+    kind = book.rng.randrange(6)
+    key = book.rng.choice(sorted(book.rows[TABLE]))
+    if kind == 0:
+        book.add(Verb.UPDATE, trx="-", table=TABLE, key={"a": key}, values={"c": book.text()})
+    elif kind == 1:
+        book.add(Verb.SELECT, table=TABLE, key={"a": key})
+    elif kind == 2:
+        index = IndexDef("ib", (INDEXES["ib"],))
+        book.add(Verb.START_INDEX, table=TABLE, indexes=(index,))
+    elif kind == 3:
+        book.add(Verb.SET, full=True)
+    elif kind == 4:
+        book.add(Verb.FLUSH_TABLE, table=TABLE)
+    else:
+        book.add(Verb.CREATE_TABLE, table="s3", columns=(Column("k"),), primary=("k",))
+        book.add(Verb.DROP_TABLE, table="s3")
 
 
 def _begin(book: _Book) -> str:
@@ -294,7 +329,9 @@ def _generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
     _mixed(book, params, SMALL)
     _add_indexes(book, again[:1])
     book.add(Verb.SET, full=True)
-    _add_indexes(book, again[1:])
+    _stepped_build(book, params, again[1:], finish=False)
+    _mixed(book, params, SMALL)
+    _stepped_build(book, params, again[1:], finish=True)
     book.add(Verb.RENAME_TABLE, table=SMALL, name="s2")
     book.rows["s2"] = book.rows.pop(SMALL)
     _mixed(book, params, "s2")
