@@ -155,6 +155,7 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     env->stats.data_writes += n_used;
     env->stats.dblwr_writes += n_used;
     env->stats.dblwr_batches++;
+    env->stats.dblwr_full_batches += n_used == pool->dblwr_pages;
     PROBE_POINT(env->probe, "dblwr.area_written");
     err = MUTANT(dblwr_home_before_sync) ? DB_SUCCESS : env_sync(env, pool->dblwr_file);
     if (err != DB_SUCCESS) {

@@ -5,8 +5,8 @@ A round is: kills and power loss, and I/O errors and power loss inside recovery 
 rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
 run (census) of each round is judged like any other and is a catch too.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, store,
-summary, target, trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, smoke,
+store, summary, target, trial.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tornpage.targets.target import MUTANT_VARIABLE, Target
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
-from tornpage.workloads.workload import SmokeParams
+from tornpage.workloads.smoke import SmokeParams
 
 __all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
 
@@ -181,7 +181,7 @@ class _Hunt:
         """A census of each configuration, then trials under the preload."""
         campaign = self._campaign("smoke" if model == "kill" else model, number)
         censuses = {}
-        for config in campaign.configs():
+        for config in campaign.scripted():
             spec = undisturbed_spec(campaign, TARGET, config)
             census = take_census(spec, target, self.job.scratch)
             self._judge("census", number + 1, spec, census.violations)
@@ -190,7 +190,7 @@ class _Hunt:
             return
         cells = cells_of(campaign, censuses)
         for trial in range(trials):
-            draw = draw_trial(campaign, TARGET, campaign.seed, cells, trial)
+            draw = draw_trial(campaign, TARGET, cells, trial)
             self.tried[model] = self.tried.get(model, 0) + 1
             spec, result = run_aimed(
                 draw.spec, draw.aim, target, self.job.scratch, self.job.scratch / "images"
@@ -258,7 +258,9 @@ class _Hunt:
         out = job.out / job.mutant.name
         if catch.model == "census":
             sets = {**spec.options, **{f"params.{name}": v for name, v in spec.params.items()}}
-            line = undisturbed_line(f"{spec.campaign} --seed {spec.seed} --trials 1", sets)
+            line = undisturbed_line(
+                f"{spec.campaign} --seed {spec.seed} --scripts 1 --undisturbed 0 --trials 1", sets
+            )
             return f"{variables} {line} --out {out}"
         shutil.rmtree(out, ignore_errors=True)
         with Store(out / "tornpage.db") as store:
