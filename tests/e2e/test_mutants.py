@@ -37,7 +37,7 @@ def test_without_a_choice_the_mutant_build_is_the_product(
     tornpage: Tornpage, mutant_build: Path, tmp_path: Path
 ) -> None:
     """The same campaign gives the same events, byte for byte, and the same verdicts: no alarm."""
-    run = ("run", "smoke", "--trials", "60")
+    run = ("run", "smoke", "--trials", "60", "--scripts", "1", "--undisturbed", "0")
     product = tornpage(*run, out=tmp_path / "product")
     planted = tornpage(*run, out=tmp_path / "planted", TORNPAGE_BUILD=str(mutant_build))
     assert product.code == planted.code == 0, planted.text
@@ -67,7 +67,20 @@ def test_power_loss_judges_the_recorded_run_too(
 ) -> None:
     """A wrong order of writes is found even where no state is explored; the finding's line repeats it."""
     planted = {"TORNPAGE_BUILD": str(mutant_build), "TORNPAGE_MUTANT": "dblwr_skip_nonlogged"}
-    run = ("run", "powerloss", "--states", "1", "--set", "params.rows=200", "--seed", "7")
+    run = (
+        "run",
+        "powerloss",
+        "--states",
+        "1",
+        "--scripts",
+        "1",
+        "--depth",
+        "1",
+        "--set",
+        "params.rows=200",
+        "--seed",
+        "7",
+    )
     answer = tornpage(*run, out=tmp_path / "first", **planted)
     assert answer.code == 1 and answer.data["by_invariant"].get("I13"), answer.text
     report = Path(answer.data["report"]).read_text(encoding="utf-8")

@@ -67,12 +67,12 @@ SMALL = Shape(
     (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
 )
 WIDE = Shape(
-    (Column("k", 200), Column("v", 120)),
+    (Column("k", 200), Column("v", 120), Column("u", 250)),
     "k",
-    _indexes(("iv", "v", 0), ("ip", "v", 30)),
+    (*_indexes(("iv", "v", 0), ("ip", "v", 30)), IndexDef("iw", (("u", 0), ("v", 0)))),
     floor=0,
 )
-"""Wide keys give three levels from few rows."""
+"""Wide keys give three levels from few rows, and several pages above the leaves."""
 LIST = Shape(
     (Column("k"), Column("v", 200), Column("w"), Column("x", 30)),
     "k",

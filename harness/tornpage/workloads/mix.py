@@ -21,6 +21,8 @@ __all__ = ["MixParams", "generate_mix"]
 NAMES = ("n1", "n2")
 CHANGES = (6, 12, 24)
 """Statements of a round of mixed changes."""
+SCALES = (0.3, 1, 1, 1.5)
+"""Of the most rows, for a whole script."""
 QUIET_SHARE = 0.6
 """Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
 
@@ -50,10 +52,11 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
     )
+    rows = round(params.rows * rng.choice(SCALES))
     for number in range(rng.randint(1, 3)):
         table = book.create(f"t{number + 1}", rng.choice(SHAPES))
-        _grow(book, table, params.rows)
-    pieces = _pieces(params.rows)
+        _grow(book, table, rows)
+    pieces = _pieces(rows)
     chosen = rng.sample(pieces, rng.randint(4, 8))
     weights = [rng.choice((1, 1, 2, 4)) for _ in chosen]
     for piece in rng.choices(chosen, weights, k=params.phases):
