@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import SMALL, WIDE, Book
 from tornpage.workloads.builds import build, name_burst
-from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes
+from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes, settle
 from tornpage.workloads.script import Script
 
 __all__ = ["ChurnParams", "generate_churn"]
@@ -49,4 +49,6 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         drain(book, table)
         name_burst(book, NAMES, SMALL, params.bursts)
         revive(book, table)
+    if rng.random() < 0.5:
+        settle(book)
     return Script.of(book.out)

@@ -23,6 +23,8 @@ CHANGES = (6, 12, 24)
 """Statements of a round of mixed changes."""
 SCALES = (0.3, 1, 1, 1.5)
 """Of the most rows, for a whole script."""
+SETTLED_SHARE = 0.5
+"""Scripts that end without history; the others end as they stand."""
 QUIET_SHARE = 0.6
 """Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
 
@@ -61,6 +63,8 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
     weights = [rng.choice((1, 1, 2, 4)) for _ in chosen]
     for piece in rng.choices(chosen, weights, k=params.phases):
         piece(book, _table(book))
+    if rng.random() < SETTLED_SHARE:
+        phases.settle(book)
     if rng.random() < 0.3:
         book.add(Verb.FLUSH_TABLE, table=_table(book).name)
     return Script.of(book.out)
@@ -113,6 +117,9 @@ def _pieces(rows: int) -> list[Phase]:
     def keep_house(book: Book, _: Table) -> None:
         phases.housekeeping(book)
 
+    def settle(book: Book, _: Table) -> None:
+        phases.settle(book)
+
     return [
         mixed,
         mixed,
@@ -122,6 +129,7 @@ def _pieces(rows: int) -> list[Phase]:
         rewrite,
         names,
         keep_house,
+        settle,
         phases.revive,
         phases.rolled_back_deletes,
         phases.hold,

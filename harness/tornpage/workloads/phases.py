@@ -25,6 +25,7 @@ __all__ = [
     "revive",
     "rewrite",
     "rolled_back_deletes",
+    "settle",
     "shrink",
     "transaction",
 ]
@@ -163,6 +164,14 @@ def hold(book: Book, table: Table) -> None:
     trx = book.begin()
     for _ in range(book.rng.randint(1, 5)):
         change(book, table, trx)
+
+
+def settle(book: Book) -> None:
+    """Ends every transaction and lets purge finish. Without history the scan knows more: nothing may carry a
+    mark any more, and no index an entry of an older version."""
+    for trx in sorted(book.undo):
+        book.end(trx, commit=book.rng.random() < 0.5)
+    book.add(Verb.PURGE, number=-1)
 
 
 # -- sizes ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import AUTOCOMMIT, SEEDS, SMALL, Book, Table
 from tornpage.workloads.builds import stepped
-from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes
+from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlite_smoke"]
@@ -75,6 +75,8 @@ def generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
     book.add(Verb.FLUSH_TABLE, table=table.name)
     book.add(Verb.PURGE, number=-1)
     book.update(table)
+    if rng.random() < 0.5:
+        settle(book)
     return Script.of(book.out)
 
 
