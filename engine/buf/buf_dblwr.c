@@ -126,6 +126,7 @@ static uint32_t buf_dblwr_copy(buf_pool_t *pool, uint32_t n, byte *copies[DBLWR_
             n_used++;
         }
     }
+    pool->env->stats.dblwr_full_batches += n_used == pool->dblwr_pages;
     uint32_t used = 0;
     uint32_t skipped = n_used;
     for (uint32_t i = 0; i < n; i++) {
@@ -155,7 +156,6 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     env->stats.data_writes += n_used;
     env->stats.dblwr_writes += n_used;
     env->stats.dblwr_batches++;
-    env->stats.dblwr_full_batches += n_used == pool->dblwr_pages;
     PROBE_POINT(env->probe, "dblwr.area_written");
     err = MUTANT(dblwr_home_before_sync) ? DB_SUCCESS : env_sync(env, pool->dblwr_file);
     if (err != DB_SUCCESS) {
