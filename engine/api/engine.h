@@ -22,11 +22,11 @@ DB_UNRECOVERABLE, DB_DIR_LOCKED, DB_NOT_FOUND (no database here), DB_ERROR (opti
 WARN_UNUSED dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options,
                                 bool create, engine_t **out, err_sink_t *err);
 
-/** clean = true: aborts index builds, rolls back open transactions, full checkpoint; false: just lets go, as a crash
-would. The handle is gone in every case. */
-WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean);
+/** clean = true: aborts index builds, rolls back open transactions, full checkpoint; false: just lets go, as a
+crash would. The handle is gone in every case; on failure *err (which may be NULL) has the line to show. */
+WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *err);
 
-const char *engine_error(const engine_t *engine); /**< last message */
+const char *engine_error(const engine_t *engine); /**< of the last failure: its first cause */
 
 WARN_UNUSED dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition);
 WARN_UNUSED dberr_t engine_drop_table(engine_t *engine, const char *name);

@@ -57,13 +57,10 @@ static dberr_t engine_fail_build(engine_t *engine, engine_build_t **link, dberr_
     if (engine->env.io_failed) {
         return err;
     }
-    err_sink_t cause = engine->env.err;
+    bool held = env_hold(&engine->env);
     dberr_t abort_err = engine_abort_build(engine, link);
-    if (abort_err != DB_SUCCESS) {
-        return abort_err;
-    }
-    engine->env.err = cause;
-    return err;
+    env_release(&engine->env, held);
+    return abort_err != DB_SUCCESS ? abort_err : err;
 }
 
 dberr_t engine_start_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,

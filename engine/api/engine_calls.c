@@ -6,7 +6,8 @@ Rules
 1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
    in memory must not reach a file. From then on every call is refused and nothing is written.
 2. A call that fails otherwise has changed nothing that its caller can see.
-3. Every failure has a message: the innermost one, or at least the status. */
+3. Every failure has a message: that of the first cause, not of what followed it (undoing, calls on
+   a poisoned handle); or at least the status. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ dberr_t engine_enter(engine_t *engine)
         return DB_IO_ERROR;
     }
     engine->env.err.msg[0] = '\0';
+    engine->env.err.refusal = REFUSAL_NONE;
     return DB_SUCCESS;
 }
 
@@ -35,10 +37,11 @@ dberr_t engine_explain(engine_t *engine, dberr_t err)
 
 dberr_t engine_leave(engine_t *engine, dberr_t err)
 {
+    err = engine_explain(engine, err);
     if (err == DB_IO_ERROR || err == DB_CORRUPTION || err == DB_UNRECOVERABLE) {
-        engine->env.io_failed = true;
+        env_poison(&engine->env);
     }
-    return engine_explain(engine, err);
+    return err;
 }
 
 dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)

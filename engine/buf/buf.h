@@ -60,7 +60,7 @@ every frame is pinned. May flush and evict others. */
 WARN_UNUSED dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared.
-DB_CORRUPTION: page beyond the space, or pinned (only a damaged map gives out a page that is in use). */
+DB_CORRUPTION: page beyond the space, or pinned (only damaged descriptors give out a page that is in use). */
 WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** The block if it is in the pool, unpinned, else NULL. */
@@ -107,8 +107,8 @@ WARN_UNUSED dberr_t buf_checkpoint(buf_pool_t *pool);
 /** Flushes everything, then checkpoints: "sharp". */
 WARN_UNUSED dberr_t buf_checkpoint_full(buf_pool_t *pool);
 
-/** Call before starting a writing mtr, with no page pinned: makes room in the log for one mtr of
-MTR_LOG_MAX_PAGES pages of records, by page cleaning and checkpoints as the age demands. */
+/** Call before starting a writing mtr or a logged file operation, with no page pinned: makes room in the log
+for one mtr of MTR_LOG_MAX_PAGES pages of records, or the operation's record, by page cleaning and checkpoints as the age demands. */
 WARN_UNUSED dberr_t buf_log_free_check(buf_pool_t *pool);
 #define MTR_LOG_MAX_PAGES 12U
 

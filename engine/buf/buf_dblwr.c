@@ -24,7 +24,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 #include "page/page_index.h"
 
@@ -78,8 +77,7 @@ static bool buf_dblwr_skips_init(buf_pool_t *pool, const buf_block_t *block)
 {
     const fil_space_t *space = fil_space_get(pool->fil, block->id.space);
     CHECK(space != NULL);
-    return block->init_on_flush
-           && (!space->nonlogged || MUTANT(dblwr_skip_nonlogged) /* MDEV-19738, first patch */);
+    return block->init_on_flush && !space->nonlogged;
 }
 
 /** Drops the freed blocks of the batch; the others move to the front. @return in *n_left their
@@ -93,7 +91,7 @@ static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_le
             freed_lsn = block->newest_modification;
         }
     }
-    if (freed_lsn != 0 && !MUTANT(freed_drop_before_log) /* ordering rule: log, then drop */) {
+    if (freed_lsn != 0) {
         dberr_t err = log_write_up_to(pool->log, freed_lsn, true);
         if (err != DB_SUCCESS) {
             return err;
@@ -102,7 +100,7 @@ static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_le
     uint32_t left = 0;
     for (uint32_t i = 0; i < n; i++) {
         buf_block_t *block = pool->batch[i];
-        if (!block->freed || MUTANT(buf_writes_freed) /* MDEV-24569 */) {
+        if (!block->freed) {
             pool->batch[left++] = block;
             continue;
         }
@@ -146,10 +144,6 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     PROBE_MARK(env->probe, "dblwr_batch slot=%" PRIu32 " pages=%" PRIu32, pool->dblwr_slot, n_used);
     dberr_t err = env_write(env, pool->dblwr_file, pool->dblwr_slot * slot_bytes, pool->dblwr_buf,
                             (size_t)n_used * pool->page_size);
-    if (MUTANT(dblwr_write_error_ignored) && err != DB_SUCCESS) {
-        env->io_failed = false; /* PS-5678 */
-        err = DB_SUCCESS;
-    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -157,7 +151,7 @@ static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
     env->stats.dblwr_writes += n_used;
     env->stats.dblwr_batches++;
     PROBE_POINT(env->probe, "dblwr.area_written");
-    err = MUTANT(dblwr_home_before_sync) ? DB_SUCCESS : env_sync(env, pool->dblwr_file);
+    err = env_sync(env, pool->dblwr_file);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -195,10 +189,7 @@ static dberr_t buf_dblwr_write_log(buf_pool_t *pool, uint32_t n)
             lsn = pool->batch[i]->newest_modification;
         }
     }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(home_before_log) /* MDEV-34830 */) {
-        err = log_write_up_to(pool->log, lsn, !MUTANT(home_before_log_sync) /* Turso 7781 */);
-    }
+    dberr_t err = log_write_up_to(pool->log, lsn, true);
     if (err == DB_SUCCESS) {
         PROBE_POINT(pool->env->probe, "dblwr.log_durable");
     }
@@ -219,15 +210,8 @@ static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *c
         }
         PROBE_POINT(env->probe, "dblwr.home_written");
     }
-    if (MUTANT(dblwr_reuse_before_home_sync) || MUTANT(ckpt_slot_before_data_sync)) {
-        return DB_SUCCESS; /* ordering rule: the checkpoint's fsync comes too late for the slot */
-    }
     for (uint32_t i = 0; i < n; i++) {
-        fil_space_t *space = fil_space_get(pool->fil, pool->batch[i]->id.space);
-        if (MUTANT(load_flush_not_synced) && space->nonlogged) {
-            continue; /* ordering rule: fsync, then INDEX_LOAD */
-        }
-        err = fil_sync(pool->fil, space);
+        err = fil_sync(pool->fil, fil_space_get(pool->fil, pool->batch[i]->id.space));
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -243,7 +227,7 @@ static void buf_dblwr_complete(buf_pool_t *pool, uint32_t n)
             pool->env->stats.dblwr_skipped_init++;
         }
         buf_flush_remove(pool, block);
-        block->init_on_flush = block->init_on_flush && MUTANT(dblwr_flag_not_cleared);
+        block->init_on_flush = false;
         block->nonlogged = false;
         block->observer = 0;
     }

@@ -13,7 +13,6 @@ Invariants
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 
 static fil_space_t *buf_space_of(buf_pool_t *pool, const buf_block_t *block)
@@ -87,9 +86,6 @@ void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, 
     if (space->max_lsn < end_lsn) {
         space->max_lsn = end_lsn;
     }
-    if (MUTANT(flush_list_moves_on) && block->oldest_modification != 0) {
-        buf_flush_remove(pool, block); /* ordering rule: oldest, not newest, change */
-    }
     if (block->oldest_modification == 0) {
         block->oldest_modification = start_lsn;
         buf_flush_append(pool, space, block);
@@ -98,11 +94,7 @@ void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, 
 
 lsn_t buf_oldest_modification(const buf_pool_t *pool)
 {
-    const buf_block_t *block = pool->flush_first;
-    while (MUTANT(ckpt_partial) && block != NULL && block->id.space == SPACE_SYSTEM) {
-        block = block->flush_next; /* WT-1581: only the user's tables are asked */
-    }
-    return block != NULL ? block->oldest_modification : 0;
+    return pool->flush_first != NULL ? pool->flush_first->oldest_modification : 0;
 }
 
 uint32_t buf_dirty_pages(const buf_pool_t *pool)
@@ -133,14 +125,14 @@ dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
     CHECK(space != NULL);
     uint32_t n = 0;
     buf_block_t *block = space->flush_list;
-    while (block != NULL && !(MUTANT(flush_space_one_batch) && n == pool->dblwr_pages)) {
+    while (block != NULL) {
         pool->collected[n++] = block;
         pool->env->stats.flush_list_visited++;
         block = block->space_next != space->flush_list ? block->space_next : NULL;
     }
     PROBE_MARK(pool->env->probe, "flush_space space=%" PRIu32 " pages=%" PRIu32, space_id, n);
     dberr_t err = buf_dblwr_flush(pool, pool->collected, n);
-    if (err == DB_SUCCESS && !MUTANT(load_flush_not_synced)) {
+    if (err == DB_SUCCESS) {
         err = fil_sync(pool->fil, space);
     }
     return err;

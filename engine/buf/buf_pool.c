@@ -22,7 +22,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 #define BUF_FRAME_ALIGN 4096U
 
@@ -69,7 +68,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->dblwr_pages = options->dblwr_pages;
     pool->log_optimize_ddl = options->log_optimize_ddl;
     dberr_t err = buf_pool_alloc(pool);
-    if (err == DB_SUCCESS && options->doublewrite && !MUTANT(dblwr_off) /* full_page_writes */) {
+    if (err == DB_SUCCESS && options->doublewrite) {
         err = buf_dblwr_open(pool);
     }
     if (err != DB_SUCCESS) {
@@ -130,10 +129,7 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     if (pool->log_optimize_ddl == on) {
         return DB_SUCCESS;
     }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
-        err = buf_checkpoint_full(pool);
-    }
+    dberr_t err = buf_checkpoint_full(pool);
     if (err == DB_SUCCESS) {
         pool->log_optimize_ddl = on;
     }
@@ -229,14 +225,15 @@ static dberr_t buf_page_read(buf_pool_t *pool, fil_space_t *space, page_no_t pag
     page_id_t id = {space->id, page_no};
     page_verdict_t verdict = fil_page_verify(frame, pool->page_size, id);
     if (verdict != PAGE_OK) {
-        return err_set(&pool->env->err, DB_CORRUPTION, "page %" PRIu32 " of %s: %s", page_no,
-                       space->path, page_verdict_name(verdict));
+        return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_TORN_PAGE,
+                          "page %" PRIu32 " of %s: %s", page_no, space->path,
+                          page_verdict_name(verdict));
     }
-    if (fil_page_get_lsn(frame) > log_lsn(pool->log) && !MUTANT(home_before_log)) {
-        return err_set(&pool->env->err, DB_CORRUPTION,
-                       "page %" PRIu32 " of %s: LSN %" PRIu64
-                       " is beyond the end of the log, %" PRIu64,
-                       page_no, space->path, fil_page_get_lsn(frame), log_lsn(pool->log));
+    if (fil_page_get_lsn(frame) > log_lsn(pool->log)) {
+        return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_PAGE_BEYOND_LOG,
+                          "page %" PRIu32 " of %s: LSN %" PRIu64
+                          " is beyond the end of the log, %" PRIu64,
+                          page_no, space->path, fil_page_get_lsn(frame), log_lsn(pool->log));
     }
     return DB_SUCCESS;
 }
@@ -246,9 +243,9 @@ dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out)
     buf_block_t *block = buf_page_peek(pool, id);
     if (block != NULL) {
         if (block->freed) {
-            return err_set(&pool->env->err, DB_CORRUPTION,
-                           "page %" PRIu32 " of space %" PRIu32 " is used although it is free",
-                           id.page_no, id.space);
+            return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_PAGE_FREED,
+                              "page %" PRIu32 " of space %" PRIu32 " is used although it is free",
+                              id.page_no, id.space);
         }
         buf_block_fix(pool, block);
         *out = block;

@@ -2,16 +2,17 @@
 small durable steps, so that recovery can finish or undo it from the catalogue alone:
 
 CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0,
-clustered root; (3) commit: root and status READY. DROP TABLE: (1) commit status DROPPING; (2)
-forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its pages freed
-in (2). RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
+clustered root; (3) commit: status READY. DROP TABLE: (1) commit status DROPPING; (2)
+forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its tree freed in
+(2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
 name follow the catalogue.
 
-ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; one scan of the clustered index feeds
-one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
+ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
+index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
 then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one
-commit sets all roots and READY. An interrupted build discards its dirty pages, frees its pages by
-owner and removes the rows. DDL refuses a table that an open transaction has changed or whose index is being built (DB_TABLE_LOCKED), and reads committed data.
+commit sets all READY. An interrupted build discards its dirty pages, frees its trees through their
+segments and removes the rows. DDL refuses a table that an open transaction has changed or whose index
+is being built (DB_TABLE_LOCKED), and reads committed data.
 
 While an index build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
 DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */

@@ -2,13 +2,13 @@
 
 Place: ddl/, above btr/ (bulk load) and merge_sort.c.
 
-    begin   rows INCOMPLETE, durable
+    begin   rows INCOMPLETE, durable; empty trees
     SCAN    one pass over the clustered index feeds one merge sort per index
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
       FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
-    COMMIT  all roots and READY in one durable transaction
+    COMMIT  all READY in one durable transaction
 
 Invariants
 1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
@@ -28,7 +28,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "btr/btr_bulk.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
@@ -189,6 +188,11 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
+    err = ddl_trees_create(sys, build->indexes, build->n);
+    if (err != DB_SUCCESS) {
+        ddl_add_index_free(build);
+        return err;
+    }
     *out = build;
     return DB_SUCCESS;
 }
@@ -280,7 +284,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     if (err != DB_NOT_FOUND) {
         return err;
     }
-    err = btr_bulk_finish(build->bulk, &build->indexes[build->current].tree.root);
+    err = btr_bulk_finish(build->bulk);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -302,19 +306,11 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     buf_pool_t *pool = build_pool(build);
     const dict_index_t *index = &build->indexes[build->current];
     const btr_t *tree = &index->tree;
-    bool before_flush = MUTANT(ddl_index_load_before_flush); /* ordering rule: flush comes first */
-    dberr_t err = before_flush ? DB_SUCCESS : buf_flush_space(pool, tree->space);
+    dberr_t err = buf_flush_space(pool, tree->space);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.flushed");
-    const dict_field_t *f = &index->fields[0];
-    if ((MUTANT(ddl_index_load_not_for_prefix) /* as FTS: one kind of index without the record */
-         && f->prefix_len < build->table->cols[f->col].len)
-        || (MUTANT(ddl_index_load_first_only) && build->current > 0) /* MySQL 117044 */) {
-        ddl_next_index(build);
-        return DB_SUCCESS;
-    }
     err = buf_log_free_check(pool);
     if (err != DB_SUCCESS) {
         return err;
@@ -326,12 +322,7 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu",
                tree->space, (unsigned long long)tree->id, tree->root,
                (unsigned long long)mtr.end_lsn);
-    if (!MUTANT(ddl_commit_before_index_load)) { /* ordering rule: durable before the commit */
-        err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
-    }
-    if (err == DB_SUCCESS && before_flush) {
-        err = buf_flush_space(pool, tree->space);
-    }
+    err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -431,6 +422,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         return DB_IO_ERROR;
     }
     for (uint32_t i = 0; i < build->n; i++) {
+        btr_load_abandon(build_pool(build), &build->indexes[i].tree);
         buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
     }
     dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);

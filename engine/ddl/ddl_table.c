@@ -2,7 +2,7 @@
 
 Place: ddl/, above trx/ (catalogue rows) and fil/ (files).
 
-    CREATE   rows INCOMPLETE | file, page 0, root | rows READY
+    CREATE   rows INCOMPLETE | file, page 0, tree | rows READY
     DROP     rows DROPPING   | pages forgotten, file gone | rows gone
     RENAME   file            | name in the catalogue
 
@@ -16,7 +16,6 @@ Rules
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "ddl/ddl_int.h"
 
 dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
@@ -97,14 +96,14 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(ddl_rows_before_file)) { /* ordering rule: the file goes before its row */
-        err = ddl_commit(sys, ddl_remove_table_rows, &remove);
+    if (space != NULL) {
+        err = buf_log_free_check(pool); /* while the pages can still be written */
     }
     if (space != NULL && err == DB_SUCCESS) {
         buf_discard_space(pool, table->space);
         err = fil_space_delete(buf_fil(pool), space);
     }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_file)) {
+    if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_table_rows, &remove);
     }
     if (err != DB_SUCCESS) {
@@ -150,7 +149,7 @@ static dberr_t ddl_copy_without(dict_t *dict, const dict_index_t *indexes, uint3
     return DB_SUCCESS;
 }
 
-dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n)
+dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
     dict_table_t *rest = NULL;
@@ -158,15 +157,11 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (MUTANT(ddl_rows_before_pages)) { /* ordering rule: the pages go before the row */
-        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
-    }
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        /* By owner: an interrupted load has pages that no root leads to, and no page need be
-           readable. */
-        err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
+        /* Through the segments: an interrupted load has pages that no node pointer leads to. */
+        err = dict_index_tree_free(remove.dict, &indexes[i]);
     }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_pages)) {
+    if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_index_rows, &remove);
     }
     if (err != DB_SUCCESS) {
@@ -176,6 +171,22 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     dict_table_put(remove.dict, rest);
     return DB_SUCCESS;
+}
+
+dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    env_t *env = ddl_env(sys);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
+    }
+    if (err != DB_SUCCESS && !env->io_failed) {
+        bool held = env_hold(env);
+        dberr_t undo_err = ddl_indexes_remove(sys, indexes, n);
+        env_release(env, held);
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
 }
 
 /* ---- CREATE TABLE ---- */
@@ -250,7 +261,10 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
-    dberr_t err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    dberr_t err = buf_log_free_check(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    }
     if (err == DB_SUCCESS) {
         err = buf_log_free_check(pool);
     }
@@ -265,21 +279,19 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
         return err;
     }
     mtr_commit(&mtr);
-    return btr_create(pool, &table->indexes[0].tree);
+    return dict_index_tree_create(trx_sys_dict(sys), &table->indexes[0]);
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
 {
     dict_index_t *primary = &table->indexes[0];
     ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = primary};
-    bool file_first = MUTANT(ddl_file_before_row); /* ordering rule: a row announces the file */
-    dberr_t err =
-        file_first ? ddl_create_file(sys, table) : ddl_commit(sys, ddl_create_rows, &update);
+    dberr_t err = ddl_commit(sys, ddl_create_rows, &update);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = file_first ? ddl_commit(sys, ddl_create_rows, &update) : ddl_create_file(sys, table);
+    err = ddl_create_file(sys, table);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;
@@ -290,9 +302,9 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
         return DB_SUCCESS;
     }
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
+        bool held = env_hold(ddl_env(sys));
         dberr_t undo_err = ddl_table_remove(sys, table);
-        ddl_env(sys)->err = cause;
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;
@@ -318,6 +330,13 @@ dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
     }
     dict_table_put(trx_sys_dict(sys), table);
     return DB_SUCCESS;
+}
+
+dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    dberr_t err = buf_log_free_check(pool);
+    return err == DB_SUCCESS ? fil_space_rename(buf_fil(pool), space, path) : err;
 }
 
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
@@ -366,7 +385,7 @@ static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_
     char old_path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, old_path);
     fil_path_of_table(named->name, path);
-    dberr_t err = fil_space_rename(fil, space, path);
+    dberr_t err = ddl_file_rename(sys, space, path);
     if (err != DB_SUCCESS) {
         free(named);
         return err;
@@ -377,9 +396,9 @@ static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_
         return DB_SUCCESS;
     }
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
-        dberr_t undo_err = fil_space_rename(fil, space, old_path);
-        ddl_env(sys)->err = cause;
+        bool held = env_hold(ddl_env(sys));
+        dberr_t undo_err = ddl_file_rename(sys, space, old_path);
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;

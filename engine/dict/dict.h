@@ -127,6 +127,12 @@ WARN_UNUSED dberr_t dict_new_table_id(dict_t *dict, table_id_t *out);
 WARN_UNUSED dberr_t dict_new_index_id(dict_t *dict, index_id_t *out);
 WARN_UNUSED dberr_t dict_new_space_id(dict_t *dict, space_id_t *out);
 
+/** Gives an index, whose row is in SYS_INDEXES with no root, a tree; sets index->tree.root. */
+WARN_UNUSED dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index);
+/** Frees the tree in many mtrs; the last one forgets the root in the row. Nothing to do if there is no
+root. Starting over after a crash, with the root that the row says, goes on. */
+WARN_UNUSED dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index);
+
 /** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object
 whose cols and indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too
 long, a record of which fewer than 2 fit a page, prefix longer than its column, duplicate column

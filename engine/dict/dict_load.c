@@ -355,7 +355,7 @@ static dberr_t dict_layout_all(dict_loader_t *loader)
     const dict_table_t *old = loader->dict->first;
 
     for (dict_table_t *table = loader->first; table != NULL; table = table->next) {
-        err_sink_t why = {{0}};
+        err_sink_t why = {.msg = ""};
 
         if (dict_table_layout(table, page_size, &why) != DB_SUCCESS) {
             return dict_bad(loader, "table %" PRIu64 ": %.200s", table->id, why.msg);

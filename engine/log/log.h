@@ -1,7 +1,7 @@
 /** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
 
 File: block 0 header (0 magic "TPLG" (4)  4 format id (4)  8 page size (4)  12 file size (8)  20
-start LSN (8)  28 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
+start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
 3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs count every byte of the area,
 block headers and trailers included; the block of LSN L lies at 2048 + (L - start_lsn) mod area
 size, rounded down to 512.
@@ -57,6 +57,7 @@ typedef struct log_checkpoint {
 typedef struct log_file_info {
     uint32_t format_id;
     uint32_t page_size;
+    uint32_t extent_pages;
     uint64_t file_size;
     lsn_t start_lsn;
 } log_file_info_t;
@@ -66,7 +67,7 @@ LOG_FILE_SIZE_MIN_PAGES pages) under `path`, synced, replacing what is there. Ch
 LOG_FIRST_LSN, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. Used by
 bootstrap under a temporary name. */
 WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size,
-                                    uint64_t file_size);
+                                    uint32_t extent_pages, uint64_t file_size);
 
 /** Opens LOG_FILE_NAME for reading: header, both slots. Nothing is written. Caller: log_close().
 DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
@@ -140,6 +141,12 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log);
 of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
 */
 uint64_t log_capacity(const log_t *log);
+/** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be appended
+before the age exceeds the capacity. CHECK: that is true. Each call replaces the last one. */
+void log_reserve(log_t *log, uint64_t len_bytes);
+/** Is there room for a group of len bytes that log_reserve() has told of? */
+bool log_is_reserved(const log_t *log, size_t len);
+
 const log_format_t *log_format(const log_t *log);
 env_t *log_env(const log_t *log);
 

@@ -37,6 +37,7 @@ struct log {
     lsn_t base; /* block start of the written LSN */
     lsn_t lsn;
     lsn_t written_lsn;
+    lsn_t reserved_lsn; /* up to here log_reserve() has told of room */
     lsn_t flushed_lsn;
 };
 

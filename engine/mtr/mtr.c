@@ -18,7 +18,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "mtr/mtr_int.h"
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
@@ -293,9 +292,6 @@ static void mtr_commit_init(mtr_t *mtr, buf_block_t *block)
     block->init_lsn = mtr->end_lsn;
     block->init_on_flush =
         !buf_log_optimize_ddl(mtr->pool) && !mtr_space(mtr, block->id.space)->nonlogged;
-    if (MUTANT(dblwr_skip_nonlogged)) {
-        block->init_on_flush = true; /* MDEV-19738, first patch: whatever happens to the space */
-    }
     PROBE_MARK(buf_env(mtr->pool)->probe,
                "page_init space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, block->id.space,
                block->id.page_no, mtr->end_lsn);
@@ -337,9 +333,7 @@ static void mtr_commit_pages(mtr_t *mtr, lsn_t start_lsn)
         if (mtr->memo[i].freed) {
             mtr_commit_free(mtr, mtr->memo[i].id, block);
         } else if (mtr->memo[i].dirty) {
-            if (mtr->mode != MTR_LOG_NO_REDO || !MUTANT(mtr_noredo_not_stamped)) {
-                fil_page_set_lsn(block->frame, buf_page_size(mtr->pool), mtr->end_lsn);
-            }
+            fil_page_set_lsn(block->frame, buf_page_size(mtr->pool), mtr->end_lsn);
             if (mtr->mode == MTR_LOG_NO_REDO) {
                 mtr_commit_noredo(mtr, block);
             } else if (mtr->memo[i].init) {
@@ -385,7 +379,7 @@ void mtr_commit(mtr_t *mtr)
 void mtr_abort(mtr_t *mtr)
 {
     if (mtr->changed) {
-        buf_env(mtr->pool)->io_failed = true;
+        env_poison(buf_env(mtr->pool));
     }
     mtr_release(mtr);
 }

@@ -20,7 +20,6 @@ Invariants
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /* ---- single records ---- */
@@ -184,13 +183,10 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
         || trx->n_recs == savepoint) {
         return err;
     }
-    err_sink_t cause = trx_sys_env(trx->sys)->err;
+    bool held = env_hold(trx_sys_env(trx->sys));
     dberr_t undo_err = trx_rollback_to(trx, savepoint);
-    if (undo_err != DB_SUCCESS) {
-        return undo_err;
-    }
-    trx_sys_env(trx->sys)->err = cause;
-    return err;
+    env_release(trx_sys_env(trx->sys), held);
+    return undo_err != DB_SUCCESS ? undo_err : err;
 }
 
 /** Adds the entries of row to every secondary index. */
@@ -216,9 +212,6 @@ static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, c
     dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
     if (err != DB_SUCCESS) {
         return err;
-    }
-    if (MUTANT(row_entries_before_row) && row_put_entries(trx, table, row) != DB_SUCCESS) {
-        return DB_CORRUPTION; /* ordering rule: row, then entries */
     }
     dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
     err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec);
@@ -374,13 +367,7 @@ static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
     buf_pool_t *pool = trx->sys->pool;
     roll_ptr_t roll_ptr = 0;
     uint32_t len = row_start_undo(trx, table, UNDO_DELETE_MARK, pk, 0);
-    dberr_t err = DB_SUCCESS;
-    if (MUTANT(undo_after_page)) {
-        err = row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK); /* ordering rule */
-    }
-    if (err == DB_SUCCESS) {
-        err = row_write_undo(trx, table, len, &roll_ptr);
-    }
+    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
     if (err == DB_SUCCESS) {
         err = row_clust_set_ids(pool, table, pk, trx->id, roll_ptr);
     }

@@ -29,8 +29,8 @@ static void test_create(void **state)
     assert_int_equal(log_reader_next(reader, &group), DB_NOT_FOUND);
     log_reader_free(reader);
     log_close(log);
-    assert_int_equal(log_file_create(&f->env, "small", PAGE_SIZE, FILE_SIZE - 512), DB_ERROR);
-    assert_int_equal(log_file_create(&f->env, "odd", PAGE_SIZE, FILE_SIZE + 1), DB_ERROR);
+    assert_int_equal(log_file_create(&f->env, "small", PAGE_SIZE, 256, FILE_SIZE - 512), DB_ERROR);
+    assert_int_equal(log_file_create(&f->env, "odd", PAGE_SIZE, 256, FILE_SIZE + 1), DB_ERROR);
 }
 
 /* What is written up to an LSN is read back, group by group, over any sizes that meet block ends.
@@ -195,7 +195,8 @@ static void test_open_refuses(void **state)
     assert_non_null(strstr(f->env.err.msg, "cut"));
     assert_int_equal(env_unlink(&f->env, LOG_FILE_NAME), DB_SUCCESS);
     assert_int_equal(log_open(&f->env, &log), DB_NOT_FOUND);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
 }
 
 /* Markers and fault points, in order with the writes that they describe; counters with them. */
@@ -266,6 +267,7 @@ static void test_io_failure(void **state)
     assert_true(s.end == before);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 /* Written through, the log in the file ends at each group as it is appended, none of them durable; a failed write
@@ -293,6 +295,7 @@ static void test_write_through(void **state)
     assert_int_equal(log_write_up_to(log, log_lsn(log), false), DB_IO_ERROR);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 int main(void)

@@ -44,7 +44,8 @@ static inline int lfx_setup(void **state)
     log_fixture_t *f = lfx_create();
 
     assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
     *state = f;
     return 0;
 }
@@ -56,7 +57,8 @@ static inline int lfx_setup_posix(void **state)
     strcpy(f->dir, "test_log_XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     assert_int_equal(os_posix_create(f->dir, false, &f->env.err, &f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
     *state = f;
     return 0;
 }

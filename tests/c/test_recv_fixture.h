@@ -109,11 +109,13 @@ static inline dberr_t dbx_redo(dbx_t *db)
 {
     db->env.stats = (stats_t){0};
     db->env.io_failed = false;
+    db->env.err = (err_sink_t){.msg = ""};
     db->marks_len = 0;
     db->marks[0] = '\0';
     dberr_t err = log_open(&db->env, &db->log);
     if (err == DB_SUCCESS) {
-        err = fil_create(&db->env, db->log, db->options.page_size, &db->fil);
+        err =
+            fil_create(&db->env, db->log, db->options.page_size, db->options.open_files, &db->fil);
     }
     if (err == DB_SUCCESS) {
         err = buf_pool_create(&db->env, db->log, db->fil, &db->options, &db->pool);
@@ -140,7 +142,8 @@ static inline dberr_t dbx_open(dbx_t *db)
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
-    files_create(&db->env, db->options.page_size, db->options.log_file_size, &db->log, &db->fil);
+    files_create(&db->env, db->options.page_size, FX_EXTENT_PAGES, db->options.log_file_size,
+                 &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
         ASSERT_OK(db, trx_sys_bootstrap(db->pool));

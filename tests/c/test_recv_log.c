@@ -150,7 +150,7 @@ static void test_create_again(void **state)
     ASSERT_OK(db, env_unlink(&db->env, "t2.ibd"));
     ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(page_byte(db, 6, 4), 0x66);
-    assert_int_equal(fil_space_get(db->fil, 6)->size_pages, FSP_INITIAL_PAGES);
+    assert_int_equal(fil_space_get(db->fil, 6)->size_pages, FX_EXTENT_PAGES);
     dbx_free(db);
 }
 
@@ -164,6 +164,7 @@ static void test_delete_again(void **state)
     buf_discard_space(db->pool, T1);
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.delete.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_delete(db->fil, fil_space_get(db->fil, T1)));
     bool exists = false;
     ASSERT_OK(k.image, dbx_redo(k.image));
@@ -186,6 +187,7 @@ static void test_rename_again(void **state)
     dbx_t *db = dbx_create_t1();
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.rename.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
     ASSERT_OK(k.image, dbx_redo(k.image));
     assert_string_equal(fil_space_get(k.image->fil, T1)->path, "t7.ibd");
@@ -230,7 +232,7 @@ static void test_batches_equal(void **state)
     (void)state;
     dbx_t *db = dbx_create_t1();
     for (uint32_t round = 0; round < 60; round++) {
-        for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+        for (page_no_t page_no = 1; page_no < FX_EXTENT_PAGES; page_no++) {
             bool init = round == 0 || (round + page_no) % 17 == 0;
             dbx_page_write(db, T1, page_no, (byte)(round + page_no), init && page_no != 3);
         }
@@ -243,7 +245,7 @@ static void test_batches_equal(void **state)
     ASSERT_OK(small, dbx_redo(small));
     assert_int_equal(db->env.stats.recv_batches, 1);
     assert_true(small->env.stats.recv_batches > 5);
-    for (page_no_t page_no = 0; page_no < FSP_INITIAL_PAGES; page_no++) {
+    for (page_no_t page_no = 0; page_no < FX_EXTENT_PAGES; page_no++) {
         /* A page freed last is what it was before, or what an earlier batch had already written. */
         if (page_no != 6) {
             assert_memory_equal(dbx_home(db, T1_PATH, page_no), dbx_home(small, T1_PATH, page_no),
@@ -277,11 +279,11 @@ static void test_crash_in_recovery(void **state)
         "recv.applied",      "ckpt.data_synced",    "ckpt.marker_durable", "ckpt.slot_written",
     };
     dbx_t *db = dbx_create_t1();
-    for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+    for (page_no_t page_no = 1; page_no < FX_EXTENT_PAGES; page_no++) {
         dbx_page_write(db, T1, page_no, 0x40, page_no != 3);
     }
     ASSERT_OK(db, buf_flush_all(db->pool));
-    for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+    for (page_no_t page_no = 1; page_no < FX_EXTENT_PAGES; page_no++) {
         dbx_page_write(db, T1, page_no, (byte)page_no, false);
     }
     db = dbx_crash(db);
@@ -296,7 +298,7 @@ static void test_crash_in_recovery(void **state)
             fail_msg("%s was not reached", points[i]);
         }
         ASSERT_OK(k.image, dbx_redo(k.image));
-        for (page_no_t page_no = 1; page_no < FSP_INITIAL_PAGES; page_no++) {
+        for (page_no_t page_no = 1; page_no < FX_EXTENT_PAGES; page_no++) {
             assert_int_equal(page_byte(k.image, T1, page_no), page_no);
             assert_memory_equal(dbx_home(k.image, T1_PATH, page_no),
                                 dbx_home(image, T1_PATH, page_no), 4096);

@@ -284,7 +284,7 @@ static void test_torn_page_0(void **state)
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    ASSERT_OK(db, fsp_page_alloc(&mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
+    ASSERT_OK(db, fseg_create(&mtr, T1, FIL_PAGE_TYPE_SYS, 100, &block));
     mtr_commit(&mtr);
     ASSERT_OK(db, buf_flush_all(db->pool));
     db = dbx_crash(db);
@@ -298,7 +298,7 @@ static void test_torn_page_0(void **state)
     dbx_free(moved);
     ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=0"));
-    assert_int_equal(fil_space_get(db->fil, T1)->size_pages, FSP_INITIAL_PAGES);
+    assert_int_equal(fil_space_get(db->fil, T1)->size_pages, FX_EXTENT_PAGES);
     dbx_free(db);
     refused_without_copy(no_copy, "torn page 0 of t1.ibd");
 }

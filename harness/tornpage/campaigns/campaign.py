@@ -37,6 +37,7 @@ __all__ = [
     "Draw",
     "Hit",
     "cells_of",
+    "default_campaigns",
     "draw_trial",
     "hit_of_place",
     "load_campaign",
@@ -106,6 +107,7 @@ class Campaign(BaseModel):
 
     crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the
     fsync after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
+    default: it is one of those that planted bugs are measured by.
     scripts: of a configuration that get trials; undisturbed: further ones, over all configurations, that
     are only run and judged. vary: lists of option values, of which each script draws one; a key may name
     several options that belong together, as "page_size,log_file_size" with values "4k,256k".
@@ -118,6 +120,7 @@ class Campaign(BaseModel):
     description: str
     workload: str
     crash_model: Literal["kill", "io_error", "power_loss"]
+    default: bool = False
     trials: int = Field(default=0, ge=0)
     seed: int = Field(ge=0)
     scripts: int = Field(default=1, ge=1)
@@ -262,6 +265,12 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+
+
+def default_campaigns(folder: Path) -> list[Campaign]:
+    """The campaigns of a folder that say `default`, by name."""
+    campaigns = [load_campaign(str(path), folder) for path in sorted(folder.glob("*.toml"))]
+    return [campaign for campaign in campaigns if campaign.default]
 
 
 def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:

@@ -29,7 +29,7 @@ from tornpage.oracle.rules_recovery import LogHistory
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import CensusError, TargetError
-from tornpage.vocabulary.model import Census, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
 from tornpage.workloads.workload import generate
 
 __all__ = [
@@ -173,8 +173,13 @@ def run_undisturbed(
     findings, history = judge_run(target, trace, setting)
     violations = (
         *(finding.violation for finding in findings),
-        *_judge_errors(oracle, answer.failed),
-        *_judge_end(oracle, target, data, spec, work),
+        *(
+            replace(violation, source=Source.RUN)
+            for violation in (
+                *_judge_errors(oracle, answer.failed),
+                *_judge_end(oracle, target, data, spec, work),
+            )
+        ),
     )
     remove_image(data)
     return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)

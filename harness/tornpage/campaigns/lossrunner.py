@@ -19,7 +19,7 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["loss_parts", "replay_loss", "run_losses"]
+__all__ = ["loss_limits", "loss_parts", "replay_loss", "run_losses"]
 
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
@@ -54,7 +54,7 @@ def run_losses(
             continue
         clock = time.monotonic()
         spec = undisturbed_spec(campaign, run.target, config)
-        limits = _limits(campaign, depth, jobs)
+        limits = loss_limits(campaign, depth, jobs)
         part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
@@ -81,7 +81,8 @@ def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) ->
     return _replay(spec, target, recording, scratch, images)
 
 
-def _limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+    """How far the campaign explores one configuration at this depth."""
     limits = campaign.explore
     assert limits is not None, "the campaign's model says so"
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)

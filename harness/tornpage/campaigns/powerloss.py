@@ -1,4 +1,4 @@
-"""Power loss: records one run with its contents and lets the explorer (faults/explorer) enumerate the crash
+"""Power loss: records one run with its contents and lets the explorer (explorer/) enumerate the crash
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
@@ -18,7 +18,7 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError, TargetError
-from tornpage.vocabulary.model import Outcome, Site, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
 
@@ -170,6 +170,8 @@ def _read(child: ChildResult) -> Exploration:
     broken: dict[str, tuple[Violation, ...]] = {}
     for item in objects[:-1]:
         what = f"{item['what']} (model {item['model']})"
-        violation = Violation(int(item["invariant"]), what, Site(item["site"]))
+        violation = Violation(
+            int(item["invariant"]), what, Site(item["site"]), source=Source(item["source"])
+        )
         broken[item["state"]] = (*broken.get(item["state"], ()), violation)
     return Exploration(objects[-1], broken)

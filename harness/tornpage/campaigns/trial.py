@@ -44,6 +44,7 @@ from tornpage.vocabulary.model import (
     FaultPlan,
     Outcome,
     Site,
+    Source,
     TornWrite,
     TrialResult,
     TrialSpec,
@@ -70,7 +71,10 @@ PAGE_SITES = frozenset(
         Site.SYSTEM_PAGE,
     }
 )
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For targets
+that do not name the cause of a refusal."""
+REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4}
+"""What a refusal for such a cause breaks; any other breaks I30."""
 
 
 def run_trial(
@@ -273,9 +277,9 @@ class _Trial:
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal:
-            self.violations.append(Violation(0, "the run differs from the census before the fault"))
+            self._add_of_run("the run differs from the census before the fault")
         if child.timed_out:
-            self.violations.append(Violation(0, f"the run hung: {child.describe()}"))
+            self._add_of_run(f"the run hung: {child.describe()}")
         self.before_first = issued == 0
         self.range = self._prefixes(finished, issued)
 
@@ -369,7 +373,7 @@ class _Trial:
         # A recovery that was disturbed may have added to the log, up to log_end.
         if self.stale is not None and end > max(self.stale.end, self.log_end):
             what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
-            self.violations.append(Violation(21, what, path=LOG_FILE))
+            self.violations.append(Violation(21, what, path=LOG_FILE, source=Source.RULE))
 
     def _judge_state(self, answer: RecoveryAnswer) -> None:
         self._add(answer.findings)
@@ -393,10 +397,11 @@ class _Trial:
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
             return
-        torn = self.site in PAGE_SITES
-        self.violations.append(
-            Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
-        )
+        if answer.refusal:
+            number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
+        else:
+            number = 5 if self.site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""
@@ -422,11 +427,14 @@ class _Trial:
             if item not in self.violations:
                 self.violations.append(item)
 
+    def _add_of_run(self, what: str) -> None:
+        self.violations.append(Violation(0, what, source=Source.RUN))
+
     # -- result ---------------------------------------------------------------------------------
 
     def _not_exercised(self, reason: str, hung: bool = False) -> TrialResult:
         if hung:
-            self.violations.append(Violation(0, f"the run hung: {reason}"))
+            self._add_of_run(f"the run hung: {reason}")
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.NOT_EXERCISED, reason)

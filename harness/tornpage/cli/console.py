@@ -105,7 +105,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         console.print(f"[yellow]{error}[/]", highlight=False)
     for finding in summary.findings[:20]:
         console.print(
-            f"[red]I{finding.invariant}[/] {finding.site} ({finding.config}), {finding.count} trials: "
+            f"[red]I{finding.invariant}[/] {finding.site} ({finding.config}), by {finding.source}, "
+            f"{finding.count} trials: "
             f"{finding.what}\n    {finding.replay}",
             highlight=False,
         )
@@ -130,7 +131,10 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
         states = " ".join(sector_states(result.torn))
         console.print(f"  {result.torn.path} at {result.torn.offset}: {states}", highlight=False)
     for violation in result.violations:
-        console.print(f"  [red]I{violation.invariant}[/] {violation.what}", highlight=False)
+        console.print(
+            f"  [red]I{violation.invariant}[/] by {violation.source}: {violation.what}",
+            highlight=False,
+        )
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
     console.print(f"  recovery: {taken or 'nothing to do'}", highlight=False)
     if result.image is not None:

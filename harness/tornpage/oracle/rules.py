@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tornpage.faults.trace import Event, FilePaths, Op, Trace
-from tornpage.vocabulary.model import Violation
+from tornpage.vocabulary.model import Source, Violation
 
 __all__ = [
     "LOG_FILE",
@@ -154,7 +154,7 @@ class Rule:
 
     def report(self, number: int, what: str, path: str = "") -> None:
         """Notes a violation at the present event."""
-        self.log.found.append(Violation(number, what, path=path))
+        self.log.found.append(Violation(number, what, path=path, source=Source.RULE))
 
 
 _OPS: dict[int, str] = {

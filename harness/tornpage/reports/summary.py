@@ -17,7 +17,14 @@ import xxhash
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.store import CensusRow, Run, TrialRow
-from tornpage.vocabulary.model import Outcome, TornWrite, TrialResult, Violation, config_of
+from tornpage.vocabulary.model import (
+    Outcome,
+    Source,
+    TornWrite,
+    TrialResult,
+    Violation,
+    config_of,
+)
 
 __all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
 
@@ -51,13 +58,14 @@ class CellCount:
 class Finding:
     """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
 
-    trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
     """
 
     invariant: int
     site: str
     config: str
     what: str
+    source: Source
     trial: str
     replay: str
     count: int
@@ -262,6 +270,7 @@ def _add_finding(
         site=key[0].site,
         config=known.config if known else config,
         what=known.what if known else violation.what,
+        source=known.source if known else violation.source,
         trial=known.trial if known else trial,
         replay=known.replay if known else replay,
         count=known.count + (row is not None) if known else 1,

@@ -27,16 +27,15 @@ from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.store.store import Store, TrialRow
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import MUTANT_VARIABLE, Target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Fault, FaultPlan, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import Paths
+from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
 __all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
 
-BUILD_VARIABLE = "TORNPAGE_BUILD"
 
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
@@ -199,9 +198,9 @@ def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
 
 
 def _environment() -> str:
-    """The variables of this process that chose the programs under test."""
-    names = (BUILD_VARIABLE, MUTANT_VARIABLE)
-    return "".join(f"{name}={os.environ[name]} " for name in names if name in os.environ)
+    """The variable of this process that chose the programs under test."""
+    chosen = os.environ.get(BUILD_VARIABLE)
+    return f"{BUILD_VARIABLE}={chosen} " if chosen else ""
 
 
 def _describe(plan: FaultPlan) -> str:

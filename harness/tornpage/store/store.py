@@ -231,7 +231,7 @@ class Store:
                 (result.outcome.value, json.dumps(to_json(result)), run, result.number),
             )
             self._db.executemany(
-                "insert or replace into violation values (?, ?, ?, ?, ?, ?, ?)",
+                "insert or replace into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         run,
@@ -241,6 +241,7 @@ class Store:
                         violation.site.value if violation.site else None,
                         violation.path,
                         violation.what,
+                        violation.source.value,
                     )
                     for position, violation in enumerate(result.violations)
                 ],

@@ -25,7 +25,6 @@ from tornpage.vocabulary.model import Site, Violation
 
 __all__ = [
     "EXIT_REFUSED",
-    "MUTANT_VARIABLE",
     "Capability",
     "Command",
     "EngineTarget",
@@ -76,8 +75,9 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message). stopped: it said
-    clearly that a file operation failed. None of them: it crashed or hung, see message.
+    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
+    failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
     """
@@ -86,6 +86,7 @@ class RecoveryAnswer:
     refused: bool = False
     stopped: bool = False
     error: str = ""
+    refusal: str = ""
     message: str = ""
     state: State | None = None
     findings: tuple[Violation, ...] = ()
@@ -141,9 +142,6 @@ _COUNTERS = {
     "recv_tables_dropped": "tables_dropped",
 }
 
-MUTANT_VARIABLE = "TORNPAGE_MUTANT"
-"""Chooses the planted bug of a mutant build (tests/mutants); the product build does not read it."""
-
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
@@ -166,15 +164,11 @@ class EngineTarget:
         }
     )
 
-    def __init__(
-        self, program: Path, preload: Path, explorer: Path | None = None, mutant: str = ""
-    ) -> None:
-        """program, preload, explorer: absolute paths of the built files. mutant: of tests/mutants, for
-        programs of a mutant build."""
+    def __init__(self, program: Path, preload: Path, explorer: Path | None = None) -> None:
+        """program, preload, explorer: absolute paths of the built files."""
         self.program = program
         self.preload = preload
         self.explorer = explorer
-        self._env = {MUTANT_VARIABLE: mutant} if mutant else {}
 
     def check_ready(self) -> None:
         """Raises TargetError naming the file that is missing."""
@@ -189,20 +183,19 @@ class EngineTarget:
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
         return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)), self._env
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script))
         )
 
     def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
         return Command(
-            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script)), self._env
+            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script))
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --set ... DIR."""
         return Command(
             (str(self.program), "recover", "--json", "--check", *_sets(options), str(data)),
-            self._env,
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
@@ -210,9 +203,7 @@ class EngineTarget:
         if self.explorer is None or not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = str(self.explorer)
-        return Command(
-            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)), self._env
-        )
+        return Command((program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)))
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
@@ -235,6 +226,7 @@ class EngineTarget:
                 refused=bool(message) and child.exit_code != EXIT_IO,
                 stopped=bool(message) and child.exit_code == EXIT_IO,
                 error=error,
+                refusal=str(data.get("refusal", "")) if data else "",
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,
             )

@@ -21,6 +21,7 @@ __all__ = [
     "FaultPlan",
     "Outcome",
     "Site",
+    "Source",
     "TornWrite",
     "TrialResult",
     "TrialSpec",
@@ -43,6 +44,17 @@ class Outcome(StrEnum):
     """The harness failed; nothing can be said about the target."""
 
 
+class Source(StrEnum):
+    """Who says that an invariant is broken, the strongest first."""
+
+    STATE = "state"
+    """Recovery, scanner or oracle, of what a crash or a failed operation left."""
+    RULE = "rule"
+    """A rule on the record of a run or of a recovery."""
+    RUN = "run"
+    """The run itself: its answers, its end, or the database that it closed cleanly."""
+
+
 class Site(StrEnum):
     """What a write was for: the rows of the report's matrix."""
 
@@ -61,7 +73,7 @@ class Site(StrEnum):
     CHECKPOINT_HEADER = "checkpoint_header"
     """The first 2048 bytes of the redo file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
-    """Other pages of the system space, and allocation map pages beyond page 0."""
+    """Other pages of the system space, and descriptor and inode pages."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"
@@ -171,6 +183,7 @@ class Violation:
     what: str
     site: Site | None = None
     path: str = ""
+    source: Source = Source.STATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["ROOT", "Paths", "data_folder", "find_paths", "tmpfs_folder"]
+__all__ = ["BUILD_VARIABLE", "ROOT", "Paths", "data_folder", "find_paths", "tmpfs_folder"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CARRIED = _PACKAGE / "data"
@@ -20,6 +20,9 @@ _CARRIED = _PACKAGE / "data"
 
 ROOT = _PACKAGE.parents[1]
 """The checkout, where the package is used from one (as when it is installed in editable mode)."""
+
+BUILD_VARIABLE = "TORNPAGE_BUILD"
+"""In the environment: another build folder than build/release."""
 
 SCRATCH_MIN_BYTES = 256 * 1024 * 1024
 """Free space that a campaign wants for its crash images."""
@@ -35,11 +38,11 @@ class Paths:
     out: Path
 
 
-def find_paths(default_build: str = "release") -> Paths:
+def find_paths() -> Paths:
     """The programs are those of build/ in the checkout, for an installed wheel in the working directory.
     TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
     home = Path() if _CARRIED.is_dir() else ROOT
-    build = Path(os.environ.get("TORNPAGE_BUILD", home / "build" / default_build)).resolve()
+    build = Path(os.environ.get(BUILD_VARIABLE, home / "build" / "release")).resolve()
     return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
 
 

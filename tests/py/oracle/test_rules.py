@@ -10,6 +10,7 @@ from fake_trace import FakeTrace
 from tornpage.oracle.invariants import check_recovery, check_run, describe_rules
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.rules_recovery import LogHistory
+from tornpage.vocabulary.model import Source
 
 LOG = "ib_logfile0"
 SETTING = Setting(page_size=4096, log_size=2048 + 64 * 512)
@@ -87,8 +88,9 @@ def good_run() -> FakeTrace:
 
 
 def found(fake: FakeTrace) -> list[int]:
-    """Invariants reported for a run."""
+    """Invariants reported for a run, all by rules."""
     findings, _ = check_run(fake.trace(), SETTING)
+    assert {finding.violation.source for finding in findings} <= {Source.RULE}
     return [finding.violation.invariant for finding in findings]
 
 
@@ -346,6 +348,13 @@ def test_each_break_is_reported_under_its_number(
     change(fake)
     assert found(base()) == []
     assert found(fake) == [number]
+
+
+def test_statement_after_a_failed_sort_file_is_no_violation() -> None:
+    """A sort file holds nothing that lasts: its failure ends one statement, not the handle (I23)."""
+    fake = base().write("#sql-tmp-33-0", 0, 512, result=-28).mark("ack n=1")
+    checkpoint(fake, 2, 8500, 8600)
+    assert 23 not in found(fake)
 
 
 def test_doublewrite_off_by_configuration_is_no_violation() -> None:
