@@ -2,7 +2,8 @@
 
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
-    open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish
+    open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish |
+            drain if log_optimize_ddl is not what it was
     close   abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
@@ -139,7 +140,10 @@ static dberr_t engine_open_layers(engine_t *engine)
                          &engine->fil);
     }
     if (err == DB_SUCCESS) {
-        err = buf_pool_create(env, engine->log, engine->fil, &engine->options, &engine->pool);
+        /* The log that is there was written in this mode, and so are recovery's changes. */
+        engine_options_t recovery = engine->options;
+        recovery.log_optimize_ddl = log_last_checkpoint(engine->log)->log_optimize_ddl;
+        err = buf_pool_create(env, engine->log, engine->fil, &recovery, &engine->pool);
     }
     if (err == DB_SUCCESS) {
         err = recv_redo(engine->log, engine->fil, engine->pool, &engine->options);
@@ -152,7 +156,13 @@ static dberr_t engine_open_layers(engine_t *engine)
                            &engine->sys);
     }
     /* Loads the user tables, after the catalogue's own transactions were rolled back. */
-    return err == DB_SUCCESS ? recv_finish(engine->sys) : err;
+    if (err == DB_SUCCESS) {
+        err = recv_finish(engine->sys);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
+    }
+    return err;
 }
 
 static void engine_free(engine_t *engine)

@@ -265,7 +265,7 @@ dberr_t engine_flush_log(engine_t *engine)
 {
     dberr_t err = engine_enter(engine);
     return err == DB_SUCCESS
-               ? engine_leave(engine, log_write_up_to(engine->log, log_lsn(engine->log), true))
+               ? engine_leave(engine, buf_log_wait(engine->pool, log_lsn(engine->log), true))
                : err;
 }
 

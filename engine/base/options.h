@@ -15,7 +15,9 @@ typedef struct engine_options {
     uint32_t buffer_pool_pages; /**< at least 32 */
     bool log_optimize_ddl;      /**< ON: index loads are not logged, then flushed (WL#7277) */
     bool doublewrite;
-    uint32_t dblwr_pages;             /**< pages of one of the two doublewrite slots; 4 ... 256 */
+    uint32_t dblwr_pages;      /**< pages of the doublewrite batch region; 4 ... 256 */
+    uint32_t cleaner_interval; /**< N: the page cleaner takes a step at every N-th yield point;
+                                          0: never, pages are written when somebody needs it */
     uint32_t flush_log_at_trx_commit; /**< 0: neither, 1: write and fsync, 2: write only */
     bool
         log_write_through; /**< ON: each record group is written (not fsynced) as it is appended, so that a
@@ -27,7 +29,7 @@ typedef struct engine_options {
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */
 
-/** Defaults: 0, 0, 0, 256 pages, ON, ON, 64 pages, 1, OFF, 1 MiB, 4 MiB, 32 files. */
+/** Defaults: 0, 0, 0, 256 pages, ON, ON, 64 pages, 0, 1, OFF, 1 MiB, 4 MiB, 32 files. */
 void options_set_defaults(engine_options_t *options);
 
 /** Checks every range; DB_ERROR and a message that names the option and its range. */

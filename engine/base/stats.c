@@ -23,7 +23,6 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(dblwr_batches),
     STAT(dblwr_full_batches),
     STAT(dblwr_skipped_init),
-    STAT(pages_freed_unwritten),
     STAT(os_log_written),
     STAT(os_log_fsyncs),
     STAT(log_wraps),

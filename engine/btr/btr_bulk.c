@@ -325,12 +325,3 @@ dberr_t btr_bulk_finish(btr_bulk_t *bulk)
     }
     return err == DB_SUCCESS ? bulk_top_free(bulk, level) : err;
 }
-
-void btr_load_abandon(buf_pool_t *pool, const btr_t *btr)
-{
-    buf_block_t *root = buf_page_peek(pool, (page_id_t){btr->space, btr->root});
-
-    if (root != NULL) {
-        root->observer = 0;
-    }
-}

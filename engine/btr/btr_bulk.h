@@ -21,8 +21,4 @@ its contents in the log, and belongs to no observer any more: it may be written 
 WARN_UNUSED dberr_t btr_bulk_finish(btr_bulk_t *bulk);
 void btr_bulk_free(btr_bulk_t *bulk); /**< memory only; NULL is fine */
 
-/** Before the pages of an interrupted load are discarded: the root is no longer one of them. It has the
-logged changes that created it, which may not be in the file yet, and freeing the tree needs them. */
-void btr_load_abandon(buf_pool_t *pool, const btr_t *btr);
-
 #endif

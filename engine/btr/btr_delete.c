@@ -16,7 +16,6 @@
 #include "btr/btr_int.h"
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 /* A page is merged when fewer than 1 / BTR_MERGE_FRACTION of its capacity is left. */
 #define BTR_MERGE_FRACTION 3U
@@ -60,13 +59,6 @@ static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
 
-    if (err == DB_SUCCESS && MUTANT(btr_free_own_mtr)) {
-        mtr_t mtr; /* ordering rule: a page is freed by the mtr that unlinks it */
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        err = fseg_page_free(&mtr, segment, block->id.page_no, FSP_FREE_LOGGED);
-        mtr_commit(&mtr);
-        return err;
-    }
     return err == DB_SUCCESS ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
                              : err;
 }

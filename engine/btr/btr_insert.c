@@ -18,7 +18,6 @@
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 
 typedef struct btr_split_plan {
     uint32_t n_splits;                    /**< full pages of the path, from level 0 */
@@ -34,14 +33,6 @@ static dberr_t btr_split_alloc(btr_op_t *op, uint32_t level, buf_block_t **out)
     fseg_header_t segment;
     dberr_t err = btr_segment(op, level, &segment);
 
-    if (err == DB_SUCCESS && MUTANT(btr_alloc_own_mtr)) {
-        mtr_t mtr; /* as MDEV-23190: the descriptors are committed before what needs the page */
-        page_id_t id = {.space = op->btr->space};
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        err = fseg_page_reserve(&mtr, segment, hint, &id.page_no);
-        mtr_commit(&mtr);
-        return err == DB_SUCCESS ? mtr_page_create(op->mtr, id, FIL_PAGE_INDEX, out) : err;
-    }
     return err == DB_SUCCESS ? fseg_page_alloc(op->mtr, segment, hint, FIL_PAGE_INDEX, out) : err;
 }
 
@@ -66,8 +57,7 @@ static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
             return err;
         }
     }
-    dberr_t err = n > 0 && !MUTANT(btr_alloc_own_mtr) ? fsp_reserve(op->mtr, op->btr->space, n + 1)
-                                                      : DB_SUCCESS;
+    dberr_t err = n > 0 ? fsp_reserve(op->mtr, op->btr->space, n + 1) : DB_SUCCESS;
     for (uint32_t level = 0; err == DB_SUCCESS && level < n; level++) {
         err = btr_split_alloc(op, level, &plan->page[level]);
     }

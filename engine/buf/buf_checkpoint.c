@@ -6,7 +6,7 @@ Invariants
 1. (I19) the order is: C; fsync of all data files; FILE_NAME records and MLOG_CHECKPOINT(C) as one
    record group; log fsync; slot write; slot fsync. C comes first: a change older than C was
    written home before C was chosen, so the fsync that follows covers it. Choosing C later would
-   count in writes that completed after the fsync;
+   count in pages that the cleaner has written after the fsync: it works between the steps here;
 2. every space with a change at or after C has its FILE_NAME at or after C: in the marker's group,
    or in front of the first later mtr that touches it (fil_space->named);
 3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and the checkpoint. */
@@ -64,11 +64,34 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
 /** Would a checkpoint now say nothing new? */
 static bool buf_checkpoint_is_current(const buf_pool_t *pool)
 {
-    if (log_lsn(pool->log) != pool->ckpt_end_lsn) {
+    if (log_lsn(pool->log) != pool->ckpt_end_lsn
+        || log_last_checkpoint(pool->log)->log_optimize_ddl != pool->log_optimize_ddl) {
         return false;
     }
     lsn_t oldest = buf_oldest_modification(pool);
     return oldest == 0 ? pool->ckpt_sharp : oldest == log_checkpoint_lsn(pool->log);
+}
+
+/** What must be durable before the slot says C: the data files, then the marker. */
+static dberr_t buf_checkpoint_prepare(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
+{
+    dberr_t err = buf_yield(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_sync_all(pool->fil);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(pool->env->probe, "ckpt.data_synced");
+    err = buf_yield(pool);
+    if (err == DB_SUCCESS) {
+        err = buf_checkpoint_log_marker(pool, c, marker_lsn);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(pool->env->probe, "ckpt.marker_durable");
+    return buf_yield(pool);
 }
 
 dberr_t buf_checkpoint(buf_pool_t *pool)
@@ -83,18 +106,11 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     lsn_t oldest = buf_oldest_modification(pool);
     lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
-    dberr_t err = fil_sync_all(pool->fil);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    PROBE_POINT(env->probe, "ckpt.data_synced");
     lsn_t marker_lsn = 0;
-    err = buf_checkpoint_log_marker(pool, c, &marker_lsn);
-    if (err != DB_SUCCESS) {
-        return err;
+    dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
+    if (err == DB_SUCCESS) {
+        err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
     }
-    PROBE_POINT(env->probe, "ckpt.marker_durable");
-    err = log_checkpoint_write(pool->log, c, marker_lsn);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -164,6 +180,10 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
     if (pool->env->io_failed) {
         return err_set(&pool->env->err, DB_IO_ERROR, "no changes after a failed file operation");
     }
+    dberr_t err = buf_yield(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     uint64_t capacity = log_capacity(pool->log);
     uint64_t reserve = buf_log_reserve(pool);
     if (reserve >= capacity) {
@@ -172,7 +192,7 @@ static dberr_t buf_log_ask(buf_pool_t *pool)
                        capacity);
     }
     if (buf_log_age(pool) + reserve > capacity) {
-        dberr_t err = buf_log_make_room(pool, reserve);
+        err = buf_log_make_room(pool, reserve);
         if (err != DB_SUCCESS) {
             return err;
         }

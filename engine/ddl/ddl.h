@@ -9,9 +9,9 @@ name follow the catalogue.
 
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
 index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
-then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one
-commit sets all READY. An interrupted build discards its dirty pages, frees its trees through their
-segments and removes the rows. DDL refuses a table that an open transaction has changed or whose index
+then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD (I16); finally one durable
+commit sets all READY. An interrupted build writes MLOG_INDEX_LOAD, frees its trees through their segments,
+removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
 is being built (DB_TABLE_LOCKED), and reads committed data.
 
 While an index build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
@@ -50,7 +50,7 @@ After an error the build is over: call ddl_add_index_abort(). */
 WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
 /** Is nothing left to do but the commit? */
 bool ddl_add_index_is_loaded(const ddl_add_index_t *build);
-/** Leaves nothing behind: pages discarded and freed, rows and temporary files removed. When it fails
+/** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
 it can be called again, and nothing else. */
 WARN_UNUSED dberr_t ddl_add_index_abort(ddl_add_index_t *build);
 /** Memory. What a build that neither committed nor was aborted has in files stays there for

@@ -7,15 +7,17 @@ Place: ddl/, above btr/ (bulk load) and merge_sort.c.
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
-      FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
+      FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
     COMMIT  all READY in one durable transaction
 
 Invariants
-1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
-   so a committed index never depends on a page that neither log nor file has.
+1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
+   log, so a committed index never depends on a page that neither log nor file has. The commit makes
+   the record durable.
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
    last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
-   OFF, switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
+   OFF, switching it takes a full checkpoint and is refused for as long as a build exists
+   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
 3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.
@@ -23,7 +25,11 @@ Invariants
 5. The sorts share sort_buffer_size: memory does not grow with the number of indexes.
 6. Between two steps anything may happen but changes and DDL of this table (LOCK=SHARED: there is no
    row log of changes that come after the scan). The INCOMPLETE indexes in the cached table object
-   are what refuses them (dict_table_has_build). The build has its own copy of that object. */
+   are what refuses them (dict_table_has_build). The build has its own copy of that object.
+7. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a logged
+   change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
+   list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
+   after that ends with its being free, or starts with its next initialisation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -301,17 +307,12 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_step_flush(ddl_add_index_t *build)
+/** MLOG_INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
+static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
 {
     buf_pool_t *pool = build_pool(build);
-    const dict_index_t *index = &build->indexes[build->current];
-    const btr_t *tree = &index->tree;
-    dberr_t err = buf_flush_space(pool, tree->space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
-    err = buf_log_free_check(pool);
+    const btr_t *tree = &build->indexes[build->current].tree;
+    dberr_t err = buf_log_free_check(pool);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -319,10 +320,23 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
-    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu",
+    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu%s",
                tree->space, (unsigned long long)tree->id, tree->root,
-               (unsigned long long)mtr.end_lsn);
-    err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
+               (unsigned long long)mtr.end_lsn, aborted ? " aborted=1" : "");
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_step_flush(ddl_add_index_t *build)
+{
+    buf_pool_t *pool = build_pool(build);
+    const dict_index_t *index = &build->indexes[build->current];
+    const btr_t *tree = &index->tree;
+    dberr_t err = buf_observer_flush(pool, tree->space, tree->id);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
+    err = ddl_write_index_load(build, false);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -421,12 +435,19 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         /* Nothing can be written any more: recovery drops the INCOMPLETE indexes. */
         return DB_IO_ERROR;
     }
-    for (uint32_t i = 0; i < build->n; i++) {
-        btr_load_abandon(build_pool(build), &build->indexes[i].tree);
-        buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
+    dberr_t err = DB_SUCCESS;
+    if (!build->redo && (build->phase == DDL_LOAD || build->phase == DDL_FLUSH)) {
+        /* Pages without redo exist, some of them in the file: their space is logged again from here. */
+        err = ddl_write_index_load(build, true);
     }
-    dberr_t err = ddl_indexes_remove(build->sys, build->indexes, build->n);
-    build->rows_logged = err != DB_SUCCESS;
+    if (err == DB_SUCCESS) {
+        err = ddl_indexes_remove(build->sys, build->indexes, build->n);
+        build->rows_logged = err != DB_SUCCESS;
+    }
+    /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 7). */
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        err = buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id);
+    }
     return err;
 }
 

@@ -100,7 +100,9 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
         err = buf_log_free_check(pool); /* while the pages can still be written */
     }
     if (space != NULL && err == DB_SUCCESS) {
-        buf_discard_space(pool, table->space);
+        err = buf_discard_space(pool, table->space);
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         err = fil_space_delete(buf_fil(pool), space);
     }
     if (err == DB_SUCCESS) {

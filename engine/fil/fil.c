@@ -264,6 +264,7 @@ dberr_t fil_sync(fil_t *fil, fil_space_t *space)
     }
     if (err == DB_SUCCESS) {
         space->needs_sync = false;
+        space->n_syncs++;
         fil->env->stats.data_fsyncs++;
     }
     return err;

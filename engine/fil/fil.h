@@ -18,13 +18,12 @@ typedef struct fil_space {
     space_id_t id;
     char path[PATH_LEN_MAX + 1]; /**< changed by fil_space_set_path() only */
     uint32_t size_pages;         /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
-    bool named;       /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
-    bool nonlogged;   /**< redo was or will be off for pages of this space since the last start:
-                                 doublewrite must never be skipped (MDEV-19738) */
-    bool needs_sync;  /**< page writes since the last fsync; a file is not closed with it */
-    lsn_t enable_lsn; /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
-    lsn_t max_lsn;    /**< end of the newest mtr that changed a page of the space */
-    void *flush_list; /**< owned by buf/: the dirty pages of this space */
+    bool named;             /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
+    bool needs_sync;        /**< page writes since the last fsync; a file is not closed with it */
+    uint64_t n_syncs;       /**< fsyncs since the space was registered */
+    lsn_t enable_lsn;       /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
+    lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
+    void *flush_list;       /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */
     os_file_t *file;        /**< private to fil/: NULL while its descriptor is given to others */
     struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */

@@ -44,13 +44,14 @@ Invariants
 
 typedef struct log log_t;
 
-/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC.
-*/
+/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 mode(4) 36 zero
+508 CRC. */
 typedef struct log_checkpoint {
     uint64_t no;      /**< grows by 1; slot = no % 2 */
     lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
     lsn_t marker_lsn; /**< start of the record group that holds MLOG_CHECKPOINT(C) */
     uint32_t epoch;
+    bool log_optimize_ddl; /**< as it is for all of the log from C on */
 } log_checkpoint_t;
 
 /** Header facts that survive any torn data page. */
@@ -153,9 +154,10 @@ env_t *log_env(const log_t *log);
 /** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
 WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 
-/** Writes the checkpoint (C, marker) into the alternate slot and fsyncs: the marker must be durable
+/** Writes the checkpoint (C, marker, log_optimize_ddl) into the alternate slot and fsyncs: the marker must be durable
 (CHECK). After success the log before C may be overwritten. */
-WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn);
+WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
+                                         bool log_optimize_ddl);
 
 /** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the
 tools. */

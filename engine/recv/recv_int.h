@@ -96,7 +96,7 @@ typedef struct recv_event {
     char *path2; /**< FILE_RENAME2: the new name */
 } recv_event_t;
 
-#define RECV_COPIES_MAX 512U /**< both doublewrite slots at their largest */
+#define RECV_COPIES_MAX DBLWR_POSITIONS_MAX
 
 /** A usable page copy in the doublewrite file. */
 typedef struct recv_copy {

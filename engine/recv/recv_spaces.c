@@ -385,8 +385,12 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     }
     fil_space_set_path(recv->fil, opened, space->path);
     opened->enable_lsn = space->enable_lsn;
-    opened->nonlogged = space->enable_lsn != 0;
     opened->needs_sync = true; /* invariant 5 */
+    if (space->named || space->changed) {
+        /* C stays: its name in the log goes on to count, and the next marker's group repeats it. */
+        opened->named = space->named;
+        opened->max_lsn = recv->end_lsn;
+    }
     return DB_SUCCESS;
 }
 

@@ -119,7 +119,7 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
     }
     PROBE_POINT(env->probe, "trx.commit_logged");
     if (flush_mode != 0) {
-        err = log_write_up_to(buf_log(sys->pool), end_lsn, flush_mode == 1);
+        err = buf_log_wait(sys->pool, end_lsn, flush_mode == 1);
     }
     if (err == DB_SUCCESS && flush_mode == 1) {
         PROBE_POINT(env->probe, "trx.commit_durable");

@@ -6,14 +6,15 @@ them.
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I13  a page goes home without doublewrite although doublewrite is on: not at its first write since its
-       initialisation, that one not behind the checkpoint, or in a space that was non-logged
+       initialisation, that one not behind the checkpoint, or while the log from the checkpoint on has an
+       INDEX_LOAD of its space
   I14  a page that recovery made from its initialisation is read by recovery after all
-  I15  a freed page is read, changed or written before it is initialised again; of pages that the
-       log calls free, until redo is applied and checkpointed; or it is given up before its free is
-       durable
-  I19  a checkpoint while a data file has unsynced writes; more in rules_log.c, and I20, I21
-  I22  a home write while its copy is not synced; the area is written again while home writes are
-       not synced
+  I15  a freed page is read or changed before it is initialised again; of pages that the log calls
+       free, until redo is applied
+  I19  a checkpoint while a data file has unsynced writes of changes older than C; more in rules_log.c,
+       and I20, I21
+  I22  a home write while its copy is not synced; a position of the area is written again while the
+       home write that it protects is not synced
   I24  a table file is created, renamed or removed without an announcement, or before its record is
        durable; an operation ends while the directory is not synced
 What they do not see: whether C was chosen right, and what a later recovery would make of it; the
@@ -47,8 +48,9 @@ static void check_skip(rules_t *rules, const char *text)
     const char *what = NULL;
     if (strstr(text, " why=off") != NULL) {
         what = rules->doublewrite ? "doublewrite is on" : NULL;
-    } else if (page_set_has(&rules->nonlogged, marker_space(text))) {
-        what = "the space has non-logged pages";
+    } else if (page_set_has(&rules->loads, marker_space(text))
+               && rules->log.checkpoint < rules->recv_end) {
+        what = "the log has an INDEX_LOAD of the space";
     } else if (!rules->first_flush) {
         what = "not initialised since its last write";
     } else if (marker_fact(text, " init_lsn=") <= rules->log.checkpoint) {
@@ -73,9 +75,7 @@ static void mark_page_write(rules_t *rules, const char *text)
         verdict_add_rule(rules->verdict, 22,
                          "recovery: a home write before the area is synced: %.120s", text);
     }
-    uint64_t page = marker_page(text);
-    check_not_freed(rules, text, page);
-    rules->first_flush = flush_is_first(&rules->unwritten, page);
+    rules->first_flush = flush_is_first(&rules->unwritten, marker_page(text));
     if (strstr(text, " dblwr=skip") != NULL) {
         check_skip(rules, text);
     }
@@ -83,9 +83,11 @@ static void mark_page_write(rules_t *rules, const char *text)
 
 static void mark_checkpoint(rules_t *rules, const char *text)
 {
-    if (strstr(text, " start=1") == NULL && rules->n_dirty > 0) {
-        verdict_add_rule(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
-                         rules->n_dirty, text);
+    for (uint32_t i = 0; i < rules->n_dirty && strstr(text, " start=1") == NULL; i++) {
+        if (rules->dirty[i].oldest < marker_fact(text, " c=")) {
+            verdict_add_rule(rules->verdict, 19, "recovery: a data file is not synced: %.160s",
+                             text);
+        }
     }
 }
 
@@ -101,7 +103,9 @@ static void mark_file_op(rules_t *rules, const char *text)
 static void mark_recv(rules_t *rules, const char *text)
 {
     uint64_t key = marker_page(text);
-    if (marker_is(text, "recv_batch")) {
+    if (marker_is(text, "recv_start")) {
+        rules->recv_end = marker_fact(text, " end=");
+    } else if (marker_is(text, "recv_batch")) {
         page_set_clear(
             &rules->created); /* what an earlier batch made is on disk, and may be read */
     } else if (marker_is(text, "recv_free")) {
@@ -113,7 +117,7 @@ static void mark_recv(rules_t *rules, const char *text)
     } else if (marker_is(text, "recv_read")) {
         check_not_freed(rules, text, key);
         if (strstr(text, " why=index_load") != NULL) {
-            page_set_add(&rules->nonlogged, marker_space(text));
+            page_set_add(&rules->loads, marker_space(text));
         }
         if (page_set_has(&rules->created, key)) {
             verdict_add_rule(rules->verdict, 14, "recovery: read after it was created: %.160s",
@@ -133,13 +137,10 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     memcpy(text, bytes, len);
     text[len] = '\0';
     rules_log_mark(&rules->log, text);
-    if (marker_is(text, "point")) {
-        rules->applied |= strcmp(text, "point name=recv.applied") == 0;
-    } else if (marker_is(text, "checkpoint_done") && rules->applied) {
+    if (strcmp(text, "point name=recv.applied") == 0) {
         /* Redo is over. A page whose last record is a free may be in use by now: a load without
         redo took it again, and INDEX_LOAD vouches for its contents. */
         page_set_clear(&rules->freed);
-        rules->applied = false;
     } else if (strncmp(text, "recv_", 5) == 0) {
         mark_recv(rules, text);
     } else if (marker_is(text, "page_write")) {
@@ -147,9 +148,6 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
     } else if (marker_is(text, "page_noredo")) {
         page_set_remove(&rules->freed, marker_page(text));
         page_set_remove(&rules->unwritten, marker_page(text));
-        page_set_add(&rules->nonlogged, marker_space(text));
-    } else if (marker_is(text, "nonlogged")) {
-        page_set_add(&rules->nonlogged, marker_space(text));
     } else if (marker_is(text, "page_init")) {
         uint64_t page = marker_page(text);
         page_set_remove(&rules->freed, page);
@@ -158,10 +156,6 @@ void rules_mark(rules_t *rules, const char *bytes, size_t len)
         uint64_t page = marker_page(text);
         page_set_add(&rules->freed, page);
         page_set_add(&rules->unwritten, page);
-    } else if (marker_is(text, "page_drop_freed")
-               && marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add_rule(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s",
-                         text);
     } else if (marker_is(text, "checkpoint")) {
         mark_checkpoint(rules, text);
     } else if (marker_is(text, "file_op")) {
@@ -185,10 +179,13 @@ static bool is_log_file(const char *path)
     return strncmp(path, "ib_logfile", 10) == 0;
 }
 
-static void dirty_add(rules_t *rules, uint32_t inode)
+/** oldest: of the changes that the write holds. */
+static void dirty_add(rules_t *rules, uint32_t inode, uint64_t oldest)
 {
     for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
+        if (rules->dirty[i].inode == inode) {
+            rules->dirty[i].oldest =
+                oldest < rules->dirty[i].oldest ? oldest : rules->dirty[i].oldest;
             return;
         }
     }
@@ -196,16 +193,49 @@ static void dirty_add(rules_t *rules, uint32_t inode)
         rules->dirty_capacity = rules->dirty_capacity == 0 ? 16 : rules->dirty_capacity * 2;
         rules->dirty = mem_grow(rules->dirty, rules->dirty_capacity * sizeof(*rules->dirty));
     }
-    rules->dirty[rules->n_dirty++] = inode;
+    rules->dirty[rules->n_dirty++] = (rules_dirty_t){.inode = inode, .oldest = oldest};
 }
 
 static void dirty_remove(rules_t *rules, uint32_t inode)
 {
     for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
+        if (rules->dirty[i].inode == inode) {
             rules->dirty[i] = rules->dirty[--rules->n_dirty];
-            return;
+            break;
         }
+    }
+    for (uint32_t i = 0; i < RULES_POSITIONS; i++) {
+        if (rules->homes[i].unsynced && rules->homes[i].inode == inode) {
+            rules->homes[i].unsynced = false;
+        }
+    }
+}
+
+/** A write of the area: are the home writes that its copies protected synced? */
+static void area_write(rules_t *rules, const fs_event_t *event)
+{
+    rules->area_dirty = true;
+    if (rules->page_size == 0) {
+        return; /* nothing has gone home yet */
+    }
+    uint64_t first = event->offset / rules->page_size;
+    uint64_t end = first + event->length / rules->page_size;
+    for (uint64_t i = first; i < end && i < RULES_POSITIONS; i++) {
+        if (rules->homes[i].unsynced) {
+            verdict_add_rule(
+                rules->verdict, 22,
+                "recovery: position %" PRIu64 " of the area is written, its page is not synced", i);
+        }
+    }
+}
+
+/** A home write from a marker, with its copy in the area. */
+static void home_write(rules_t *rules, const fs_event_t *event, const char *marker)
+{
+    uint64_t pos = marker_fact(marker, " pos=");
+    rules->page_size = event->length;
+    if (strstr(marker, " dblwr=used") != NULL && pos < RULES_POSITIONS) {
+        rules->homes[pos] = (rules_home_t){.unsynced = true, .inode = event->inode};
     }
 }
 
@@ -214,19 +244,17 @@ static void event_write(rules_t *rules, fs_event_t *event, const char *path)
     const char *marker = rules->page_write[0] != '\0' ? rules->page_write : NULL;
     event->site = fs_site_of(path, event->offset, marker);
     event->first_flush = marker != NULL && rules->first_flush;
-    rules->page_write[0] = '\0';
     if (event->site == SITE_DOUBLEWRITE) {
-        if (rules->n_dirty > 0) {
-            verdict_add_rule(rules->verdict, 22,
-                             "recovery: the area is written while %u data files are not synced",
-                             rules->n_dirty);
-        }
-        rules->area_dirty = true;
+        area_write(rules, event);
     } else if (is_log_file(path)) {
         rules_log_write(&rules->log, event->offset, event->length);
     } else if (strcmp(path, "ibdata1") == 0 || is_table_file(path)) {
-        dirty_add(rules, event->inode);
+        dirty_add(rules, event->inode, marker != NULL ? marker_fact(marker, " oldest=") : 0);
+        if (marker != NULL) {
+            home_write(rules, event, marker);
+        }
     }
+    rules->page_write[0] = '\0';
 }
 
 static void event_entry(rules_t *rules, const fs_event_t *event, const char *path)
@@ -279,7 +307,7 @@ void rules_free(rules_t *rules)
     page_set_free(&rules->freed);
     page_set_free(&rules->created);
     page_set_free(&rules->unwritten);
-    page_set_free(&rules->nonlogged);
+    page_set_free(&rules->loads);
 }
 
 void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
@@ -288,12 +316,14 @@ void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
     rules_log_start(&rules->log, verdict, log_size);
     rules->area_dirty = false;
     rules->n_dirty = 0;
+    rules->page_size = 0;
+    memset(rules->homes, 0, sizeof(rules->homes));
     rules->dir_dirty = false;
     page_set_clear(&rules->freed);
     page_set_clear(&rules->created);
     page_set_clear(&rules->unwritten);
-    page_set_clear(&rules->nonlogged);
-    rules->applied = false;
+    page_set_clear(&rules->loads);
+    rules->recv_end = 0;
     rules->file_op[0] = '\0';
     rules->page_write[0] = '\0';
 }

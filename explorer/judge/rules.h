@@ -10,20 +10,36 @@ I24. */
 
 #define RULES_MARKER_MAX 256U
 
+#define RULES_POSITIONS 512U /**< of the doublewrite area, more than it has */
+
+/** A data file that was written and not synced. */
+typedef struct rules_dirty {
+    uint32_t inode;
+    uint64_t oldest; /**< LSN of the oldest change in those writes */
+} rules_dirty_t;
+
+/** The home write that a position of the area protects. */
+typedef struct rules_home {
+    bool unsynced;
+    uint32_t inode;
+} rules_home_t;
+
 typedef struct rules {
     verdict_t *verdict;
     bool doublewrite; /**< is on */
     rules_log_t log;
-    bool area_dirty; /**< the doublewrite area was written and not synced */
-    uint32_t *dirty; /**< inodes of data files that were written and not synced */
+    bool area_dirty;    /**< the doublewrite area was written and not synced */
+    uint64_t page_size; /**< 0: no page has gone home */
+    rules_home_t homes[RULES_POSITIONS];
+    rules_dirty_t *dirty;
     uint32_t n_dirty;
     uint32_t dirty_capacity;
     bool dir_dirty; /**< a directory entry was changed and not synced */
     page_set_t freed;
-    bool applied; /**< all redo is applied; its checkpoint is to come */
     page_set_t created;
     page_set_t unwritten;              /**< see flush.h */
-    page_set_t nonlogged;              /**< spaces */
+    page_set_t loads;                  /**< spaces with an INDEX_LOAD before recv_end */
+    uint64_t recv_end;                 /**< where recovery found the end of the log */
     char file_op[RULES_MARKER_MAX];    /**< the last one announced */
     char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */
     bool first_flush;                  /**< what that one announces */

@@ -24,11 +24,11 @@ static const char *const GOOD[] = {
     "point name=recv.applied",
     "w ib_dblwr 0 4096", /* 9 */
     "s ib_dblwr",
-    "page_write space=3 page=7 lsn=9500 dblwr=skip why=init init_lsn=9300", /* 11 */
-    "w t1.ibd 28672 4096",
-    "page_write space=3 page=8 lsn=9600 dblwr=used why=batch init_lsn=0", /* 13 */
-    "w t1.ibd 32768 4096",
-    "s t1.ibd", /* 15 */
+    "page_write space=3 page=7 lsn=9500 dblwr=skip why=init init_lsn=9300 oldest=9000 pos=-1",
+    "w t1.ibd 28672 4096", /* 12 */
+    "page_write space=3 page=8 lsn=9600 dblwr=used why=batch init_lsn=0 oldest=9000 pos=0",
+    "w t1.ibd 32768 4096", /* 14 */
+    "s t1.ibd",            /* 15 */
     "log_write start=9700 end=9720",
     "w ib_logfile0 3072 512", /* 17 */
     "s ib_logfile0",
@@ -102,19 +102,18 @@ static void test_each_wrong_step(void **state)
 {
     static const wrong_step_t WRONG[] = {
         {13, "page_write space=3 page=8 lsn=9701 dblwr=used why=batch init_lsn=0", 4},
-        /* I13: no initialisation; not the latest checkpoint's; non-logged; switched off. */
-        {11, "page_write space=3 page=6 lsn=9500 dblwr=skip why=init init_lsn=9300", 13},
+        /* I13: no initialisation; not the latest checkpoint's; switched off; INDEX_LOAD. */
+        {11,
+         "page_write space=3 page=6 lsn=9500 dblwr=skip why=init init_lsn=9300 oldest=9000 pos=-1",
+         13},
         {11, "page_write space=3 page=7 lsn=9500 dblwr=skip why=init init_lsn=9000", 13},
         {11, "page_write space=3 page=7 lsn=9500 dblwr=skip why=off init_lsn=9300", 13},
         {6, "recv_read space=3 page=8 why=index_load", 13},
-        {6, "nonlogged space=3", 13},
-        {6, "page_noredo space=3 page=2 lsn=9700", 13},
         {6, "recv_read space=3 page=7 why=redo", 14},
         {8, "recv_read space=3 page=9 why=redo", 15},
         {8, "recv_apply space=3 page=9 from=1 to=2 n=1 page_lsn=1", 15},
-        {8, "page_drop_freed space=3 page=8 lsn=9701", 15},
-        {13, "page_write space=3 page=9 lsn=9600 dblwr=used why=batch init_lsn=0", 15},
-        {15, "", 19},
+        {13, "page_write space=3 page=9 lsn=9600 dblwr=used why=batch init_lsn=0", 0},
+        {15, "", 19}, /* its oldest change is from 9000 */
         {17, "", 19},
         {18, "", 19},
         {19, "checkpoint no=4 slot=1 c=9700 marker=9700", 19},
@@ -128,6 +127,7 @@ static void test_each_wrong_step(void **state)
         {10, "", 22},
         {N_GOOD, "w ib_dblwr 0 4096", 0},
         {15, "w ib_dblwr 0 4096", 22},
+        {15, "w ib_dblwr 0 8192", 22},
         {23, "", 24},
         {23, "file_op op=delete path=t2.ibd lsn=9721", 24},
         {25, "", 24},

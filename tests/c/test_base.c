@@ -163,6 +163,8 @@ static void test_options_parse(void **state)
     assert_false(o.doublewrite);
     assert_int_equal(parse(&o, "doublewrite", "on"), DB_SUCCESS);
     assert_true(o.doublewrite);
+    assert_int_equal(parse(&o, "cleaner_interval", "3"), DB_SUCCESS);
+    assert_int_equal(o.cleaner_interval, 3);
     assert_int_equal(parse(&o, "log_write_through", "on"), DB_SUCCESS);
     assert_true(o.log_write_through);
     assert_int_equal(parse(&o, "flush_log_at_trx_commit", "2"), DB_SUCCESS);

@@ -69,7 +69,6 @@ static void check_load(const load_t *l)
     if (root != NULL && root->oldest_modification != 0) {
         assert_int_equal(root->observer, l->redo || l->n == 0 ? 0 : INDEX_ID);
     }
-    assert_int_equal(fil_space_get(fx->fil, BFX_SPACE)->nonlogged, !l->redo && l->n > 0);
     w = bfx_walk_tree(fx, &btr);
     assert_int_equal(w.n, l->n);
     assert_int_equal(w.leaves, l->n == 0 ? 1 : (l->n + per_leaf - 1) / per_leaf);
@@ -132,8 +131,8 @@ static void test_order(void **state)
     bfx_destroy(fx);
 }
 
-/** An interrupted load leaves nothing: its dirty pages are discarded, its numbers freed through the
-segments. */
+/** An interrupted load leaves nothing: its numbers are freed through the segments, its dirty pages given up.
+*/
 static void test_interrupted(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
@@ -149,14 +148,13 @@ static void test_interrupted(void **state)
         ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
     btr_bulk_free(bulk);
-    btr_load_abandon(fx->pool, &btr);
-    buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
     tree_free(&fx->env, fx->pool, &btr);
+    ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
     assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
     bfx_destroy(fx);
 }
 
-/** A load that is given up after its last page: the root, which was never written, stays. */
+/** A load that is given up after its last page, with a root that was never written. */
 static void test_interrupted_at_the_end(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
@@ -166,9 +164,8 @@ static void test_interrupted_at_the_end(void **state)
     (void)state;
     assert_true(buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root})->oldest_modification
                 != 0);
-    btr_load_abandon(fx->pool, &btr);
-    buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
     tree_free(&fx->env, fx->pool, &btr);
+    ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
     assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
     bfx_destroy(fx);
 }
@@ -187,7 +184,7 @@ static void test_topmost_page(void **state)
         buf_block_t *block = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, no});
 
         if (block != NULL && !page_is_used(&fx->env, fx->pool, block->id)) {
-            assert_true(block->nonlogged && block->oldest_modification != 0);
+            assert_true(block->oldest_modification != 0);
             assert_false(block->freed);
             assert_int_equal(block->observer, 0);
             assert_int_equal(page_level(block->frame), 1);

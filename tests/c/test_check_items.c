@@ -590,7 +590,7 @@ static void test_on_files(void **state)
     dbx_close(db);
     ASSERT_OK(db, dbx_open(db));
     assert_int_equal(db->env.stats.recv_trx_rolled_back, 1);
-    dbx_close(db);
+    dbx_close_clean(db);
     check_report_t report;
     cfx_scan_clean(db, &report);
     assert_int_equal(report.tables[0].rows, 60);
@@ -632,7 +632,7 @@ static void test_hostile_images(void **state)
         dbx_t *image = dbx_clone(dirty);
         if (round % 3 == 0) { /* a clean image, so that the scanner looks at all of it */
             ASSERT_OK(image, dbx_open(image));
-            dbx_close(image);
+            dbx_close_clean(image);
         }
         const char *path = files[round % 4];
         uint64_t size = 0;
@@ -652,7 +652,7 @@ static void test_hostile_images(void **state)
         if (check_run(dbx_os(image), &report, &sink) == DB_SUCCESS) {
             check_report_free(&report);
         }
-        if (dbx_open(image) == DB_SUCCESS) {
+        if (dbx_open(image) == DB_SUCCESS && buf_checkpoint_full(image->pool) == DB_SUCCESS) {
             dbx_close(image);
             if (check_run(dbx_os(image), &report, &sink) == DB_SUCCESS) {
                 check_report_free(&report);

@@ -96,6 +96,16 @@ static inline void dbx_close(dbx_t *db)
     db->log = NULL;
 }
 
+/** As a clean shutdown: with a full checkpoint. */
+static inline void dbx_close_clean(dbx_t *db)
+{
+    dberr_t err = buf_checkpoint_full(db->pool);
+    if (err != DB_SUCCESS) {
+        fail_msg("%s: %s", err_name(err), db->env.err.msg);
+    }
+    dbx_close(db);
+}
+
 static inline void dbx_free(dbx_t *db)
 {
     dbx_close(db);

@@ -177,6 +177,7 @@ class CheckpointOrder(Rule):
         super().__init__(log)
         self._slot: str | None = None
         self._unsynced: dict[str, int] = {}
+        self._oldest: int | None = None
         self._initialised: dict[PageKey, int] = {}
         self._expected: tuple[int, int] | None = None
 
@@ -193,8 +194,9 @@ class CheckpointOrder(Rule):
     def _check_durable(self, c: int, marker: int) -> None:
         if marker >= self.log.durable:
             self.report(19, f"marker at {marker} is not durable, only {self.log.durable} is")
-        for path in sorted(self._unsynced):
-            self.report(19, f"checkpoint at {c} with unsynced writes of {path}", path)
+        for path, oldest in sorted(self._unsynced.items()):
+            if oldest < c:
+                self.report(19, f"checkpoint at {c} with unsynced writes of {path}", path)
         for (space, page), lsn in self._initialised.items():
             if lsn <= c:
                 what = f"checkpoint at {c} passes page {space}:{page}, initialised at {lsn}"
@@ -211,16 +213,21 @@ class CheckpointOrder(Rule):
     def _forget(self, facts: Facts) -> None:
         self._initialised.pop(page_key(facts), None)
 
-    mark_page_write = _forget
-    mark_page_drop_freed = _forget
     mark_page_discard = _forget
     mark_page_free = _forget
     mark_recv_free = _forget
 
+    def mark_page_write(self, facts: Facts) -> None:
+        """Before a home write: from which LSN on it holds changes."""
+        self._forget(facts)
+        self._oldest = int(facts["oldest"])
+
     def op_write(self, event: Event, path: str) -> None:
         """A slot write at the wrong place, or a data file write to be synced."""
         if is_data_file(path):
-            self._unsynced[path] = event.seq
+            oldest = self._oldest if self._oldest is not None else 0
+            self._unsynced[path] = min(oldest, self._unsynced.get(path, oldest))
+            self._oldest = None
         elif path in LOG_FILES and event.offset < LOG_HEADER:
             if self._expected is None:
                 if path != LOG_FILE:

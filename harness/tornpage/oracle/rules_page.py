@@ -23,8 +23,8 @@ def _name(key: PageKey) -> str:
 
 class DoublewriteSkip(Rule):
     """I13: a page goes home without doublewrite only at the first write since an initialisation that was
-    logged after the checkpoint in force, and only in a space that was never non-logged; nor may a space
-    become non-logged while such an initialisation is still needed."""
+    logged after the checkpoint in force; and the log from that checkpoint on never holds both such an
+    initialisation and an INDEX_LOAD of the same space."""
 
     numbers = (13,)
     blind = "whether redo really rebuilds the skipped page (the oracle and the scanner see that)"
@@ -32,7 +32,7 @@ class DoublewriteSkip(Rule):
     def __init__(self, log: LogState) -> None:
         super().__init__(log)
         self._fresh: dict[PageKey, int] = {}
-        self._nonlogged: set[int] = set()
+        self._loads: dict[int, int] = {}
         self._skipped: dict[int, int] = {}
 
     def mark_page_init(self, facts: Facts) -> None:
@@ -44,27 +44,24 @@ class DoublewriteSkip(Rule):
         self._fresh[page_key(facts)] = int(facts["init_lsn"])
 
     def mark_recv_read(self, facts: Facts) -> None:
-        """An INDEX_LOAD lies in the log: the space was non-logged."""
+        """An INDEX_LOAD lies in the log somewhere before its end."""
         if facts["why"] == "index_load":
-            self._become_nonlogged(int(facts["space"]))
+            self._loads[int(facts["space"])] = self.log.recv_end or 0
 
-    def mark_nonlogged(self, facts: Facts) -> None:
-        """Redo is off for a page of the space."""
-        self._become_nonlogged(int(facts["space"]))
+    def mark_index_load(self, facts: Facts) -> None:
+        """The INDEX_LOAD record was appended to the log."""
+        space = int(facts["space"])
+        self._loads[space] = int(facts["lsn"])
+        needed = self._skipped.get(space, 0)
+        if needed > (self.log.checkpoint or 0):
+            what = (
+                f"INDEX_LOAD in space {space}, a page initialised at {needed} skipped doublewrite"
+            )
+            self.report(13, f"{what} and the checkpoint is at {self.log.checkpoint}")
 
     def mark_page_noredo(self, facts: Facts) -> None:
         """A page was changed without redo."""
         self._fresh.pop(page_key(facts), None)
-        self._become_nonlogged(int(facts["space"]))
-
-    def _become_nonlogged(self, space: int) -> None:
-        if space in self._nonlogged:
-            return
-        self._nonlogged.add(space)
-        needed = self._skipped.get(space, 0)
-        if needed > (self.log.checkpoint or 0):
-            what = f"space {space} becomes non-logged, a page initialised at {needed} skipped doublewrite"
-            self.report(13, f"{what} and the checkpoint is at {self.log.checkpoint}")
 
     def mark_page_write(self, facts: Facts) -> None:
         """Before a home write."""
@@ -76,8 +73,9 @@ class DoublewriteSkip(Rule):
             if self.log.setting.doublewrite:
                 self.report(13, f"{_name(key)} written without doublewrite, which is on")
             return
-        if key[0] in self._nonlogged:
-            self.report(13, f"{_name(key)} skips doublewrite in a space with non-logged pages")
+        if self._loads.get(key[0], 0) > (self.log.checkpoint or 0):
+            what = f"{_name(key)} skips doublewrite, the log has an INDEX_LOAD at"
+            self.report(13, f"{what} {self._loads[key[0]]}")
         elif fresh is None:
             self.report(
                 13, f"{_name(key)} skips doublewrite without an initialisation since its last write"
@@ -92,8 +90,7 @@ class DoublewriteSkip(Rule):
 
 
 class FreedPages(Rule):
-    """I15: between its free and its next initialisation a page is not read, applied to or written, and its
-    changes are given up only when its free is durable."""
+    """I15: between its free and its next initialisation a page is neither read nor applied to."""
 
     numbers = (15,)
     blind = (
@@ -140,14 +137,8 @@ class FreedPages(Rule):
             self.report(15, f"{_name(key)} {how} although it was freed at {self._freed[key]}")
 
     def mark_page_write(self, facts: Facts) -> None:
-        """Before a home write."""
-        self._used(facts, "is written")
-
-    def mark_page_drop_freed(self, facts: Facts) -> None:
-        """The page leaves the flush list unwritten."""
-        if int(facts["lsn"]) > self.log.durable:
-            what = f"{_name(page_key(facts))} is dropped, its free at {facts['lsn']} is not durable"
-            self.report(15, f"{what}: the log is durable to {self.log.durable}")
+        """Before a home write: a freed page is written like any other."""
+        self._next_space = int(facts["space"])
 
     def mark_recv_read(self, facts: Facts) -> None:
         """Recovery reads the page."""
@@ -187,8 +178,9 @@ class FreedPages(Rule):
 
 
 class IndexLoad(Rule):
-    """I16: at an INDEX_LOAD record the space has no unwritten non-logged page and no unsynced write, and the
-    record is durable before the DDL's commit is logged; every non-logged load has its record."""
+    """I16: at an INDEX_LOAD record the space has no unwritten non-logged page and no unsynced write of one,
+    and the record is durable when the DDL has committed; every non-logged load has its record. The record of
+    an interrupted load vouches for nothing."""
 
     numbers = (16,)
     blind = "which of several indexes a non-logged page belongs to: the whole space must be clean"
@@ -198,7 +190,7 @@ class IndexLoad(Rule):
         self._dirty: dict[int, dict[int, int]] = {}
         self._unsynced: dict[int, str] = {}
         self._space_of: dict[str, int] = {}
-        self._next_space: int | None = None
+        self._next_space: int | None = None  # of a home write of a load's page
         self._loading: dict[str, bool] = {}
         self._records: dict[str, int] = {}
 
@@ -222,7 +214,7 @@ class IndexLoad(Rule):
     def mark_page_write(self, facts: Facts) -> None:
         """Before a home write."""
         self._clean(facts)
-        self._next_space = int(facts["space"])
+        self._next_space = int(facts["space"]) if facts["load"] == "1" else None
 
     def op_write(self, event: Event, path: str) -> None:  # noqa: ARG002 - the path tells
         """The home write itself."""
@@ -238,6 +230,8 @@ class IndexLoad(Rule):
 
     def mark_index_load(self, facts: Facts) -> None:
         """The INDEX_LOAD record was appended to the log."""
+        if "aborted" in facts:
+            return
         space = int(facts["space"])
         self._records[facts["index"]] = int(facts["lsn"])
         dirty = self._dirty.get(space)
@@ -250,11 +244,6 @@ class IndexLoad(Rule):
         if space in self._unsynced:
             what = f"INDEX_LOAD of index {facts['index']} before the fsync of its pages"
             self.report(16, what, self._unsynced[space])
-
-    def mark_point(self, facts: Facts) -> None:
-        """A commit record was appended: the records of finished loads must be durable by then."""
-        if facts.get("name") == "trx.commit_logged":
-            self._check_durable("before its DDL commits")
 
     def _check_durable(self, when: str) -> None:
         for index, lsn in self._records.items():
@@ -274,81 +263,97 @@ class IndexLoad(Rule):
 
 
 class DoublewriteOrder(Rule):
-    """I22: area write, fsync of the area, home writes, fsync of the data files, and only then reuse."""
+    """I22, for each position of the area: copy written, area fsynced, home write, fsync of the home file, and
+    only then reuse."""
 
     numbers = (22,)
     blind = "that the copies in the area are those of the pages written home"
 
     def __init__(self, log: LogState) -> None:
         super().__init__(log)
-        self._slot: str | None = None
-        self._pages = 0
-        self._area_bytes = 0
-        self._area_synced = False
-        self._ready = False
-        self._home = 0
-        self._unsynced: set[str] = set()
-        self._next_home = False
+        self._announced: tuple[int, int] | None = None
+        self._synced: dict[int, bool] = {}
+        self._homes: dict[int, str] = {}
+        self._batch = 0
+        self._next: int | None = None
 
     def mark_dblwr_batch(self, facts: Facts) -> None:
-        """Before the area write."""
-        if self._slot is not None:
-            what = f"slot {facts['slot']} is used before slot {self._slot} was done"
-            self.report(22, what, DBLWR_FILE)
-        self._slot = facts["slot"]
-        self._pages = int(facts["pages"])
-        self._area_bytes = 0
-        self._area_synced = self._ready = False
-        self._home = 0
-        self._unsynced.clear()
+        """Before the area write of a batch."""
+        self._batch = int(facts["pages"])
+        self._announced = (0, self._batch)
+
+    def mark_dblwr_single(self, facts: Facts) -> None:
+        """Before the area write of one page."""
+        self._announced = (int(facts["pos"]), 1)
 
     def op_write(self, event: Event, path: str) -> None:
         """The area write or a home write."""
         if path == DBLWR_FILE:
-            if self._slot is None or self._ready:
-                self.report(22, "doublewrite area written outside of a batch", path)
-            self._area_bytes += event.length
-            self._area_synced = False
-        elif self._next_home and is_data_file(path):
-            self._unsynced.add(path)
-        self._next_home = False
+            self._area_write(event)
+        elif self._next is not None and is_data_file(path):
+            self._homes[self._next] = path
+        self._next = None
+
+    def _area_write(self, event: Event) -> None:
+        size = self.log.setting.page_size
+        first, n = event.offset // size, event.length // size
+        if self._announced is None:
+            self.report(22, "doublewrite area written outside of a batch", DBLWR_FILE)
+        elif (event.offset, event.length) != tuple(size * i for i in self._announced):
+            what = f"{event.length} bytes at {event.offset} of the doublewrite area, announced"
+            self.report(
+                22, f"{what}: {self._announced[1]} pages at {self._announced[0]}", DBLWR_FILE
+            )
+        self._announced = None
+        for pos in range(first, first + n):
+            if pos in self._homes:
+                home = self._homes.pop(pos)
+                what = f"position {pos} of the area is used again before the fsync of {home}"
+                self.report(22, what, DBLWR_FILE)
+            self._synced[pos] = False
 
     def op_fsync(self, event: Event, path: str) -> None:
         """The area or a data file is durable."""
         if event.result < 0:
             return
         if path == DBLWR_FILE:
-            self._area_synced = True
-        self._unsynced.discard(path)
+            self._synced = dict.fromkeys(self._synced, True)
+        else:
+            self._gone(path)
+
+    def op_unlink(self, event: Event, path: str) -> None:
+        """A deleted file needs no copies."""
+        if event.result >= 0:
+            self._gone(path)
+
+    def op_rename(self, event: Event, path: str) -> None:
+        """Unsynced home writes move with the file."""
+        old, _, new = path.partition("\0")
+        if event.result >= 0:
+            self._homes = {pos: new if at == old else at for pos, at in self._homes.items()}
+
+    def _gone(self, path: str) -> None:
+        self._homes = {pos: home for pos, home in self._homes.items() if home != path}
 
     def mark_dblwr_synced(self, facts: Facts) -> None:
         """After the fsync of the area."""
-        if not self._area_synced:
+        if not all(self._synced.get(pos, False) for pos in range(self._batch)):
             self.report(22, f"slot {facts['slot']} is not fsynced", DBLWR_FILE)
-        if self._area_bytes != self._pages * self.log.setting.page_size:
-            what = f"slot {facts['slot']} got {self._area_bytes} bytes for {self._pages} pages"
-            self.report(22, what, DBLWR_FILE)
-        self._ready = True
 
     def mark_page_write(self, facts: Facts) -> None:
-        """Before a home write."""
-        self._next_home = True
+        """Before a home write, which uses its copy up."""
+        self._next = None
         if facts["dblwr"] != "used":
             return
-        self._home += 1
-        if not self._ready:
+        pos = int(facts["pos"])
+        synced = self._synced.pop(pos, None)
+        if synced is None:
+            self.report(22, f"{_name(page_key(facts))} goes home, no copy of it is at {pos}")
+        elif not synced:
             self.report(22, f"{_name(page_key(facts))} goes home before its copy is fsynced")
-        elif self._home > self._pages:
-            what = f"{_name(page_key(facts))} goes home as number {self._home}"
-            self.report(22, f"{what} of a batch of {self._pages} copies")
+        self._next = pos
 
     def mark_dblwr_done(self, facts: Facts) -> None:
-        """The slot may be reused."""
-        for path in sorted(self._unsynced):
+        """The batch region may be reused."""
+        for path in sorted({self._homes[pos] for pos in range(self._batch) if pos in self._homes}):
             self.report(22, f"slot {facts['slot']} is given up before the fsync of {path}", path)
-        if facts["slot"] != self._slot:
-            self.report(
-                22, f"slot {facts['slot']} is done, slot {self._slot} was in use", DBLWR_FILE
-            )
-        self._slot = None
-        self._ready = False

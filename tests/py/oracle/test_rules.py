@@ -29,24 +29,36 @@ def log_to(fake: FakeTrace, start: int, end: int, sync: bool = True) -> FakeTrac
 
 def page_write(
     fake: FakeTrace, page: int, lsn: int, dblwr: str = "used", why: str = "batch", init: int = 0,
-    load: int = 0, space: int = 5, path: str = "t1.ibd",
+    load: int = 0, space: int = 5, path: str = "t1.ibd", pos: int = 0, oldest: int | None = None,
 ) -> FakeTrace:  # fmt: skip
-    """A home write with its marker."""
+    """A home write with its marker; oldest: of the page's changes, if that is not its LSN."""
+    pos = pos if dblwr == "used" else -1
     fake.mark(
         f"page_write space={space} page={page} lsn={lsn} type=index level=0 index=40 "
-        f"dblwr={dblwr} why={why} init_lsn={init} load={load}"
+        f"dblwr={dblwr} why={why} init_lsn={init} load={load} "
+        f"oldest={lsn if oldest is None else oldest} pos={pos}"
     )
     return fake.write(path, page * 4096, 4096)
 
 
-def batch(fake: FakeTrace, slot: int, pages: list[tuple[int, int]]) -> FakeTrace:
+def batch(fake: FakeTrace, pages: list[tuple[int, int]]) -> FakeTrace:
     """A complete doublewrite batch of (page, lsn)."""
-    fake.mark(f"dblwr_batch slot={slot} pages={len(pages)}")
-    fake.write("ib_dblwr", slot * 65536, 4096 * len(pages)).fsync("ib_dblwr")
-    fake.mark(f"dblwr_synced slot={slot}")
-    for page, lsn in pages:
-        page_write(fake, page, lsn)
-    return fake.fsync("t1.ibd").mark(f"dblwr_done slot={slot}")
+    fake.mark(f"dblwr_batch slot=0 pages={len(pages)}")
+    fake.write("ib_dblwr", 0, 4096 * len(pages)).fsync("ib_dblwr")
+    fake.mark("dblwr_synced slot=0")
+    for pos, (page, lsn) in enumerate(pages):
+        page_write(fake, page, lsn, pos=pos)
+    return fake.fsync("t1.ibd").mark("dblwr_done slot=0")
+
+
+def single(fake: FakeTrace, slot: int, page: int, lsn: int, sync: bool = True) -> FakeTrace:
+    """A single-page flush of a load's page up to its home write, behind a batch region of 8 pages."""
+    pos = 8 + slot
+    fake.mark(f"dblwr_single slot={slot} space=5 page={page} pos={pos}")
+    fake.write("ib_dblwr", pos * 4096, 4096)
+    if sync:
+        fake.fsync("ib_dblwr")
+    return page_write(fake, page, lsn, why="single", load=1, pos=pos)
 
 
 def checkpoint(fake: FakeTrace, no: int, c: int, marker: int) -> FakeTrace:
@@ -68,18 +80,16 @@ def good_run() -> FakeTrace:
     fake.mark("page_init space=5 page=3 lsn=9100")
     log_to(fake, 9000, 9100)
     page_write(fake, 3, 9100, "skip", "init", 9100).fsync("t1.ibd")
-    batch(fake, 0, [(3, 9100), (4, 8900)])
-    batch(fake, 1, [(4, 8900)])
+    batch(fake, [(3, 9100), (4, 8900)])
+    batch(fake, [(4, 8900)])
     log_to(fake, 9100, 9150)
     checkpoint(fake, 2, 9100, 9120)
-    fake.marks("load_begin space=5 index=41 redo=0", "nonlogged space=5")
+    fake.marks("load_begin space=5 index=41 redo=0")
     fake.mark("page_free space=5 page=7 lsn=9090").mark("page_noredo space=5 page=7 lsn=9100")
-    fake.marks("dblwr_batch slot=0 pages=1").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
-    fake.mark("dblwr_synced slot=0")
-    page_write(fake, 7, 9100, load=1).fsync("t1.ibd").mark("dblwr_done slot=0")
+    single(single(fake, 0, 7, 9100), 1, 7, 9100).fsync("t1.ibd")
+    single(fake, 0, 7, 9100).fsync("t1.ibd")
     fake.mark("index_load space=5 index=41 root=7 lsn=9200")
     log_to(fake, 9150, 9200)
-    fake.mark("point name=trx.commit_logged")
     log_to(fake, 9200, 9300).mark("load_end space=5 index=41")
     log_to(fake, 9300, 9400).mark("file_op op=delete path=t1.ibd lsn=9400").unlink("t1.ibd")
     fake.sync_dir().mark("file_op_done op=delete path=t1.ibd").mark("ack n=4")
@@ -104,9 +114,24 @@ def test_right_order_is_accepted() -> None:
     assert history.deleted == [(9400, 5)]
 
 
+def test_a_checkpoint_amid_a_batch() -> None:
+    """A home write of changes from C on may be unsynced: the page was dirty when C was chosen."""
+    fake = base().mark("dblwr_batch slot=0 pages=1").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
+    page_write(fake.mark("dblwr_synced slot=0"), 4, 8900, oldest=8500)
+    assert found(checkpoint(fake, 2, 8500, 8600).fsync("t1.ibd").mark("dblwr_done slot=0")) == []
+
+
+def test_an_interrupted_load_vouches_for_nothing() -> None:
+    """Its INDEX_LOAD comes while its pages are dirty; then they are given up."""
+    fake = base().mark("load_begin space=5 index=41 redo=0")
+    fake.mark("page_noredo space=5 page=7 lsn=8900")
+    fake.mark("index_load space=5 index=41 root=7 lsn=9050 aborted=1")
+    assert found(fake.mark("page_discard space=5 page=7")) == []
+
+
 def test_history_knows_a_file_by_all_its_names() -> None:
     """A space that was renamed and then deleted is deleted, under whatever name its pages were written."""
-    fake = batch(base(), 0, [(4, 8900)])
+    fake = batch(base(), [(4, 8900)])
     fake.mark("file_op op=rename path=t1.ibd lsn=8950 to=t2.ibd").rename(
         "t1.ibd", "t2.ibd"
     ).sync_dir()
@@ -126,7 +151,7 @@ def test_finding_tells_event_number() -> None:
 
 def _unsynced_log(fake: FakeTrace) -> None:
     log_to(fake, 9000, 9100, sync=False)
-    batch(fake, 0, [(4, 9100)])
+    batch(fake, [(4, 9100)])
 
 
 def _ack_before_fsync(fake: FakeTrace) -> None:
@@ -218,32 +243,24 @@ def _skip_after_checkpoint(fake: FakeTrace) -> None:
     page_write(fake, 3, 8900, "skip", "init", 8300)
 
 
-def _skip_in_nonlogged_space(fake: FakeTrace) -> None:
-    fake.marks("nonlogged space=5", "page_init space=5 page=3 lsn=8900")
-    page_write(fake, 3, 8900, "skip", "init", 8900)
-
-
-def _nonlogged_after_skip(fake: FakeTrace) -> None:
+def _skip_after_index_load(fake: FakeTrace) -> None:
+    fake.mark("index_load space=5 index=41 root=7 lsn=8850")
     fake.mark("page_init space=5 page=3 lsn=8900")
     page_write(fake, 3, 8900, "skip", "init", 8900)
-    fake.mark("nonlogged space=5")
+
+
+def _index_load_after_skip(fake: FakeTrace) -> None:
+    fake.mark("page_init space=5 page=3 lsn=8900")
+    page_write(fake, 3, 8900, "skip", "init", 8900)
+    fake.fsync("t1.ibd").mark("index_load space=5 index=41 root=7 lsn=8950")
 
 
 def _skip_although_on(fake: FakeTrace) -> None:
     page_write(fake, 3, 8900, "skip", "off")
 
 
-def _write_freed(fake: FakeTrace) -> None:
-    fake.mark("page_free space=5 page=4 lsn=8900")
-    batch(fake, 0, [(4, 8900)])
-
-
-def _drop_before_free_is_durable(fake: FakeTrace) -> None:
-    fake.mark("page_free space=5 page=4 lsn=8900").mark("page_drop_freed space=5 page=4 lsn=99000")
-
-
 def _read_freed(fake: FakeTrace) -> None:
-    batch(fake, 0, [(4, 8900)])
+    batch(fake, [(4, 8900)])
     fake.mark("page_free space=5 page=4 lsn=8900").read("t1.ibd", 4 * 4096, 4096)
 
 
@@ -253,14 +270,11 @@ def _load_not_flushed(fake: FakeTrace) -> None:
 
 
 def _load_not_synced(fake: FakeTrace) -> None:
-    fake.mark("dblwr_batch slot=0 pages=1").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
-    fake.mark("dblwr_synced slot=0")
-    page_write(fake, 7, 8900, load=1).mark("index_load space=5 index=41 root=7 lsn=8950")
+    single(fake, 0, 7, 8900).mark("index_load space=5 index=41 root=7 lsn=8950")
 
 
 def _load_not_durable(fake: FakeTrace) -> None:
-    fake.mark("index_load space=5 index=41 root=7 lsn=9050").mark("point name=trx.commit_logged")
-    log_to(fake, 9000, 9100)
+    fake.mark("index_load space=5 index=41 root=7 lsn=9050").mark("load_end space=5 index=41")
 
 
 def _load_without_record(fake: FakeTrace) -> None:
@@ -293,9 +307,22 @@ def _reuse_before_home_sync(fake: FakeTrace) -> None:
     page_write(fake, 4, 8900).mark("dblwr_done slot=0")
 
 
+def _single_before_area_sync(fake: FakeTrace) -> None:
+    single(fake, 0, 7, 8900, sync=False)
+
+
+def _single_reused_before_home_sync(fake: FakeTrace) -> None:
+    single(single(fake, 0, 7, 8900), 0, 8, 8900)
+
+
+def _changes_before_c_unsynced(fake: FakeTrace) -> None:
+    fake.mark("dblwr_batch slot=0 pages=1").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
+    page_write(fake.mark("dblwr_synced slot=0"), 4, 8900, oldest=8450)
+    checkpoint(fake, 2, 8500, 8600)
+
+
 def _short_area(fake: FakeTrace) -> None:
     fake.mark("dblwr_batch slot=0 pages=2").write("ib_dblwr", 0, 4096).fsync("ib_dblwr")
-    fake.mark("dblwr_synced slot=0")
 
 
 @pytest.mark.parametrize(
@@ -310,6 +337,7 @@ def _short_area(fake: FakeTrace) -> None:
         (_marker_not_durable, 19),
         (_slot_elsewhere, 19),
         (_unsynced_data, 19),
+        (_changes_before_c_unsynced, 19),
         (_init_not_written, 19),
         (_ack_after_failure, 23),
         (_checkpoint_after_failure, 23),
@@ -322,11 +350,9 @@ def _short_area(fake: FakeTrace) -> None:
         (_skip_without_init, 13),
         (_skip_twice, 13),
         (_skip_after_checkpoint, 13),
-        (_skip_in_nonlogged_space, 13),
-        (_nonlogged_after_skip, 13),
+        (_skip_after_index_load, 13),
+        (_index_load_after_skip, 13),
         (_skip_although_on, 13),
-        (_write_freed, 15),
-        (_drop_before_free_is_durable, 15),
         (_read_freed, 15),
         (_load_not_flushed, 16),
         (_load_not_synced, 16),
@@ -337,6 +363,8 @@ def _short_area(fake: FakeTrace) -> None:
         (_home_outside_batch, 22),
         (_too_many_home_writes, 22),
         (_reuse_before_home_sync, 22),
+        (_single_before_area_sync, 22),
+        (_single_reused_before_home_sync, 22),
         (_short_area, 22),
     ],
 )
@@ -462,7 +490,7 @@ def test_what_a_recovery_has_announced_for_the_log_is_told() -> None:
 
 def test_scanner_may_read_freed_pages_after_the_close() -> None:
     """Reads after the log was closed belong to the scanner."""
-    fake = batch(base(), 0, [(4, 8900)])
+    fake = batch(base(), [(4, 8900)])
     fake.mark("page_free space=5 page=4 lsn=8900").close(LOG).read("t1.ibd", 4 * 4096, 4096)
     assert found(fake) == []
 
