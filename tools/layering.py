@@ -25,7 +25,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
     "faults": [{"aim", "image", "plan", "process", "trace"}],
-    "workloads": [{"script"}, {"churn", "parse"}, {"workload"}],
+    "workloads": [
+        {"script"},
+        {"book", "capacity", "parse"},
+        {"phases"},
+        {"builds"},
+        {"churn", "mix", "smoke"},
+        {"workload"},
+    ],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
         {"judgement"},

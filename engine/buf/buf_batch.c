@@ -76,6 +76,8 @@ static dberr_t buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, ui
         batch->state = BATCH_AREA_WRITTEN;
         err = buf_dblwr_write_area(pool, 0, pool->dblwr_buf, batch->n_copies);
         pool->env->stats.dblwr_batches += err == DB_SUCCESS;
+        pool->env->stats.dblwr_full_batches +=
+            err == DB_SUCCESS && batch->n_copies == pool->dblwr_pages;
     }
     return err;
 }

@@ -149,6 +149,7 @@ static dberr_t buf_log_make_room(buf_pool_t *pool, uint64_t reserve)
     lsn_t lsn = log_lsn(pool->log);
     lsn_t limit = lsn > keep ? lsn - keep : 0;
     uint32_t n = 0;
+    pool->env->stats.log_room_waits++;
     do {
         dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, &n);
         if (err != DB_SUCCESS) {

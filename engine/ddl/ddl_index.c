@@ -422,6 +422,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
 {
     CHECK(build->phase != DDL_DONE);
     build->aborting = true;
+    build_env(build)->stats.builds_aborted++;
     ddl_build_free_bulk(build);
     for (uint32_t i = 0; i < INDEXES_MAX; i++) {
         merge_sort_free(build->sorts[i]);

@@ -451,5 +451,6 @@ dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
+    ddl_env(sys)->stats.indexes_dropped++;
     return ddl_indexes_remove(sys, index, 1);
 }

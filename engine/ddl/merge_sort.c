@@ -376,6 +376,7 @@ static dberr_t merge_group(merge_sort_t *sort)
         }
     }
     CHECK(err != DB_NOT_FOUND || offset == end * sort->rec_size);
+    sort->env->stats.sort_merges++;
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 

@@ -129,6 +129,7 @@ static dberr_t buffer_write(log_t *log)
     }
     e = blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end);
     if (e == DB_SUCCESS && middle < end) {
+        log->env->stats.log_wraps++;
         e = blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn);
     }
     if (e != DB_SUCCESS) {
@@ -173,6 +174,7 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     dberr_t e;
 
     if (end - log->base > log->buf_size && log->lsn > log->written_lsn) {
+        log->env->stats.log_buffer_full++;
         e = log_write_up_to(log, log->lsn, false);
         if (e != DB_SUCCESS) {
             return e;

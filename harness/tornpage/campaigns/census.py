@@ -3,7 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, process, rules, target, trace, workload.
+May import: codec, errors, image, judgement, model, oracle, process, rules, store, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import CensusError, FailedRunError, TargetError
@@ -182,9 +183,10 @@ def run_undisturbed(
     return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
 
 
-def failed_run(error: FailedRunError) -> Violation:
-    """What such a run broke: nothing was done to it."""
-    return Violation(0, str(error), source=Source.RUN)
+def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
+    """The row of an undisturbed run that the target failed: nothing was done to it."""
+    broken = Violation(0, str(error), source=Source.RUN)
+    return CensusRow(config, crashed, "", 0, 0, (broken,), {})
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:

@@ -1,4 +1,4 @@
-"""Runs a power-loss campaign: per configuration a recorded run, then the explorer over its crash states. Each
+"""Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
 May import: campaign, census, errors, model, paths, powerloss, registry, store, target.
@@ -14,7 +14,7 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
-from tornpage.store.store import Run, Store
+from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
@@ -51,11 +51,11 @@ def run_losses(
     """Makes every exploration that the store has no result of yet; `advance` is called after each."""
     target = make_target(run.target, paths.build)
     done = store.explorations(run.id)
-    for position, (config, depth, seed) in enumerate(loss_parts(campaign)):
+    for position, (config, depth) in enumerate(loss_parts(campaign)):
         if config.label in done:
             continue
         clock = time.monotonic()
-        spec = undisturbed_spec(campaign.model_copy(update={"seed": seed}), run.target, config)
+        spec = undisturbed_spec(campaign, run.target, config)
         limits = loss_limits(campaign, depth, jobs)
         part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
@@ -63,17 +63,17 @@ def run_losses(
         advance(broken)
 
 
-def loss_parts(campaign: Campaign) -> list[tuple[Config, int, int]]:
-    """(configuration, depth, seed) of every exploration. Where a campaign has several of a configuration,
-    the label tells them apart."""
+def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
+    """Script and depth of every exploration. Where there are several, the label tells the depth too."""
     assert campaign.explore is not None, "the campaign's model says so"
-    parts = campaign.explore.parts()
+    depths = campaign.explore.parts()
+    scripts = campaign.scripted()
+    configs = len(scripts) // len(depths)
     found = []
-    for config in campaign.configs():
-        for depth, number in parts:
-            seed = campaign.seed + number
-            label = f"{config.label},seed={seed},depth={depth}" if len(parts) > 1 else config.label
-            found.append((replace(config, label=label), depth, seed))
+    for number, script in enumerate(scripts):
+        depth = depths[number // configs]
+        label = f"{script.label},depth={depth}" if len(depths) > 1 else script.label
+        found.append((replace(script, label=label), depth))
     return found
 
 
@@ -94,11 +94,20 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
     try:
         recording = record_run(part.spec, part.target, part.scratch)
     except FailedRunError as error:
-        store.put_census(run.id, part.spec.config, "", 0, 0, (failed_run(error),))
+        store.put_census(run.id, failed_run(part.spec.config, True, error))
         return True
     found = explore(part.spec, part.target, recording, part.limits, part.scratch)
     store.put_census(
-        run.id, part.spec.config, recording.trace_hash, recording.events, 0, recording.violations
+        run.id,
+        CensusRow(
+            config=part.spec.config,
+            crashed=True,
+            hash=recording.trace_hash,
+            events=recording.events,
+            writes=0,
+            violations=recording.violations,
+            counters=recording.counters,
+        ),
     )
     for number, state in enumerate(sorted(found.broken)):
         spec = replace(

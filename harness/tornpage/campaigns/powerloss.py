@@ -48,13 +48,14 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave. violations:
-    what is wrong with the run itself, whatever crash follows."""
+    what is wrong with the run itself, whatever crash follows; counters: its status at the end."""
 
     trace: Path
     allowed: Path
     trace_hash: str
     events: int
     violations: tuple[Violation, ...]
+    counters: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
         trace_hash=run.trace.hash(),
         events=run.trace.events_declared,
         violations=run.violations,
+        counters=run.answer.status,
     )
 
 

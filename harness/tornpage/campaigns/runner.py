@@ -1,4 +1,5 @@
-"""Runs a campaign: a census per configuration, then trials on worker processes, verdicts into the store.
+"""Runs a campaign: undisturbed runs of many scripts, a census per script that is to be crashed, then
+trials on worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
@@ -26,13 +27,13 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.census import failed_run, run_undisturbed
 from tornpage.campaigns.lossrunner import loss_parts, replay_loss, run_losses
 from tornpage.campaigns.trial import run_aimed, take_census
 from tornpage.faults.aim import RecoveryAim
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Summary, summarise
-from tornpage.store.store import Run, Store, TrialRow
+from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.store.store import CensusRow, Run, Store, TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import FailedRunError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
@@ -127,11 +128,10 @@ def load_summary(store: Store, run: Run) -> Summary:
     sites = [place for hit in campaign.hit for place in hit.places()]
     return summarise(
         store.run(run.id),
-        store.census_hashes(run.id),
+        store.censuses(run.id),
         store.trials(run.id),
         store.explorations(run.id),
-        campaign.claims,
-        sites,
+        Claims(campaign.claims, campaign.run_claims, sites),
     )
 
 
@@ -178,9 +178,12 @@ def _go_on(
     progress: Progress,
 ) -> Summary:
     with scratch_folder() as scratch:
-        if campaign.crash_model != "power_loss":
-            _kill(store, run, campaign, _Owner(paths, jobs, scratch, out), progress)
-        else:
+        owner = _Owner(paths, jobs, scratch, out)
+        with worker_pool(jobs) as pool:
+            _run_undisturbed(store, run, campaign, owner, pool, progress)
+            if campaign.crash_model != "power_loss":
+                _kill(store, run, campaign, owner, pool, progress)
+        if campaign.crash_model == "power_loss":
             progress.phase("runs explored", len(loss_parts(campaign)))
             run_losses(store, run, campaign, paths, jobs, scratch, out, progress.advance)
     store.finish_run(run.id)
@@ -196,22 +199,47 @@ class _Owner:
     scratch: Path
     out: Path
 
+    def job(self, spec: TrialSpec, run: int, aim: RecoveryAim | None = None) -> _Job:
+        """What a worker is told."""
+        return _Job(spec, self.paths, self.scratch, self.out / "images" / str(run), aim)
 
-def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: Progress) -> None:
-    with worker_pool(owner.jobs) as pool:
-        first = undisturbed_spec(campaign, run.target, campaign.configs()[0])
-        job = _Job(first, owner.paths, owner.scratch, owner.out / "images" / str(run.id))
-        censuses = _take_censuses(store, run, campaign, job, pool, progress)
-        if not censuses:
-            return  # nothing that could be disturbed
-        cells = cells_of(campaign, censuses)
-        done = store.finished_numbers(run.id)
-        numbers = [number for number in range(run.trials) if number not in done]
-        draws = (
-            draw_trial(campaign, run.target, campaign.seed, cells, number) for number in numbers
-        )
-        progress.phase("trials", len(numbers))
-        _run_trials(store, run, draws, job, pool, owner.jobs, progress)
+
+def _run_undisturbed(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    owner: _Owner,
+    pool: ProcessPoolExecutor,
+    progress: Progress,
+) -> None:
+    """Runs and judges the scripts that nothing happens to, but for those that the store has."""
+    done = {row.config for row in store.censuses(run.id)}
+    scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
+    progress.phase("undisturbed", len(scripts))
+    specs = (undisturbed_spec(campaign, run.target, script) for script in scripts)
+    for future in [pool.submit(_judge_undisturbed, owner.job(spec, run.id)) for spec in specs]:
+        row = future.result()
+        store.put_census(run.id, row)
+        progress.advance(bool(row.violations))
+
+
+def _kill(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    owner: _Owner,
+    pool: ProcessPoolExecutor,
+    progress: Progress,
+) -> None:
+    censuses = _take_censuses(store, run, campaign, owner, pool, progress)
+    if not censuses:
+        return  # nothing that could be disturbed
+    cells = cells_of(campaign, censuses)
+    done = store.finished_numbers(run.id)
+    numbers = [number for number in range(run.trials) if number not in done]
+    draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
+    progress.phase("trials", len(numbers))
+    _run_trials(store, run, draws, owner, pool, progress)
 
 
 def worker_pool(jobs: int) -> ProcessPoolExecutor:
@@ -226,33 +254,33 @@ def _take_censuses(
     store: Store,
     run: Run,
     campaign: Campaign,
-    job: _Job,
+    owner: _Owner,
     pool: ProcessPoolExecutor,
     progress: Progress,
 ) -> dict[str, Census]:
-    configs = campaign.configs()
-    progress.phase("census", len(configs))
-    futures = {
-        config.label: pool.submit(
-            _take_census,
-            _Job(
-                undisturbed_spec(campaign, run.target, config), job.paths, job.scratch, job.images
-            ),
-        )
-        for config in configs
-    }
+    scripts = campaign.scripted()
+    progress.phase("census", len(scripts))
+    specs = [undisturbed_spec(campaign, run.target, script) for script in scripts]
+    futures = [pool.submit(_take_census, owner.job(spec, run.id)) for spec in specs]
     censuses = {}
-    for label, future in futures.items():
+    for script, future in zip(scripts, futures, strict=True):
         try:
             census = future.result()
         except FailedRunError as error:
-            store.put_census(run.id, label, "", 0, 0, (failed_run(error),))
+            store.put_census(run.id, failed_run(script.label, True, error))
             progress.advance(True)
             continue
-        censuses[label] = census
-        store.put_census(
-            run.id, label, census.trace_hash, census.events, len(census.writes), census.violations
+        censuses[script.label] = census
+        row = CensusRow(
+            config=script.label,
+            crashed=True,
+            hash=census.trace_hash,
+            events=census.events,
+            writes=len(census.writes),
+            violations=census.violations,
+            counters=census.counters,
         )
+        store.put_census(run.id, row)
         progress.advance(bool(census.violations))
     return censuses
 
@@ -261,9 +289,8 @@ def _run_trials(
     store: Store,
     run: Run,
     draws: Iterator[Draw],
-    job: _Job,
+    owner: _Owner,
     pool: ProcessPoolExecutor,
-    jobs: int,
     progress: Progress,
 ) -> None:
     pending: set[Future[_Played]] = set()
@@ -285,16 +312,12 @@ def _run_trials(
 
     try:
         for draw in draws:
-            if len(pending) >= jobs * WINDOW:
+            if len(pending) >= owner.jobs * WINDOW:
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 collect(finished)
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
             drawn[draw.spec.number] = draw
-            pending.add(
-                pool.submit(
-                    _run_trial, _Job(draw.spec, job.paths, job.scratch, job.images, draw.aim)
-                )
-            )
+            pending.add(pool.submit(_run_trial, owner.job(draw.spec, run.id, draw.aim)))
         while pending:
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             collect(finished)
@@ -303,6 +326,27 @@ def _run_trials(
             future.cancel()
         collect([f for f in pending if f.done() and not f.cancelled() and not f.exception()])
         raise
+
+
+def _judge_undisturbed(job: _Job) -> CensusRow:
+    """On a worker: a run without a fault and its verdict; nothing of it stays."""
+    target = make_target(job.spec.target, job.paths.build)
+    work = job.scratch / f"undisturbed-{os.getpid()}"
+    try:
+        run = run_undisturbed(job.spec, target, work)
+    except FailedRunError as error:
+        return failed_run(job.spec.config, False, error)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return CensusRow(
+        config=job.spec.config,
+        crashed=False,
+        hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        writes=0,
+        violations=run.violations,
+        counters=run.answer.status,
+    )
 
 
 def _take_census(job: _Job) -> Census:

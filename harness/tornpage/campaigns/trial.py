@@ -201,6 +201,7 @@ class _Trial:
             return self._not_exercised(reason, child.timed_out)
         self._find_hit(trace)
         self._judge_run(trace, child)
+        self.whole = _tears_nothing(trace, self.hit, self.spec.plan.run)
         clock = time.monotonic()
         self._plant_stale_block()
         copy_image(self.data, self.image)
@@ -212,6 +213,8 @@ class _Trial:
         reason = self._nested_recoveries()
         if not reason:
             reason = self._recover()
+        if self.whole and not reason:
+            return self._not_exercised("the mask leaves the whole write")
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
@@ -318,6 +321,7 @@ class _Trial:
             self._check_recovery(found)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
+            self.whole |= _tears_nothing(trace, trace.kill(), faults)
             errors = any(fault.action is Action.ERROR for fault in faults)
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
@@ -507,6 +511,14 @@ def _first_hit(trace: Trace, start: int) -> Event | None:
         if event.kind in (Op.KILL, Op.FAULT):
             return event
     return None
+
+
+def _tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -> bool:
+    """Whether a kill was to tear a write and left all of it. A mask "all" says that it is to."""
+    damage = trace.damage(hit) if hit is not None and hit.kind == Op.KILL else None
+    if damage is None or any(fault.sectors == "all" for fault in faults):
+        return False
+    return bool(damage.sectors) and set(damage.sectors) == {1}
 
 
 def _mask(plan: FaultPlan) -> str:

@@ -86,6 +86,10 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
         f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"
     )
+    console.print(
+        f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed",
+        highlight=False,
+    )
     paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
     console.print(f"recovery paths: {paths}", highlight=False)
     if summary.torn_pages.cells:
@@ -93,6 +97,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
         console.print(f"[yellow]claimed but never taken: {name}[/]")
+    for name in summary.run_claims_missed:
+        console.print(f"[yellow]claimed of the runs but never taken: {name}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
     for error in summary.errors[:5]:

@@ -47,6 +47,12 @@ def run(
     budget: Annotated[
         float | None, typer.Option(min=1, help="Power loss: seconds per configuration.")
     ] = None,
+    scripts: Annotated[
+        int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
+    ] = None,
+    undisturbed: Annotated[
+        int | None, typer.Option(min=0, help="Further scripts, run and judged without a crash.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
@@ -63,16 +69,19 @@ def run(
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    chosen = _campaign(campaign, target, paths.workloads, seed, trials, settings or [])
-    chosen = _with_limits(
-        chosen, {"models": model, "depth": depth, "states": states, "budget_s": budget}
-    )
+    chosen = _campaign(campaign, target, paths.workloads, settings or [])
+    sizes = {"seed": seed, "trials": trials, "undisturbed": undisturbed}
+    if chosen.explore is None:
+        sizes["scripts"] = scripts
+    chosen = chosen.model_copy(update=_given(sizes))
+    limits = {"models": model, "depth": depth, "states": states, "budget_s": budget}
+    chosen = _with_limits(chosen, limits, scripts)
     if target not in TARGETS:
         raise ConfigError(f"no target {target!r}; there are: {', '.join(sorted(TARGETS))}")
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
     with Store(out / "tornpage.db") as store, progress:
         if resume or (go_on and store.has_unfinished(chosen.name, target)):
-            if seed is not None or trials is not None or settings:
+            if _given({**sizes, "scripts": scripts}) or settings:
                 raise ConfigError(
                     "--resume takes seed, trials and options from the interrupted run"
                 )
@@ -87,9 +96,7 @@ def run(
     return summary.exit_code()
 
 
-def _campaign(
-    name: str, target: str, folder: Path, seed: int | None, trials: int | None, settings: list[str]
-) -> Campaign:
+def _campaign(name: str, target: str, folder: Path, settings: list[str]) -> Campaign:
     chosen = load_campaign(name, folder, target)
     pairs = {}
     for setting in settings:
@@ -97,19 +104,24 @@ def _campaign(
         if not key or not equals or not value:
             raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
         pairs[key] = value
-    changes = {"seed": seed, "trials": trials}
-    update = {key: value for key, value in changes.items() if value is not None}
-    return chosen.with_settings(pairs).model_copy(update=update)
+    return chosen.with_settings(pairs)
 
 
-def _with_limits(chosen: Campaign, limits: dict[str, Any]) -> Campaign:
-    given = {name: value for name, value in limits.items() if value is not None}
-    if not given:
-        return chosen
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_limits(chosen: Campaign, limits: dict[str, Any], scripts: int | None) -> Campaign:
+    given = _given(limits)
     if chosen.explore is None:
-        raise ConfigError(
-            f"campaign {chosen.name} is no power-loss campaign: no {next(iter(given))}"
-        )
+        if given:
+            what = next(iter(given))
+            raise ConfigError(f"campaign {chosen.name} is no power-loss campaign: no {what}")
+        return chosen
+    if scripts is not None:
+        given["seeds"] = scripts
+    if "depth" in given:
+        given["depths"] = []
     if "budget_s" in given and "states" not in given:
         given["states"] = 0
     return chosen.model_copy(update={"explore": chosen.explore.model_copy(update=given)})

@@ -6,8 +6,8 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, store,
-summary, target, trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry,
+smoke, store, summary, target, tryout.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import Outcome, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
-from tornpage.workloads.workload import SmokeParams
+from tornpage.workloads.smoke import SmokeParams
 
 __all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
 
@@ -195,7 +195,9 @@ class _Hunt:
         if tried.model == "census":
             sets = {**spec.options, **{f"params.{name}": v for name, v in spec.params.items()}}
             limit = "--states 1" if spec.campaign in LOSS_CAMPAIGNS else "--trials 1"
-            line = undisturbed_line(f"{spec.campaign} --seed {spec.seed} {limit}", sets)
+            line = undisturbed_line(
+                f"{spec.campaign} --seed {spec.seed} --scripts 1 --undisturbed 0 {limit}", sets
+            )
             return f"{build} {line} --out {out}"
         with Store(out / "tornpage.db") as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)

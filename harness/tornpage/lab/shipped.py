@@ -26,7 +26,15 @@ from tornpage.campaigns.runner import Progress, scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done
 from tornpage.lab.mutant_table import Mutant
-from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
+from tornpage.lab.tryout import (
+    TARGET,
+    Catch,
+    Catches,
+    Tried,
+    lose_power,
+    try_live,
+    try_undisturbed,
+)
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_json
@@ -177,13 +185,11 @@ def _all(seed: int, target: Target, paths: Paths, scratch: Path) -> Iterator[Tri
     campaigns = default_campaigns(paths.workloads)
     for campaign in sorted(campaigns, key=lambda found: ORDER.index(found.crash_model)):
         seeded = campaign.model_copy(update={"seed": seed})
+        yield from try_undisturbed(seeded, target, scratch)
         if campaign.crash_model == "power_loss":
             parts = (
-                (
-                    undisturbed_spec(seeded.model_copy(update={"seed": own}), TARGET, config),
-                    loss_limits(seeded, depth, 1),
-                )
-                for config, depth, own in loss_parts(seeded)
+                (undisturbed_spec(seeded, TARGET, config), loss_limits(seeded, depth, 1))
+                for config, depth in loss_parts(seeded)
             )
             yield from lose_power(parts, target, scratch, campaign.crash_model)
         else:

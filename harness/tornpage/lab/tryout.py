@@ -1,6 +1,6 @@
 """Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
 
-May import: campaign, model, powerloss, target, trial.
+May import: campaign, census, model, powerloss, target, trial.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
+from tornpage.campaigns.census import run_undisturbed
 from tornpage.campaigns.powerloss import Limits, explore, record_run
 from tornpage.campaigns.trial import run_aimed, take_census
 from tornpage.targets.target import Target
 from tornpage.vocabulary.model import FaultPlan, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live"]
+__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live", "try_undisturbed"]
 
 TARGET = "engine"
 
@@ -100,9 +101,9 @@ class Catches:
 def try_live(
     campaign: Campaign, target: Target, scratch: Path, model: str, trials: int
 ) -> Iterator[Tried]:
-    """A census of each configuration, then trials under the preload."""
+    """A census of each script, then trials under the preload."""
     censuses = {}
-    for config in campaign.configs():
+    for config in campaign.scripted():
         spec = undisturbed_spec(campaign, TARGET, config)
         census = take_census(spec, target, scratch)
         yield Tried("census", 1, spec, census.violations)
@@ -112,10 +113,17 @@ def try_live(
     cells = cells_of(campaign, censuses)
     images = scratch / "images"
     for number in range(trials):
-        draw = draw_trial(campaign, TARGET, campaign.seed, cells, number)
+        draw = draw_trial(campaign, TARGET, cells, number)
         spec, result = run_aimed(draw.spec, draw.aim, target, scratch, images)
         yield Tried(model, 1, spec, result.violations, replace(result, image=None))
         shutil.rmtree(images, ignore_errors=True)
+
+
+def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterator[Tried]:
+    """The scripts that nothing happens to."""
+    for config in campaign.only_undisturbed():
+        spec = undisturbed_spec(campaign, TARGET, config)
+        yield Tried("census", 1, spec, run_undisturbed(spec, target, scratch / "alone").violations)
 
 
 def lose_power(

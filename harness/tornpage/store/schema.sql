@@ -18,14 +18,16 @@ create table run (
     seconds     real not null       -- spent on trials so far, over all resumptions
 );
 
--- What one undisturbed run of a configuration writes.
+-- One undisturbed run: what it writes, and its verdict.
 create table census (
     run         integer not null references run (id),
     config      text not null,
+    crashed     integer not null,   -- 1: its script gets trials or is explored; 0: it is only run and judged
     hash        text not null,      -- of the event stream
     events      integer not null,
     writes      integer not null,
     violations  text not null,      -- JSON list of Violation
+    counters    text not null,      -- JSON: status counters at its end
     primary key (run, config)
 ) without rowid;
 

@@ -21,7 +21,7 @@ from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
-__all__ = ["SCHEMA_VERSION", "Run", "Store", "TrialRow"]
+__all__ = ["SCHEMA_VERSION", "CensusRow", "Run", "Store", "TrialRow"]
 
 SCHEMA_VERSION = 2
 
@@ -38,6 +38,19 @@ class Run:
     settings: dict[str, Any]
     state: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CensusRow:
+    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored."""
+
+    config: str
+    crashed: bool
+    hash: str
+    events: int
+    writes: int
+    violations: tuple[Violation, ...]
+    counters: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,31 +162,42 @@ class Store:
         for row in rows:
             yield Run(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6], row[7])
 
-    def put_census(
-        self,
-        run: int,
-        config: str,
-        trace_hash: str,
-        events: int,
-        writes: int,
-        violations: Sequence[Violation],
-    ) -> None:
-        """Records a configuration's census; the same again on resumption changes nothing."""
+    def put_census(self, run: int, census: CensusRow) -> None:
+        """Records an undisturbed run; the same again on resumption changes nothing."""
         with self._db:
             self._db.execute("begin")
             self._db.execute(
-                "insert or replace into census values (?, ?, ?, ?, ?, ?)",
-                (run, config, trace_hash, events, writes, json.dumps(to_json(list(violations)))),
+                "insert or replace into census values (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run,
+                    census.config,
+                    census.crashed,
+                    census.hash,
+                    census.events,
+                    census.writes,
+                    json.dumps(to_json(list(census.violations))),
+                    json.dumps(dict(census.counters), sort_keys=True),
+                ),
             )
 
-    def census_hashes(self, run: int) -> list[tuple[str, str, list[Violation]]]:
-        """(config, stream hash, violations) of a run, in order of config."""
+    def censuses(self, run: int) -> list[CensusRow]:
+        """The undisturbed runs of a run, in order of config."""
         rows = self._db.execute(
-            "select config, hash, violations from census where run = ? order by config", (run,)
+            "select config, crashed, hash, events, writes, violations, counters from census"
+            " where run = ? order by config",
+            (run,),
         )
         return [
-            (config, value, [from_json(Violation, item) for item in json.loads(violations)])
-            for config, value, violations in rows
+            CensusRow(
+                config=config,
+                crashed=bool(crashed),
+                hash=value,
+                events=events,
+                writes=writes,
+                violations=tuple(from_json(Violation, item) for item in json.loads(violations)),
+                counters=json.loads(counters),
+            )
+            for config, crashed, value, events, writes, violations, counters in rows
         ]
 
     def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """The shared vocabulary: what a trial is, what it may find, and what a census of writes says.
 
 Everything here is a frozen value with a JSON form (codec.to_json / codec.from_json), so that the store,
-the report and a replay in another process speak of the same things. No behaviour, no I/O.
+the report and a replay in another process speak of the same things. No behaviour but that of names, no I/O.
 
 May import: nothing of the package.
 """
@@ -27,6 +27,7 @@ __all__ = [
     "TrialSpec",
     "Violation",
     "WriteEvent",
+    "config_of",
 ]
 
 
@@ -152,6 +153,7 @@ class FaultPlan:
 class TrialSpec:
     """Everything that is needed to replay one trial.
 
+    config: label of configuration and script, as "log_optimize_ddl=on seed=3"; see config_of().
     workload_seed makes the script, seed is the trial's own; number counts from 0 in its campaign.
     options: target options by name (for the engine: names of engine_options_t), values as text.
     """
@@ -280,3 +282,9 @@ class Census:
         for write in self.writes:
             sites.setdefault(write.site, []).append(write)
         return sites
+
+
+def config_of(label: str) -> str:
+    """The configuration of a script's label: "log_optimize_ddl=on seed=3,depth=2" ->
+    "log_optimize_ddl=on"."""
+    return label.partition(" ")[0]

@@ -162,10 +162,11 @@ def test_as_shipped_every_seed_must_detect() -> None:
     assert ShippedScore((ShippedRow("d", (SeedRow(1, error="broken"),)),)).exit_code() == 2
 
 
-def test_the_default_campaigns_are_the_four_of_the_engine() -> None:
+def test_the_default_campaigns_are_those_of_the_engine() -> None:
     """Every crash model is among them, and each has a place in the order."""
     campaigns = default_campaigns(data_folder("workloads"))
-    assert [c.name for c in campaigns] == ["churn", "io_error", "powerloss", "smoke"]
+    names = [campaign.name for campaign in campaigns]
+    assert names == ["churn", "io_error", "mix", "mix_kill", "powerloss", "smoke"]
     assert {campaign.crash_model for campaign in campaigns} == set(ORDER)
 
 
