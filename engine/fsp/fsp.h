@@ -18,7 +18,7 @@ the mtr has changed something poisons the handle when the mtr is aborted; a full
 #define INDEX_ID_FIRST 16U
 #define FSP_INITIAL_PAGES 4U /**< size of a new space */
 
-/** No mtr grows a space by more, and each says so in one FSP_SIZE: recovery refuses a record that does. */
+/** No mtr grows a space by more, in one FSP_SIZE or several: recovery refuses a record that does. */
 #define FSP_GROW_PAGES_MAX 4096U
 
 /** Where the header of a segment lies: a pinned page and an offset in it. */
