@@ -35,7 +35,8 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
 {
     const redo_t *redo = &rules->redo;
     const rules_log_t *log = &rules->log;
-    const redo_entry_t *init = redo_defined(redo, page->key, redo->end_lsn);
+    /* As the page was when it was copied: a page in flight may be freed, and given out again, before it is home. */
+    const redo_entry_t *init = redo_defined(redo, page->key, lsn);
     lsn_t c = log->slot_pending && log->slot_written.lsn > log->slot.lsn ? log->slot_written.lsn
                                                                          : log->slot.lsn;
     if (init == NULL || init->kind != REDO_INIT) {

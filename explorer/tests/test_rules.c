@@ -155,6 +155,15 @@ static void skip_a_freed_page(world_t *w)
     world_home(w, 4, lsn);
 }
 
+static void skip_while_it_is_freed(world_t *w)
+{
+    lsn_t lsn = world_init(w, 4);
+    (void)world_free(w, 4);
+    (void)world_init(w, 4);
+    world_log(w);
+    world_home(w, 4, lsn);
+}
+
 static void skip_twice(world_t *w)
 {
     (void)skip_once(w);
@@ -225,6 +234,7 @@ static void test_skips(void **state)
     static const scenario_t SCENARIOS[] = {
         KEEPS(skip_the_first_write),
         KEEPS(skip_after_free_and_init),
+        KEEPS(skip_while_it_is_freed),
         KEEPS(skip_with_an_old_index_load),
         KEEPS(skip_and_drain),
         BREAKS(13, skip_without_init),

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+TRACE_MAX_BYTES = 1 << 30
+"""Of a recording with contents; the file is sparse and is cut at its end."""
+
+
 class Capability(StrEnum):
     """What a target gives the judges to look at."""
 
@@ -283,6 +287,7 @@ def preload_environment(
 ) -> dict[str, str]:
     """What makes the preload record (and disturb) what happens below data."""
     env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
+    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
     if plan is not None:
         env["TORNPAGE_PLAN"] = str(plan)
     return env
