@@ -21,7 +21,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
-    "faults": [{"aim", "image", "plan", "process", "trace"}],
+    "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}],
     "workloads": [{"script"}, {"churn"}, {"workload"}],
     "oracle": [
         {"fingerprint", "oracle", "rules"},

@@ -13,12 +13,11 @@ from __future__ import annotations
 import ctypes
 import multiprocessing
 import os
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,13 +28,15 @@ from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, un
 from tornpage.campaigns.lossrunner import loss_parts, replay_loss, run_losses
 from tornpage.campaigns.trial import run_aimed, take_census
 from tornpage.faults.aim import RecoveryAim
+from tornpage.faults.process import ENDING
+from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import Summary, summarise
 from tornpage.store.store import Run, Store, TrialRow
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import Paths, tmpfs_folder
+from tornpage.vocabulary.paths import Paths
 
 __all__ = [
     "Progress",
@@ -44,7 +45,6 @@ __all__ = [
     "replay_trial",
     "resume_campaign",
     "run_campaign",
-    "scratch_folder",
     "worker_pool",
     "write_report",
 ]
@@ -211,12 +211,27 @@ def _kill(store: Store, run: Run, campaign: Campaign, owner: _Owner, progress: P
         _run_trials(store, run, draws, job, pool, owner.jobs, progress)
 
 
-def worker_pool(jobs: int) -> ProcessPoolExecutor:
-    """Worker processes that die with their owner."""
+@contextmanager
+def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that die with their owner, and at once when what it does with them ends by an
+    exception. Raises ChildError when somebody else has killed one."""
     # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
-    return ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_die_with_owner
+    pool = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_die_with_owner,
+        initargs=(os.getpid(),),
     )
+    try:
+        yield pool
+    except BaseException as error:
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        if isinstance(error, BrokenProcessPool):
+            raise ChildError("a worker process died; --resume goes on") from error
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _take_censuses(
@@ -318,23 +333,12 @@ def _verdict(result: TrialResult) -> tuple[Any, ...]:
     return (result.outcome, broken, result.digest, result.trace_hash)
 
 
-def _die_with_owner() -> None:
-    """On a worker: SIGKILL it when the owner dies, so that a killed harness leaves no process behind."""
+def _die_with_owner(owner: int) -> None:
+    """On a worker: SIGKILL it when the owner dies, so that a killed harness leaves no process behind. An
+    owner that died before this worker got here is no longer its parent."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGKILL))
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """A folder on tmpfs for crash images, removed at the end whatever happens. Folders of owners that
-    were killed before they could do that are removed now."""
-    parent = tmpfs_folder()
-    for stale in parent.glob("tornpage-*-*"):
-        owner = stale.name.split("-")[1]
-        if owner.isdigit() and not Path("/proc", owner).exists():
-            shutil.rmtree(stale, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"tornpage-{os.getpid()}-", dir=parent))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    if os.getppid() != owner:
+        os._exit(1)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)

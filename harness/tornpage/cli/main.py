@@ -1,13 +1,16 @@
 """The `tornpage` command. Parses arguments, shows progress, prints summaries; decides nothing itself.
 
-Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed) exercised.
+Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed) exercised,
+128 + N ended by signal N (130: Ctrl-C).
 
 May import: the commands, options and errors.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -15,7 +18,8 @@ import typer
 from tornpage import __version__
 from tornpage.cli import doctor, mutants, replay, report, run, show, shrink
 from tornpage.cli.options import USAGE_ERROR
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.faults.process import ENDING
+from tornpage.vocabulary.errors import Interrupted, TornpageError
 
 __all__ = ["main"]
 
@@ -55,20 +59,29 @@ def _options(
     """Tortures the crash recovery of page-based storage engines."""
 
 
+def _end(number: int, _frame: FrameType | None) -> None:
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)  # one is enough; what is under way is put in order
+    raise Interrupted(number)
+
+
 def main() -> None:
     """Entry point: every error of ours is one line on stderr and exit code 2."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+            signal.signal(number, _end)
     try:
         code = app(standalone_mode=False)
     except TornpageError as error:
         print(f"tornpage: {error}", file=sys.stderr)
         code = USAGE_ERROR
-    except KeyboardInterrupt:
+    except Interrupted as stop:
         print(
             "tornpage: interrupted; finished verdicts are kept, --resume goes on", file=sys.stderr
         )
-        code = USAGE_ERROR
-    except typer.Exit as stop:
-        code = stop.exit_code
+        code = 128 + stop.number
+    except typer.Exit as left:
+        code = left.exit_code
     except Exception as error:
         if hasattr(error, "format_message"):  # usage errors of the command-line library
             print(f"tornpage: {error.format_message()}", file=sys.stderr)

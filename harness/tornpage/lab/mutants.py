@@ -20,7 +20,8 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.runner import Progress, scratch_folder, worker_pool
+from tornpage.campaigns.runner import Progress, worker_pool
+from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
 from tornpage.lab.mutant_table import Mutant
 from tornpage.targets.target import MUTANT_VARIABLE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
-from tornpage.faults.process import run_child
+from tornpage.faults.process import end_child, launch_argv, run_child
 from tornpage.oracle.oracle import Oracle, judge
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ChildError, TargetError
@@ -65,14 +65,14 @@ class KillLoop:
         acks = self._work / "acks"
         with acks.open("wb") as out:
             child = subprocess.Popen(
-                command.argv,
+                launch_argv(command.argv, RUN_DEADLINE_S),
                 env=dict(command.env),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.DEVNULL,
             )
             time.sleep(delay)
-            child.kill()
+            end_child(child.pid)
             code = child.wait()
         lines = [int(line[4:]) for line in acks.read_bytes().splitlines() if line[:4] == b"ack "]
         return Strike(code < 0, tuple(self._judge(lines[-1] if lines else 0)))

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, hit_of_place
 from tornpage.campaigns.lossrunner import replay_loss
-from tornpage.campaigns.runner import scratch_folder
 from tornpage.campaigns.trial import run_trial
+from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
 from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch

@@ -10,6 +10,9 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── CensusError          the run without a fault failed, so that no trial can be judged
     └── ChildError           a child process could not be started or reaped
 
+    BaseException
+    └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
+
 May import: nothing of the package.
 """
 
@@ -19,6 +22,7 @@ __all__ = [
     "CensusError",
     "ChildError",
     "ConfigError",
+    "Interrupted",
     "PlanError",
     "TargetError",
     "TornpageError",
@@ -57,3 +61,12 @@ class CensusError(TornpageError):
 
 class ChildError(TornpageError):
     """A child process could not be started or reaped."""
+
+
+class Interrupted(BaseException):
+    """A signal asked the run to end. number: of the signal. No KeyboardInterrupt, which the command-line
+    library makes into an exit of its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
