@@ -12,7 +12,8 @@ step() {
 }
 
 c_files() {
-    git ls-files 'engine/*.c' 'engine/*.h' 'faults/*.c' 'faults/*.h' 'tests/*.c' 'tests/*.h'
+    git ls-files 'engine/*.c' 'engine/*.h' 'faults/*.c' 'faults/*.h' \
+        'explorer/*.c' 'explorer/*.h' 'tests/*.c' 'tests/*.h'
 }
 
 format() {
@@ -25,7 +26,7 @@ analyse() {
     cppcheck --quiet --std=c11 --inline-suppr --enable=warning,performance,portability \
         --error-exitcode=1 --suppress=missingIncludeSystem --library=posix \
         --suppress=readdirCalled --suppress=unknownMacro:faults/real.c --suppress=invalidFunctionArg \
-        -j 2 -I engine engine faults
+        -j 2 -I engine engine faults explorer
 }
 
 step "clang-format" format

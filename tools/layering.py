@@ -1,8 +1,9 @@
 """Holds the include and import graph against the layering of docs/ARCHITECTURE.md.
 
-Arrows point down only: in C a folder of `engine/` may include those before it in `ENGINE`, `faults/` may
-include the engine's; in Python a folder of the harness may import those before it in `HARNESS`. The scanner
-is an independent judge and may share page and log decoding only.
+Arrows point down only. In C a folder of `engine/` may include those before it in `ENGINE`, `faults/` only
+itself, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format. In Python
+a folder of the harness may import those before it in `HARNESS`. The scanner is an independent judge and may share
+page and log decoding only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 ENGINE = ["base", "os", "page", "log", "fil", "buf", "mtr", "fsp", "btr", "dict", "trx", "ddl"]
 ENGINE += ["recv", "check", "api", "cli"]
 ONLY = {"check": {"base", "os", "page", "log", "check"}}
+EXPLORER = ["image", "model", "judge", "targets", "run", "tests"]
+TRACE = "faults/trace.h"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
@@ -75,12 +78,25 @@ def engine_violations(root: Path) -> list[str]:
 
 
 def fault_violations(root: Path) -> list[str]:
-    """The engine and the fault layer must not know the harness; the preload not even the engine."""
+    """Includes of anything but the fault layer's own headers: it is loaded into any program."""
     found = []
     for path in sorted((root / "faults").rglob("*.[ch]")):
         for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
-            folder = target.split("/")[0]
-            if "preload" in path.name and folder in ENGINE:
+            if not target.startswith("faults/"):
+                found.append(f"{path.relative_to(root)} includes {target}")
+    return found
+
+
+def explorer_violations(root: Path) -> list[str]:
+    """Includes that point up, or to more of the fault layer than the trace format."""
+    found = []
+    for path in sorted((root / "explorer").rglob("*.[ch]")):
+        layer = path.relative_to(root / "explorer").parts[0]
+        below = set(EXPLORER[: EXPLORER.index(layer) + 1])
+        for target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            parts = target.split("/")
+            own = len(parts) == 1 or (parts[0] == "explorer" and parts[1] in below)
+            if not (own or parts[0] in ENGINE or target == TRACE):
                 found.append(f"{path.relative_to(root)} includes {target}")
     return found
 
@@ -138,7 +154,8 @@ def harness_violations(root: Path) -> list[str]:
 def main() -> int:
     """Prints each arrow that points the wrong way; 1 if there is one."""
     root = Path(__file__).resolve().parent.parent
-    found = engine_violations(root) + fault_violations(root) + harness_violations(root)
+    found = engine_violations(root) + fault_violations(root) + explorer_violations(root)
+    found += harness_violations(root)
     for line in found:
         print(f"layering: {line}")
     return 1 if found else 0

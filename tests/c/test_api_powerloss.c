@@ -11,13 +11,14 @@ session. Everything follows from one seed:
 #include "page/fil_page.h"
 #include "test_api_fixture.h"
 
-#include "test_api_lossy_os.h"
+#include "test_disk_fixture.h"
 #include "test_env_fixture.h"
 
-#define ITERATIONS_DEFAULT 8U
+#define ITERATIONS_DEFAULT 16U
 #define DEPTH_MAX 4U
 #define CRASHES_MAX 3U
 #define N_TABLES 3U
+#define PAGE_BYTES 4096U /**< of fixture_options() */
 
 /** What a table has: rows with keys [first, next). */
 typedef struct model_table {
@@ -27,34 +28,35 @@ typedef struct model_table {
     uint32_t n_indexes;
 } model_table_t;
 
-typedef struct model {
+typedef struct tables {
     model_table_t at[N_TABLES];
-} model_t;
+} tables_t;
 
 static const char *const NAMES[N_TABLES] = {"a", "b", "c"};
 
 /** States that a crash may leave: models[0 .. n), the acknowledged ones first. */
 typedef struct allowed {
-    model_t at[64];
+    tables_t at[64];
     uint32_t n;
 } allowed_t;
 
 typedef struct session {
     fixture_t f;
+    disk_t *disk;
     uint64_t *rnd;
     uint32_t depth;
-    model_t model; /**< after the last acknowledged statement */
+    tables_t model; /**< after the last acknowledged statement */
     allowed_t allowed;
     uint32_t n_changes; /**< of files so far */
     uint32_t crash_at[CRASHES_MAX];
-    bool busy; /**< a crash is being looked at */
+    disk_t *crashing; /**< after the last change, if a crash was drawn for it */
     bool recovering;
     const char *story;
 } session_t;
 
 static char seed_line[96];
 
-static void session_run(lossy_os_t *os, const engine_options_t *options, const allowed_t *allowed,
+static void session_run(disk_t *disk, const engine_options_t *options, const allowed_t *allowed,
                         uint64_t *rnd, uint32_t depth, const char *story);
 
 static uint32_t draw(uint64_t *rnd, uint32_t n)
@@ -62,28 +64,33 @@ static uint32_t draw(uint64_t *rnd, uint32_t n)
     return (uint32_t)(random_split(rnd) % n);
 }
 
+/** Takes the disk. */
+static void session_crash(session_t *s, disk_t *disk)
+{
+    char story[512];
+    bool power_loss = draw(s->rnd, 3) != 0;
+    if (power_loss) {
+        disk_power_loss(disk, s->rnd);
+    }
+    (void)snprintf(story, sizeof(story), "%s%s %u %s,", s->story, power_loss ? "loss" : "kill",
+                   s->n_changes, s->recovering ? "in recovery" : "at work");
+    session_run(disk, &s->f.options, &s->allowed, s->rnd, s->depth + 1, story);
+}
+
+/** A crash comes when the next change is about to: what was acknowledged since the last one must be there. */
 static void on_change(void *ctx)
 {
     session_t *s = ctx;
-    uint32_t change = s->n_changes++;
-    bool crash = false;
+    if (s->crashing != NULL) {
+        session_crash(s, s->crashing);
+        s->crashing = NULL;
+    }
+    s->n_changes++;
     for (uint32_t i = 0; i < CRASHES_MAX; i++) {
-        crash = crash || s->crash_at[i] == change;
+        if (s->crash_at[i] == s->n_changes && s->crashing == NULL && s->depth < DEPTH_MAX) {
+            s->crashing = disk_kill(s->disk);
+        }
     }
-    if (!crash || s->busy || s->depth >= DEPTH_MAX) {
-        return;
-    }
-    char story[512];
-    lossy_os_t *os = lossy_kill(lossy_of(s->f.os));
-    bool power_loss = draw(s->rnd, 3) != 0;
-    if (power_loss) {
-        lossy_power_loss(os, s->rnd);
-    }
-    (void)snprintf(story, sizeof(story), "%s%s %u %s,", s->story, power_loss ? "loss" : "kill",
-                   change, s->recovering ? "in recovery" : "at work");
-    s->busy = true;
-    session_run(os, &s->f.options, &s->allowed, s->rnd, s->depth + 1, story);
-    s->busy = false;
 }
 
 /* ---- which state is it ---- */
@@ -98,10 +105,10 @@ static bool table_is(const check_table_t *t, const model_table_t *m)
 /** The latest allowed state that the files are in. */
 static void session_identify(session_t *s, const allowed_t *allowed)
 {
-    lossy_os_t *copy = lossy_kill(lossy_of(s->f.os));
+    disk_t *copy = disk_kill(s->disk);
     err_sink_t err = {.msg = ""};
     check_report_t report;
-    if (check_run(&copy->base, &report, &err) != DB_SUCCESS || report.needs_recovery) {
+    if (check_run(disk_os(copy), &report, &err) != DB_SUCCESS || report.needs_recovery) {
         fail_msg("%s%s scan: %s", seed_line, s->story, err.msg);
     }
     if (report.n_findings > 0) {
@@ -127,20 +134,20 @@ static void session_identify(session_t *s, const allowed_t *allowed)
     }
     s->model = allowed->at[found];
     check_report_free(&report);
-    os_destroy(&copy->base);
+    disk_destroy(copy);
 }
 
 /* ---- statements ---- */
 
 /** Before a statement: its outcome is one more possibility. */
-static void statement_begin(session_t *s, const model_t *after)
+static void statement_begin(session_t *s, const tables_t *after)
 {
     s->allowed.at[s->allowed.n] = *after;
     s->allowed.n++;
 }
 
 /** After it: what durability promises is the only possibility now. */
-static void statement_end(session_t *s, const model_t *after, bool durable)
+static void statement_end(session_t *s, const tables_t *after, bool durable)
 {
     s->model = *after;
     if (durable || s->allowed.n == 63) {
@@ -154,7 +161,7 @@ static void statement_end(session_t *s, const model_t *after, bool durable)
 
 static void work_rows(session_t *s, uint32_t t, uint32_t what)
 {
-    model_t after = s->model;
+    tables_t after = s->model;
     model_table_t *m = &after.at[t];
     int64_t n = 1 + draw(s->rnd, 120);
     bool durable = s->f.options.flush_log_at_trx_commit == 1;
@@ -193,7 +200,7 @@ static void work_rolled_back(session_t *s, uint32_t t)
 
 static void work_index(session_t *s, uint32_t t)
 {
-    model_t after = s->model;
+    tables_t after = s->model;
     if (s->model.at[t].n_indexes == 0) {
         after.at[t].n_indexes = 2;
         statement_begin(s, &after);
@@ -211,7 +218,7 @@ static void work_index(session_t *s, uint32_t t)
 /** CREATE, DROP, RENAME: the three names are used again and again. */
 static void work_table(session_t *s, uint32_t t)
 {
-    model_t after = s->model;
+    tables_t after = s->model;
     uint32_t to = draw(s->rnd, N_TABLES);
     if (!s->model.at[t].exists) {
         after.at[t] = (model_table_t){.exists = true, .first = 1, .next = 1};
@@ -270,8 +277,8 @@ static void session_statement(session_t *s)
     }
 }
 
-/** Takes os. */
-static void session_run(lossy_os_t *os, const engine_options_t *options, const allowed_t *allowed,
+/** Takes the disk. */
+static void session_run(disk_t *disk, const engine_options_t *options, const allowed_t *allowed,
                         uint64_t *rnd, uint32_t depth, const char *story)
 {
     session_t *s = calloc(1, sizeof(*s));
@@ -280,7 +287,8 @@ static void session_run(lossy_os_t *os, const engine_options_t *options, const a
     s->depth = depth;
     s->allowed = *allowed;
     s->story = story;
-    s->f.os = &os->base;
+    s->disk = disk;
+    s->f.os = disk_os(disk);
     s->f.options = *options;
     s->f.options.log_optimize_ddl = draw(rnd, 2) == 0;
     s->f.options.dblwr_pages = 4U << draw(rnd, 3);
@@ -288,8 +296,8 @@ static void session_run(lossy_os_t *os, const engine_options_t *options, const a
     for (uint32_t i = 0; i < CRASHES_MAX; i++) {
         s->crash_at[i] = draw(rnd, i == 0 ? 60 : 600) << (depth == 0 ? 2 : 0);
     }
-    os->before_change = on_change;
-    os->ctx = s;
+    disk->on_change = on_change;
+    disk->ctx = s;
     s->recovering = true;
     dberr_t err = engine_open(s->f.os, &s->f.probe, &s->f.options, true, &s->f.engine, &s->f.err);
     if (err != DB_SUCCESS) {
@@ -302,9 +310,12 @@ static void session_run(lossy_os_t *os, const engine_options_t *options, const a
     for (uint32_t n = draw(rnd, depth == 0 ? 60 : 25); n > 0; n--) {
         session_statement(s);
     }
-    os->before_change = NULL;
+    if (s->crashing != NULL) {
+        session_crash(s, s->crashing);
+    }
+    disk->on_change = NULL;
     fixture_close(&s->f, draw(rnd, 2) == 0);
-    os_destroy(s->f.os);
+    disk_destroy(disk);
     free(s);
 }
 
@@ -331,51 +342,41 @@ static void test_sessions(void **state)
         options.log_file_size = 64 * (uint64_t)options.page_size;
         (void)snprintf(seed_line, sizeof(seed_line), "POWERLOSS_ITERATIONS=1 POWERLOSS_SEED=%llu: ",
                        (unsigned long long)(first + i));
-        session_run(lossy_create(), &options, &nothing, &rnd, 0, "");
+        session_run(disk_create(), &options, &nothing, &rnd, 0, "");
     }
 }
 
 /* ---- one thing at a time ---- */
 
-/** A database on a lossy directory. */
-static void plain_open(fixture_t *f)
+/** A database on a disk. */
+static disk_t *plain_open(fixture_t *f)
 {
-    *f = (fixture_t){.os = &lossy_create()->base};
+    disk_t *disk = disk_create();
+    *f = (fixture_t){.os = disk_os(disk)};
     fixture_options(&f->options);
     fixture_open(f);
+    return disk;
 }
 
-static void plain_close(fixture_t *f)
+static void plain_close(fixture_t *f, disk_t *disk)
 {
     if (f->engine != NULL) {
         fixture_close(f, false);
     }
-    os_destroy(f->os);
-}
-
-/** Everything that was not synced is gone. */
-static void lose_unsynced(lossy_os_t *os)
-{
-    uint64_t rnd = 0;
-    for (uint32_t i = 0; i < os->n_nodes; i++) {
-        lossy_node_lose(os->nodes[i], LOSSY_NONE, &rnd);
-    }
-    os->dir = os->states[0];
-    os->n_states = 1;
+    disk_destroy(disk);
 }
 
 /** Opens, closes cleanly and scans. @return the digest of table t */
-static uint64_t recover_clean(const fixture_t *of, lossy_os_t *os, probe_t *probe,
-                              const char *where)
+static uint64_t recover_clean(const fixture_t *of, disk_t *disk, probe_t *probe, const char *where)
 {
     engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
     check_report_t report;
-    if (engine_open(&os->base, probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
+    if (engine_open(disk_os(disk), probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("%s: %s", where, err.msg);
     }
     assert_int_equal(engine_close(engine, true), DB_SUCCESS);
-    scan_clean(&os->base, &report);
+    scan_clean(disk_os(disk), &report);
     const check_table_t *t = report_table(&report, "t");
     assert_non_null(t);
     uint64_t hash = t->hash;
@@ -386,7 +387,7 @@ static uint64_t recover_clean(const fixture_t *of, lossy_os_t *os, probe_t *prob
 /** A recovery after a kill, with a power loss at some of its points, and one at its end. */
 typedef struct loss {
     const fixture_t *f;
-    lossy_os_t *os;
+    disk_t *disk;
     uint64_t hash;
     const char *killed_at;
     uint32_t hits;
@@ -401,20 +402,21 @@ static void on_loss_point(void *ctx, const char *name)
     if (loss->hits++ % 5 != 0 && !log_only) {
         return;
     }
-    lossy_os_t *os = lossy_kill(loss->os);
+    disk_t *disk = disk_kill(loss->disk);
     probe_t probe = {.point = NULL};
-    lose_unsynced(os);
+    disk_settle(disk);
     (void)snprintf(where, sizeof(where), "kill at %s, power loss at %s (%u)", loss->killed_at, name,
                    loss->hits);
-    if (recover_clean(loss->f, os, &probe, where) != loss->hash) {
+    if (recover_clean(loss->f, disk, &probe, where) != loss->hash) {
         fail_msg("%s: acknowledged changes are lost", where);
     }
-    os_destroy(&os->base);
+    disk_destroy(disk);
     loss->n++;
 }
 
 typedef struct kill {
     fixture_t *f;
+    disk_t *disk;
     uint64_t hash; /**< of table t, all the time */
     uint32_t hits;
     uint32_t n;
@@ -424,18 +426,18 @@ static void on_kill_point(void *ctx, const char *name)
 {
     kill_t *kill = ctx;
     kill->hits++;
-    lossy_os_t *os = lossy_kill(lossy_of(kill->f->os));
+    disk_t *disk = disk_kill(kill->disk);
     loss_t loss = {
-        .f = kill->f, .os = os, .hash = kill->hash, .killed_at = name, .hits = kill->hits};
+        .f = kill->f, .disk = disk, .hash = kill->hash, .killed_at = name, .hits = kill->hits};
     probe_t probe = {.point = on_loss_point, .ctx = &loss};
     atomic_store(&probe.armed, true);
-    assert_true(recover_clean(kill->f, os, &probe, name) == kill->hash);
-    lose_unsynced(os);
+    assert_true(recover_clean(kill->f, disk, &probe, name) == kill->hash);
+    disk_settle(disk);
     atomic_store(&probe.armed, false);
-    if (recover_clean(kill->f, os, &probe, name) != kill->hash) {
+    if (recover_clean(kill->f, disk, &probe, name) != kill->hash) {
         fail_msg("kill at %s, power loss after the recovery: acknowledged changes are lost", name);
     }
-    os_destroy(&os->base);
+    disk_destroy(disk);
     kill->n += loss.n;
 }
 
@@ -447,14 +449,14 @@ static void test_kill_then_power_loss(void **state)
     fixture_t f;
     kill_t kill = {.f = &f};
     (void)state;
-    plain_open(&f);
+    kill.disk = plain_open(&f);
     create_table(&f, "t");
     insert_rows(&f, "t", 1, 200);
     OK(&f, engine_checkpoint(f.engine, true));
     update_rows(&f, "t", 50, 70, 'k');
-    lossy_os_t *os = lossy_kill(lossy_of(f.os));
-    kill.hash = recover_clean(&f, os, &f.probe, "update");
-    os_destroy(&os->base);
+    disk_t *updated = disk_kill(kill.disk);
+    kill.hash = recover_clean(&f, updated, &f.probe, "update");
+    disk_destroy(updated);
     f.probe.point = on_kill_point;
     f.probe.ctx = &kill;
     atomic_store(&f.probe.armed, true);
@@ -464,7 +466,7 @@ static void test_kill_then_power_loss(void **state)
     OK(&f, engine_drop_table(f.engine, "v"));
     atomic_store(&f.probe.armed, false);
     assert_true(kill.n > 50);
-    plain_close(&f);
+    plain_close(&f, kill.disk);
 }
 
 /** Names that changed hands since the checkpoint: of the renames of a space only the last may be
@@ -475,7 +477,7 @@ static void test_names_change_hands(void **state)
     check_report_t report;
     (void)state;
     for (int taker = 0; taker < 2; taker++) {
-        plain_open(&f);
+        disk_t *disk = plain_open(&f);
         create_table(&f, "t");
         create_table(&f, "v");
         insert_rows(&f, "t", 1, 20);
@@ -496,14 +498,14 @@ static void test_names_change_hands(void **state)
         fixture_close(&f, true);
         scan_clean(f.os, &report);
         check_report_free(&report);
-        plain_close(&f);
+        plain_close(&f, disk);
     }
 }
 
-static lsn_t log_end(lossy_os_t *os)
+static lsn_t log_end(disk_t *disk)
 {
     probe_t probe = {.point = NULL};
-    env_t env = {.os = &os->base, .probe = &probe};
+    env_t env = {.os = disk_os(disk), .probe = &probe};
     log_t *log = NULL;
     lsn_t end = efx_log_open(&env, &log);
     log_close(log);
@@ -511,35 +513,30 @@ static lsn_t log_end(lossy_os_t *os)
 }
 
 typedef struct copies {
-    fixture_t *f;
+    disk_t *disk;
     uint32_t n;
 } copies_t;
 
 static void on_copies_point(void *ctx, const char *name)
 {
     copies_t *copies = ctx;
-    byte page[4096];
     if (strcmp(name, "dblwr.area_synced") != 0) {
         return;
     }
-    lossy_os_t *os = lossy_kill(lossy_of(copies->f->os));
-    os_file_t *file = NULL;
-    lose_unsynced(os);
-    lsn_t end = log_end(os);
-    assert_int_equal(lossy_open(&os->base, "ib_dblwr", OS_OPEN, &file), DB_SUCCESS);
-    for (uint64_t offset = 0;; offset += sizeof(page)) {
-        size_t n_read = 0;
-        assert_int_equal(lossy_read(file, offset, page, sizeof(page), &n_read), DB_SUCCESS);
-        if (n_read < sizeof(page)) {
-            break;
-        }
-        if (fil_page_verify(page, sizeof(page), fil_page_get_id(page)) == PAGE_OK) {
+    disk_t *disk = disk_kill(copies->disk);
+    disk_settle(disk);
+    lsn_t end = log_end(disk);
+    uint32_t file =
+        image_lookup(disk->live, image_name(disk->live, "ib_dblwr", strlen("ib_dblwr")));
+    assert_int_not_equal(file, IMAGE_NONE);
+    for (uint64_t at = 0; at + PAGE_BYTES <= image_size(disk->live, file); at += PAGE_BYTES) {
+        const byte *page = image_bytes(disk->live, file) + at;
+        if (fil_page_verify(page, PAGE_BYTES, fil_page_get_id(page)) == PAGE_OK) {
             assert_true(fil_page_get_lsn(page) <= end);
             copies->n++;
         }
     }
-    lossy_close(file);
-    os_destroy(&os->base);
+    disk_destroy(disk);
 }
 
 /** No copy in the doublewrite file is newer than the durable log: after a power loss it would belong
@@ -548,9 +545,8 @@ take it for the newest copy of its page. */
 static void test_copies_within_log(void **state)
 {
     fixture_t f;
-    copies_t copies = {.f = &f};
+    copies_t copies = {.disk = plain_open(&f)};
     (void)state;
-    plain_open(&f);
     create_table(&f, "t");
     f.probe.point = on_copies_point;
     f.probe.ctx = &copies;
@@ -558,7 +554,7 @@ static void test_copies_within_log(void **state)
     insert_rows(&f, "t", 1, 2000); /* one transaction, more pages than the pool has */
     atomic_store(&f.probe.armed, false);
     assert_true(copies.n > 20);
-    plain_close(&f);
+    plain_close(&f, copies.disk);
 }
 
 int main(void)

@@ -74,7 +74,7 @@ def test_verifiers_agree_on_crashed_images(build: Path, tmp_path: Path, mode: st
         files_after(trace, seq, tmp_path / str(seq))
         shutil.copytree(tmp_path / str(seq), tmp_path / f"{seq}c")
         folders.append(tmp_path / str(seq))
-    program = build / "faults" / "explorer" / "sqlite" / "verify_sqlite"
+    program = build / "explorer" / "targets" / "sqlite" / "verify_sqlite"
     answers = subprocess.run(
         [program, *(f"{folder}c" for folder in folders)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Power loss: records one run with its contents and lets the explorer (faults/explorer) enumerate the crash
+"""Power loss: records one run with its contents and lets the explorer (explorer/) enumerate the crash
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 

@@ -114,7 +114,7 @@ def _check_build(build: Path) -> None:
 
 def _key(mutant: Mutant, effort: Effort, build: Path) -> str:
     digest = xxhash.xxh3_64()
-    for name in ("engine/engine", "faults/explorer/tornpage-explore"):
+    for name in ("engine/engine", "explorer/tornpage-explore"):
         path = build / name
         digest.update(path.read_bytes() if path.is_file() else b"")
     digest.update(mutant.model_dump_json().encode())

@@ -21,7 +21,7 @@ def _preload(build: Path) -> Path:
 
 
 def _explorer(build: Path) -> Path:
-    return build / "faults" / "explorer" / "tornpage-explore"
+    return build / "explorer" / "tornpage-explore"
 
 
 TARGETS: dict[str, Callable[[Path], Target]] = {

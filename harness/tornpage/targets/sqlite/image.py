@@ -7,7 +7,7 @@ lines as findings under our numbers, and the digest of every table and index by 
 An index is read through itself, in its own order, so that its digest is of its own entries.
 
 Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty
-main.db is an empty database, as for every program that opens one. faults/explorer/sqlite is the same in C.
+main.db is an empty database, as for every program that opens one. explorer/targets/sqlite is the same in C.
 
 May import: oracle, schema, script.
 """

@@ -1,0 +1,67 @@
+/** A data directory in memory whose changes can be undone, and whose content has a hash that costs
+nothing to keep.
+
+An inode is a file's content; the directory maps names to inodes. Inodes that no name leads to exist
+on, as on a disk with an open descriptor. Marks nest: undo takes back everything since the newest
+mark, by a log of changes that holds the old content of each 4096-byte chunk at most once per mark.
+*/
+#ifndef EXPLORER_IMAGE_H
+#define EXPLORER_IMAGE_H
+
+#include "explorer/image/fs_event.h"
+#include "os/os.h"
+
+typedef struct image image_t;
+
+#define IMAGE_NONE UINT32_MAX              /**< no inode */
+#define IMAGE_FILE_MAX ((uint64_t)1 << 30) /**< bytes; what would grow beyond fails */
+
+image_t *image_create(void);
+void image_destroy(image_t *image);
+
+/** The number of a path, the same for equal paths; names are never forgotten. */
+uint32_t image_name(image_t *image, const char *path, size_t len);
+const char *image_name_text(const image_t *image, uint32_t name);
+/** The directory of a path: the number of "." or of its first component. */
+uint32_t image_name_dir(const image_t *image, uint32_t name);
+
+/** An empty file without a name. Numbers count up from 0 and are given back by undo. */
+uint32_t image_inode_create(image_t *image);
+uint32_t image_inode_count(const image_t *image);
+/** False, and nothing changed, if the file would exceed IMAGE_FILE_MAX. */
+bool image_write(image_t *image, uint32_t inode, uint64_t offset, const void *data, uint64_t len);
+bool image_truncate(image_t *image, uint32_t inode, uint64_t size_bytes);
+uint64_t image_size(const image_t *image, uint32_t inode);
+const byte *image_bytes(const image_t *image, uint32_t inode); /**< valid until the next change */
+/** name leads to inode from now on; IMAGE_NONE: to nothing. */
+void image_link(image_t *image, uint32_t name, uint32_t inode);
+uint32_t image_lookup(const image_t *image, uint32_t name);
+bool image_inode_is_linked(const image_t *image, uint32_t inode);
+/** Calls fn for each name that leads to an inode, in order of number. */
+void image_each(const image_t *image, void (*fn)(void *ctx, uint32_t name, uint32_t inode),
+                void *ctx);
+
+void image_mark(image_t *image);
+void image_undo(image_t *image); /**< to the newest mark, which is removed */
+uint32_t image_marks(const image_t *image);
+
+/** Changes made while hashing is off must be undone before it is on again: image_hash() counts only
+changes made while it was on. On at first. */
+void image_set_hashing(image_t *image, bool on);
+/** Hash of names, sizes and content; equal for equal directories, however they came about. */
+uint64_t image_hash(const image_t *image);
+
+/** Hears of each change and sync that the engine made through image_os(), after it. It may complete
+the event (its site) before it is kept. */
+typedef struct image_watch {
+    void (*event)(void *ctx, fs_event_t *event, const char *path);
+    void *ctx;
+} image_watch_t;
+
+/** The back end for the engine; owned by the image. record: gets every change and sync, with its
+data, until set to NULL. watch: may be NULL. */
+os_t *image_os(image_t *image);
+void image_os_record(image_t *image, fs_list_t *record);
+void image_os_watch(image_t *image, const image_watch_t *watch);
+
+#endif

@@ -1,0 +1,294 @@
+/* The engine's back end (os/os.h) on an image.
+
+Place: above image.c; the engine calls it through the vtable and knows nothing of it.
+
+1. Everything written is there at once; what would survive a power loss is persist.c's business,
+   from the recorded events.
+2. An event is recorded after the change, with the data as written.
+3. A file that an engine has open stays valid when its name goes, as on POSIX. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "explorer/image/image_int.h"
+
+typedef struct image_file {
+    os_file_t base;
+    uint32_t inode;
+} image_file_t;
+
+static image_os_t *os_of(os_t *os)
+{
+    return (image_os_t *)os;
+}
+
+static image_file_t *file_of(os_file_t *file)
+{
+    return (image_file_t *)file;
+}
+
+/** Hands the event to whoever listens. Its data is copied only if it is kept. */
+static void os_event(image_os_t *os, fs_event_t event)
+{
+    if (os->watch != NULL) {
+        os->watch->event(os->watch->ctx, &event, image_name_text(os->image, event.name));
+    }
+    if (os->record != NULL) {
+        fs_event_t *kept = fs_list_add(os->record, event.kind);
+        event.seq = kept->seq;
+        *kept = event;
+        if (event.kind == FS_WRITE) {
+            kept->data = fs_list_copy(os->record, event.data, event.length);
+        }
+    }
+}
+
+static uint32_t file_name(image_file_t *file)
+{
+    return image_name(os_of(file->base.os)->image, file->base.path, strlen(file->base.path));
+}
+
+static void file_event(image_file_t *file, fs_event_t event)
+{
+    image_os_t *os = os_of(file->base.os);
+    if (os->record == NULL && os->watch == NULL) {
+        return;
+    }
+    event.inode = file->inode;
+    event.name = file_name(file);
+    os_event(os, event);
+}
+
+static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
+{
+    image_t *image = os_of(os)->image;
+    uint32_t name = image_name(image, path, strlen(path));
+    uint32_t inode = image_lookup(image, name);
+    os->last_errno = 0;
+    if (mode == OS_OPEN && inode == IMAGE_NONE) {
+        return DB_NOT_FOUND;
+    }
+    if (mode == OS_CREATE_NEW && inode != IMAGE_NONE) {
+        return DB_ALREADY_EXISTS;
+    }
+    if (inode == IMAGE_NONE) {
+        inode = image_inode_create(image);
+        image_link(image, name, inode);
+        os_event(os_of(os), (fs_event_t){.kind = FS_LINK, .inode = inode, .name = name});
+    } else if (mode == OS_CREATE_TRUNC && image_size(image, inode) > 0) {
+        (void)image_truncate(image, inode, 0);
+        os_event(os_of(os), (fs_event_t){.kind = FS_TRUNCATE, .inode = inode, .name = name});
+    }
+    image_file_t *file = mem_alloc(sizeof(*file));
+    file->base.os = os;
+    file->inode = inode;
+    *out = &file->base;
+    return DB_SUCCESS;
+}
+
+static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n_read)
+{
+    const image_t *image = os_of(file->os)->image;
+    uint64_t size = image_size(image, file_of(file)->inode);
+    uint64_t n = offset >= size ? 0 : size - offset;
+    n = n < len ? n : len;
+    if (n > 0) {
+        memcpy(buf, image_bytes(image, file_of(file)->inode) + offset, n);
+    }
+    *n_read = n;
+    return DB_SUCCESS;
+}
+
+static dberr_t io_too_large(os_t *os)
+{
+    os->last_errno = EFBIG;
+    return DB_IO_ERROR;
+}
+
+static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
+{
+    if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, buf, len)) {
+        return io_too_large(file->os);
+    }
+    file_event(file_of(file),
+               (fs_event_t){.kind = FS_WRITE, .offset = offset, .length = len, .data = buf});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_sync(os_file_t *file)
+{
+    file_event(file_of(file), (fs_event_t){.kind = FS_SYNC});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
+{
+    if (!image_truncate(os_of(file->os)->image, file_of(file)->inode, size_bytes)) {
+        return io_too_large(file->os);
+    }
+    file_event(file_of(file), (fs_event_t){.kind = FS_TRUNCATE, .offset = size_bytes});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_size(os_file_t *file, uint64_t *size_bytes)
+{
+    *size_bytes = image_size(os_of(file->os)->image, file_of(file)->inode);
+    return DB_SUCCESS;
+}
+
+static void io_close(os_file_t *file)
+{
+    free(file_of(file));
+}
+
+static dberr_t io_rename(os_t *os, const char *from, const char *to)
+{
+    image_t *image = os_of(os)->image;
+    uint32_t name = image_name(image, from, strlen(from));
+    uint32_t inode = image_lookup(image, name);
+    os->last_errno = 0;
+    if (inode == IMAGE_NONE) {
+        return DB_NOT_FOUND;
+    }
+    uint32_t name2 = image_name(image, to, strlen(to));
+    if (name2 == name) {
+        return DB_SUCCESS;
+    }
+    image_link(image, name, IMAGE_NONE);
+    image_link(image, name2, inode);
+    os_event(os_of(os),
+             (fs_event_t){.kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_unlink(os_t *os, const char *path)
+{
+    image_t *image = os_of(os)->image;
+    uint32_t name = image_name(image, path, strlen(path));
+    uint32_t inode = image_lookup(image, name);
+    os->last_errno = 0;
+    if (inode == IMAGE_NONE) {
+        return DB_NOT_FOUND;
+    }
+    image_link(image, name, IMAGE_NONE);
+    os_event(os_of(os), (fs_event_t){.kind = FS_UNLINK, .inode = inode, .name = name});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_sync_dir(os_t *os)
+{
+    image_t *image = os_of(os)->image;
+    os_event(
+        os_of(os),
+        (fs_event_t){.kind = FS_SYNC_DIR, .inode = IMAGE_NONE, .name = image_name(image, ".", 1)});
+    return DB_SUCCESS;
+}
+
+static dberr_t io_exists(os_t *os, const char *path, bool *exists)
+{
+    image_t *image = os_of(os)->image;
+    *exists = image_lookup(image, image_name(image, path, strlen(path))) != IMAGE_NONE;
+    return DB_SUCCESS;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+typedef struct listing {
+    const image_t *image;
+    char **names;
+    size_t n;
+} listing_t;
+
+static void listing_add(void *ctx, uint32_t name, uint32_t inode)
+{
+    listing_t *listing = ctx;
+    const char *text = image_name_text(listing->image, name);
+    size_t len = strcspn(text, "/");
+    char *copy = mem_alloc(len + 1);
+    (void)inode;
+    memcpy(copy, text, len);
+    listing->names[listing->n++] = copy;
+}
+
+/** The entries of the directory itself, sorted: of "tmp/a" and "tmp/b" it has one, "tmp". */
+static dberr_t io_list(os_t *os, os_list_fn fn, void *ctx)
+{
+    const image_t *image = os_of(os)->image;
+    listing_t listing = {.image = image};
+    dberr_t err = DB_SUCCESS;
+    listing.names = mem_alloc((image->n_names + 1U) * sizeof(*listing.names));
+    image_each(image, listing_add, &listing);
+    qsort(listing.names, listing.n, sizeof(*listing.names), compare_names);
+    for (size_t i = 0; i < listing.n && err == DB_SUCCESS; i++) {
+        if (i == 0 || strcmp(listing.names[i], listing.names[i - 1]) != 0) {
+            err = fn(ctx, listing.names[i]);
+        }
+    }
+    for (size_t i = 0; i < listing.n; i++) {
+        free(listing.names[i]);
+    }
+    free(listing.names);
+    return err;
+}
+
+static dberr_t io_lock(os_t *os)
+{
+    if (os_of(os)->locked) {
+        return DB_DIR_LOCKED;
+    }
+    os_of(os)->locked = true;
+    return DB_SUCCESS;
+}
+
+static void io_unlock(os_t *os)
+{
+    os_of(os)->locked = false;
+}
+
+/** The image owns it. */
+static void io_destroy(os_t *os)
+{
+    (void)os;
+}
+
+static const os_vtable_t IMAGE_VTABLE = {
+    .open = io_open,
+    .read = io_read,
+    .write = io_write,
+    .sync = io_sync,
+    .truncate = io_truncate,
+    .size = io_size,
+    .close = io_close,
+    .rename = io_rename,
+    .unlink = io_unlink,
+    .sync_dir = io_sync_dir,
+    .exists = io_exists,
+    .list = io_list,
+    .lock = io_lock,
+    .unlock = io_unlock,
+    .destroy = io_destroy,
+};
+
+void image_os_init(image_t *image)
+{
+    image->os = (image_os_t){.base.vt = &IMAGE_VTABLE, .image = image};
+}
+
+os_t *image_os(image_t *image)
+{
+    return &image->os.base;
+}
+
+void image_os_record(image_t *image, fs_list_t *record)
+{
+    image->os.record = record;
+}
+
+void image_os_watch(image_t *image, const image_watch_t *watch)
+{
+    image->os.watch = watch;
+}

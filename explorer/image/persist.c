@@ -1,0 +1,176 @@
+/* The persistence model.
+
+Place: above image.c, below models.c, which chooses what of the waiting events a crash keeps.
+
+Rules
+1. fsync of a file makes its earlier content changes durable: writes and sizes, in order. Not its
+   name.
+2. fsync of a directory makes its earlier entries durable: creations, renames, removals. Not the
+   content.
+3. A rename is one change: never both names gone, never both there by its doing.
+4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
+5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
+   that are never synced and soon removed (sort runs) do not make the waiting set grow.
+6. An ignored fsync does nothing at all. */
+#include "explorer/image/persist.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+
+#include "base/check.h"
+
+void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
+                  const ignore_list_t *ignore)
+{
+    *persist = (persist_t){.image = image, .list = list, .ignore = ignore};
+}
+
+void persist_free(persist_t *persist)
+{
+    free(persist->pending);
+    *persist = (persist_t){.image = NULL};
+}
+
+const fs_event_t *persist_pending(const persist_t *persist, uint32_t i)
+{
+    CHECK(i < persist->n_pending);
+    return &persist->list->events[persist->pending[i]];
+}
+
+void persist_apply(image_t *image, const fs_event_t *event)
+{
+    bool fits = true;
+    switch (event->kind) {
+    case FS_WRITE:
+        fits = image_write(image, event->inode, event->offset, event->data, event->length);
+        break;
+    case FS_TRUNCATE:
+        fits = image_truncate(image, event->inode, event->offset);
+        break;
+    case FS_LINK:
+        image_link(image, event->name, event->inode);
+        break;
+    case FS_RENAME:
+        if (image_lookup(image, event->name) == event->inode) {
+            image_link(image, event->name, IMAGE_NONE);
+        }
+        image_link(image, event->name2, event->inode);
+        break;
+    case FS_UNLINK:
+        if (image_lookup(image, event->name) == event->inode) {
+            image_link(image, event->name, IMAGE_NONE);
+        }
+        break;
+    case FS_SYNC:
+    case FS_SYNC_DIR:
+        break;
+    }
+    CHECK(fits);
+}
+
+static bool is_content(const fs_event_t *event)
+{
+    return event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
+}
+
+/** Does this fsync make this waiting event durable? */
+static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const fs_event_t *event)
+{
+    if (sync->kind == FS_SYNC) {
+        return is_content(event) && event->inode == sync->inode;
+    }
+    return !is_content(event)
+           && (image_name_dir(persist->image, event->name) == sync->name
+               || (event->kind == FS_RENAME
+                   && image_name_dir(persist->image, event->name2) == sync->name));
+}
+
+static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
+{
+    for (uint32_t i = 0; persist->ignore != NULL && i < persist->ignore->n; i++) {
+        if (fnmatch(persist->ignore->patterns[i], image_name_text(persist->image, sync->name), 0)
+            == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void persist_sync(persist_t *persist, const fs_event_t *sync)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        if (!sync_covers(persist, sync, event)) {
+            persist->pending[kept++] = persist->pending[i];
+        } else {
+            persist_apply(persist->image, event);
+        }
+    }
+    persist->n_pending = kept;
+}
+
+static bool inode_may_be_seen(const persist_t *persist, uint32_t inode)
+{
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        if (event->inode == inode && (event->kind == FS_LINK || event->kind == FS_RENAME)) {
+            return true;
+        }
+    }
+    return image_inode_is_linked(persist->image, inode);
+}
+
+/** Rule 5. */
+static void persist_forget(persist_t *persist)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        if (!is_content(event) || inode_may_be_seen(persist, event->inode)) {
+            persist->pending[kept++] = persist->pending[i];
+        }
+    }
+    persist->n_pending = kept;
+}
+
+static void persist_wait(persist_t *persist, uint32_t index)
+{
+    if (persist->n_pending == persist->capacity) {
+        persist->capacity = persist->capacity == 0 ? 64 : persist->capacity * 2;
+        persist->pending =
+            mem_grow(persist->pending, persist->capacity * sizeof(*persist->pending));
+    }
+    persist->pending[persist->n_pending++] = index;
+}
+
+static void persist_step(persist_t *persist, uint32_t index)
+{
+    const fs_event_t *event = &persist->list->events[index];
+    if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
+        persist_wait(persist, index);
+    } else if (!sync_is_ignored(persist, event)) {
+        persist_sync(persist, event);
+        if (event->kind == FS_SYNC_DIR) {
+            persist_forget(persist);
+        }
+    }
+}
+
+void persist_advance(persist_t *persist, uint32_t to)
+{
+    CHECK(to >= persist->next && to <= persist->list->n);
+    while (persist->next < to) {
+        persist_step(persist, persist->next++);
+    }
+}
+
+void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
+                          const ignore_list_t *ignore, uint32_t n_waiting)
+{
+    persist_init(persist, list, image, ignore);
+    for (uint32_t i = 0; i < n_waiting; i++) {
+        persist_wait(persist, i);
+    }
+    persist->next = n_waiting;
+}

@@ -1,0 +1,255 @@
+/* The allowed states.
+
+Place: above check/ (whose digests it compares), below judge.c.
+
+Equality is that of digests: the oracle computed them from the script alone, the scanner from the
+pages. */
+#include "explorer/judge/allowed.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/image/fs_event.h"
+
+/* ---- digests ---- */
+
+static uint64_t hash_entry(uint64_t seed, const char *name, uint64_t count, uint64_t hash)
+{
+    uint64_t parts[3] = {XXH3_64bits(name, strlen(name)), count, hash};
+    return XXH3_64bits_withSeed(parts, sizeof(parts), seed);
+}
+
+static uint64_t rows_digest(const check_table_t *tables, uint32_t n)
+{
+    uint64_t sum = n;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += hash_entry(0, tables[i].name, tables[i].rows, tables[i].hash);
+    }
+    return sum;
+}
+
+uint64_t allowed_digest(const check_table_t *tables, uint32_t n)
+{
+    uint64_t sum = rows_digest(tables, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t seed = XXH3_64bits(tables[i].name, strlen(tables[i].name));
+        for (uint32_t j = 0; j < tables[i].n_indexes; j++) {
+            const check_index_t *index = &tables[i].indexes[j];
+            sum += hash_entry(seed, index->name, index->entries, index->hash);
+        }
+    }
+    return sum;
+}
+
+/* ---- reading ---- */
+
+static bool read_name(const json_t *object, char name[NAME_LEN_MAX + 1])
+{
+    const char *text = json_string_value(json_object_get(object, "name"));
+    if (text == NULL || strlen(text) > NAME_LEN_MAX) {
+        return false;
+    }
+    memcpy(name, text, strlen(text) + 1);
+    return true;
+}
+
+/** The hash as 16 hex digits, or as a number. */
+static bool read_hash(const json_t *object, uint64_t *out)
+{
+    const json_t *value = json_object_get(object, "hash");
+    const char *text = json_string_value(value);
+    if (json_is_integer(value)) {
+        *out = (uint64_t)json_integer_value(value);
+        return true;
+    }
+    if (text == NULL || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) {
+        return false;
+    }
+    *out = strtoull(text, NULL, 16);
+    return true;
+}
+
+static bool read_count(const json_t *object, const char *key, uint64_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    *out = (uint64_t)json_integer_value(value);
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool read_table(const json_t *object, check_table_t *table)
+{
+    const json_t *indexes = json_object_get(object, "indexes");
+    size_t n = json_array_size(indexes);
+    if (!read_name(object, table->name) || !read_count(object, "rows", &table->rows)
+        || !read_hash(object, &table->hash) || n > INDEXES_MAX) {
+        return false;
+    }
+    table->n_indexes = (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *index = json_array_get(indexes, i);
+        if (!read_name(index, table->indexes[i].name)
+            || !read_count(index, "entries", &table->indexes[i].entries)
+            || !read_hash(index, &table->indexes[i].hash)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t *prefix)
+{
+    uint64_t k;
+    uint64_t line;
+    const json_t *tables = json_object_get(object, "tables");
+    if (!read_count(object, "prefix", &k) || k != number || !read_count(object, "line", &line)
+        || line > UINT32_MAX || !json_is_array(tables)) {
+        return false;
+    }
+    prefix->line = (uint32_t)line;
+    prefix->n_tables = (uint32_t)json_array_size(tables);
+    prefix->table_digests = mem_alloc(prefix->n_tables * sizeof(*prefix->table_digests));
+    check_table_t *read = mem_alloc(prefix->n_tables * sizeof(*read));
+    bool ok = true;
+    for (uint32_t i = 0; i < prefix->n_tables && ok; i++) {
+        ok = read_table(json_array_get(tables, i), &read[i]);
+        prefix->table_digests[i] = allowed_digest(&read[i], 1);
+    }
+    prefix->rows_digest = rows_digest(read, prefix->n_tables);
+    prefix->digest = allowed_digest(read, prefix->n_tables);
+    free(read);
+    return ok;
+}
+
+static dberr_t read_line(allowed_t *allowed, const char *path, const char *line, err_sink_t *err)
+{
+    json_error_t error;
+    json_t *object = json_loads(line, 0, &error);
+    uint32_t number = allowed->n;
+    allowed->prefixes = mem_grow(allowed->prefixes, (number + 1U) * sizeof(*allowed->prefixes));
+    allowed->prefixes[number] = (allowed_prefix_t){.line = 0};
+    allowed->n++;
+    bool ok =
+        object != NULL && read_prefix(object, number, &allowed->prefixes[number])
+        && (number == 0 || allowed->prefixes[number].line >= allowed->prefixes[number - 1].line);
+    json_decref(object);
+    return ok ? DB_SUCCESS
+              : err_set(err, DB_ERROR, "%s, line %u: not prefix %u of the allowed states", path,
+                        number + 1, number);
+}
+
+dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
+{
+    char *line = NULL;
+    size_t room = 0;
+    dberr_t e = DB_SUCCESS;
+    FILE *file = fopen(path, "re");
+    *allowed = (allowed_t){.n = 0};
+    if (file == NULL) {
+        return err_set(err, DB_ERROR, "%s: cannot be opened", path);
+    }
+    while (e == DB_SUCCESS && getline(&line, &room, file) >= 0) {
+        if (line[strspn(line, " \r\n")] != '\0') {
+            e = read_line(allowed, path, line, err);
+        }
+    }
+    free(line);
+    (void)fclose(file);
+    if (e == DB_SUCCESS && allowed->n == 0) {
+        e = err_set(err, DB_ERROR, "%s: no allowed state", path);
+    }
+    if (e != DB_SUCCESS) {
+        allowed_free(allowed);
+    }
+    return e;
+}
+
+void allowed_free(allowed_t *allowed)
+{
+    for (uint32_t i = 0; i < allowed->n; i++) {
+        free(allowed->prefixes[i].table_digests);
+    }
+    free(allowed->prefixes);
+    *allowed = (allowed_t){.n = 0};
+}
+
+uint32_t allowed_at(const allowed_t *allowed, uint32_t line)
+{
+    uint32_t k = 0;
+    while (k + 1 < allowed->n && allowed->prefixes[k + 1].line <= line) {
+        k++;
+    }
+    return k;
+}
+
+/* ---- judgement ---- */
+
+static bool table_is_known(const allowed_t *allowed, const check_table_t *table)
+{
+    uint64_t digest = allowed_digest(table, 1);
+    for (uint32_t k = 0; k < allowed->n; k++) {
+        for (uint32_t i = 0; i < allowed->prefixes[k].n_tables; i++) {
+            if (allowed->prefixes[k].table_digests[i] == digest) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/** No prefix at all. */
+static void judge_mixture(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                          uint32_t high, verdict_t *verdict)
+{
+    uint64_t rows = rows_digest(report->tables, report->n_tables);
+    for (uint32_t k = high + 1; k-- > low;) {
+        if (allowed->prefixes[k].rows_digest == rows) {
+            verdict_add(verdict, 10, "rows are those of prefix %u, indexes are not", k);
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < report->n_tables; i++) {
+        const check_table_t *table = &report->tables[i];
+        if (!table_is_known(allowed, table)) {
+            verdict_add(verdict, 2,
+                        "%s (%llu rows) equals no commit prefix: part of a transaction"
+                        " is there",
+                        table->name, (unsigned long long)table->rows);
+            return;
+        }
+    }
+    verdict_add(verdict, 3, "%u tables, a mixture of commit prefixes; %u..%u expected",
+                report->n_tables, low, high);
+}
+
+void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, verdict_t *verdict)
+{
+    uint64_t digest = allowed_digest(report->tables, report->n_tables);
+    for (uint32_t k = high + 1; k-- > low;) {
+        if (allowed->prefixes[k].digest == digest) {
+            return;
+        }
+    }
+    for (uint32_t k = low; k-- > 0;) {
+        if (allowed->prefixes[k].digest == digest) {
+            verdict_add(verdict, 1,
+                        "acknowledged commits are missing: prefix %u found, at least %u"
+                        " acknowledged",
+                        k, low);
+            return;
+        }
+    }
+    for (uint32_t k = high + 1; k < allowed->n; k++) {
+        if (allowed->prefixes[k].digest == digest) {
+            verdict_add(verdict, 3, "prefix %u found, but only %u commits were ever issued", k,
+                        high);
+            return;
+        }
+    }
+    judge_mixture(allowed, report, low, high, verdict);
+}

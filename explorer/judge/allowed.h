@@ -1,0 +1,37 @@
+/** The oracle's commit prefixes, and the comparison of a recovered state with them (I1, I2, I3,
+I10). */
+#ifndef EXPLORER_ALLOWED_H
+#define EXPLORER_ALLOWED_H
+
+#include "check/check.h"
+#include "explorer/judge/verdict.h"
+
+typedef struct allowed_prefix {
+    uint32_t
+        line; /**< of the script; its acknowledgement makes the prefix durable; 0 for the first */
+    uint32_t n_tables;
+    uint64_t *table_digests; /**< of each table with its indexes */
+    uint64_t digest;         /**< of all of them */
+    uint64_t rows_digest;    /**< of the tables without their indexes */
+} allowed_prefix_t;
+
+typedef struct allowed {
+    allowed_prefix_t *prefixes;
+    uint32_t n;
+} allowed_t;
+
+/** Reads JSON lines, one prefix each, in order from 0. DB_ERROR and a message. */
+WARN_UNUSED dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err);
+void allowed_free(allowed_t *allowed);
+
+/** The newest prefix that `line` makes visible. */
+uint32_t allowed_at(const allowed_t *allowed, uint32_t line);
+
+/** One number for all tables and indexes of a report. */
+uint64_t allowed_digest(const check_table_t *tables, uint32_t n);
+
+/** Judges a report: it must equal a prefix between low and high. */
+void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, verdict_t *verdict);
+
+#endif

@@ -1,0 +1,243 @@
+/* The verdict on one state: the real recovery, the real scanner, the oracle's digests.
+
+Place: above image.c, rules.c and allowed.c; below target.c.
+
+    image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
+      \--open, let go, open, close, check--> the same digest?                      (I17)
+      \--open in the smallest memory, close, check--> the same digest?             (I18)
+      \--open, purge all, close, open, close, check--> the same digest?            (I25)
+
+Rules
+1. No state is allowed to be unrecoverable: a refusal is a violation, and its message says of what.
+2. The image comes back as it was, whatever happened on it. */
+#include "explorer/judge/judge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "log/log.h"
+
+#define POOL_SMALLEST 32U
+#define RECV_MEMORY_SMALLEST (64U << 10)
+
+static engine_options_t small_options(const judge_t *judge)
+{
+    engine_options_t options = judge->options;
+    options.buffer_pool_pages = POOL_SMALLEST;
+    options.recv_memory = RECV_MEMORY_SMALLEST;
+    return options;
+}
+
+/** Opening in one state; a failure is a finding. */
+static bool judge_open(judge_t *judge, const engine_options_t *options, const char *what,
+                       engine_t **engine, verdict_t *verdict)
+{
+    err_sink_t sink = {.msg = ""};
+    dberr_t err = engine_open(image_os(judge->image), &judge->probe, options, true, engine, &sink);
+    if (err == DB_SUCCESS) {
+        return true;
+    }
+    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id",
+                                       ": zero"};
+    uint32_t invariant = strstr(sink.msg, "beyond the end of the log") != NULL ? 4 : 30;
+    for (size_t i = 0; i < sizeof(TORN) / sizeof(TORN[0]); i++) {
+        if (strstr(sink.msg, TORN[i]) != NULL) {
+            invariant = 5;
+        }
+    }
+    verdict_add(verdict, invariant, "%srefused: %s: %.180s", what, err_name(err), sink.msg);
+    return false;
+}
+
+static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
+{
+    dberr_t err = engine_close(engine, true);
+    if (err != DB_SUCCESS) {
+        verdict_add(verdict, 30, "%sthe recovered database cannot be closed: %s", what,
+                    err_name(err));
+    }
+    return err == DB_SUCCESS;
+}
+
+/** Scans the closed database. report: to be freed by the caller if this is true. */
+static bool judge_scan(judge_t *judge, const char *what, check_report_t *report, verdict_t *verdict)
+{
+    err_sink_t sink = {.msg = ""};
+    dberr_t err = check_run(image_os(judge->image), report, &sink);
+    if (err != DB_SUCCESS) {
+        verdict_add(verdict, 30, "%sthe recovered database cannot be scanned: %.160s", what,
+                    sink.msg);
+        return false;
+    }
+    if (report->needs_recovery) {
+        verdict_add(verdict, 19, "%sthe log needs recovery after a clean close", what);
+    }
+    for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
+        const check_finding_t *finding = &report->findings[i];
+        verdict_add(verdict, finding->invariant, "%s%.60s page %d: %.150s", what, finding->path,
+                    (int)finding->page_no, finding->what);
+    }
+    return true;
+}
+
+/** The whole way once more, on the image as it is now. False: something failed. */
+static bool judge_again(judge_t *judge, const engine_options_t *options, const char *what,
+                        uint64_t *digest, verdict_t *verdict)
+{
+    engine_t *engine = NULL;
+    check_report_t report;
+    if (!judge_open(judge, options, what, &engine, verdict) || !judge_close(engine, what, verdict)
+        || !judge_scan(judge, what, &report, verdict)) {
+        return false;
+    }
+    *digest = allowed_digest(report.tables, report.n_tables);
+    check_report_free(&report);
+    return true;
+}
+
+static void compare(uint32_t invariant, const char *what, uint64_t digest, uint64_t wanted,
+                    verdict_t *verdict)
+{
+    if (digest != wanted) {
+        verdict_add(verdict, invariant, "%sanother state than the first recovery", what);
+    }
+}
+
+/** I17: after a recovery that was let go of, as a crash right after it would. */
+static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+{
+    const char *what = "recovered twice: ";
+    uint64_t digest = 0;
+    engine_t *engine = NULL;
+    image_mark(judge->image);
+    if (judge_open(judge, &judge->options, what, &engine, verdict)) {
+        dberr_t err = engine_close(engine, false);
+        CHECK(err == DB_SUCCESS);
+        if (judge_again(judge, &judge->options, what, &digest, verdict)) {
+            compare(17, what, digest, wanted, verdict);
+        }
+    }
+    image_undo(judge->image);
+}
+
+/** I18. */
+static void judge_in_batches(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+{
+    const char *what = "recovered in small batches: ";
+    engine_options_t options = small_options(judge);
+    uint64_t digest = 0;
+    image_mark(judge->image);
+    if (judge_again(judge, &options, what, &digest, verdict)) {
+        compare(18, what, digest, wanted, verdict);
+    }
+    image_undo(judge->image);
+}
+
+/** I25: purge finishes what the crash has cut short, and changes no row. */
+static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+{
+    const char *what = "recovered and purged: ";
+    uint64_t digest = 0;
+    engine_t *engine = NULL;
+    bool done = false;
+    image_mark(judge->image);
+    if (judge_open(judge, &judge->options, what, &engine, verdict)) {
+        dberr_t err = engine_purge(engine, UINT32_MAX, &done);
+        bool purged = err == DB_SUCCESS && done;
+        if (!purged) {
+            verdict_add(verdict, 30, "%s%s: %.180s", what, err_name(err), engine_error(engine));
+            err = engine_close(engine, false);
+            CHECK(err == DB_SUCCESS);
+        }
+        if (purged && judge_close(engine, what, verdict)
+            && judge_again(judge, &judge->options, what, &digest, verdict)) {
+            compare(25, what, digest, wanted, verdict);
+        }
+    }
+    image_undo(judge->image);
+}
+
+/** The first way, with the rules listening. False: there is no digest. */
+static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest, verdict_t *verdict,
+                        stats_t *stats)
+{
+    engine_t *engine = NULL;
+    check_report_t report;
+    engine_status_t status;
+    engine_options_t options = c->small ? small_options(judge) : judge->options;
+    if (!judge_open(judge, &options, "", &engine, verdict)) {
+        return false;
+    }
+    engine_get_status(engine, &status);
+    *stats = status.stats;
+    if (!judge_close(engine, "", verdict)) {
+        return false;
+    }
+    image_os_watch(judge->image, NULL);
+    if (!judge_scan(judge, "", &report, verdict)) {
+        return false;
+    }
+    *digest = allowed_digest(report.tables, report.n_tables);
+    bool whole = !report.needs_recovery;
+    if (whole) {
+        allowed_judge(judge->allowed, &report, c->low, c->high, verdict);
+    }
+    check_report_free(&report);
+    return whole;
+}
+
+void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
+{
+    uint64_t digest = 0;
+    image_t *image = judge->image;
+    *stats = (stats_t){.data_reads = 0};
+    image_set_hashing(image, false);
+    image_mark(image);
+    uint32_t log_file =
+        image_lookup(image, image_name(image, LOG_FILE_NAME, strlen(LOG_FILE_NAME)));
+    rules_start(&judge->rules, verdict, log_file == IMAGE_NONE ? 0 : image_size(image, log_file));
+    atomic_store_explicit(&judge->probe.armed, true, memory_order_relaxed);
+    image_os_watch(image, &judge->watch);
+    image_os_record(image, c->record);
+    bool ok = judge_first(judge, c, &digest, verdict, stats);
+    image_os_record(image, NULL);
+    image_os_watch(image, NULL);
+    atomic_store_explicit(&judge->probe.armed, false, memory_order_relaxed);
+    image_undo(image);
+    if (ok && c->twice) {
+        judge_twice(judge, digest, verdict);
+    }
+    if (ok && c->in_batches) {
+        judge_in_batches(judge, digest, verdict);
+    }
+    if (ok && c->purged) {
+        judge_purged(judge, digest, verdict);
+    }
+    image_set_hashing(image, true);
+}
+
+static void judge_mark(void *ctx, const char *text, size_t len)
+{
+    rules_mark(ctx, text, len);
+}
+
+static void judge_event(void *ctx, fs_event_t *event, const char *path)
+{
+    rules_event(ctx, event, path);
+}
+
+void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
+                const engine_options_t *options)
+{
+    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options};
+    rules_init(&judge->rules, options->doublewrite);
+    judge->probe.mark = judge_mark;
+    judge->probe.ctx = &judge->rules;
+    judge->watch = (image_watch_t){.event = judge_event, .ctx = &judge->rules};
+}
+
+void judge_free(judge_t *judge)
+{
+    rules_free(&judge->rules);
+}

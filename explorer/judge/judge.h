@@ -1,0 +1,38 @@
+/** Recovers an image and says what is wrong with the result. */
+#ifndef EXPLORER_JUDGE_H
+#define EXPLORER_JUDGE_H
+
+#include "api/engine.h"
+#include "explorer/image/image.h"
+#include "explorer/judge/allowed.h"
+#include "explorer/judge/rules.h"
+
+typedef struct judge {
+    image_t *image;
+    const allowed_t *allowed;
+    engine_options_t options;
+    probe_t probe;
+    image_watch_t watch;
+    rules_t rules;
+} judge_t;
+
+/** A state to judge. */
+typedef struct judge_case {
+    uint32_t low;      /**< oldest allowed prefix */
+    uint32_t high;     /**< newest allowed prefix */
+    fs_list_t *record; /**< gets what recovery and the clean close do to the files; may be NULL */
+    bool small;        /**< recover with the smallest memory and pool in the first place */
+    bool twice;        /**< recover again, after a recovery that was let go of (I17) */
+    bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
+    bool purged;       /**< recover again and purge all history (I25) */
+} judge_case_t;
+
+void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
+                const engine_options_t *options);
+void judge_free(judge_t *judge);
+
+/** Recovers, closes, scans, compares. The image is left as it was.
+stats: the counters of the recovery. */
+void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
+
+#endif

@@ -1,0 +1,92 @@
+/** Crash models: which parts of what waits does a power loss keep?
+
+A state is numbered by crash point, model and k. What it keeps follows from these, the seed and
+nothing else, so that neither batches nor workers nor the choice of states can change it. */
+#ifndef EXPLORER_MODELS_H
+#define EXPLORER_MODELS_H
+
+#include "explorer/image/persist.h"
+
+typedef enum model {
+    MODEL_ALL_PERSISTED,
+    MODEL_NONE_PERSISTED,
+    MODEL_ONE_DROPPED,
+    MODEL_ONE_PERSISTED,
+    MODEL_ONE_TORN,
+    MODEL_SUBSET,
+    MODEL_ORDERED,
+    MODEL_LOG_CUT,
+    MODEL_KILL,
+    MODEL_KINDS
+} model_t;
+
+#define MODELS_ALL ((1U << MODEL_KINDS) - 1U)
+#define MODEL_PICKS_MAX 16U /**< events that one model singles out at one crash point */
+#define MODEL_SUBSETS 8U
+#define MODEL_CUTS_MAX 1024U /**< sectors at which one write of the log is cut */
+#define MODEL_LOST_MAX 16U   /**< places of lost writes that are remembered */
+
+const char *model_name(model_t model);
+/** False if there is no such model. */
+bool model_parse(const char *text, size_t len, model_t *out);
+
+/** Few states that cost little and say much: each end of the run, and of its log. None is left out while
+states of other models are sampled. */
+static inline bool model_is_basic(model_t model)
+{
+    return model == MODEL_ALL_PERSISTED || model == MODEL_KILL || model == MODEL_LOG_CUT;
+}
+
+typedef struct model_config {
+    uint32_t enabled; /**< bit per model */
+    uint32_t sector;  /**< bytes that are persisted whole */
+    uint64_t seed;
+} model_config_t;
+
+/** How many states of this model the crash point has. */
+uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
+uint32_t model_count_all(const model_config_t *config, const persist_t *persist);
+
+/** Which sectors of a lost write are there: the first ones, the last ones, any others, none. */
+typedef enum tear { TEAR_PREFIX, TEAR_SUFFIX, TEAR_INTERIOR, TEAR_DROPPED, TEAR_KINDS } tear_t;
+#define TEAR_PARTS 3U /**< kinds that keep a part */
+const char *tear_name(tear_t tear);
+
+/** Writes by site, flush (0 first, 1 later) and tear: the torn-page matrix. And where the newest of them
+were: what a second crash had better tear again. */
+typedef struct torn {
+    uint32_t n[SITE_KINDS][2][TEAR_KINDS];
+    uint32_t n_places;
+    struct {
+        uint32_t inode;
+        uint64_t offset;
+        uint64_t length;
+    } places[MODEL_LOST_MAX]; /**< a ring: place i of the run is at i % MODEL_LOST_MAX */
+} torn_t;
+
+/** Did the write lose anything of what this event writes? */
+bool torn_overlaps(const torn_t *torn, const fs_event_t *event);
+
+/** Adds each write of the list to the kinds of loss that it has sectors enough for. */
+void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *torn);
+
+/** Applies to the image what state k of the model keeps of what waits. point: identifies the crash
+point. torn: the writes that were torn or dropped are added. */
+void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64_t point,
+                 const persist_t *persist, torn_t *torn);
+
+/** What a process that was killed in state k of MODEL_KILL had written, and what nothing has made durable: appended
+to list, the last write cut as model_apply() cuts it. Payloads stay those of the waiting events. */
+void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
+                        const persist_t *persist, fs_list_t *list);
+
+/** A stream of pseudo-random numbers (splitmix64). */
+typedef struct stream {
+    uint64_t state;
+} stream_t;
+uint64_t stream_next(stream_t *stream);
+uint64_t stream_below(stream_t *stream, uint64_t bound); /**< bound > 0 */
+/** A seed from several numbers. */
+uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+#endif

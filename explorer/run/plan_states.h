@@ -1,0 +1,55 @@
+/** Which states are run, and in which batches.
+
+States are chosen by class: the basic ones (model_is_basic), and the others by the site of the write that their
+crash point follows. */
+#ifndef EXPLORER_PLAN_STATES_H
+#define EXPLORER_PLAN_STATES_H
+
+#include "explorer/run/state.h"
+
+/** A run of crash points. */
+typedef struct batch {
+    uint32_t first; /**< crash point */
+    uint32_t end;   /**< one past the last */
+} batch_t;
+
+#define PLAN_CLASSES (1U + SITE_KINDS)
+
+/** States per class. */
+typedef struct class_counts {
+    uint64_t n[PLAN_CLASSES];
+} class_counts_t;
+
+typedef struct state_plan {
+    class_counts_t *base; /**< states before each crash point; one more at the end */
+    uint32_t n_points;    /**< crash points of the trace */
+    uint64_t total;       /**< states in the range */
+    uint64_t wanted;      /**< how many of them are run at the first level */
+    class_counts_t share; /**< the same per class */
+    uint64_t seed;
+    batch_t *batches;
+    uint32_t n_batches;
+    uint32_t n_crash_points; /**< with at least one state in the range */
+} state_plan_t;
+
+typedef struct plan_limits {
+    uint64_t states; /**< at most, all depths together; 0: all */
+    uint64_t from_seq;
+    uint64_t to_seq;
+    uint32_t batch_states; /**< about as many in one batch */
+} plan_limits_t;
+
+/** image is as before the first event, and is left so. */
+void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
+                 image_t *image, const plan_limits_t *limits);
+void plan_free(state_plan_t *plan);
+
+/** The number of the first state at a crash point, over all points and classes. */
+uint64_t plan_number(const state_plan_t *plan, uint32_t point);
+
+/** Calls fn for each state at this crash point that is run, with its number. persist is there. */
+typedef void (*plan_state_fn)(void *ctx, model_t model, uint32_t k, uint64_t number);
+void plan_each(const state_plan_t *plan, const model_config_t *models, const persist_t *persist,
+               plan_state_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,22 @@
+/** What the campaign found, on standard output. */
+#ifndef EXPLORER_REPORT_H
+#define EXPLORER_REPORT_H
+
+#include "explorer/run/shared.h"
+
+typedef struct summary {
+    uint32_t depth;
+    uint32_t jobs;
+    uint32_t crash_points;
+    uint32_t batches; /**< planned */
+    uint32_t batches_run;
+    uint64_t events;
+    bool engine; /**< the bundled engine's crash states, not another target's */
+    double seconds;
+} summary_t;
+
+/** Prints one line per violation (one per invariant and site, under the smallest state id), then
+the summary; all JSON if json. @return number of violations printed */
+uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
+
+#endif

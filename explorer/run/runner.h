@@ -1,0 +1,21 @@
+/** Runs batches of states in worker processes. */
+#ifndef EXPLORER_RUNNER_H
+#define EXPLORER_RUNNER_H
+
+#include "explorer/run/plan_states.h"
+
+typedef struct run_limits {
+    uint32_t jobs;       /**< 1 ... JOBS_MAX */
+    double budget_s;     /**< stop taking batches after this time; 0: no limit */
+    uint32_t deadline_s; /**< a state that takes longer hangs */
+} run_limits_t;
+
+/** @return the batches that were run; less than all only if the budget ended */
+uint32_t runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
+                    double *seconds);
+
+/** The one state that campaign->only asks for, in a child like any other.
+False: there is no such state. */
+bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *seconds);
+
+#endif

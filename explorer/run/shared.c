@@ -1,0 +1,183 @@
+/* Shared memory of the workers.
+
+Place: below state.c and runner.c.
+
+Rules
+1. Lock-free: a child may be killed at any instruction and leaves nothing locked.
+2. A state that was found right is not visited again. One that was not, or that is being visited at
+   this moment, is: so the findings of equal images appear under every way that leads to them, and
+   the smallest state id is the same whoever was first.
+3. A full table costs time, never a check: what finds no place is run, and counted. */
+#include "explorer/run/shared.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/check.h"
+
+#define PROBES_MAX 64U
+#define CLEAN_SHIFT 8U
+#define BELOW_BIT (1U << 16)
+
+/* ---- state ids ---- */
+
+void state_path_format(const state_path_t *path, char text[STATE_ID_MAX])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < path->depth; i++) {
+        int n = snprintf(text + used, STATE_ID_MAX - used, "%s%" PRIu64 ".%s.%" PRIu32,
+                         i > 0 ? "/" : "", path->level[i].seq,
+                         model_name((model_t)path->level[i].model), path->level[i].k);
+        CHECK(n > 0 && (size_t)n < STATE_ID_MAX - used);
+        used += (size_t)n;
+    }
+}
+
+/** Digits up to the given end character. */
+static bool parse_number(const char **text, char end, uint64_t *out)
+{
+    char *after;
+    if (**text < '0' || **text > '9') {
+        return false;
+    }
+    *out = strtoull(*text, &after, 10);
+    if (*after != end) {
+        return false;
+    }
+    *text = after;
+    return true;
+}
+
+bool state_path_parse(const char *text, state_path_t *path)
+{
+    *path = (state_path_t){.depth = 0};
+    while (path->depth < DEPTH_MAX) {
+        uint64_t seq;
+        uint64_t k;
+        model_t model;
+        if (!parse_number(&text, '.', &seq)) {
+            return false;
+        }
+        text++;
+        size_t len = strcspn(text, ".");
+        if (text[len] != '.' || !model_parse(text, len, &model)) {
+            return false;
+        }
+        text += len + 1;
+        bool more = strchr(text, '/') != NULL;
+        if (!parse_number(&text, more ? '/' : '\0', &k) || k > UINT32_MAX) {
+            return false;
+        }
+        path->level[path->depth].seq = seq;
+        path->level[path->depth].model = (uint32_t)model;
+        path->level[path->depth].k = (uint32_t)k;
+        path->depth++;
+        if (!more) {
+            return true;
+        }
+        text++;
+    }
+    return false;
+}
+
+int state_path_compare(const state_path_t *a, const state_path_t *b)
+{
+    if (a->depth != b->depth) {
+        return a->depth < b->depth ? -1 : 1;
+    }
+    for (uint32_t i = 0; i < a->depth; i++) {
+        if (a->level[i].seq != b->level[i].seq) {
+            return a->level[i].seq < b->level[i].seq ? -1 : 1;
+        }
+        if (a->level[i].model != b->level[i].model) {
+            return a->level[i].model < b->level[i].model ? -1 : 1;
+        }
+        if (a->level[i].k != b->level[i].k) {
+            return a->level[i].k < b->level[i].k ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static size_t shared_bytes(uint64_t slots)
+{
+    return sizeof(shared_t) + (size_t)slots * sizeof(visited_slot_t);
+}
+
+shared_t *shared_create(uint64_t slots)
+{
+    CHECK(slots > 0 && (slots & (slots - 1)) == 0);
+    shared_t *shared = mmap(NULL, shared_bytes(slots), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (shared == MAP_FAILED) {
+        return NULL;
+    }
+    shared->visited_size = slots;
+    return shared;
+}
+
+void shared_destroy(shared_t *shared)
+{
+    if (shared != NULL) {
+        (void)munmap(shared, shared_bytes(shared->visited_size));
+    }
+}
+
+void shared_record(shared_t *shared, const record_t *record)
+{
+    uint64_t i = atomic_fetch_add_explicit(&shared->n_records, 1, memory_order_relaxed);
+    if (i < RECORDS_MAX) {
+        shared->records[i] = *record;
+    }
+}
+
+/* ---- visited images ---- */
+
+static visited_slot_t *visited_find(shared_t *shared, uint64_t key, bool *fresh)
+{
+    uint64_t mask = shared->visited_size - 1;
+    for (uint64_t i = 0; i < PROBES_MAX && i <= mask; i++) {
+        visited_slot_t *slot = &shared->visited[(key + i) & mask];
+        uint64_t found = atomic_load_explicit(&slot->key, memory_order_acquire);
+        if (found == 0 && atomic_compare_exchange_strong(&slot->key, &found, key)) {
+            *fresh = true;
+            return slot;
+        }
+        if (found == key) {
+            *fresh = false;
+            return slot;
+        }
+    }
+    return NULL;
+}
+
+visit_t visited_enter(shared_t *shared, uint64_t key, uint32_t remaining, bool below)
+{
+    visit_t visit = {.fresh = false};
+    visit.slot = visited_find(shared, key == 0 ? 1 : key, &visit.fresh);
+    if (visit.slot == NULL) {
+        shared_add(&shared->unvisited, 1);
+        visit.first_expand = true;
+        visit.first_below = below;
+        return visit;
+    }
+    uint32_t before =
+        atomic_fetch_or(&visit.slot->flags, 1U << remaining | (below ? BELOW_BIT : 0U));
+    visit.first_expand = (before >> remaining & 1U) == 0;
+    visit.first_below = below && (before & BELOW_BIT) == 0;
+    visit.clean = (before & (BELOW_BIT - 1U)) >> (CLEAN_SHIFT + remaining) != 0;
+    return visit;
+}
+
+void visited_leave_clean(const visit_t *visit, uint32_t remaining)
+{
+    if (visit->slot != NULL) {
+        (void)atomic_fetch_or(&visit->slot->flags, 1U << (CLEAN_SHIFT + remaining));
+    }
+}

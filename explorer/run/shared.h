@@ -1,0 +1,123 @@
+/** What all workers share: counters, findings, the set of visited images. One anonymous shared
+mapping. */
+#ifndef EXPLORER_SHARED_H
+#define EXPLORER_SHARED_H
+
+#include <stdatomic.h>
+
+#include "explorer/judge/verdict.h"
+#include "explorer/model/models.h"
+
+#define DEPTH_MAX 3U
+#define JOBS_MAX 64U
+#define RECORDS_MAX 65536U
+
+/** Where a state came from: crash point, model and k; then the same inside its recovery, and so on.
+*/
+typedef struct state_path {
+    uint32_t depth; /**< 1 ... DEPTH_MAX */
+    struct {
+        uint64_t seq; /**< event that the crash came after; 0: before the first */
+        uint32_t model;
+        uint32_t k;
+    } level[DEPTH_MAX];
+} state_path_t;
+
+#define STATE_ID_MAX 160U
+/** "SEQ.MODEL.K", one per level, with '/' between. */
+void state_path_format(const state_path_t *path, char text[STATE_ID_MAX]);
+/** False if text is no state id. */
+bool state_path_parse(const char *text, state_path_t *path);
+/** Order of the trace, then of models. */
+int state_path_compare(const state_path_t *a, const state_path_t *b);
+
+/** One finding of one state. */
+typedef struct record {
+    uint64_t key; /**< of the image and its range */
+    state_path_t path;
+    verdict_finding_t finding;
+    uint32_t low;
+    uint32_t high;
+    fs_site_t site;
+} record_t;
+
+/** Paths of recovery whose use is counted, one per distinct state. */
+typedef enum path_kind {
+    PATH_DBLWR_RESTORED,
+    PATH_REDO_RECORDS,
+    PATH_PAGES_CREATED,
+    PATH_INDEX_LOAD_READS,
+    PATH_INDEXES_DROPPED,
+    PATH_TABLES_DROPPED,
+    PATH_TRX_ROLLED_BACK,
+    PATH_BATCHES,
+    PATH_KINDS
+} path_kind_t;
+
+/** What a worker's child is doing, for the one that finds it dead. */
+typedef struct progress {
+    _Atomic uint64_t beats; /**< grows with each state */
+    uint64_t position;      /**< of the first-level state among the batch's */
+    uint64_t key;
+    uint32_t low;
+    uint32_t high;
+    fs_site_t site;
+    state_path_t path;
+} progress_t;
+
+typedef struct visited_slot {
+    _Atomic uint64_t key; /**< 0: free */
+    _Atomic uint32_t
+        flags; /**< bits per remaining depth: begun, found right; and: seen below another state */
+} visited_slot_t;
+
+typedef struct shared {
+    _Atomic uint64_t next_batch;
+    _Atomic uint64_t states;
+    _Atomic uint64_t distinct;
+    _Atomic uint64_t second_crash; /**< distinct states that lie below another */
+    _Atomic uint64_t recovered_twice;
+    _Atomic uint64_t recovered_in_batches;
+    _Atomic uint64_t purged;
+    _Atomic uint64_t hung;
+    _Atomic uint64_t crashed;
+    _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
+    _Atomic uint64_t model_states[MODEL_KINDS];
+    _Atomic uint64_t paths[PATH_KINDS];
+    _Atomic uint64_t machine_failures; /**< images that could not be laid out */
+    /** Of the torn-page matrix: states with such a loss, and writes that could be lost that way. */
+    _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS];
+    _Atomic uint64_t possible[SITE_KINDS][2][TEAR_KINDS];
+    _Atomic uint64_t n_records;
+    progress_t progress[JOBS_MAX];
+    record_t records[RECORDS_MAX];
+    uint64_t visited_size;
+    visited_slot_t visited[];
+} shared_t;
+
+/** slots: room for visited images, a power of two. NULL if there is no memory. */
+shared_t *shared_create(uint64_t slots);
+void shared_destroy(shared_t *shared);
+
+static inline void shared_add(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+void shared_record(shared_t *shared, const record_t *record);
+
+typedef struct visit {
+    visited_slot_t *slot; /**< NULL: the table is full */
+    bool fresh;           /**< nobody was here before */
+    bool first_expand;    /**< nobody was here before with this remaining depth */
+    bool first_below;     /**< the first to come here from inside a recovery */
+    bool clean;           /**< all was found right before, at this depth at least: nothing to do */
+} visit_t;
+
+/** remaining: further levels that will be explored below this state; below: it lies inside a
+recovery. */
+visit_t visited_enter(shared_t *shared, uint64_t key, uint32_t remaining, bool below);
+/** The state and all below it were found right. */
+void visited_leave_clean(const visit_t *visit, uint32_t remaining);
+
+#endif

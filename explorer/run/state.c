@@ -1,0 +1,494 @@
+/* One state and what lies below it.
+
+Place: above target.c and models.c; runner.c says which states.
+
+    mark | apply what the model keeps | hash: visited? | judge, recording its file operations
+         | mark | persistence model over the recording: some of its crash points | undo
+    undo
+
+Below a kill nothing has become durable. There the persistence model goes over what the killed process had
+written and then over the recording, from the image that was durable when the process died.
+
+Rules
+1. The image is as it was when a visit ends.
+2. What is drawn below a state depends on its image, and below a kill on what of it was durable, never on the
+   way to it: equal images have equal states below them.
+3. Samples (I17, I18, I25, small memory) are drawn by the image too. */
+#include "explorer/run/state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "explorer/model/flush.h"
+
+#define SAMPLE_EVERY 16U
+#define PURGE_EVERY 4U
+#define SMALL_EVERY 4U
+
+/** A crash inside a recovery, or in the trace. */
+typedef struct visit_case {
+    const persist_t *persist;
+    model_t model;
+    uint32_t k;
+    uint64_t point; /**< for the stream */
+    uint32_t low;
+    uint32_t high;
+    fs_site_t site;
+    state_path_t path;
+    torn_t torn;      /**< what the model has lost */
+    uint64_t durable; /**< below a kill: hash of what was durable; else 0 */
+} visit_case_t;
+
+static bool explore(explorer_t *explorer, visit_case_t *c, bool counted);
+
+uint64_t point_seq(const fs_list_t *list, uint32_t point)
+{
+    return point == 0 ? 0 : list->events[point - 1].seq;
+}
+
+fs_site_t point_site(const fs_list_t *list, uint32_t point)
+{
+    while (point > 0 && list->events[point - 1].kind != FS_WRITE) {
+        point--;
+    }
+    return point == 0 ? SITE_OTHER : list->events[point - 1].site;
+}
+
+/* ---- counting ---- */
+
+static void count_paths(shared_t *shared, const stats_t *stats)
+{
+    const uint64_t used[PATH_KINDS] = {
+        stats->recv_dblwr_restored,   stats->recv_records,         stats->recv_pages_created,
+        stats->recv_index_load_reads, stats->recv_indexes_dropped, stats->recv_tables_dropped,
+        stats->recv_trx_rolled_back,  stats->recv_batches > 1,
+    };
+    for (uint32_t i = 0; i < PATH_KINDS; i++) {
+        if (used[i] > 0) {
+            shared_add(&shared->paths[i], used[i]);
+        }
+    }
+}
+
+typedef _Atomic uint64_t torn_counters_t[SITE_KINDS][2][TEAR_KINDS];
+
+/** at_most: 1 counts states, UINT32_MAX writes. */
+static void count_torn(torn_counters_t counters, const torn_t *torn, uint32_t at_most)
+{
+    for (uint32_t site = 0; site < SITE_KINDS; site++) {
+        for (uint32_t later = 0; later < 2; later++) {
+            for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
+                uint32_t n = torn->n[site][later][tear];
+                if (n > 0) {
+                    shared_add(&counters[site][later][tear], n < at_most ? n : at_most);
+                }
+            }
+        }
+    }
+}
+
+static void count_possible(const explorer_t *explorer, const fs_list_t *list)
+{
+    torn_t torn = {.n = {{{0}}}};
+    torn_possible(&explorer->campaign->models, list, &torn);
+    count_torn(explorer->shared->possible, &torn, UINT32_MAX);
+}
+
+static void report(explorer_t *explorer, const visit_case_t *c, uint64_t key,
+                   const verdict_t *verdict)
+{
+    record_t record = {
+        .key = key, .path = c->path, .low = c->low, .high = c->high, .site = c->site};
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        record.finding = verdict->findings[i];
+        shared_record(explorer->shared, &record);
+    }
+}
+
+/* ---- files of a state ---- */
+
+typedef struct dump {
+    const image_t *image;
+    const char *dir;
+} dump_t;
+
+static void dump_file(void *ctx, uint32_t name, uint32_t inode)
+{
+    const dump_t *dump = ctx;
+    const char *path = image_name_text(dump->image, name);
+    char full[4096];
+    const char *slash = strchr(path, '/');
+    if (slash != NULL) {
+        (void)snprintf(full, sizeof(full), "%s/%.*s", dump->dir, (int)(slash - path), path);
+        (void)mkdir(full, 0777);
+    }
+    (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
+    FILE *file = fopen(full, "we");
+    size_t size = image_size(dump->image, inode);
+    if (file == NULL || fwrite(image_bytes(dump->image, inode), 1, size, file) != size) {
+        (void)fprintf(stderr, "tornpage-explore: %s: %s\n", full, strerrordesc_np(errno));
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+static void dump_image(const explorer_t *explorer)
+{
+    dump_t dump = {.image = explorer->image, .dir = explorer->campaign->dump_dir};
+    (void)mkdir(dump.dir, 0777);
+    image_each(explorer->image, dump_file, &dump);
+}
+
+/* ---- below a state ---- */
+
+typedef struct nested_pick {
+    uint32_t point;
+    bool again; /**< right after a write of what the crash above has lost: that one is torn */
+    uint64_t draw;
+} nested_pick_t;
+
+static int compare_picks(const void *a, const void *b)
+{
+    const nested_pick_t *x = a;
+    const nested_pick_t *y = b;
+    if (x->point != y->point) {
+        return x->point < y->point ? -1 : 1;
+    }
+    return x->draw < y->draw ? -1 : x->draw > y->draw;
+}
+
+/** The model and k that a draw means at this crash point. */
+static bool draw_state(const model_config_t *models, const persist_t *persist,
+                       const nested_pick_t *pick, model_t *model, uint32_t *k)
+{
+    uint32_t counts[MODEL_KINDS];
+    uint32_t n = 0;
+    uint64_t draw = pick->draw;
+    if (pick->again && model_count(models, MODEL_ONE_TORN, persist) > 0) {
+        *model = MODEL_ONE_TORN;
+        *k = (uint32_t)(draw % TEAR_PARTS); /* of the newest one */
+        return true;
+    }
+    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
+        counts[i] = model_count(models, (model_t)i, persist);
+        n += counts[i] > 0;
+    }
+    if (n == 0) {
+        return false;
+    }
+    uint32_t chosen = (uint32_t)(draw % n);
+    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
+        if (counts[i] > 0 && chosen-- == 0) {
+            *model = (model_t)i;
+            *k = (uint32_t)((draw >> 32) % counts[i]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
+                         uint64_t image_hash, model_t model, uint32_t k, bool counted)
+{
+    visit_case_t c = {
+        .persist = persist,
+        .model = model,
+        .k = k,
+        .point = stream_mix(image_hash, persist->next, 0, 0),
+        .low = parent->low,
+        .high = parent->high,
+        .site = point_site(persist->list, persist->next),
+        .path = parent->path,
+    };
+    uint32_t level = c.path.depth++;
+    c.path.level[level].seq = persist->next;
+    c.path.level[level].model = (uint32_t)model;
+    c.path.level[level].k = k;
+    return explore(explorer, &c, counted);
+}
+
+/** The one state below that `only` asks for. */
+static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
+                        uint64_t image_hash)
+{
+    const state_path_t *only = &explorer->campaign->only;
+    uint32_t level = parent->path.depth;
+    uint64_t point = only->level[level].seq;
+    if (point < persist->next || point > persist->list->n) {
+        return true;
+    }
+    persist_advance(persist, (uint32_t)point);
+    model_t model = (model_t)only->level[level].model;
+    if (only->level[level].k >= model_count(&explorer->campaign->models, model, persist)) {
+        return true;
+    }
+    return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
+}
+
+typedef enum nested_aim {
+    AIM_ANYWHERE,
+    AIM_SITE, /**< right after a write of a site that is drawn first: a recovery writes many pages and little log */
+    AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
+    AIM_KINDS
+} nested_aim_t;
+
+/** A crash point of the recovery, whose events begin at `first`. */
+static nested_pick_t draw_point(const fs_list_t *list, uint32_t first, const torn_t *torn,
+                                stream_t *stream, nested_aim_t aim)
+{
+    uint32_t n = list->n - first;
+    nested_pick_t pick = {.point = first + (uint32_t)stream_below(stream, n + 1U)};
+    fs_site_t site = (fs_site_t)stream_below(stream, SITE_KINDS);
+    pick.draw = stream_next(stream);
+    for (uint32_t i = 0; aim != AIM_ANYWHERE && i < n; i++) {
+        uint32_t at = first + (pick.point - first + i) % n;
+        const fs_event_t *event = &list->events[at];
+        if (event->kind == FS_WRITE
+            && (aim == AIM_SITE ? event->site == site : torn_overlaps(torn, event))) {
+            pick.point = at + 1;
+            pick.again = aim == AIM_AGAIN;
+            break;
+        }
+    }
+    return pick;
+}
+
+static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
+                       uint64_t image_hash, bool counted)
+{
+    const campaign_t *campaign = explorer->campaign;
+    model_config_t models = campaign->models;
+    stream_t stream = {.state = stream_mix(models.seed, image_hash, 1, 0)};
+    if (parent->path.depth + 1 == campaign->depth) {
+        models.enabled &= ~(1U << MODEL_KILL); /* nothing below it: the same as all-persisted */
+    }
+    nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
+    bool clean = true;
+    for (uint32_t i = 0; i < campaign->nested; i++) {
+        picks[i] = draw_point(persist->list, persist->next, &parent->torn, &stream,
+                              (nested_aim_t)(i % AIM_KINDS));
+    }
+    qsort(picks, campaign->nested, sizeof(*picks), compare_picks);
+    for (uint32_t i = 0; i < campaign->nested; i++) {
+        model_t model;
+        uint32_t k;
+        persist_advance(persist, picks[i].point);
+        if (draw_state(&models, persist, &picks[i], &model, &k)) {
+            clean &= nested_visit(explorer, parent, persist, image_hash, model, k, counted);
+        }
+    }
+    free(picks);
+    return clean;
+}
+
+/** Inodes that the recovery made exist, without a name, in an image of before. */
+static void create_inodes(image_t *image, const fs_list_t *list)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        uint32_t inode = list->events[i].inode;
+        n = inode != IMAGE_NONE && inode >= n ? inode + 1 : n;
+    }
+    while (image_inode_count(image) < n) {
+        (void)image_inode_create(image);
+    }
+}
+
+static bool explore_recording(explorer_t *explorer, const visit_case_t *parent,
+                              const fs_list_t *list, uint32_t n_waiting, uint64_t image_hash,
+                              bool counted)
+{
+    persist_t persist;
+    image_mark(explorer->image);
+    create_inodes(explorer->image, list);
+    persist_init_waiting(&persist, list, explorer->image, &explorer->campaign->ignore, n_waiting);
+    bool clean = explorer->campaign->only.depth > 0
+                     ? nested_only(explorer, parent, &persist, image_hash)
+                     : nested_all(explorer, parent, &persist, image_hash, counted);
+    persist_free(&persist);
+    image_undo(explorer->image);
+    return clean;
+}
+
+/** Crashes the recovery that was recorded, after a kill. The image goes back to what was durable, and comes
+back; what the killed process wrote waits before the recovery's own. */
+static bool explore_below_kill(explorer_t *explorer, const visit_case_t *parent, uint64_t hash,
+                               bool counted)
+{
+    const model_config_t *models = &explorer->campaign->models;
+    const fs_list_t *recovery = &explorer->records[parent->path.depth - 1];
+    fs_list_t list = {.n = 0};
+    model_kill_waiting(models, parent->k, parent->point, parent->persist, &list);
+    uint32_t n_waiting = list.n;
+    for (uint32_t i = 0; i < recovery->n; i++) {
+        *fs_list_add(&list, recovery->events[i].kind) = recovery->events[i];
+    }
+    image_undo(explorer->image);
+    hash = stream_mix(hash, image_hash(explorer->image), 2, 0);
+    bool clean = explore_recording(explorer, parent, &list, n_waiting, hash, counted);
+    image_mark(explorer->image);
+    fs_list_free(&list);
+    return clean;
+}
+
+/** Crashes the recovery that was recorded. The image is that of the parent. @return all was right
+*/
+static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint64_t hash,
+                          bool counted)
+{
+    fs_list_t *list = &explorer->records[parent->path.depth - 1];
+    if (counted) {
+        image_mark(explorer->image);
+        create_inodes(explorer->image, list);
+        flush_mark_empty_places(list, explorer->image);
+        count_possible(explorer, list);
+        image_undo(explorer->image);
+    }
+    return parent->model == MODEL_KILL
+               ? explore_below_kill(explorer, parent, hash, counted)
+               : explore_recording(explorer, parent, list, 0, hash, counted);
+}
+
+/* ---- one state ---- */
+
+static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t key)
+{
+    progress_t *progress = explorer->progress;
+    progress->key = key;
+    progress->low = c->low;
+    progress->high = c->high;
+    progress->site = c->site;
+    progress->path = c->path;
+    shared_add(&progress->beats, 1);
+}
+
+static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t key, bool fresh,
+                        uint32_t remaining)
+{
+    fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
+    verdict_t verdict = {.n = 0};
+    stats_t stats;
+    bool ours = explorer->campaign->external == NULL;
+    judge_case_t what = {
+        .low = c->low,
+        .high = c->high,
+        .record = record,
+        .twice = key % SAMPLE_EVERY == 0,
+        .in_batches = ours && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
+        .purged = ours && key / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
+        .small = ours && record != NULL
+                 && key / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
+    };
+    if (record != NULL) {
+        fs_list_clear(record);
+    }
+    target_judge(&explorer->target, &what, &verdict, &stats);
+    report(explorer, c, key, &verdict);
+    if (fresh) {
+        count_paths(explorer->shared, &stats);
+        shared_add(&explorer->shared->recovered_twice, what.twice);
+        shared_add(&explorer->shared->recovered_in_batches, what.in_batches);
+        shared_add(&explorer->shared->purged, what.purged);
+    }
+    return verdict.n == 0;
+}
+
+/** @return the state and all below it were found right */
+static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool counted)
+{
+    const campaign_t *campaign = explorer->campaign;
+    shared_t *shared = explorer->shared;
+    uint32_t remaining = campaign->only.depth > 0 ? campaign->only.depth - c->path.depth
+                                                  : campaign->depth - c->path.depth;
+    uint64_t hash = image_hash(explorer->image);
+    uint64_t key = stream_mix(hash, c->low, c->high, remaining > 0 ? c->durable : 0);
+    bool is_only = campaign->only.depth == c->path.depth;
+    progress_set(explorer, c, key);
+    if (is_only) {
+        explorer->only_found = true;
+        if (campaign->dump_dir != NULL) {
+            dump_image(explorer);
+        }
+    }
+    visit_t visit = visited_enter(shared, key, remaining, c->path.depth > 1);
+    shared_add(&shared->distinct, visit.fresh);
+    shared_add(&shared->second_crash, visit.first_below);
+    if (visit.clean) {
+        return true;
+    }
+    bool clean = judge_image(explorer, c, key, visit.fresh, remaining);
+    if (remaining > 0 && !is_only && (clean || campaign->only.depth > 0)) {
+        clean &= explore_below(explorer, c, hash, counted && visit.first_expand);
+    }
+    if (clean) {
+        visited_leave_clean(&visit, remaining);
+    }
+    return clean;
+}
+
+static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
+{
+    c->durable = c->model == MODEL_KILL ? image_hash(explorer->image) : 0;
+    image_mark(explorer->image);
+    model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &c->torn);
+    if (counted) {
+        shared_add(&explorer->shared->states, 1);
+        shared_add(&explorer->shared->model_states[c->model], 1);
+        count_torn(explorer->shared->torn, &c->torn, 1);
+    }
+    bool clean = explore_image(explorer, c, counted);
+    image_undo(explorer->image);
+    return clean;
+}
+
+void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
+{
+    const fs_list_t *list = &explorer->trace->list;
+    uint32_t point = explorer->persist.next;
+    const allowed_t *allowed = explorer->target.judge.allowed;
+    uint32_t acked =
+        point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
+    uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
+    uint32_t low = allowed_at(allowed, acked);
+    uint32_t high = allowed_at(allowed, issued);
+    visit_case_t c = {
+        .persist = &explorer->persist,
+        .model = model,
+        .k = k,
+        .point = point,
+        .low = explorer->campaign->relaxed ? 0 : low,
+        .high = high > low ? high : low,
+        .site = point_site(list, point),
+        .path = {.depth = 1},
+    };
+    c.path.level[0].seq = point_seq(list, point);
+    c.path.level[0].model = (uint32_t)model;
+    c.path.level[0].k = k;
+    (void)explore(explorer, &c, true);
+}
+
+void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace_t *trace,
+                   image_t *image, const allowed_t *allowed, const engine_options_t *options,
+                   shared_t *shared)
+{
+    *explorer =
+        (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
+    explorer->progress = &shared->progress[0];
+    target_init(&explorer->target, image, allowed, options, campaign->external);
+    persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
+    count_possible(explorer, &trace->list);
+}
+
+void explorer_free(explorer_t *explorer)
+{
+    target_free(&explorer->target);
+    persist_free(&explorer->persist);
+    for (uint32_t i = 0; i < DEPTH_MAX; i++) {
+        fs_list_free(&explorer->records[i]);
+    }
+}

@@ -1,0 +1,48 @@
+/** Explores one state: builds its image, skips it if it was visited, judges it, and goes on below
+it. */
+#ifndef EXPLORER_STATE_H
+#define EXPLORER_STATE_H
+
+#include "explorer/run/shared.h"
+#include "explorer/run/trace_read.h"
+#include "explorer/targets/target.h"
+
+/** What is explored and how; the same in all processes. */
+typedef struct campaign {
+    model_config_t models;
+    ignore_list_t ignore;
+    uint32_t depth;                    /**< 1 ... DEPTH_MAX */
+    uint32_t nested;                   /**< states inside each recovery */
+    const external_config_t *external; /**< NULL: the engine */
+    bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
+    const char *dump_dir; /**< with `only`: where its image is written; or NULL */
+    state_path_t only;    /**< depth 0: all */
+} campaign_t;
+
+/** One process's exploration. */
+typedef struct explorer {
+    const campaign_t *campaign;
+    const trace_t *trace;
+    shared_t *shared;
+    progress_t *progress;
+    image_t *image;
+    target_t target;
+    persist_t persist;            /**< at the present crash point of the trace */
+    fs_list_t records[DEPTH_MAX]; /**< what the recovery at each level did */
+    bool only_found;
+} explorer_t;
+
+void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace_t *trace,
+                   image_t *image, const allowed_t *allowed, const engine_options_t *options,
+                   shared_t *shared);
+void explorer_free(explorer_t *explorer);
+
+/** State k of the model at the crash point that explorer->persist is at. */
+void explorer_visit(explorer_t *explorer, model_t model, uint32_t k);
+
+/** The event number of a crash point, given as number of events before it. */
+uint64_t point_seq(const fs_list_t *list, uint32_t point);
+/** The site of the write that a crash point follows. */
+fs_site_t point_site(const fs_list_t *list, uint32_t point);
+
+#endif

@@ -1,0 +1,424 @@
+/* The trace reader.
+
+Place: above flush.c. Trusts nothing in the file: every length is checked against the bytes that are
+there.
+
+Rules
+1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
+   transferred.
+2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing.
+3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
+   without its data, a file that was there before) refuses the trace; it is never guessed.
+4. A crash point belongs to the markers around it: a line acknowledged before the next event must
+   survive at this point too, since nothing was written in between; a line issued after this event
+   cannot have. */
+#include "explorer/run/trace_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "explorer/model/flush.h"
+#include "faults/trace.h"
+
+#define LOCK_FILE_NAME "engine.lock"
+#define SHARED_MEMORY_NAME "main.db-shm" /**< SQLite's: never synced, made anew after a crash */
+#define PATH_ROOM 4096U
+
+typedef struct file_map {
+    uint32_t inode; /**< IMAGE_NONE: a directory or the lock file */
+    uint32_t name;
+    bool known;
+} file_map_t;
+
+typedef struct reader {
+    image_t *image;
+    trace_t *trace;
+    err_sink_t *err;
+    tp_trace_record_t rec;
+    const uint8_t *payload;
+    size_t payload_bytes;
+    file_map_t *files; /**< by file id */
+    uint32_t n_files;
+    char *page_write; /**< text of a page_write marker, until the next write */
+    uint32_t acked_line;
+    uint32_t issued_line;
+    fs_site_t site;       /**< of the last write */
+    page_set_t unwritten; /**< see flush.h */
+} reader_t;
+
+static dberr_t refuse(reader_t *reader, const char *why)
+{
+    return err_set(reader->err, DB_ERROR, "trace event %" PRIu64 ": %s", reader->rec.seq, why);
+}
+
+/** The path at the payload's offset; it ends at a zero byte or with the payload. Copied to out.
+False: there is none, or none that fits. */
+static bool payload_path(const reader_t *reader, size_t offset, char out[PATH_ROOM])
+{
+    if (offset >= reader->payload_bytes) {
+        return false;
+    }
+    size_t room = reader->payload_bytes - offset;
+    size_t len = strnlen((const char *)reader->payload + offset, room);
+    if (len == 0 || len >= PATH_ROOM) {
+        return false;
+    }
+    memcpy(out, reader->payload + offset, len);
+    out[len] = '\0';
+    return true;
+}
+
+static file_map_t *file_of(reader_t *reader)
+{
+    uint32_t id = reader->rec.file;
+    if (id >= (1U << 20)) {
+        return NULL;
+    }
+    if (id >= reader->n_files) {
+        uint32_t n = id * 2 + 16;
+        reader->files = mem_grow(reader->files, n * sizeof(*reader->files));
+        memset(reader->files + reader->n_files, 0, (n - reader->n_files) * sizeof(*reader->files));
+        reader->n_files = n;
+    }
+    return &reader->files[id];
+}
+
+static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
+{
+    fs_event_t *event = fs_list_add(&reader->trace->list, kind);
+    event->seq = reader->rec.seq;
+    event->inode = IMAGE_NONE;
+    event->acked_line = reader->acked_line;
+    event->issued_line = reader->issued_line;
+    event->site = reader->site;
+    return event;
+}
+
+static uint32_t name_of(reader_t *reader, const char *path)
+{
+    return image_name(reader->image, path, strlen(path));
+}
+
+static bool path_is_ignored(const char *path)
+{
+    return strcmp(path, LOCK_FILE_NAME) == 0 || strcmp(path, SHARED_MEMORY_NAME) == 0;
+}
+
+static dberr_t on_open(reader_t *reader)
+{
+    char path[PATH_ROOM];
+    file_map_t *file = file_of(reader);
+    if (!payload_path(reader, 0, path) || file == NULL) {
+        return refuse(reader, "damaged");
+    }
+    if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || path_is_ignored(path)) {
+        *file = (file_map_t){.inode = IMAGE_NONE, .name = name_of(reader, path), .known = true};
+        return DB_SUCCESS;
+    }
+    if ((reader->rec.flags & TP_OPEN_CREATED) != 0) {
+        uint32_t inode = image_inode_create(reader->image);
+        *file = (file_map_t){.inode = inode, .name = name_of(reader, path), .known = true};
+        fs_event_t *event = event_add(reader, FS_LINK);
+        event->inode = inode;
+        event->name = file->name;
+        image_link(reader->image, file->name, inode);
+        return DB_SUCCESS;
+    }
+    if (!file->known) {
+        return refuse(reader,
+                      "a file that was there before the recording; record into an empty directory");
+    }
+    if ((reader->rec.offset & O_TRUNC) != 0) {
+        fs_event_t *event = event_add(reader, FS_TRUNCATE);
+        event->inode = file->inode;
+        event->name = file->name;
+    }
+    return DB_SUCCESS;
+}
+
+/** Of the operations on an open file. *out = NULL: not one that matters. */
+static dberr_t known_file(reader_t *reader, file_map_t **out)
+{
+    file_map_t *file = file_of(reader);
+    if (file == NULL || !file->known) {
+        return refuse(reader, "an operation on an unknown file");
+    }
+    *out = file->inode == IMAGE_NONE ? NULL : file;
+    return DB_SUCCESS;
+}
+
+static dberr_t on_write(reader_t *reader)
+{
+    file_map_t *file = NULL;
+    dberr_t err = known_file(reader, &file);
+    if (err != DB_SUCCESS || file == NULL || reader->rec.result == 0) {
+        return err;
+    }
+    uint64_t length = (uint64_t)reader->rec.result;
+    if ((reader->rec.flags & TP_WRITE_PAYLOAD) == 0) {
+        return refuse(reader, "a write without its data; record with TORNPAGE_PAYLOAD=full");
+    }
+    if (length > reader->payload_bytes || reader->rec.offset > IMAGE_FILE_MAX
+        || length > IMAGE_FILE_MAX - reader->rec.offset) {
+        return refuse(reader, "damaged");
+    }
+    const char *marker = reader->page_write;
+    reader->site =
+        fs_site_of(image_name_text(reader->image, file->name), reader->rec.offset, marker);
+    fs_event_t *event = event_add(reader, FS_WRITE);
+    event->first_flush = marker != NULL && flush_is_first(&reader->unwritten, marker_page(marker));
+    event->inode = file->inode;
+    event->name = file->name;
+    event->offset = reader->rec.offset;
+    event->length = length;
+    event->data = reader->payload;
+    free(reader->page_write);
+    reader->page_write = NULL;
+    return DB_SUCCESS;
+}
+
+static dberr_t on_content(reader_t *reader, fs_kind_t kind)
+{
+    file_map_t *file = NULL;
+    dberr_t err = known_file(reader, &file);
+    if (err == DB_SUCCESS && file != NULL) {
+        if (kind == FS_TRUNCATE && reader->rec.offset > IMAGE_FILE_MAX) {
+            return refuse(reader, "a file too large for a memory image");
+        }
+        fs_event_t *event = event_add(reader, kind);
+        event->inode = file->inode;
+        event->name = file->name;
+        event->offset = kind == FS_TRUNCATE ? reader->rec.offset : 0;
+    }
+    return err;
+}
+
+static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
+{
+    for (uint32_t i = 0; i < reader->n_files; i++) {
+        if (reader->files[i].known && reader->files[i].inode == inode) {
+            reader->files[i].name = name;
+        }
+    }
+}
+
+static dberr_t on_rename(reader_t *reader)
+{
+    char from[PATH_ROOM];
+    char to[PATH_ROOM];
+    if (!payload_path(reader, 0, from) || !payload_path(reader, strlen(from) + 1, to)) {
+        return refuse(reader, "a rename out of or into the directory");
+    }
+    uint32_t name = name_of(reader, from);
+    uint32_t inode = image_lookup(reader->image, name);
+    if (inode == IMAGE_NONE) {
+        return refuse(reader, "a rename of an unknown file");
+    }
+    fs_event_t *event = event_add(reader, FS_RENAME);
+    event->inode = inode;
+    event->name = name;
+    event->name2 = name_of(reader, to);
+    image_link(reader->image, name, IMAGE_NONE);
+    image_link(reader->image, event->name2, inode);
+    files_rename(reader, inode, event->name2);
+    return DB_SUCCESS;
+}
+
+static dberr_t on_unlink(reader_t *reader)
+{
+    char path[PATH_ROOM];
+    if (!payload_path(reader, 0, path)) {
+        return refuse(reader, "damaged");
+    }
+    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0 || path_is_ignored(path)) {
+        return DB_SUCCESS;
+    }
+    uint32_t name = name_of(reader, path);
+    uint32_t inode = image_lookup(reader->image, name);
+    if (inode == IMAGE_NONE) {
+        return refuse(reader, "an unlink of an unknown file");
+    }
+    fs_event_t *event = event_add(reader, FS_UNLINK);
+    event->inode = inode;
+    event->name = name;
+    image_link(reader->image, name, IMAGE_NONE);
+    return DB_SUCCESS;
+}
+
+static dberr_t on_sync_dir(reader_t *reader)
+{
+    char path[PATH_ROOM];
+    if (!payload_path(reader, 0, path)) {
+        return refuse(reader, "damaged");
+    }
+    event_add(reader, FS_SYNC_DIR)->name = name_of(reader, path);
+    return DB_SUCCESS;
+}
+
+static dberr_t on_mark(reader_t *reader)
+{
+    size_t len = (size_t)reader->rec.length;
+    char text[300];
+    fs_list_t *list = &reader->trace->list;
+    if (reader->rec.length > reader->payload_bytes) {
+        return refuse(reader, "damaged");
+    }
+    len = len < sizeof(text) ? len : sizeof(text) - 1;
+    memcpy(text, reader->payload, len);
+    text[len] = '\0';
+    flush_mark(&reader->unwritten, text);
+    if (strncmp(text, "page_write ", 11) == 0) {
+        free(reader->page_write);
+        reader->page_write = mem_alloc(len + 1);
+        memcpy(reader->page_write, text, len);
+    } else if (strncmp(text, "issue n=", 8) == 0) {
+        reader->issued_line = (uint32_t)strtoul(text + 8, NULL, 10);
+    } else if (strncmp(text, "ack n=", 6) == 0) {
+        reader->acked_line = (uint32_t)strtoul(text + 6, NULL, 10);
+        if (list->n == 0) {
+            reader->trace->first_acked_line = reader->acked_line;
+        } else {
+            list->events[list->n - 1].acked_line = reader->acked_line;
+        }
+    } else if (strncmp(text, "unseen ", 7) == 0) {
+        const char *path = strstr(text, " path=");
+        return path != NULL && path_is_ignored(path + 6) ? DB_SUCCESS : refuse(reader, text);
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t on_record(reader_t *reader)
+{
+    if (reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT) {
+        return refuse(reader, "a fault was injected; record an undisturbed run");
+    }
+    if (reader->rec.result < 0) {
+        return DB_SUCCESS;
+    }
+    switch (reader->rec.kind) {
+    case TP_OP_OPEN:
+        return on_open(reader);
+    case TP_OP_WRITE:
+        return on_write(reader);
+    case TP_OP_FSYNC:
+    case TP_OP_FDATASYNC:
+        return on_content(reader, FS_SYNC);
+    case TP_OP_TRUNCATE:
+        return on_content(reader, FS_TRUNCATE);
+    case TP_OP_FALLOCATE:
+        return refuse(reader, "fallocate is not modelled");
+    case TP_OP_RENAME:
+        return on_rename(reader);
+    case TP_OP_UNLINK:
+        return on_unlink(reader);
+    case TP_OP_SYNC_DIR:
+        return on_sync_dir(reader);
+    case TP_OP_MARK:
+        return on_mark(reader);
+    default:
+        return DB_SUCCESS; /* CLOSE, READ, MKDIR; SYNC_RANGE promises nothing about metadata */
+    }
+}
+
+static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t committed)
+{
+    dberr_t err = DB_SUCCESS;
+    uint64_t at = TP_TRACE_HEADER_SIZE;
+    while (err == DB_SUCCESS && at < committed) {
+        if (committed - at < TP_TRACE_RECORD_SIZE) {
+            return err_set(reader->err, DB_ERROR, "trace: cut record at byte %" PRIu64, at);
+        }
+        memcpy(&reader->rec, bytes + at, TP_TRACE_RECORD_SIZE);
+        if (reader->rec.total < TP_TRACE_RECORD_SIZE || reader->rec.total > committed - at
+            || reader->rec.total % TP_TRACE_ALIGN != 0) {
+            return err_set(reader->err, DB_ERROR, "trace: impossible record at byte %" PRIu64, at);
+        }
+        reader->payload = bytes + at + TP_TRACE_RECORD_SIZE;
+        reader->payload_bytes = reader->rec.total - TP_TRACE_RECORD_SIZE;
+        err = on_record(reader);
+        at += reader->rec.total;
+        reader->trace->n_records++;
+    }
+    return err;
+}
+
+static dberr_t map_file(const char *path, trace_t *trace, err_sink_t *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return err_set(err, DB_ERROR, "%s: %s", path, strerrordesc_np(errno));
+    }
+    if (fstat(fd, &st) != 0 || st.st_size < (off_t)TP_TRACE_HEADER_SIZE) {
+        (void)close(fd);
+        return err_set(err, DB_ERROR, "%s: not a trace: too short", path);
+    }
+    trace->map_bytes = (size_t)st.st_size;
+    trace->map = mmap(NULL, trace->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    (void)close(fd);
+    if (trace->map == MAP_FAILED) {
+        trace->map = NULL;
+        return err_set(err, DB_ERROR, "%s: %s", path, strerrordesc_np(errno));
+    }
+    return DB_SUCCESS;
+}
+
+/** The names that reading has linked are unlinked: the events themselves will link them again. */
+static void unlink_all(void *ctx, uint32_t name, uint32_t inode)
+{
+    (void)inode;
+    image_link(ctx, name, IMAGE_NONE);
+}
+
+dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t *err)
+{
+    CHECK(image_inode_count(image) == 0 && image_marks(image) == 0);
+    *trace = (trace_t){.map = NULL};
+    dberr_t e = map_file(path, trace, err);
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    const uint8_t *bytes = trace->map;
+    uint64_t committed;
+    uint32_t flags;
+    memcpy(&committed, bytes + 8, sizeof(committed));
+    memcpy(&flags, bytes + 16, sizeof(flags));
+    reader_t reader = {.image = image, .trace = trace, .err = err};
+    if (memcmp(bytes, TP_TRACE_MAGIC, 8) != 0 || committed > trace->map_bytes
+        || committed < TP_TRACE_HEADER_SIZE) {
+        e = err_set(err, DB_ERROR, "%s: not a trace", path);
+    } else if ((flags & TP_TRACE_OVERFLOW) != 0) {
+        e = err_set(err, DB_ERROR, "%s: the recording ran out of space (TORNPAGE_TRACE_MAX)", path);
+    } else if ((flags & TP_TRACE_FOREIGN) != 0) {
+        e = err_set(err, DB_ERROR, "%s: a child process used the files unseen", path);
+    } else {
+        e = read_records(&reader, bytes, committed);
+    }
+    free(reader.files);
+    free(reader.page_write);
+    page_set_free(&reader.unwritten);
+    image_each(image, unlink_all, image);
+    trace->n_inodes = image_inode_count(image);
+    if (e == DB_SUCCESS) {
+        flush_mark_empty_places(&trace->list, image);
+    } else {
+        trace_free(trace);
+    }
+    return e;
+}
+
+void trace_free(trace_t *trace)
+{
+    fs_list_free(&trace->list);
+    if (trace->map != NULL) {
+        (void)munmap(trace->map, trace->map_bytes);
+    }
+    *trace = (trace_t){.map = NULL};
+}

@@ -1,0 +1,52 @@
+/* Which of the two ways to a verdict.
+
+Place: above judge.c and external.c; state.c knows no other way. */
+#include "explorer/targets/target.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/** The directory is named after the worker, whose children follow one another: each clears what the
+last one left, however that ended. */
+static void judge_external(target_t *target, const judge_case_t *c, verdict_t *verdict)
+{
+    const judge_t *judge = &target->judge;
+    err_sink_t err = {.msg = ""};
+    dberr_t status = DB_SUCCESS;
+    if (target->directory.verifier == NULL) {
+        char dir[PATH_LEN_MAX + 1];
+        (void)snprintf(dir, sizeof(dir), "%.200s/%ld", target->external->base, (long)getppid());
+        status = external_open(&target->directory, target->external->verifier, dir, &err);
+    }
+    if (status == DB_SUCCESS) {
+        status = external_judge(&target->directory, judge->image, judge->allowed, c->low, c->high,
+                                c->twice, verdict, &err);
+    }
+    if (status != DB_SUCCESS) {
+        (void)fprintf(stderr, "ERROR: %s\n", err.msg);
+        (void)fflush(stderr);
+        _exit(EXIT_MACHINE);
+    }
+}
+
+void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
+{
+    if (target->external != NULL) {
+        *stats = (stats_t){.data_reads = 0};
+        judge_external(target, c, verdict);
+    } else {
+        judge_state(&target->judge, c, verdict, stats);
+    }
+}
+
+void target_init(target_t *target, image_t *image, const allowed_t *allowed,
+                 const engine_options_t *options, const external_config_t *external)
+{
+    *target = (target_t){.external = external};
+    judge_init(&target->judge, image, allowed, options);
+}
+
+void target_free(target_t *target)
+{
+    judge_free(&target->judge);
+}

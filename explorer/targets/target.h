@@ -1,0 +1,27 @@
+/** The target whose crash states are judged: the engine, inside this process, or one that reads real files. */
+#ifndef EXPLORER_TARGET_H
+#define EXPLORER_TARGET_H
+
+#include "explorer/judge/judge.h"
+#include "explorer/targets/external.h"
+
+#define EXIT_MACHINE                                                                               \
+    10 /**< of a process that could not lay out an image: no verdict on any state */
+
+typedef struct target {
+    judge_t judge;
+    const external_config_t *external; /**< NULL: the engine */
+    external_t directory;              /**< of this process, opened at its first state */
+} target_t;
+
+/** external: NULL for the engine. */
+void target_init(target_t *target, image_t *image, const allowed_t *allowed,
+                 const engine_options_t *options, const external_config_t *external);
+void target_free(target_t *target);
+
+/** The verdict on the image, which is left as it was; of judge_case_t an external target knows low, high and
+twice. stats: the counters of the engine's recovery, zero for another target. Ends the process with EXIT_MACHINE
+and a line on standard error if the image cannot be laid out. */
+void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
+
+#endif

@@ -1,0 +1,87 @@
+/** Hand-made events on an image. */
+#ifndef EXPLORER_TESTS_FIXTURE_H
+#define EXPLORER_TESTS_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "explorer/image/persist.h"
+
+static inline uint32_t name_of(image_t *image, const char *path)
+{
+    return image_name(image, path, strlen(path));
+}
+
+static inline void add_write(fs_list_t *list, uint32_t inode, uint64_t offset, const char *text)
+{
+    fs_event_t *event = fs_list_add(list, FS_WRITE);
+    event->inode = inode;
+    event->offset = offset;
+    event->length = strlen(text);
+    list->events[list->n - 1].data = fs_list_copy(list, text, strlen(text));
+}
+
+static inline void add_fill(fs_list_t *list, uint32_t inode, uint64_t offset, uint64_t len, char c)
+{
+    char buf[65536];
+    assert_true(len <= sizeof(buf));
+    memset(buf, c, len);
+    fs_event_t *event = fs_list_add(list, FS_WRITE);
+    event->inode = inode;
+    event->offset = offset;
+    event->length = len;
+    list->events[list->n - 1].data = fs_list_copy(list, buf, len);
+}
+
+static inline void add_truncate(fs_list_t *list, uint32_t inode, uint64_t size)
+{
+    fs_event_t *event = fs_list_add(list, FS_TRUNCATE);
+    event->inode = inode;
+    event->offset = size;
+}
+
+static inline void add_sync(fs_list_t *list, image_t *image, uint32_t inode, const char *path)
+{
+    fs_event_t *event = fs_list_add(list, FS_SYNC);
+    event->inode = inode;
+    event->name = name_of(image, path);
+}
+
+static inline void add_entry(fs_list_t *list, image_t *image, fs_kind_t kind, uint32_t inode,
+                             const char *path, const char *to)
+{
+    fs_event_t *event = fs_list_add(list, kind);
+    event->inode = inode;
+    event->name = name_of(image, path);
+    event->name2 = to == NULL ? 0 : name_of(image, to);
+}
+
+static inline void add_sync_dir(fs_list_t *list, image_t *image, const char *dir)
+{
+    fs_event_t *event = fs_list_add(list, FS_SYNC_DIR);
+    event->inode = IMAGE_NONE;
+    event->name = name_of(image, dir);
+}
+
+/** Content of a path is exactly this text. */
+static inline void assert_file(image_t *image, const char *path, const char *text)
+{
+    uint32_t inode = image_lookup(image, name_of(image, path));
+    assert_int_not_equal(inode, IMAGE_NONE);
+    assert_int_equal(image_size(image, inode), strlen(text));
+    if (text[0] != '\0') {
+        assert_memory_equal(image_bytes(image, inode), text, strlen(text));
+    }
+}
+
+static inline void assert_absent(image_t *image, const char *path)
+{
+    assert_int_equal(image_lookup(image, name_of(image, path)), IMAGE_NONE);
+}
+
+#endif

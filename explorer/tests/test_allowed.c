@@ -1,0 +1,95 @@
+/* The comparison with the oracle: each kind of wrong state under its invariant. */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "explorer/judge/allowed.h"
+
+static const char GOOD[] = "{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
+                           "{\"prefix\":1,\"line\":3,\"tables\":[{\"name\":\"t\",\"rows\":1,"
+                           "\"hash\":\"0000000000000001\",\"indexes\":"
+                           "[{\"name\":\"i\",\"entries\":1,\"hash\":\"00000000000000ff\"}]}]}\n"
+                           "{\"prefix\":2,\"line\":5,\"tables\":[{\"name\":\"t\",\"rows\":2,"
+                           "\"hash\":\"0000000000000002\",\"indexes\":"
+                           "[{\"name\":\"i\",\"entries\":2,\"hash\":\"fffffffffffffff0\"}]}]}\n";
+
+static dberr_t load(const char *text, allowed_t *allowed)
+{
+    char path[] = "/tmp/test_explorer_allowed.XXXXXX";
+    int fd = mkstemp(path);
+    err_sink_t err = {.msg = ""};
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    (void)close(fd);
+    dberr_t e = allowed_load(path, allowed, &err);
+    (void)unlink(path);
+    assert_true(e == DB_SUCCESS || err.msg[0] != '\0');
+    return e;
+}
+
+static check_table_t table(uint64_t rows, uint64_t hash, uint64_t entries, uint64_t index_hash)
+{
+    check_table_t t = {.name = "t", .rows = rows, .hash = hash, .n_indexes = 1};
+    t.indexes[0] = (check_index_t){.name = "i", .entries = entries, .hash = index_hash};
+    return t;
+}
+
+static uint32_t judge(const allowed_t *allowed, check_table_t t, uint32_t low, uint32_t high)
+{
+    check_report_t report = {.n_tables = 1, .tables = &t};
+    verdict_t verdict = {.n = 0};
+    allowed_judge(allowed, &report, low, high, &verdict);
+    return verdict.n == 0 ? 0 : verdict.findings[0].invariant;
+}
+
+static void test_judge(void **state)
+{
+    allowed_t allowed;
+    check_report_t none = {.n_tables = 0};
+    verdict_t verdict = {.n = 0};
+    (void)state;
+    assert_int_equal(load(GOOD, &allowed), DB_SUCCESS);
+    assert_int_equal(allowed_at(&allowed, 0), 0);
+    assert_int_equal(allowed_at(&allowed, 2), 0);
+    assert_int_equal(allowed_at(&allowed, 3), 1);
+    assert_int_equal(allowed_at(&allowed, 4), 1);
+    assert_int_equal(allowed_at(&allowed, 99), 2);
+    assert_int_equal(judge(&allowed, table(1, 1, 1, 0xff), 1, 2), 0);
+    assert_int_equal(judge(&allowed, table(2, 2, 2, 0xfffffffffffffff0), 1, 2), 0);
+    assert_int_equal(judge(&allowed, table(1, 1, 1, 0xff), 2, 2), 1);
+    assert_int_equal(judge(&allowed, table(2, 2, 2, 0xfffffffffffffff0), 0, 1), 3);
+    assert_int_equal(judge(&allowed, table(2, 2, 1, 0xff), 1, 2), 10);
+    assert_int_equal(judge(&allowed, table(2, 3, 2, 0xfffffffffffffff0), 1, 2), 2);
+    allowed_judge(&allowed, &none, 1, 2, &verdict);
+    assert_int_equal(verdict.findings[0].invariant, 1);
+    allowed_free(&allowed);
+}
+
+static void test_bad_files(void **state)
+{
+    static const char *const BAD[] = {
+        "",
+        "{",
+        "{\"prefix\":1,\"line\":0,\"tables\":[]}\n",
+        "{\"prefix\":0,\"line\":-1,\"tables\":[]}\n",
+        "{\"prefix\":0,\"line\":0}\n",
+        "{\"prefix\":0,\"line\":0,\"tables\":[{\"name\":\"t\",\"rows\":1,\"hash\":\"xyz\"}]}\n",
+        "{\"prefix\":0,\"line\":5,\"tables\":[]}\n{\"prefix\":1,\"line\":4,\"tables\":[]}\n",
+    };
+    allowed_t allowed;
+    (void)state;
+    for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++) {
+        assert_int_equal(load(BAD[i], &allowed), DB_ERROR);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_judge),
+        cmocka_unit_test(test_bad_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

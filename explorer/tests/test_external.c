@@ -1,0 +1,148 @@
+/** external_judge with the SQLite verifier: states in memory, judged through files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "explorer/targets/external.h"
+#include "explorer/targets/sqlite/verify_sqlite.h"
+
+/* Prefix 1 is one row (7) in t(a:bigint primary a), line 2 of a script; hashes as tornpage.oracle gives them. */
+#define PREFIXES                                                                                   \
+    "{\"prefix\": 0, \"line\": 0, \"tables\": []}\n"                                               \
+    "{\"prefix\": 1, \"line\": 2, \"tables\": [{\"name\": \"t\", \"rows\": 1, "                    \
+    "\"hash\": \"3dc4b3cc2e26f3a6\", \"indexes\": []}]}\n"
+
+typedef struct fixture {
+    image_t *image;
+    allowed_t allowed;
+    external_t external;
+    unsigned char *bytes; /**< of a database with prefix 1 */
+    sqlite3_int64 size;
+} fixture_t;
+
+static int setup(void **state)
+{
+    fixture_t *fx = calloc(1, sizeof *fx);
+    assert_non_null(fx);
+    err_sink_t err = {.msg = ""};
+    char path[] = "/tmp/test_external_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, PREFIXES, strlen(PREFIXES)), strlen(PREFIXES));
+    close(fd);
+    if (allowed_load(path, &fx->allowed, &err) != DB_SUCCESS) {
+        fail_msg("%s", err.msg);
+    }
+    unlink(path);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    const char *sql = "CREATE TABLE \"t\"(\"a\" INTEGER PRIMARY KEY); INSERT INTO t VALUES(7)";
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    fx->bytes = sqlite3_serialize(db, "main", &fx->size, 0);
+    assert_non_null(fx->bytes);
+    sqlite3_close(db);
+    fx->image = image_create();
+    char dir[] = "/tmp/test_external_dir_XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    if (external_open(&fx->external, &verify_sqlite, dir, &err) != DB_SUCCESS) {
+        fail_msg("%s", err.msg);
+    }
+    *state = fx;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *fx = *state;
+    char dir[sizeof fx->external.dir];
+    memcpy(dir, fx->external.dir, sizeof dir);
+    external_close(&fx->external);
+    assert_int_not_equal(access(dir, F_OK), 0);
+    allowed_free(&fx->allowed);
+    image_destroy(fx->image);
+    sqlite3_free(fx->bytes);
+    free(fx);
+    return 0;
+}
+
+static void put_file(fixture_t *fx, const char *path, const void *bytes, uint64_t len)
+{
+    uint32_t inode = image_inode_create(fx->image);
+    assert_true(image_write(fx->image, inode, 0, bytes, len));
+    image_link(fx->image, image_name(fx->image, path, strlen(path)), inode);
+}
+
+static verdict_t judge(fixture_t *fx, uint32_t low, uint32_t high)
+{
+    verdict_t verdict = {.n = 0};
+    err_sink_t err = {.msg = ""};
+    dberr_t status =
+        external_judge(&fx->external, fx->image, &fx->allowed, low, high, true, &verdict, &err);
+    if (status != DB_SUCCESS) {
+        fail_msg("%s", err.msg);
+    }
+    return verdict;
+}
+
+/** I1, I3: the state must be a prefix in the range; an empty directory is prefix 0. */
+static void test_prefixes(void **state)
+{
+    fixture_t *fx = *state;
+    assert_int_equal(judge(fx, 0, 1).n, 0);
+    verdict_t lost = judge(fx, 1, 1);
+    assert_int_equal(lost.n, 1);
+    assert_int_equal(lost.findings[0].invariant, 1);
+    put_file(fx, "main.db", fx->bytes, (uint64_t)fx->size);
+    assert_int_equal(judge(fx, 1, 1).n, 0);
+    assert_int_equal(judge(fx, 0, 1).n, 0);
+    verdict_t early = judge(fx, 0, 0);
+    assert_int_equal(early.n, 1);
+    assert_int_equal(early.findings[0].invariant, 3);
+}
+
+/** What one state left behind, or what is no part of an image, does not reach the next. */
+static void test_states_do_not_meet(void **state)
+{
+    fixture_t *fx = *state;
+    image_mark(fx->image);
+    put_file(fx, "main.db", fx->bytes, (uint64_t)fx->size);
+    put_file(fx, "main.db-wal", "garbage", 7);
+    put_file(fx, "main.db-shm", "garbage", 7);
+    assert_int_equal(judge(fx, 1, 1).n, 0);
+    char shm[PATH_LEN_MAX + 16];
+    snprintf(shm, sizeof shm, "%s/main.db-shm", fx->external.dir);
+    assert_int_not_equal(access(shm, F_OK), 0);
+    image_undo(fx->image);
+    assert_int_equal(judge(fx, 0, 0).n, 0);
+}
+
+/** I30: a refusal is a finding with SQLite's words. */
+static void test_refusal(void **state)
+{
+    fixture_t *fx = *state;
+    memcpy(fx->bytes, "no SQLite", 9);
+    put_file(fx, "main.db", fx->bytes, (uint64_t)fx->size);
+    verdict_t verdict = judge(fx, 0, 1);
+    assert_int_equal(verdict.n, 1);
+    assert_int_equal(verdict.findings[0].invariant, 30);
+    assert_non_null(strstr(verdict.findings[0].what, "not a database"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_prefixes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_states_do_not_meet, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* Images: undo gives back every byte, name and hash; the hash depends on the content alone. */
+#include "fixture.h"
+
+#include <stdlib.h>
+
+#include "explorer/model/models.h"
+
+#define FILES 6U
+#define MODEL_BYTES 40000U
+
+/** The plain model: all files as arrays. */
+typedef struct plain {
+    uint32_t n_inodes;
+    uint64_t size[64];
+    uint8_t bytes[64][MODEL_BYTES];
+    uint32_t link[FILES];
+} plain_t;
+
+static const char *const NAMES[FILES] = {"a", "b", "t1.ibd", "ibdata1", "tmp/x", "tmp/y"};
+
+static void random_op(image_t *image, plain_t *plain, stream_t *stream)
+{
+    uint32_t inode = (uint32_t)stream_below(stream, plain->n_inodes);
+    uint32_t name = (uint32_t)stream_below(stream, FILES);
+    uint8_t data[9000];
+    uint64_t at = stream_below(stream, MODEL_BYTES - sizeof(data));
+    uint64_t len = stream_below(stream, sizeof(data));
+    switch (stream_below(stream, 8)) {
+    case 0:
+        if (plain->n_inodes < 64) {
+            assert_int_equal(image_inode_create(image), plain->n_inodes);
+            plain->size[plain->n_inodes] = 0;
+            memset(plain->bytes[plain->n_inodes], 0, MODEL_BYTES);
+            plain->n_inodes++;
+        }
+        break;
+    case 1:
+        image_link(image, name_of(image, NAMES[name]), inode);
+        plain->link[name] = inode;
+        break;
+    case 2:
+        image_link(image, name_of(image, NAMES[name]), IMAGE_NONE);
+        plain->link[name] = IMAGE_NONE;
+        break;
+    case 3:
+        assert_true(image_truncate(image, inode, at));
+        if (at < plain->size[inode]) {
+            memset(plain->bytes[inode] + at, 0, plain->size[inode] - at);
+        }
+        plain->size[inode] = at;
+        break;
+    default:
+        for (uint64_t i = 0; i < len; i++) {
+            data[i] = (uint8_t)stream_next(stream);
+        }
+        assert_true(image_write(image, inode, at, data, len));
+        memcpy(plain->bytes[inode] + at, data, len);
+        if (len > 0 && at + len > plain->size[inode]) {
+            plain->size[inode] = at + len;
+        }
+    }
+}
+
+static void assert_equal(image_t *image, const plain_t *plain)
+{
+    assert_int_equal(image_inode_count(image), plain->n_inodes);
+    for (uint32_t i = 0; i < plain->n_inodes; i++) {
+        assert_int_equal(image_size(image, i), plain->size[i]);
+        if (plain->size[i] > 0) {
+            assert_memory_equal(image_bytes(image, i), plain->bytes[i], plain->size[i]);
+        }
+    }
+    for (uint32_t i = 0; i < FILES; i++) {
+        assert_int_equal(image_lookup(image, name_of(image, NAMES[i])), plain->link[i]);
+    }
+}
+
+/** Nested marks, changes with and without hashing, undo: content and hash are those of the mark. */
+static void test_undo(void **state)
+{
+    enum { LEVELS = 4 };
+    plain_t *plain = calloc(LEVELS + 1, sizeof(*plain));
+    stream_t stream = {.state = 42};
+    image_t *image = image_create();
+    (void)state;
+    assert_non_null(plain);
+    memset(plain[0].link, 0xff, sizeof(plain[0].link));
+    (void)image_inode_create(image);
+    plain[0].n_inodes = 1;
+    for (int round = 0; round < 60; round++) {
+        uint64_t hashes[LEVELS];
+        for (int i = 0; i < 20; i++) {
+            random_op(image, &plain[0], &stream);
+        }
+        for (uint32_t level = 0; level < LEVELS; level++) {
+            hashes[level] = image_hash(image);
+            plain[level + 1] = plain[level];
+            image_mark(image);
+            image_set_hashing(image, level != LEVELS - 1);
+            for (int i = 0; i < 15; i++) {
+                random_op(image, &plain[level + 1], &stream);
+            }
+        }
+        assert_equal(image, &plain[LEVELS]);
+        for (uint32_t level = LEVELS; level-- > 0;) {
+            image_undo(image);
+            image_set_hashing(image, true);
+            assert_equal(image, &plain[level]);
+            assert_true(image_hash(image) == hashes[level]);
+        }
+    }
+    assert_int_equal(image_marks(image), 0);
+    image_destroy(image);
+    free(plain);
+}
+
+/** Two ways to the same directory have one hash; every difference shows. */
+static void test_hash(void **state)
+{
+    image_t *a = image_create();
+    image_t *b = image_create();
+    char page[8192];
+    (void)state;
+    memset(page, 'x', sizeof(page));
+    (void)image_inode_create(a);
+    (void)image_inode_create(b);
+    (void)image_inode_create(b);
+    image_link(a, name_of(a, "f"), 0);
+    image_link(b, name_of(b, "g"), 0); /* another order of names, another inode */
+    image_link(b, name_of(b, "g"), IMAGE_NONE);
+    image_link(b, name_of(b, "f"), 1);
+    assert_true(image_write(a, 0, 0, page, sizeof(page)));
+    assert_true(image_write(b, 1, 4096, page, 4096));
+    assert_true(image_hash(a) != image_hash(b));
+    assert_true(image_write(b, 1, 100, page, 3996));
+    assert_true(image_write(b, 1, 0, page, 100));
+    assert_true(image_hash(a) == image_hash(b));
+    assert_true(image_truncate(a, 0, 20000)); /* zeros written and zeros from growing */
+    assert_true(image_hash(a) != image_hash(b));
+    memset(page, 0, sizeof(page));
+    assert_true(image_write(b, 1, 8192, page, 8192));
+    assert_true(image_write(b, 1, 16384, page, 20000 - 16384));
+    assert_true(image_hash(a) == image_hash(b));
+    image_link(b, name_of(b, "f2"), 1);
+    assert_true(image_hash(a) != image_hash(b));
+    image_destroy(a);
+    image_destroy(b);
+}
+
+/** The back end for the engine: modes of opening, listing, a file that stays usable without its
+name. */
+static void test_os(void **state)
+{
+    image_t *image = image_create();
+    os_t *os = image_os(image);
+    fs_list_t record = {.events = NULL};
+    os_file_t *file = NULL;
+    size_t n = 0;
+    char buf[8];
+    bool exists = true;
+    (void)state;
+    image_os_record(image, &record);
+    assert_int_equal(os->vt->open(os, "f", OS_OPEN, &file), DB_NOT_FOUND);
+    assert_int_equal(os->vt->open(os, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
+    memcpy(file->path, "f", 2);
+    assert_int_equal(os->vt->write(file, 2, "abc", 3), DB_SUCCESS);
+    assert_int_equal(os->vt->sync(file), DB_SUCCESS);
+    assert_int_equal(os->vt->write(file, IMAGE_FILE_MAX, "abc", 3), DB_IO_ERROR);
+    assert_int_equal(os->vt->rename(os, "f", "g"), DB_SUCCESS);
+    assert_int_equal(os->vt->unlink(os, "g"), DB_SUCCESS);
+    assert_int_equal(os->vt->exists(os, "g", &exists), DB_SUCCESS);
+    assert_false(exists);
+    assert_int_equal(os->vt->read(file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
+    assert_int_equal(n, 5);
+    assert_memory_equal(buf, "\0\0abc", 5);
+    os->vt->close(file);
+    assert_int_equal(record.n, 5);
+    assert_int_equal(record.events[0].kind, FS_LINK);
+    assert_int_equal(record.events[1].kind, FS_WRITE);
+    assert_memory_equal(record.events[1].data, "abc", 3);
+    assert_int_equal(record.events[2].kind, FS_SYNC);
+    assert_int_equal(record.events[3].kind, FS_RENAME);
+    assert_int_equal(record.events[4].kind, FS_UNLINK);
+    fs_list_free(&record);
+    image_destroy(image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_undo),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_os),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

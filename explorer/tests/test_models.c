@@ -1,0 +1,397 @@
+/* Crash models on tiny traces, counted and compared by hand. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "explorer/model/models.h"
+
+static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .seed = 7};
+
+/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
+*/
+typedef struct fixture {
+    image_t *image;
+    fs_list_t list;
+    persist_t persist;
+} fixture_t;
+
+static int setup(void **state)
+{
+    static fixture_t f;
+    f = (fixture_t){.image = image_create()};
+    (void)image_inode_create(f.image);
+    image_link(f.image, name_of(f.image, "f"), 0);
+    assert_true(image_truncate(f.image, 0, 8192));
+    add_fill(&f.list, 0, 0, 512, 'a');
+    add_fill(&f.list, 0, 4096, 4096, 'b');
+    add_fill(&f.list, 0, 0, 512, 'c');
+    persist_init(&f.persist, &f.list, f.image, NULL);
+    persist_advance(&f.persist, 3);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    persist_free(&f->persist);
+    fs_list_free(&f->list);
+    image_destroy(f->image);
+    return 0;
+}
+
+/** First byte of the file, and one character per sector of the second page. */
+static void look(fixture_t *f, model_t model, uint32_t k, char text[10])
+{
+    torn_t torn = {.n = {{{0}}}};
+    image_mark(f->image);
+    model_apply(&CONFIG, model, k, 11, &f->persist, &torn);
+    const byte *bytes = image_bytes(f->image, 0);
+    text[0] = bytes[0] == 0 ? '.' : (char)bytes[0];
+    for (int i = 0; i < 8; i++) {
+        const byte *sector = bytes + 4096 + i * 512;
+        assert_memory_equal(sector, sector + 1, 511); /* old or new, never a mixture */
+        text[1 + i] = *sector == 0 ? '.' : (char)*sector;
+    }
+    text[9] = '\0';
+    image_undo(f->image);
+}
+
+static void assert_state(fixture_t *f, model_t model, uint32_t k, const char *expected)
+{
+    char text[10];
+    look(f, model, k, text);
+    assert_string_equal(text, expected);
+}
+
+static void test_counts(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(model_count(&CONFIG, MODEL_ALL_PERSISTED, &f->persist), 1);
+    assert_int_equal(model_count(&CONFIG, MODEL_NONE_PERSISTED, &f->persist), 1);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_DROPPED, &f->persist), 3);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_PERSISTED, &f->persist), 3);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), 3);
+    assert_int_equal(model_count(&CONFIG, MODEL_SUBSET, &f->persist), 8);
+    assert_int_equal(model_count(&CONFIG, MODEL_ORDERED, &f->persist), 6);
+    assert_int_equal(model_count_all(&CONFIG, &f->persist), 26);
+    model_config_t two = {.enabled = 1U << MODEL_ONE_TORN | 1U << MODEL_ORDERED, .sector = 4096};
+    assert_int_equal(model_count_all(&two, &f->persist), 6); /* no write of two sectors of 4096 */
+}
+
+static void test_whole_writes(void **state)
+{
+    fixture_t *f = *state;
+    assert_state(f, MODEL_ALL_PERSISTED, 0, "cbbbbbbbb");
+    assert_state(f, MODEL_NONE_PERSISTED, 0, ".........");
+    assert_state(f, MODEL_ONE_DROPPED, 0, "abbbbbbbb"); /* 0 is the newest */
+    assert_state(f, MODEL_ONE_DROPPED, 1, "c........");
+    assert_state(f, MODEL_ONE_DROPPED, 2, "cbbbbbbbb");
+    assert_state(f, MODEL_ONE_PERSISTED, 0, "c........");
+    assert_state(f, MODEL_ONE_PERSISTED, 1, ".bbbbbbbb");
+    assert_state(f, MODEL_ONE_PERSISTED, 2, "a........");
+    assert_state(f, MODEL_ORDERED, 0, "abbbbbbbb");
+    assert_state(f, MODEL_ORDERED, 2, "a........");
+    assert_state(f, MODEL_ORDERED, 4, ".........");
+}
+
+/** Torn: sectors whole, at least one kept and one lost, in the shape of its kind; all else is
+there. */
+static void test_torn(void **state)
+{
+    fixture_t *f = *state;
+    char text[10];
+    for (uint32_t k = 0; k < TEAR_PARTS; k++) {
+        look(f, MODEL_ONE_TORN, k, text);
+        assert_int_equal(text[0], 'c');
+        assert_non_null(strchr(text, 'b'));
+        assert_non_null(strchr(text, '.'));
+        if (k == TEAR_PREFIX) {
+            assert_int_equal(strspn(text + 1, "b") + strspn(text + 1 + strspn(text + 1, "b"), "."),
+                             8);
+        } else if (k == TEAR_SUFFIX) {
+            assert_int_equal(strspn(text + 1, ".") + strspn(text + 1 + strspn(text + 1, "."), "b"),
+                             8);
+        }
+    }
+    look(f, MODEL_ORDERED, 3, text); /* 'c' lost, of 'b' a part */
+    assert_int_equal(text[0], 'a');
+    assert_non_null(strchr(text, 'b'));
+    assert_non_null(strchr(text, '.'));
+}
+
+/** Two waiting events: all four subsets. */
+static void test_small_subsets(void **state)
+{
+    fixture_t *f = *state;
+    char seen[4][10];
+    persist_t persist;
+    torn_t torn = {.n = {{{0}}}};
+    persist_init(&persist, &f->list, f->image, NULL);
+    persist_advance(&persist, 2);
+    assert_int_equal(model_count(&CONFIG, MODEL_SUBSET, &persist), 4);
+    for (uint32_t k = 0; k < 4; k++) {
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_SUBSET, k, 11, &persist, &torn);
+        const byte *bytes = image_bytes(f->image, 0);
+        bool b = false;
+        for (int i = 4096; i < 8192; i++) {
+            b |= bytes[i] == 'b';
+        }
+        (void)snprintf(seen[k], sizeof(seen[k]), "%d%d", bytes[0] == 'a', b);
+        image_undo(f->image);
+    }
+    assert_string_equal(seen[0], "00");
+    assert_string_equal(seen[1], "10");
+    assert_string_equal(seen[2], "01");
+    assert_string_equal(seen[3], "11");
+    persist_free(&persist);
+}
+
+/** Many waiting events: the number of states is bounded, the newest is always singled out, the
+others come from all parts; the choice depends on the crash point and on nothing that was done
+before. */
+static void test_bounded_and_fair(void **state)
+{
+    fixture_t *f = *state;
+    fs_list_t list = {.events = NULL};
+    persist_t persist;
+    torn_t torn = {.n = {{{0}}}};
+    bool dropped[1000] = {false};
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++) {
+        add_fill(&list, 0, i * 512, 512, 'n');
+    }
+    persist_init(&persist, &list, f->image, NULL);
+    persist_advance(&persist, 1000);
+    assert_int_equal(model_count_all(&CONFIG, &persist), 1 + 1 + 16 + 16 + 0 + 8 + 32 + 0 + 1);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t k = 0; k < 16; k++) {
+            uint32_t n = 0;
+            image_mark(f->image);
+            model_apply(&CONFIG, MODEL_ONE_DROPPED, round == 0 ? k : 15 - k, 5, &persist, &torn);
+            for (uint32_t i = 0; i < 1000; i++) {
+                if (image_size(f->image, 0) <= i * 512
+                    || image_bytes(f->image, 0)[i * 512] != 'n') {
+                    assert_true(round == 0 || dropped[i]);
+                    dropped[i] = true;
+                    n++;
+                }
+            }
+            assert_int_equal(n, 1);
+            image_undo(f->image);
+        }
+    }
+    assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], 2 * 16);
+    assert_true(dropped[999]);
+    for (uint32_t part = 0; part < 15; part++) {
+        uint32_t n = 0;
+        for (uint32_t i = 999 * part / 15; i < 999 * (part + 1) / 15; i++) {
+            n += dropped[i];
+        }
+        assert_int_equal(n, 1);
+    }
+    persist_free(&persist);
+    fs_list_free(&list);
+}
+
+/** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not later. */
+static void test_log_cut(void **state)
+{
+    fixture_t *f = *state;
+    f->list.events[1].site = SITE_REDO;
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 0); /* 'c' came after */
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 1);
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 0);
+    persist_advance(&f->persist, 2);
+    assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 7);
+    assert_state(f, MODEL_LOG_CUT, 0, "ab.......");
+    assert_state(f, MODEL_LOG_CUT, 4, "abbbbb...");
+    assert_state(f, MODEL_LOG_CUT, 6, "abbbbbbb.");
+}
+
+/** What a state is counted as, by hand from its sectors. */
+static tear_t tear_of(const char *sectors, char kept)
+{
+    uint32_t changes = 0;
+    for (uint32_t i = 1; sectors[i] != '\0'; i++) {
+        changes += (sectors[i] == kept) != (sectors[i - 1] == kept);
+    }
+    return changes > 1          ? TEAR_INTERIOR
+           : changes == 0       ? TEAR_DROPPED
+           : sectors[0] == kept ? TEAR_PREFIX
+                                : TEAR_SUFFIX;
+}
+
+/** A killed process: everything it wrote is there, or all but the end of its last write. */
+static void test_kill(void **state)
+{
+    fixture_t *f = *state;
+    char text[10];
+    assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 1); /* one sector: not torn */
+    assert_state(f, MODEL_KILL, 0, "cbbbbbbbb");
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 2);
+    assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 2);
+    assert_state(f, MODEL_KILL, 0, "abbbbbbbb");
+    look(f, MODEL_KILL, 1, text);
+    assert_int_equal(text[0], 'a');
+    assert_int_equal(tear_of(text + 1, 'b'), TEAR_PREFIX);
+}
+
+/** What it wrote still waits: the same writes, the torn one as short as in the image; and lost by the next crash. */
+static void test_kill_leaves_writes_waiting(void **state)
+{
+    fixture_t *f = *state;
+    fs_list_t list = {.n = 0};
+    persist_t persist;
+    char text[10];
+    persist_free(&f->persist);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 2);
+    model_kill_waiting(&CONFIG, 1, 11, &f->persist, &list);
+    look(f, MODEL_KILL, 1, text);
+    assert_int_equal(list.n, 2);
+    assert_int_equal(list.events[1].length / 512, strlen(text + 1) - strlen(strchr(text, '.')));
+    add_fill(&list, 0, 0, 512, 'r'); /* what a recovery writes */
+    image_mark(f->image);
+    persist_init_waiting(&persist, &list, f->image, NULL, 2);
+    persist_advance(&persist, 3);
+    assert_int_equal(persist.n_pending, 3);
+    torn_t torn = {.n = {{{0}}}};
+    model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &persist, &torn);
+    assert_int_equal(image_bytes(f->image, 0)[0], 0);
+    assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], 3);
+    image_undo(f->image);
+    persist_free(&persist);
+    fs_list_free(&list);
+}
+
+/** Of a crash's lost writes the next one knows where they were. */
+static void test_lost_places(void **state)
+{
+    fixture_t *f = *state;
+    torn_t torn = {.n = {{{0}}}};
+    image_mark(f->image);
+    model_apply(&CONFIG, MODEL_ONE_TORN, TEAR_SUFFIX, 11, &f->persist, &torn);
+    image_undo(f->image);
+    assert_false(torn_overlaps(&torn, &f->list.events[0]));
+    assert_true(torn_overlaps(&torn, &f->list.events[1]));
+    for (uint32_t i = 0; i < 2 * MODEL_LOST_MAX; i++) { /* the newest are kept */
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
+        image_undo(f->image);
+    }
+    assert_true(torn_overlaps(&torn, &f->list.events[0]));
+}
+
+/** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes of two and of
+eight sectors, and never an interior mask of two. */
+static void test_masks_are_counted_as_they_came(void **state)
+{
+    fixture_t *f = *state;
+    uint32_t seen[2][TEAR_KINDS] = {{0}};
+    f->list.events[1].first_flush = true;
+    for (uint32_t point = 0; point < 600; point++) {
+        bool two = point % 2 != 0;
+        torn_t torn = {.n = {{{0}}}};
+        char sectors[9];
+        f->list.events[1].length = two ? 1024 : 4096;
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_ONE_TORN, point % TEAR_PARTS, point, &f->persist, &torn);
+        for (uint32_t i = 0; i < 8; i++) {
+            sectors[i] = image_bytes(f->image, 0)[4096 + i * 512] == 'b' ? 'b' : '.';
+        }
+        sectors[two ? 2 : 8] = '\0';
+        image_undo(f->image);
+        tear_t tear = tear_of(sectors, 'b');
+        for (uint32_t i = 0; i < TEAR_KINDS; i++) {
+            assert_int_equal(torn.n[SITE_OTHER][0][i], i == (uint32_t)tear);
+            assert_int_equal(torn.n[SITE_OTHER][1][i], 0);
+        }
+        seen[two][tear]++;
+    }
+    assert_true(seen[0][TEAR_PREFIX] > 0 && seen[0][TEAR_SUFFIX] > 0 && seen[0][TEAR_INTERIOR] > 0);
+    assert_true(seen[1][TEAR_PREFIX] > 0 && seen[1][TEAR_SUFFIX] > 0);
+    assert_int_equal(seen[1][TEAR_INTERIOR], 0);
+}
+
+/** Every waiting write is kept, torn or dropped, and the last two are counted. */
+static void test_dropped_writes_are_counted(void **state)
+{
+    static const struct {
+        model_t model;
+        uint32_t k;
+        uint32_t dropped;
+        uint32_t prefix;
+    } CASES[] = {
+        {MODEL_ALL_PERSISTED, 0, 0, 0}, {MODEL_NONE_PERSISTED, 0, 3, 0},
+        {MODEL_ONE_DROPPED, 1, 1, 0},   {MODEL_ONE_PERSISTED, 0, 2, 0},
+        {MODEL_ORDERED, 0, 1, 0},       {MODEL_ORDERED, 1, 1, 0}, /* one sector: all or nothing */
+        {MODEL_ORDERED, 4, 3, 0},       {MODEL_ONE_TORN, TEAR_PREFIX, 0, 1},
+        {MODEL_KILL, 0, 0, 0},
+    };
+    fixture_t *f = *state;
+    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+        torn_t torn = {.n = {{{0}}}};
+        image_mark(f->image);
+        model_apply(&CONFIG, CASES[i].model, CASES[i].k, 11, &f->persist, &torn);
+        image_undo(f->image);
+        assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], CASES[i].dropped);
+        assert_int_equal(torn.n[SITE_OTHER][1][TEAR_PREFIX], CASES[i].prefix);
+    }
+}
+
+/** A write counts for the kinds of loss that it has sectors enough for; sectors lie in the file. */
+static void test_possible_tears(void **state)
+{
+    static const model_config_t LARGE = {.enabled = MODELS_ALL, .sector = 4096, .seed = 7};
+    static const uint32_t SMALL_WANTED[TEAR_KINDS] = {
+        [TEAR_PREFIX] = 2, [TEAR_SUFFIX] = 2, [TEAR_INTERIOR] = 1, [TEAR_DROPPED] = 4};
+    fixture_t *f = *state;
+    torn_t small = {.n = {{{0}}}};
+    torn_t large = {.n = {{{0}}}};
+    add_fill(&f->list, 0, 500, 100, 'd'); /* 100 bytes in two sectors */
+    add_fill(&f->list, 0, 0, 0, 'e');
+    torn_possible(&CONFIG, &f->list, &small);
+    torn_possible(&LARGE, &f->list, &large);
+    for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
+        assert_int_equal(small.n[SITE_OTHER][1][tear], SMALL_WANTED[tear]);
+        assert_int_equal(large.n[SITE_OTHER][1][tear], tear == TEAR_DROPPED ? 4 : 0);
+    }
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
+        model_t model;
+        const char *name = model_name((model_t)i);
+        assert_true(model_parse(name, strlen(name), &model));
+        assert_int_equal(model, i);
+        assert_false(model_parse(name, strlen(name) - 1, &model));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_whole_writes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_small_subsets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_possible_tears, setup, teardown),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* Processes: a state that kills or stalls its process is one finding, and all others are still run.
+The trace is the creation of a database, recorded in memory. */
+#include "fixture.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "explorer/run/runner.h"
+
+typedef struct fixture {
+    image_t *image;
+    trace_t trace;
+    allowed_t allowed;
+    allowed_prefix_t prefix;
+    engine_options_t options;
+    campaign_t campaign;
+    state_plan_t plan;
+    shared_t *shared;
+    explorer_t explorer;
+} fixture_t;
+
+static uint32_t count_inodes(const fs_list_t *list)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        n += list->events[i].kind == FS_LINK;
+    }
+    return n;
+}
+
+static int setup(void **state)
+{
+    static fixture_t f;
+    probe_t probe = {.point = NULL};
+    engine_t *engine = NULL;
+    err_sink_t err = {.msg = ""};
+    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64};
+    f = (fixture_t){.image = image_create()};
+    options_set_defaults(&f.options);
+    f.options.buffer_pool_pages = 32;
+    f.options.dblwr_pages = 8;
+    image_mark(f.image);
+    image_os_record(f.image, &f.trace.list);
+    assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
+                     DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    image_os_record(f.image, NULL);
+    image_undo(f.image);
+    for (uint32_t n = count_inodes(&f.trace.list); n > 0; n--) {
+        (void)image_inode_create(f.image);
+    }
+    f.prefix = (allowed_prefix_t){.digest = allowed_digest(NULL, 0)};
+    f.allowed = (allowed_t){.prefixes = &f.prefix, .n = 1};
+    f.campaign = (campaign_t){
+        .models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1}, .depth = 1, .nested = 4};
+    plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
+    f.shared = shared_create(1U << 14);
+    assert_non_null(f.shared);
+    explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, &f.options, f.shared);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    explorer_free(&f->explorer);
+    shared_destroy(f->shared);
+    plan_free(&f->plan);
+    fs_list_free(&f->trace.list);
+    image_destroy(f->image);
+    return 0;
+}
+
+static void run(fixture_t *f, uint32_t jobs)
+{
+    run_limits_t limits = {.jobs = jobs, .deadline_s = 1};
+    double seconds;
+    assert_int_equal(runner_run(&f->explorer, &f->plan, &limits, &seconds), f->plan.n_batches);
+}
+
+/** Nothing is wrong with any power loss during creation and a clean close. */
+static void test_clean(void **state)
+{
+    fixture_t *f = *state;
+    run(f, 2);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+    assert_true(f->plan.total > 500);
+    assert_true(atomic_load(&f->shared->distinct) > 50);
+}
+
+/** The same one level deeper, where recoveries are crashed again. */
+static void test_clean_nested(void **state)
+{
+    fixture_t *f = *state;
+    f->campaign.depth = 2;
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+    assert_true(atomic_load(&f->shared->second_crash) > 50);
+}
+
+/** Ends the process in the recovery of one state: the one with this number. */
+static uint64_t victim;
+
+static void die_at_victim(void *ctx, const char *name)
+{
+    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
+    (void)name;
+    if (explorer->progress->position == victim) {
+        abort();
+    }
+}
+
+static void stall_at_victim(void *ctx, const char *name)
+{
+    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
+    (void)name;
+    while (explorer->progress->position == victim) {
+        (void)pause();
+    }
+}
+
+/** Of the first state of all: what follows is run as if nothing had been. */
+static void check_one_death(fixture_t *f)
+{
+    assert_int_equal(atomic_load(&f->shared->n_records), 1);
+    assert_int_equal(f->shared->records[0].finding.invariant, 30);
+    assert_int_equal(f->shared->records[0].path.level[0].seq, 0);
+    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+}
+
+static void test_crash(void **state)
+{
+    fixture_t *f = *state;
+    victim = 0;
+    f->explorer.target.judge.probe.point = die_at_victim;
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->crashed), 1);
+    check_one_death(f);
+    assert_non_null(strstr(f->shared->records[0].finding.what, "signal 6"));
+}
+
+static void test_hang(void **state)
+{
+    fixture_t *f = *state;
+    victim = 0;
+    f->explorer.target.judge.probe.point = stall_at_victim;
+    run(f, 1);
+    assert_int_equal(atomic_load(&f->shared->hung), 1);
+    check_one_death(f);
+    assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
+}
+
+typedef struct chosen {
+    const state_plan_t *plan;
+    uint32_t n[2];       /**< other states, basic ones */
+    uint32_t in_part[4]; /**< of the crash points */
+    uint32_t at_site[SITE_KINDS];
+    uint32_t point;
+    fs_site_t site;
+} chosen_t;
+
+static void count_chosen(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    chosen_t *chosen = ctx;
+    (void)k;
+    assert_in_range(number, plan_number(chosen->plan, chosen->point),
+                    plan_number(chosen->plan, chosen->point + 1) - 1);
+    chosen->n[model_is_basic(model)]++;
+    chosen->in_part[chosen->point * 4 / chosen->plan->n_points]++;
+    chosen->at_site[chosen->site] += !model_is_basic(model);
+}
+
+static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
+{
+    plan_limits_t limits = {.states = states, .to_seq = UINT64_MAX, .batch_states = 16};
+    persist_t persist;
+    plan_create(plan, &f->campaign, &f->trace, f->image, &limits);
+    chosen_t chosen = {.plan = plan};
+    image_mark(f->image);
+    persist_init(&persist, &f->trace.list, f->image, NULL);
+    for (uint32_t point = 0; point < plan->n_points; point++) {
+        persist_advance(&persist, point);
+        chosen.point = point;
+        chosen.site = point_site(&f->trace.list, point);
+        plan_each(plan, &f->campaign.models, &persist, count_chosen, &chosen);
+    }
+    persist_free(&persist);
+    image_undo(f->image);
+    return chosen;
+}
+
+/** --states: about as many, from all parts of the trace, and of every site. */
+static void test_choice(void **state)
+{
+    fixture_t *f = *state;
+    state_plan_t plan;
+    chosen_t chosen = choose(f, 100, &plan);
+    assert_in_range(chosen.n[0] + chosen.n[1], 100 - SITE_KINDS, 100);
+    assert_in_range(chosen.n[0], 25 - SITE_KINDS, 25);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_true(chosen.in_part[i] > 10);
+    }
+    assert_int_equal(plan.batches[0].first, 0);
+    assert_int_equal(plan.batches[plan.n_batches - 1].end, plan.n_points);
+    plan_free(&plan);
+}
+
+/** As soon as there is room, every basic state is run before any other is sampled; and a site with few
+states has more than its proportion. */
+static void test_basic_states_come_first(void **state)
+{
+    fixture_t *f = *state;
+    state_plan_t plan;
+    uint32_t n_writes = 0;
+    for (uint32_t i = 0; i < f->trace.list.n; i++) {
+        n_writes += f->trace.list.events[i].kind == FS_WRITE;
+        f->trace.list.events[i].site = n_writes % 8 == 0 ? SITE_CHECKPOINT_HEADER : SITE_DATA_PAGE;
+    }
+    chosen_t all = choose(f, 0, &plan);
+    assert_int_equal(all.n[0] + all.n[1], plan.total);
+    plan_free(&plan);
+    chosen_t some = choose(f, all.n[1] + all.n[0] / 2, &plan);
+    assert_int_equal(some.n[1], all.n[1]);
+    assert_true(some.n[0] > all.n[0] / 3 && some.n[0] <= all.n[0] / 2);
+    assert_true((uint64_t)some.at_site[SITE_CHECKPOINT_HEADER] * all.n[0]
+                > (uint64_t)all.at_site[SITE_CHECKPOINT_HEADER] * some.n[0]);
+    plan_free(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_clean, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clean_nested, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* The trace reader: a hand-made trace gives its events and lines; damage and what cannot be
+modelled is refused. */
+#include "fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "explorer/run/trace_read.h"
+#include "faults/trace.h"
+
+typedef struct builder {
+    uint8_t bytes[16384];
+    uint64_t used;
+    uint64_t seq;
+} builder_t;
+
+static void begin(builder_t *b)
+{
+    memset(b, 0, sizeof(*b));
+    memcpy(b->bytes, TP_TRACE_MAGIC, 8);
+    b->used = TP_TRACE_HEADER_SIZE;
+}
+
+static tp_trace_record_t *put_record(builder_t *b, uint16_t kind, uint32_t file,
+                                     const void *payload, size_t len)
+{
+    static tp_trace_record_t rec;
+    rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .file = file};
+    rec.total = (uint32_t)(TP_TRACE_RECORD_SIZE + (len + 7) / 8 * 8);
+    if (kind == TP_OP_WRITE) {
+        rec.flags = TP_WRITE_PAYLOAD;
+        rec.result = (int64_t)len;
+    }
+    rec.length = kind == TP_OP_MARK || kind == TP_OP_WRITE ? len : 0;
+    rec.flags |= kind == TP_OP_OPEN ? TP_OPEN_CREATED : 0;
+    memcpy(b->bytes + b->used, &rec, sizeof(rec));
+    if (len > 0) {
+        memcpy(b->bytes + b->used + TP_TRACE_RECORD_SIZE, payload, len);
+    }
+    tp_trace_record_t *at = (tp_trace_record_t *)(void *)(b->bytes + b->used);
+    b->used += rec.total;
+    return at;
+}
+
+static void mark(builder_t *b, const char *text)
+{
+    (void)put_record(b, TP_OP_MARK, 0, text, strlen(text));
+}
+
+/** A path of eight bytes has no zero byte behind it; one of the lock file means nothing. */
+static void standard(builder_t *b)
+{
+    begin(b);
+    (void)put_record(b, TP_OP_OPEN, 2, "engine.lock", 11);
+    mark(b, "ack n=1");
+    mark(b, "issue n=2 trx=-");
+    (void)put_record(b, TP_OP_OPEN, 3, "ib_dblwr", 8);
+    put_record(b, TP_OP_WRITE, 3, "hello", 5)->offset = 512;
+    (void)put_record(b, TP_OP_WRITE, 3, "no", 2);
+    put_record(b, TP_OP_WRITE, 3, "failed", 6)->result = -5;
+    (void)put_record(b, TP_OP_FSYNC, 3, NULL, 0);
+    mark(b, "ack n=2");
+    mark(b, "issue n=3 trx=-");
+    mark(b, "ack n=3");
+    mark(b, "issue n=4 trx=-");
+    (void)put_record(b, TP_OP_SYNC_DIR, 1, ".", 1);
+    (void)put_record(b, TP_OP_RENAME, 3, "ib_dblwr\0t.ibd", 14);
+    (void)put_record(b, TP_OP_UNLINK, 3, "t.ibd", 5);
+}
+
+static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink_t *err)
+{
+    char path[] = "/tmp/test_explorer_trace.XXXXXX";
+    int fd = mkstemp(path);
+    uint8_t head[16];
+    assert_true(fd >= 0);
+    memcpy(head, b->bytes, 8);
+    memcpy(head + 8, &b->used, 8);
+    assert_int_equal(write(fd, b->bytes, b->used), b->used);
+    if (memcmp(b->bytes + 8, "\0\0\0\0\0\0\0\0", 8) == 0) {
+        assert_int_equal(pwrite(fd, head, 16, 0), 16);
+    }
+    (void)close(fd);
+    dberr_t e = trace_load(path, image, trace, err);
+    (void)unlink(path);
+    return e;
+}
+
+static void test_events(void **state)
+{
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    static const fs_kind_t KINDS[] = {FS_LINK,     FS_WRITE,  FS_WRITE, FS_SYNC,
+                                      FS_SYNC_DIR, FS_RENAME, FS_UNLINK};
+    (void)state;
+    standard(&b);
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    assert_int_equal(trace.list.n, 7);
+    for (uint32_t i = 0; i < 7; i++) {
+        assert_int_equal(trace.list.events[i].kind, KINDS[i]);
+    }
+    assert_int_equal(trace.n_inodes, 1);
+    assert_absent(image, "ib_dblwr");
+    const fs_event_t *events = trace.list.events;
+    assert_string_equal(image_name_text(image, events[0].name), "ib_dblwr");
+    assert_int_equal(events[1].offset, 512);
+    assert_memory_equal(events[1].data, "hello", 5);
+    assert_int_equal(events[1].site, SITE_DOUBLEWRITE);
+    /* The crash point before the first event: line 1 is acknowledged, nothing is issued by then. */
+    assert_int_equal(trace.first_acked_line, 1);
+    assert_int_equal(events[0].issued_line, 2);
+    assert_int_equal(events[2].acked_line, 1);
+    /* After the fsync: lines 2 and 3 were acknowledged before anything else was written. */
+    assert_int_equal(events[3].acked_line, 3);
+    assert_int_equal(events[3].issued_line, 2);
+    assert_int_equal(events[4].issued_line, 4);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
+/** Two writes of a page, its free, and a write by its next owner. */
+static void test_first_flushes(void **state)
+{
+    static const char PAGE[] = "page_write space=1 page=0 lsn=5 type=index load=1";
+    static const bool WANTED[] = {true, false, true, false};
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    for (uint32_t i = 0; i < 4; i++) {
+        if (i == 2) {
+            mark(&b, "page_free space=1 page=0 lsn=7");
+        }
+        mark(&b, PAGE);
+        (void)put_record(&b, TP_OP_WRITE, 3, "contents", 8);
+    }
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    assert_int_equal(trace.list.n, 5);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(trace.list.events[i + 1].first_flush, WANTED[i]);
+    }
+    assert_int_equal(image_size(image, 0), 0);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
+static void assert_refused(const builder_t *b, const char *why)
+{
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    assert_int_equal(load(b, image, &trace, &err), DB_ERROR);
+    assert_non_null(strstr(err.msg, why));
+    image_destroy(image);
+}
+
+static void test_refused(void **state)
+{
+    builder_t b;
+    (void)state;
+    standard(&b);
+    b.bytes[0] = 'X';
+    assert_refused(&b, "not a trace");
+    standard(&b);
+    b.bytes[16] = TP_TRACE_OVERFLOW;
+    assert_refused(&b, "ran out of space");
+    standard(&b);
+    put_record(&b, TP_OP_WRITE, 3, "data", 4)->flags = 0;
+    assert_refused(&b, "TORNPAGE_PAYLOAD=full");
+    standard(&b);
+    put_record(&b, TP_OP_WRITE, 3, "data", 4)->result = 4096;
+    assert_refused(&b, "damaged");
+    standard(&b);
+    put_record(&b, TP_OP_WRITE, 3, "data", 4)->offset = UINT64_MAX - 1;
+    assert_refused(&b, "damaged");
+    standard(&b);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->total = 8;
+    assert_refused(&b, "impossible record");
+    standard(&b);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->total = 1U << 30;
+    assert_refused(&b, "impossible record");
+    standard(&b);
+    put_record(&b, TP_OP_OPEN, 9, "before", 6)->flags = 0;
+    assert_refused(&b, "was there before");
+    standard(&b);
+    (void)put_record(&b, TP_OP_FSYNC, 77, NULL, 0);
+    assert_refused(&b, "unknown file");
+    standard(&b);
+    (void)put_record(&b, TP_OP_FSYNC, UINT32_MAX, NULL, 0);
+    assert_refused(&b, "unknown file");
+    standard(&b);
+    (void)put_record(&b, TP_OP_FAULT, 3, NULL, 0);
+    assert_refused(&b, "fault");
+    standard(&b);
+    mark(&b, "unseen mmap path=f");
+    assert_refused(&b, "unseen");
+}
+
+/** Every cut and every damaged byte either loads or is refused; nothing else. */
+static void test_hostile(void **state)
+{
+    builder_t good;
+    (void)state;
+    standard(&good);
+    for (uint64_t at = TP_TRACE_HEADER_SIZE; at < good.used; at++) {
+        builder_t b = good;
+        trace_t trace;
+        err_sink_t err = {.msg = ""};
+        image_t *image = image_create();
+        b.bytes[at] ^= 0xff;
+        if (load(&b, image, &trace, &err) == DB_SUCCESS) {
+            trace_free(&trace);
+        }
+        image_destroy(image);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_first_flushes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hostile),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
