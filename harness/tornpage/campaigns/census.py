@@ -79,6 +79,15 @@ class Baseline:
     starts: dict[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """facts.json: of a census, for the processes that load it."""
+
+    census: Census
+    page_size: int
+    log_size: int
+
+
 def census_key(spec: TrialSpec) -> str:
     """Names the undisturbed run that a trial belongs to: equal for trials of one configuration."""
     parts = {
@@ -121,8 +130,8 @@ def take_baseline(
         counters={name: int(value) for name, value in run.answer.status.items()},
     )
     if share:
-        facts = {"census": to_json(census), "setting": [setting.page_size, setting.log_size]}
-        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+        facts = _Facts(census, setting.page_size, setting.log_size)
+        (work / "facts.json").write_text(to_json(facts), "utf-8")
     remove_image(folder)
     work.rename(folder)
     judged = (run.findings, run.history)
@@ -158,7 +167,7 @@ def run_undisturbed(
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
     preload = {**target.preload_env(data, work / "trace", None), **(env or {})}
-    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S, work)
+    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S)
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
@@ -173,7 +182,7 @@ def run_undisturbed(
     violations = (
         *(finding.violation for finding in findings),
         *_judge_errors(oracle, answer.failed),
-        *_judge_end(oracle, target, data, spec, work),
+        *_judge_end(oracle, target, data, spec),
     )
     remove_image(data)
     return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
@@ -184,13 +193,12 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     folder = scratch / f"census-{census_key(spec)}"
     if not (folder / "facts.json").exists():
         take_census(spec, target, scratch)
-    facts = json.loads((folder / "facts.json").read_text("utf-8"))
-    census = from_json(Census, facts["census"])
+    facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, *facts["setting"])
+    setting = _setting(spec, facts.page_size, facts.log_size)
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
     judged = judge_run(target, trace, setting)
-    return _baseline(census, folder / "script", oracle, trace, setting, judged)
+    return _baseline(facts.census, folder / "script", oracle, trace, setting, judged)
 
 
 def _baseline(
@@ -308,12 +316,10 @@ def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
     return found
 
 
-def _judge_end(
-    oracle: Oracle, target: Target, data: Path, spec: TrialSpec, work: Path
-) -> list[Violation]:
+def _judge_end(oracle: Oracle, target: Target, data: Path, spec: TrialSpec) -> list[Violation]:
     """The cleanly closed database must equal the last prefix and pass the scanner."""
     command = target.recover_command(data, spec.options)
-    child = run_child(command.argv, command.env, RUN_DEADLINE_S, work)
+    child = run_child(command.argv, command.env, RUN_DEADLINE_S)
     answer = target.parse_recovery(child)
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]

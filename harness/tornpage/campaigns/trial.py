@@ -35,7 +35,7 @@ from tornpage.oracle.invariants import check_recovery
 from tornpage.oracle.oracle import State, judge
 from tornpage.oracle.rules import LOG_FILE
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import ChildError, PlanError
+from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -223,7 +223,7 @@ class _Trial:
                 plan.write_text(compile_plan(faults), "ascii")
             env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
         deadline = RUN_DEADLINE_S if phase == "run" else RECOVERY_DEADLINE_S
-        child = run_child(command.argv, env, deadline, self.work)
+        child = run_child(command.argv, env, deadline)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             raise PlanError(f"the preload refused: {child.last_line}")
         self.peak_bytes = max(self.peak_bytes, child.peak_bytes)
@@ -238,6 +238,8 @@ class _Trial:
         trace = Trace.load(path)
         if trace.foreign:
             raise ChildError("another process used the data directory of a trial")
+        if trace.starved():
+            raise MachineError(f"the {phase} of a trial failed by {trace.starved()}")
         return trace
 
     def _find_hit(self, trace: Trace) -> None:
@@ -397,7 +399,7 @@ class _Trial:
         copy_image(self.image, clean)
         stale.remove(clean)
         command = self.target.recover_command(clean, self.spec.options)
-        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S, self.work)
+        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S)
         return self.target.parse_recovery(child).ok
 
     def _recover_again(self) -> None:

@@ -16,7 +16,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,15 @@ import psutil
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["ENDING", "ChildResult", "end_child", "launch_argv", "run_child"]
+__all__ = [
+    "ENDING",
+    "ChildResult",
+    "end_child",
+    "launch_argv",
+    "launcher_path",
+    "run_child",
+    "undivided",
+]
 
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
@@ -69,11 +77,33 @@ class ChildResult:
         return f"exit code {self.exit_code}: {self.last_line}".rstrip(": ")
 
 
+@contextlib.contextmanager
+def undivided() -> Iterator[None]:
+    """What must not be ended in its middle; a signal that comes meanwhile is there again behind it."""
+    held: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in ENDING
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
+
+
+def launcher_path() -> Path:
+    """The program as which every child begins."""
+    return find_paths().build / "faults" / "tornpage-launch"
+
+
 def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:
     """The same program, started so that it dies with this process, in a process group of its own, and
     not later than some time after its deadline (seconds). ChildError: no such program, or
     tornpage-launch is not built."""
-    launcher = find_paths().build / "faults" / "tornpage-launch"
+    launcher = launcher_path()
     args = [os.fspath(arg) for arg in argv]
     for program, remedy in ((launcher, ": run make build"), (Path(args[0]), "")):
         if not os.access(program, os.X_OK):
@@ -88,27 +118,18 @@ def end_child(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def run_child(
-    argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, scratch: Path
-) -> ChildResult:
+def run_child(argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
-    env is its whole environment. scratch: existing directory for the files that take its output, which
-    are removed again. Raises ChildError when it cannot be started.
+    env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
+    none of it. Raises ChildError when it cannot be started.
     """
-    out_path, err_path = scratch / "stdout", scratch / "stderr"
-    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    out_fd = os.open(out_path, flags, 0o600)
+    out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        err_fd = os.open(err_path, flags, 0o600)
-        try:
-            return _run(argv, env, deadline_s, out_fd, err_fd)
-        finally:
-            os.close(err_fd)
-            err_path.unlink(missing_ok=True)
+        return _run(argv, env, deadline_s, out_fd, err_fd)
     finally:
         os.close(out_fd)
-        out_path.unlink(missing_ok=True)
+        os.close(err_fd)
 
 
 def _run(

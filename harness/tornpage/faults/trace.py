@@ -9,6 +9,7 @@ May import: errors.
 
 from __future__ import annotations
 
+import errno
 import functools
 import struct
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,10 @@ FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
 FAULT_OLD_UNKNOWN = 0x200
 FAULT_RULE_SHIFT = 10
+
+
+STARVED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Errors by which the machine, and not a plan, may make an operation fail."""
 
 
 class Op(IntEnum):
@@ -227,6 +232,18 @@ class Trace:
             rule=event.flags >> FAULT_RULE_SHIFT,
             after=bool(event.flags & FAULT_AFTER),
         )
+
+    def starved(self) -> str:
+        """Name of the error with which an operation failed because the machine had no more space, memory or
+        descriptors; "" if none did. What a plan injected stands directly behind its FAULT."""
+        if not any(struct.pack("<q", -number) in self.data for number in STARVED):
+            return ""
+        injected = False
+        for event in self.events():
+            if -event.result in STARVED and not injected:
+                return errno.errorcode[-event.result]
+            injected = event.kind == Op.FAULT
+        return ""
 
     def kill(self) -> Event | None:
         """The KILL event, the last one of a trace that a plan ended; None if there is none."""

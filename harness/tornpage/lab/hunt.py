@@ -212,7 +212,7 @@ class _Hunt:
         for config, limits in itertools.product(configs, slices):
             spec = undisturbed_spec(campaign, TARGET, config)
             recording = record_run(spec, target, self.job.scratch)
-            found = explore(spec, target, recording, limits, self.job.scratch)
+            found = explore(spec, target, recording, limits)
             self.tried[model] = self.tried.get(model, 0) + int(found.summary["states"])
             for state, violations in sorted(found.broken.items()):
                 plan = FaultPlan(name=f"power loss {state}", loss=state)

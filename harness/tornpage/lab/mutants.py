@@ -4,12 +4,11 @@ run goes on, and what is shown of them.
 A caught mutant's row lies in OUT/NAME.json and counts as long as programs, table row and limits are the
 same; one that was not caught is hunted again.
 
-May import: codec, errors, hunt, mutant_table, paths, runner, target.
+May import: codec, errors, hunt, mutant_table, paths, runner, target, workers.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 from concurrent.futures import as_completed
@@ -20,12 +19,13 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.runner import Progress, worker_pool
+from tornpage.campaigns.runner import Progress
+from tornpage.campaigns.workers import worker_pool
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
 from tornpage.lab.mutant_table import Mutant
 from tornpage.targets.target import MUTANT_VARIABLE
-from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.codec import from_json, to_json, to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT, Paths
 
@@ -40,6 +40,14 @@ class Effort:
 
     states: int = 200_000
     strikes: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """OUT/NAME.json. key: hash of what the row depends on."""
+
+    key: str
+    row: MutantRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ class Score:
             "caught": self.caught,
             "score": round(100 * self.caught / len(self.rows), 1),
             "baseline_caught": sum(row.baseline > 0 for row in self.rows),
-            "rows": to_json(list(self.rows)),
+            "rows": to_plain(list(self.rows)),
         }
 
 
@@ -92,7 +100,7 @@ def run_mutants(
             for future in as_completed(futures):
                 name, row = futures[future], future.result()
                 rows[name] = row
-                text = json.dumps({"key": keys[name], "row": to_json(row)}, indent=1)
+                text = to_json(_Kept(keys[name], row))
                 (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
                 progress.advance(not row.caught)
         except BaseException:
@@ -125,11 +133,10 @@ def _key(mutant: Mutant, effort: Effort, build: Path) -> str:
 def _kept(out: Path, name: str, key: str) -> MutantRow | None:
     """The row of an earlier run, if it is complete and still true."""
     try:
-        data = json.loads((out / f"{name}.json").read_text(encoding="utf-8"))
-        row = from_json(MutantRow, data["row"])
-    except (OSError, ValueError, KeyError, ConfigError):
+        kept = from_json(_Kept, (out / f"{name}.json").read_bytes())
+    except (OSError, ConfigError):
         return None
-    return row if data["key"] == key and row.caught and not row.error else None
+    return kept.row if kept.key == key and kept.row.caught and not kept.row.error else None
 
 
 def mutants_table(score: Score) -> Table:

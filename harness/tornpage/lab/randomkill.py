@@ -79,9 +79,7 @@ class KillLoop:
 
     def _judge(self, acked: int) -> list[Violation]:
         command = self._target.recover_command(self._data, self._spec.options)
-        answer = self._target.parse_recovery(
-            run_child(command.argv, command.env, RUN_DEADLINE_S, self._work)
-        )
+        answer = self._target.parse_recovery(run_child(command.argv, command.env, RUN_DEADLINE_S))
         if answer.no_database and acked == 0:
             return []
         if not answer.ok or answer.state is None:
@@ -97,7 +95,7 @@ class KillLoop:
     def _measure(self) -> float:
         self._clean()
         command = self._target.loop_command(self._data, self._script, self._spec.options)
-        child = run_child(command.argv, command.env, RUN_DEADLINE_S, self._work)
+        child = run_child(command.argv, command.env, RUN_DEADLINE_S)
         if child.exit_code != 0:
             raise ChildError(f"the run without a kill failed: {child.describe()}")
         return child.seconds

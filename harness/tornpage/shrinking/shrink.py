@@ -10,7 +10,6 @@ reduce, registry, runner, script, store, target, trial, workload.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, hit_of_place
 from tornpage.campaigns.lossrunner import replay_loss
+from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.trial import run_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
@@ -27,7 +27,7 @@ from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.store.store import Store, TrialRow
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import MUTANT_VARIABLE, Target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Fault, FaultPlan, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths
@@ -35,8 +35,6 @@ from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
 __all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
-
-BUILD_VARIABLE = "TORNPAGE_BUILD"
 
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
@@ -115,7 +113,7 @@ def shrink_trial(
         probes=probe.probes,
         seconds=round(time.monotonic() - clock, 2),
         complete=not probe.late,
-        replay=f"{_environment()}tornpage replay {number} --out {out}",
+        replay=command_line(f"tornpage replay {number}", out),
     )
 
 
@@ -196,12 +194,6 @@ def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
         "hit": hits,
     }
     return campaign.model_copy(update=changes)
-
-
-def _environment() -> str:
-    """The variables of this process that chose the programs under test."""
-    names = (BUILD_VARIABLE, MUTANT_VARIABLE)
-    return "".join(f"{name}={os.environ[name]} " for name in names if name in os.environ)
 
 
 def _describe(plan: FaultPlan) -> str:

@@ -104,6 +104,9 @@ class Target(Protocol):
     def check_ready(self) -> None:
         """Raises TargetError if programs or libraries are missing."""
 
+    def programs(self) -> dict[str, Path]:
+        """The files that make its verdicts, by a short name: another one is another target."""
+
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """Environment under which a command of this target is recorded and disturbed."""
 
@@ -181,6 +184,11 @@ class EngineTarget:
         for path in (self.program, self.preload):
             if not os.access(path, os.R_OK):
                 raise TargetError(f"{path} is missing: build it first (make setup)")
+
+    def programs(self) -> dict[str, Path]:
+        """Engine, preload, explorer."""
+        explorer = {} if self.explorer is None else {"explorer": self.explorer}
+        return {"engine": self.program, "preload": self.preload, **explorer}
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""

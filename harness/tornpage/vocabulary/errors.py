@@ -8,7 +8,8 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── TargetError          the target cannot be run at all: program or preload missing
     ├── TraceError           the trace file is not one, or overflowed
     ├── CensusError          the run without a fault failed, so that no trial can be judged
-    └── ChildError           a child process could not be started or reaped
+    ├── ChildError           a child process could not be started or reaped
+    └── MachineError         the machine failed the run (disk or memory full, a worker killed): it can go on
 
     BaseException
     └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
@@ -23,6 +24,7 @@ __all__ = [
     "ChildError",
     "ConfigError",
     "Interrupted",
+    "MachineError",
     "PlanError",
     "TargetError",
     "TornpageError",
@@ -63,10 +65,16 @@ class ChildError(TornpageError):
     """A child process could not be started or reaped."""
 
 
+class MachineError(TornpageError):
+    """What is around the run failed: no space, no memory, no descriptors, a worker killed. Nothing is said
+    about the target, and the run can go on when that is over."""
+
+
 class Interrupted(BaseException):
-    """A signal asked the run to end. number: of the signal. No KeyboardInterrupt, which the command-line
-    library makes into an exit of its own."""
+    """A signal asked the run to end. number: of the signal; kept: there is a run that can be resumed. No
+    KeyboardInterrupt, which the command-line library makes into an exit of its own."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
+        self.kept = False

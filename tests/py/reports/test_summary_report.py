@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
 
 from tornpage.reports.report import render_report, sector_states
 from tornpage.reports.summary import Summary, summarise
-from tornpage.store.store import Run, TrialRow
+from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
 
 TEMPLATES = data_folder("reports")
 
 
+def census(config: str, *violations: Violation) -> CensusRow:
+    """An undisturbed run of this configuration."""
+    return CensusRow(config, True, "h", 10, 5, violations, {})
+
+
 def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:
     """The summary of a run of these results."""
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
-    return summarise(run, [("log_optimize_ddl=on", "h", [])], rows, {}, claims, [Site.PAGE0])
+    return summarise(run, [census("log_optimize_ddl=on")], rows, {}, claims, [Site.PAGE0])
 
 
 @pytest.mark.parametrize(
@@ -38,6 +44,30 @@ def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:
 def test_exit_code(results: list[TrialResult], claims: tuple[str, ...], code: int) -> None:
     """Violations win over harness failures, and those over a run that proves nothing."""
     assert summary_of(*results, claims=claims).exit_code() == code
+
+
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_verdicts_that_are_missing_are_not_clean(state: str) -> None:
+    """A run that did not come to its end proves nothing, however clean what it has is."""
+    rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
+    run = Run(1, "smoke", "engine", 1, 2, {}, state, 2.0)
+    summary = summarise(run, [], rows, {}, (), [])
+    assert (summary.exit_code(), summary.to_json(Path("s"), Path("r"))["complete"]) == (2, False)
+
+
+def test_an_unstable_violation_is_no_finding_and_not_clean() -> None:
+    """It is told, counts as neither, and the run is not clean."""
+    unstable = replace(make_result(1, broken=5), outcome=Outcome.UNSTABLE, reason="came once")
+    summary = summary_of(make_result(0), unstable)
+    assert (summary.violations, summary.findings, summary.exit_code()) == (0, [], 2)
+    assert summary.errors == ["trial 1.1 is unstable: came once"]
+
+
+def test_states_like_a_broken_one_are_counted() -> None:
+    """The explorer tells one state per invariant and site, and how many broke the same."""
+    summary = summary_of(replace(make_result(0, broken=5), alike=342), make_result(1, broken=5))
+    assert (summary.violations, summary.by_invariant[5]) == (343, 343)
+    assert [finding.count for finding in summary.findings] == [343]
 
 
 def test_trials_that_were_not_exercised_hit_no_site() -> None:
@@ -83,10 +113,10 @@ def test_what_the_census_shows_already_is_one_finding() -> None:
     rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
     run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
     config = make_spec(0).config
-    shown = [(config, "h", list(broken.violations))]
+    shown = [census(config, *broken.violations)]
     (finding,) = summarise(run, shown, rows, {}, (), [Site.PAGE0]).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
-    assert len(summarise(run, [(config, "h", [])], rows, {}, (), [Site.PAGE0]).findings) == 3
+    assert len(summarise(run, [census(config)], rows, {}, (), [Site.PAGE0]).findings) == 3
 
 
 def test_report_is_self_contained_and_escapes() -> None:
