@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, invariants, model, oracle, process, rules, rules_recovery, target, trace,
-workload.
+May import: codec, errors, image, invariants, model, oracle, process, rules, rules_recovery, stream, target,
+trace, workload.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import xxhash
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
+from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.invariants import check_run
 from tornpage.oracle.oracle import Oracle, judge
@@ -27,7 +28,7 @@ from tornpage.oracle.rules import LOG_FILE, Finding, Setting
 from tornpage.oracle.rules_recovery import LogHistory
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, TargetError
+from tornpage.vocabulary.errors import CensusError, MachineError, TargetError
 from tornpage.vocabulary.model import Census, TrialSpec, Violation, WriteEvent
 from tornpage.workloads.workload import generate
 
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 RUN_DEADLINE_S = 60.0
+_WHOLE = {"TORNPAGE_PAYLOAD": "full", "TORNPAGE_TRACE_MAX": str(1 << 31)}
+"""Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +159,28 @@ class UndisturbedRun:
 
 
 def run_undisturbed(
-    spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
+    spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
 ) -> UndisturbedRun:
-    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
-    of the preload. Raises CensusError when the run fails."""
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents: leave the
+    contents of its writes in the trace. Raises CensusError when the run fails, or did what its stream does
+    not show."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
-    preload = {**target.preload_env(data, work / "trace", None), **(env or {})}
-    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S)
+    preload = target.preload_env(data, work / "trace", None)
+    child = run_child(command.argv, {**command.env, **preload, **_WHOLE}, RUN_DEADLINE_S)
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
         raise CensusError(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
-    if trace.foreign:
-        raise CensusError(f"{what}: another process used the data directory")
+    _check_stream(trace, target, data, what)
+    if not contents:
+        trace = trace.without_contents()
+        (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
     log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
     setting = _setting(spec, int(answer.status["page_size"]), log_size)
@@ -186,6 +192,21 @@ def run_undisturbed(
     )
     remove_image(data)
     return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
+
+
+def _check_stream(trace: Trace, target: Target, data: Path, what: str) -> None:
+    """CensusError if the stream is not all that happened to the files, MachineError if a full machine took
+    part."""
+    if trace.starved():
+        raise MachineError(f"{what}: an operation failed by {trace.starved()}")
+    if trace.foreign:
+        raise CensusError(f"{what}: another process used the data directory")
+    unseen = unseen_changes(trace, target.unrecorded)
+    if unseen:
+        raise CensusError(f"{what}: the preload cannot follow {unseen}")
+    difference = stream_difference(trace, data, target.unrecorded)
+    if difference:
+        raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")
 
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:

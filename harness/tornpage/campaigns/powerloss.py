@@ -74,7 +74,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     if Capability.EXPLORE not in target.capabilities:
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
     folder = scratch / f"recording-{census_key(spec)}"
-    run = run_undisturbed(spec, target, folder, {"TORNPAGE_PAYLOAD": "full"})
+    run = run_undisturbed(spec, target, folder, contents=True)
     (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
     return Recording(
         trace=folder / "trace",

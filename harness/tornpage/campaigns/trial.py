@@ -5,7 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, stream,
+target, trace.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import PlantedBlock, copy_image, plant_stale_block, remove_image
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.invariants import check_recovery
 from tornpage.oracle.oracle import State, judge
@@ -238,6 +240,9 @@ class _Trial:
         trace = Trace.load(path)
         if trace.foreign:
             raise ChildError("another process used the data directory of a trial")
+        unseen = unseen_changes(trace, self.target.unrecorded)
+        if unseen:
+            raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")
         if trace.starved():
             raise MachineError(f"the {phase} of a trial failed by {trace.starved()}")
         return trace

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 import traceback
 from types import FrameType
@@ -18,7 +19,7 @@ from typing import Annotated
 import typer
 
 from tornpage import __version__
-from tornpage.cli import doctor, mutants, replay, report, run, show, shrink
+from tornpage.cli import doctor, mutants, prune, replay, report, run, show, shrink
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
 from tornpage.vocabulary.errors import Interrupted, TornpageError
@@ -39,6 +40,7 @@ app.command(epilog=replay.EPILOG)(replay.replay)
 app.command(epilog=show.EPILOG)(show.show)
 app.command(epilog=shrink.EPILOG)(shrink.shrink)
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=prune.EPILOG)(prune.prune)
 app.command(epilog=mutants.EPILOG)(mutants.mutants)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
 
@@ -106,7 +108,9 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, TornpageError):
         text = str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
-        text = error.format_message()
+        text = error.format_message() or "see tornpage --help"
+    elif isinstance(error, sqlite3.Error):
+        text = f"the result store: {error}"
     else:
         text = f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
     return " ".join(text.split())

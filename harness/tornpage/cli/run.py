@@ -20,6 +20,7 @@ from tornpage.campaigns.campaign import (
     load_campaign,
 )
 from tornpage.campaigns.origin import origin_of
+from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import (
     Crew,
     QuietProgress,
@@ -78,6 +79,9 @@ def run(
     go_on: Annotated[
         bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
     ] = False,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
+    ] = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -100,6 +104,8 @@ def run(
         else:
             summary = run_campaign(store, chosen, target, crew)
         report = write_report(summary, paths, out)
+        if keep is not None:
+            prune_runs(store, out, keep)
     if json_output:
         print(json.dumps(summary.to_json(store.path, report)))
     else:

@@ -40,6 +40,7 @@ RECORD_SIZE = 56
 FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
 FLAG_FOREIGN = 4
+WRITE_PAYLOAD = 1
 FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
 FAULT_OLD_UNKNOWN = 0x200
@@ -232,6 +233,19 @@ class Trace:
             rule=event.flags >> FAULT_RULE_SHIFT,
             after=bool(event.flags & FAULT_AFTER),
         )
+
+    def without_contents(self) -> Trace:
+        """The trace that the same run gives when contents are not asked for."""
+        parts = [bytearray(self.data[:HEADER_SIZE])]
+        for event in self.events():
+            record = bytearray(self.data[event.at : event.end])
+            if event.kind == Op.WRITE and event.flags & WRITE_PAYLOAD:
+                del record[RECORD_SIZE:]
+                struct.pack_into("<I", record, 0, RECORD_SIZE)
+                struct.pack_into("<H", record, 6, event.flags & ~WRITE_PAYLOAD)
+            parts.append(record)
+        struct.pack_into("<Q", parts[0], 8, sum(map(len, parts)))
+        return Trace(b"".join(parts))
 
     def starved(self) -> str:
         """Name of the error with which an operation failed because the machine had no more space, memory or

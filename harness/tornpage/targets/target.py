@@ -100,6 +100,8 @@ class Target(Protocol):
 
     name: str
     capabilities: frozenset[Capability]
+    unrecorded: tuple[str, ...]
+    """Patterns of files whose changes the trace need not show: no crashed image needs them."""
 
     def check_ready(self) -> None:
         """Raises TargetError if programs or libraries are missing."""
@@ -159,6 +161,7 @@ class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
     name = "engine"
+    unrecorded: tuple[str, ...] = ()
     capabilities = frozenset(
         {
             Capability.ACKS,

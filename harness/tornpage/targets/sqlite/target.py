@@ -81,6 +81,7 @@ class SqliteTarget:
     """The system's SQLite library, driven by tornpage.targets.sqlite.driver."""
 
     name = "sqlite"
+    unrecorded: tuple[str, ...] = ("*-shm",)
     capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE})
 
     def __init__(self, preload: Path, explorer: Path) -> None:
