@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -240,8 +241,9 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
     """A run that ends by an error has failed, unless it is the machine's, which --resume may find better.
     One that is interrupted goes on."""
     try:
-        yield
-    except MachineError:
+        with machine_errors():
+            yield
+    except (MachineError, BrokenProcessPool):
         raise
     except Interrupted as stop:
         stop.kept = True

@@ -8,6 +8,7 @@ May import: the commands, options and errors.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -72,35 +73,52 @@ def _options(
     context.obj["debug"] = debug
 
 
+def _ignore_signals() -> None:
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _end(number: int, _frame: FrameType | None) -> None:
-    for each in ENDING:
-        signal.signal(each, signal.SIG_IGN)  # one is enough; what is under way is put in order
+    _ignore_signals()  # one is enough; what is under way is put in order
     raise Interrupted(number)
 
 
 def main() -> None:
     """Entry point: every error is one line on stderr and exit code 2."""
-    for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
-            signal.signal(number, _end)
+    try:
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+                signal.signal(number, _end)
+        code = _call()
+        _ignore_signals()  # it is done
+    except Interrupted as stop:
+        hint = "finished verdicts are kept, --resume goes on" if stop.kept else "nothing is kept"
+        _say(f"interrupted; {hint}")
+        code = 128 + stop.number
+    sys.exit(code)
+
+
+def _call() -> int:
     settings: dict[str, bool] = {}
     try:
         code = app(standalone_mode=False, obj=settings)
         sys.stdout.flush()
-    except Interrupted as stop:
-        hint = "finished verdicts are kept, --resume goes on" if stop.kept else "nothing is kept"
-        print(f"tornpage: interrupted; {hint}", file=sys.stderr)
-        code = 128 + stop.number
     except typer.Exit as left:
-        code = left.exit_code
+        return left.exit_code
     except Exception as error:
         if settings.get("debug"):
             traceback.print_exc()
-        print(f"tornpage: {_one_line(error)}", file=sys.stderr)
-        code = USAGE_ERROR
+        _say(_one_line(error))
         if isinstance(error, OSError):  # stdout may be what failed: nothing is left to be flushed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(code or 0)
+        return USAGE_ERROR
+    return int(code or 0)
+
+
+def _say(text: str) -> None:
+    """One line on stderr, if anybody is there to read it."""
+    with contextlib.suppress(OSError):
+        print(f"tornpage: {text}", file=sys.stderr, flush=True)
 
 
 def _one_line(error: Exception) -> str:

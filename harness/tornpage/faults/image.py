@@ -75,6 +75,8 @@ def _copy_file(source: Path, target: Path) -> None:
                 end = os.lseek(old, at, os.SEEK_HOLE) if at < size else size
                 while at < end:
                     part = os.pread(old, min(PART_BYTES, end - at), at)
+                    if not part:
+                        return  # somebody cut it meanwhile
                     at += os.pwrite(new, part, at)
         finally:
             os.close(new)

@@ -148,6 +148,8 @@ class Store:
     def _transaction(self) -> Iterator[None]:
         """All or nothing. MachineError where the disk is full."""
         try:
+            if self._db.in_transaction:  # a signal ended the last one in its middle
+                self._db.execute("rollback")
             self._db.execute("begin immediate")
             try:
                 yield
