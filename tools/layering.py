@@ -2,8 +2,8 @@
 
 Arrows point down only. In C a folder of `engine/` may include those before it in `ENGINE`, `faults/` only
 itself, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format. In Python
-a folder of the harness may import those before it in `HARNESS`. The scanner is an independent judge and may share
-page and log decoding only.
+a folder of the harness may import those before it in `HARNESS`. The scanner is an independent judge and may
+share page and log decoding only.
 """
 
 from __future__ import annotations

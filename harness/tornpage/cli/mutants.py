@@ -6,6 +6,7 @@ May import: options, console, and everything below cli.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import TABLE, Effort, bugs_page, mutants_table, run_mutants
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.paths import BUILD_VARIABLE, find_paths
 
 __all__ = ["EPILOG", "mutants"]
 
@@ -49,6 +50,7 @@ def mutants(
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
     with progress:
         paths = find_paths(default_build="mutants")
+        os.environ[BUILD_VARIABLE] = str(paths.build)  # that of the workers' children too
         score = run_mutants(chosen, Effort(states, kills), paths, jobs, out, progress)
     if table is not None:
         table.write_text(bugs_page(rows, score), encoding="utf-8")

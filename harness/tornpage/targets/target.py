@@ -289,7 +289,17 @@ def _page_site(facts: Mapping[str, str]) -> Site:
 def preload_environment(
     preload: Path, data: Path, trace: Path, plan: Path | None
 ) -> dict[str, str]:
-    """What makes the preload record (and disturb) what happens below data."""
+    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
+    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
+    if set(str(preload)) & set(" :"):
+        link = trace.parent / preload.name
+        if set(str(link)) & set(" :"):
+            raise TargetError(
+                f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
+            )
+        if not link.is_symlink():
+            link.symlink_to(preload)
+        preload = link
     env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
     if plan is not None:
         env["TORNPAGE_PLAN"] = str(plan)

@@ -142,3 +142,38 @@ def test_nothing_is_planted_over_the_live_log(tmp_path: Path) -> None:
     (tmp_path / "ib_logfile0").write_bytes(log)
     assert plant_stale_block(tmp_path, 0) is None
     assert (tmp_path / "ib_logfile0").read_bytes() == log
+
+
+def test_what_must_not_be_divided_ends_first() -> None:
+    """A signal that comes in its middle is there again behind it."""
+    code = (
+        "import os, signal\n"
+        "from tornpage.faults.process import undivided\n"
+        "def end(number, frame): print('ended'); raise SystemExit(7)\n"
+        "signal.signal(signal.SIGTERM, end)\n"
+        "with undivided():\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    print('whole')\n"
+        "print('never')\n"
+    )
+    done = _python(code)
+    assert (done.exit_code, done.stdout) == (7, b"whole\nended\n")
+
+
+def test_a_copy_keeps_the_holes(tmp_path: Path) -> None:
+    """A file of 1 GiB with a few pages in it takes a few pages."""
+    source = tmp_path / "a"
+    (source / "d").mkdir(parents=True)
+    with (source / "d" / "sparse").open("wb") as file:
+        file.write(b"begin")
+        file.seek(512 << 20)
+        file.write(b"middle")
+        file.truncate(1 << 30)
+    copy_image(source, tmp_path / "b")
+    copy = tmp_path / "b" / "d" / "sparse"
+    assert copy.stat().st_size == 1 << 30
+    assert copy.stat().st_blocks * 512 < 1 << 20
+    with copy.open("rb") as file:
+        assert file.read(6) == b"begin\0"
+        file.seek(512 << 20)
+        assert file.read(7) == b"middle\0"
