@@ -17,7 +17,7 @@ from tornpage.campaigns.census import census_key, run_undisturbed
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.errors import ChildError, TargetError
+from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import Outcome, Site, TrialResult, TrialSpec, Violation
 
 __all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
@@ -27,6 +27,7 @@ STATE_DEADLINE_S = 60.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
+EXIT_MACHINE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,8 @@ def _run(
 ) -> ChildResult:
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
     child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s)
+    if child.exit_code == EXIT_MACHINE:
+        raise MachineError(f"the explorer: {child.last_line}")
     if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):
         raise ChildError(f"the explorer failed: {child.describe()}")
     return child
