@@ -202,6 +202,8 @@ class Store:
         raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
 
     def _lock(self, run: int) -> None:
+        if run in self._locks:
+            return
         path = self.path.with_name(f"run-{run}.lock")
         self._locks[run] = RunLock(path, f"run {run}")
 
@@ -217,6 +219,12 @@ class Store:
                 "update run set state = 'finished' where id = ? and ? >= coalesce(?, trials)",
                 (run, found, explorations or None),
             )
+        return self.run(run)
+
+    def give_up_trials(self, run: int) -> Run:
+        """No script of the run can be crashed: its undisturbed runs are all there is to it."""
+        with self._transaction():
+            self._db.execute("update run set trials = 0, state = 'finished' where id = ?", (run,))
         return self.run(run)
 
     def fail_run(self, run: int) -> None:
@@ -376,7 +384,7 @@ class Store:
                     (run, result.number, torn.old, torn.new),
                 )
             self._db.executemany(
-                "insert into violation values (?, ?, ?, ?, ?, ?, ?)",
+                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         run,
@@ -386,6 +394,7 @@ class Store:
                         violation.site.value if violation.site else None,
                         violation.path,
                         violation.what,
+                        violation.source.value,
                     )
                     for position, violation in enumerate(result.violations)
                 ],
