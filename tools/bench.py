@@ -20,9 +20,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tornpage.faults.process import launch_argv
+
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release"))
 SCRATCH = Path(os.environ.get("TORNPAGE_TMP", "/dev/shm"))
+DEADLINE_S = 3600
+"""Of one measurement: far more than it takes."""
 ROUNDS = 7
 TRIALS = 600
 STATES = 20_000
@@ -31,6 +35,11 @@ QUOTED = (
     "Measured once on such a machine, for comparison: SQLite's crash tests 118/s, FUSE cycles 16/s."
 )
 LOAD_ROWS = 100_000
+
+
+def _child(command: list[str]) -> list[str]:
+    """So that it ends with this program, however that ends."""
+    return launch_argv(command, DEADLINE_S)
 
 
 def machine() -> str:
@@ -55,7 +64,9 @@ class Campaign:
             command = [str(ROOT / ".venv/bin/tornpage"), "run", *self.arguments, "--json"]
             command += ["--seed", str(seed), "--out", out]
             env = {**os.environ, "TORNPAGE_BUILD": str(self.build)}
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                _child(command), env=env, capture_output=True, text=True, check=True
+            )
         rate = json.loads(done.stdout.splitlines()[-1])["trials_per_s"]
         return float(rate)
 
@@ -124,7 +135,7 @@ def run_load(script: Path, logged: str, until: int) -> float:
         ):
             command += ["--set", option]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+        subprocess.run(_child(command), input=text, capture_output=True, text=True, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
@@ -156,7 +167,7 @@ def write_costs(folder: Path, size: int, fsync: bool, preload: bool) -> float:
         }
     command = [str(BUILD / "faults/bench_preload"), str(folder / "data" / "file"), str(size)]
     command.append("1" if fsync else "0")
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run(_child(command), env=env, capture_output=True, text=True, check=True)
     trace.unlink(missing_ok=True)
     return float(json.loads(done.stdout)["ns_per_op"])
 

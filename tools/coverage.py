@@ -37,8 +37,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tornpage.faults.process import launch_argv
 from tornpage.vocabulary.errors import ChildError, ConfigError, TornpageError
-from tornpage.vocabulary.paths import ROOT, find_paths
+from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT, find_paths
 
 TABLE = Path(__file__).with_suffix(".toml")
 FOLDERS = ("engine/buf", "engine/recv")
@@ -53,8 +54,15 @@ def call(argv: Sequence[str], exit_code: int = 0, **env: str) -> None:
     """Runs a program that must end with this exit code before its deadline."""
     env = {**os.environ, **env}
     try:
+        program = shutil.which(argv[0]) or argv[0]
         done = subprocess.run(
-            argv, cwd=ROOT, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+            launch_argv([program, *argv[1:]], DEADLINE_S),
+            cwd=ROOT,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise ChildError(f"{' '.join(argv)}: hung: killed after {DEADLINE_S} s") from error
@@ -161,7 +169,8 @@ def print_gaps(console: Console, explained: Sequence[tuple[Gap, str]], table: Ex
 
 def measure(out: Path, console: Console) -> list[str]:
     """The whole of it. Returns what is wrong."""
-    build = find_paths("coverage").build
+    build = find_paths().build
+    os.environ[BUILD_VARIABLE] = str(build)
     table = load_table(TABLE)
     if shutil.which("gcovr") is None or not (build / "engine" / "engine").is_file():
         raise ConfigError(f"gcovr or {build}/engine/engine is missing; make coverage provides both")

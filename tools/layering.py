@@ -24,7 +24,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
-    "faults": [{"aim", "image", "plan", "process", "trace"}],
+    "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}, {"stream"}],
     "workloads": [
         {"script"},
         {"book", "capacity", "parse"},
@@ -42,11 +42,12 @@ HARNESS = {
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"store"}],
+    "store": [{"migrate", "runlock"}, {"store"}],
     "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
     "campaigns": [
         {"campaign", "census"},
-        {"powerloss", "trial"},
+        {"images", "origin", "powerloss", "prune", "trial"},
+        {"replay", "workers"},
         {"lossrunner"},
         {"runner"},
     ],
@@ -63,7 +64,7 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"doctor", "mutants", "replay", "report", "run", "show", "shrink"},
+        {"doctor", "mutants", "prune", "replay", "report", "run", "show", "shrink"},
         {"main"},
     ],
     "": [{"__main__"}],

@@ -346,7 +346,8 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         code = usage("--only: there is no such state", "");
     }
     if (atomic_load(&shared->machine_failures) > 0) {
-        code = usage("images could not be laid out: no verdict", "");
+        (void)usage("images could not be laid out: no verdict", "");
+        code = EXIT_MACHINE;
     }
     if (code == EXIT_CLEAN) {
         uint32_t printed = report_print(shared, &summary, args->json);

@@ -29,7 +29,7 @@ def record(build: Path, folder: Path, options: dict[str, str], text: str) -> Tra
     target = make_target("sqlite", build)
     command = target.run_command(folder / "data", folder / "script", options)
     env = target.preload_env(folder / "data", folder / "trace", None)
-    child = run_child(command.argv, {**env, "TORNPAGE_PAYLOAD": "full"}, 60.0, folder)
+    child = run_child(command.argv, {**env, "TORNPAGE_PAYLOAD": "full"}, 60.0)
     assert target.parse_run(child).ok, child.stderr
     return Trace.load(folder / "trace")
 

@@ -15,7 +15,9 @@ May import: aim, errors, model, seeds, workload.
 from __future__ import annotations
 
 import itertools
+import math
 import random
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -46,6 +48,17 @@ __all__ = [
 
 RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
+
+SEEDS_MAX = 100_000
+SCRIPTS_MAX = 1_000_000
+SEED_MAX = (1 << 62) - 1
+TRIALS_MAX = 10_000_000
+STATES_MAX = 1_000_000_000
+BUDGET_MAX_S = 7 * 24 * 3600.0
+PARAM_MAX = 1_000_000
+CONFIGS_MAX = 1000
+FILE_MAX_BYTES = 1 << 20
+"""Bounds of a campaign: beyond them nobody would see the end, or a store could not hold the number."""
 
 SEED_STEP = 1000
 """From the seed of a script to that of the next one: campaigns of neighbouring seeds share none."""
@@ -91,11 +104,11 @@ class PowerLoss(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     models: list[str] = []
-    states: int = Field(default=0, ge=0)
-    budget_s: float = Field(default=0, ge=0)
+    states: int = Field(default=0, ge=0, le=STATES_MAX)
+    budget_s: float = Field(default=0, ge=0, le=BUDGET_MAX_S)
     depth: int = Field(default=1, ge=1, le=3)
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
-    seeds: int = Field(default=1, ge=1)
+    seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
 
     def parts(self) -> list[int]:
         """The depth of every exploration of a configuration."""
@@ -121,14 +134,14 @@ class Campaign(BaseModel):
     workload: str
     crash_model: Literal["kill", "io_error", "power_loss"]
     default: bool = False
-    trials: int = Field(default=0, ge=0)
-    seed: int = Field(ge=0)
-    scripts: int = Field(default=1, ge=1)
-    undisturbed: int = Field(default=0, ge=0)
+    trials: int = Field(default=0, ge=0, le=TRIALS_MAX)
+    seed: int = Field(ge=0, le=SEED_MAX)
+    scripts: int = Field(default=1, ge=1, le=SCRIPTS_MAX)
+    undisturbed: int = Field(default=0, ge=0, le=SCRIPTS_MAX)
     claims: list[str] = []
     run_claims: list[str] = []
     options: dict[str, str] = {}
-    params: dict[str, int | str] = {}
+    params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
     cross: dict[str, list[str]] = {}
     vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
     hit: list[Hit] = []
@@ -143,6 +156,10 @@ class Campaign(BaseModel):
             )
         if live != (self.explore is None):
             raise ValueError("[explore] belongs to crash_model power_loss, and to no other")
+        if math.prod(len(values) for values in self.cross.values()) > CONFIGS_MAX:
+            raise ValueError(f"cross gives more than {CONFIGS_MAX} configurations")
+        if not all(self.cross.values()):
+            raise ValueError("cross has an option without a value")
         masks = [mask for hit in self.hit for mask in hit.masks]
         if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
             raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
@@ -199,12 +216,18 @@ class Campaign(BaseModel):
         }
         for key, value in settings.items():
             if key.startswith("params."):
-                params[key.removeprefix("params.")] = int(value) if value.isdigit() else value
+                params[key.removeprefix("params.")] = _param(value)
             else:
                 cross.pop(key, None)
                 options[key] = value
-        update = {"options": options, "cross": cross, "vary": vary, "params": params}
-        return self.model_copy(update=update)
+        return self.changed({"options": options, "cross": cross, "vary": vary, "params": params})
+
+    def changed(self, update: Mapping[str, Any]) -> Campaign:
+        """The campaign with other values. Raises ConfigError naming the first that cannot be."""
+        try:
+            return Campaign.model_validate({**self.model_dump(), **update})
+        except ValidationError as error:
+            raise ConfigError(_first_error(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,14 +280,18 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
         known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
         raise ConfigError(f"no campaign {name!r}; there are: {known}")
     try:
+        if path.stat().st_size > FILE_MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {FILE_MAX_BYTES >> 20} MiB, no campaign")
         data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         return Campaign.model_validate({"name": path.stem, **data})
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+        raise ConfigError(f"{path}: {_first_error(error)}") from error
+    except ValueError as error:  # no UTF-8, or no TOML
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def default_campaigns(folder: Path) -> list[Campaign]:
@@ -326,6 +353,17 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
     spec = replace(undisturbed, seed=seed, number=number, plan=plan)
     aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
     return Draw(spec, cell, aim)
+
+
+def _param(text: str) -> int | str:
+    """A number is one in ASCII digits, and as long as one may be."""
+    return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 def hit_of_place(place: str, masks: list[str]) -> Hit:

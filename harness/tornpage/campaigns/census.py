@@ -3,7 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, process, rules, store, target, trace, workload.
+May import: codec, errors, image, judgement, model, oracle, paths, process, rules, store, stream, target,
+trace, workload.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import xxhash
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
+from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
@@ -26,8 +28,9 @@ from tornpage.oracle.rules import Finding, Setting, ask_rules
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, FailedRunError, TargetError
+from tornpage.vocabulary.errors import CensusError, FailedRunError, MachineError, TargetError
 from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
 __all__ = [
@@ -46,6 +49,8 @@ __all__ = [
 ]
 
 RUN_DEADLINE_S = 60.0
+_WHOLE = {"TORNPAGE_PAYLOAD": "full", "TORNPAGE_TRACE_MAX": str(1 << 31)}
+"""Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
 """Of every target's program: what it was asked for is wrong, not what it did."""
 
@@ -78,6 +83,14 @@ class Baseline:
     findings: tuple[Finding, ...]
     by_seq: dict[int, WriteEvent]
     starts: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """facts.json: of a census, for the processes that load it."""
+
+    census: Census
+    page_size: int
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -122,8 +135,8 @@ def take_baseline(
         counters={name: int(value) for name, value in run.answer.status.items()},
     )
     if share:
-        facts = {"census": to_json(census), "page_size": setting.page_size}
-        (work / "facts.json").write_text(json.dumps(facts), "utf-8")
+        facts = _Facts(census, setting.page_size)
+        (work / "facts.json").write_text(to_json(facts), "utf-8")
     remove_image(folder)
     work.rename(folder)
     return _baseline(census, folder / "script", run.oracle, run.trace, setting, run.findings)
@@ -146,26 +159,30 @@ class UndisturbedRun:
 
 
 def run_undisturbed(
-    spec: TrialSpec, target: Target, work: Path, env: Mapping[str, str] | None = None
+    spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
 ) -> UndisturbedRun:
-    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. env: more settings
-    of the preload. Raises CensusError when it cannot be made, FailedRunError when the target failed."""
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents: leave the
+    contents of its writes in the trace. Raises FailedRunError when the target failed, CensusError when the
+    run cannot be made or did what its stream does not show."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
-    preload = {**target.preload_env(data, work / "trace", None), **(env or {})}
-    child = run_child(command.argv, {**command.env, **preload}, RUN_DEADLINE_S, work)
+    preload = target.preload_env(data, work / "trace", None)
+    child = run_child(command.argv, {**command.env, **preload, **_WHOLE}, RUN_DEADLINE_S)
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
+        _check_machine(work, what)
         error = CensusError if child.exit_code == EXIT_USAGE else FailedRunError
         raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
-    if trace.foreign:
-        raise CensusError(f"{what}: another process used the data directory")
+    _check_stream(trace, target, data, what)
+    if not contents and preload.get("TORNPAGE_PAYLOAD") != "full":
+        trace = trace.without_contents()
+        (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
     setting = _setting(spec, int(answer.status["page_size"]))
     findings = judge_run(target, work / "trace", setting, live=False)
@@ -175,7 +192,7 @@ def run_undisturbed(
             replace(violation, source=Source.RUN)
             for violation in (
                 *_judge_errors(oracle, answer.failed),
-                *_judge_end(oracle, target, data, spec, work),
+                *_judge_end(oracle, target, data, spec),
             )
         ),
     )
@@ -189,18 +206,41 @@ def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
     return CensusRow(config, crashed, "", 0, 0, (broken,), {})
 
 
+def _check_machine(work: Path, what: str) -> None:
+    """MachineError if it was a full machine that made a run fail."""
+    require_floor(work)
+    if (work / "trace").exists():
+        starved = Trace.load(work / "trace").starved()
+        if starved:
+            raise MachineError(f"{what}: an operation failed by {starved}")
+
+
+def _check_stream(trace: Trace, target: Target, data: Path, what: str) -> None:
+    """CensusError if the stream is not all that happened to the files, MachineError if a full machine took
+    part."""
+    if trace.starved():
+        raise MachineError(f"{what}: an operation failed by {trace.starved()}")
+    if trace.foreign:
+        raise CensusError(f"{what}: another process used the data directory")
+    unseen = unseen_changes(trace, target.unrecorded)
+    if unseen:
+        raise CensusError(f"{what}: the preload cannot follow {unseen}")
+    difference = stream_difference(trace, data, target.unrecorded)
+    if difference:
+        raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")
+
+
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     """The census of this trial's configuration, taken now if scratch does not hold it."""
     folder = scratch / f"census-{census_key(spec)}"
     if not (folder / "facts.json").exists():
         take_census(spec, target, scratch)
-    facts = json.loads((folder / "facts.json").read_text("utf-8"))
-    census = from_json(Census, facts["census"])
+    facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, int(facts["page_size"]))
+    setting = _setting(spec, facts.page_size)
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
     findings = judge_run(target, folder / "trace", setting, live=False)
-    return _baseline(census, folder / "script", oracle, trace, setting, findings)
+    return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
 
 
 def _baseline(
@@ -316,12 +356,10 @@ def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
     return found
 
 
-def _judge_end(
-    oracle: Oracle, target: Target, data: Path, spec: TrialSpec, work: Path
-) -> list[Violation]:
+def _judge_end(oracle: Oracle, target: Target, data: Path, spec: TrialSpec) -> list[Violation]:
     """The cleanly closed database must equal the last prefix and pass the scanner."""
     command = target.recover_command(data, spec.options)
-    child = run_child(command.argv, command.env, RUN_DEADLINE_S, work)
+    child = run_child(command.argv, command.env, RUN_DEADLINE_S)
     answer = target.parse_recovery(child)
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]

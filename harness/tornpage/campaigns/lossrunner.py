@@ -1,11 +1,12 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, census, errors, model, paths, powerloss, registry, store, target.
+May import: campaign, census, errors, images, model, paths, powerloss, registry, store, target, workers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,15 +14,17 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.workers import confirmed
 from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import Paths
+from tornpage.vocabulary.paths import Paths, require_floor
 
-__all__ = ["loss_limits", "loss_parts", "replay_loss", "run_losses"]
+__all__ = ["check_parts", "loss_limits", "loss_parts", "replay_loss", "run_losses"]
 
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
@@ -80,7 +83,7 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
 def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
     """Runs one broken state again; its image is kept below `images`."""
     recording = record_run(spec, target, scratch)
-    return _replay(spec, target, recording, scratch, images)
+    return _replay(spec, target, recording, images)
 
 
 def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
@@ -96,7 +99,7 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
     except FailedRunError as error:
         store.put_census(run.id, failed_run(part.spec.config, True, error))
         return True
-    found = explore(part.spec, part.target, recording, part.limits, part.scratch)
+    found = explore(part.spec, part.target, recording, part.limits)
     store.put_census(
         run.id,
         CensusRow(
@@ -109,6 +112,7 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
             counters=recording.counters,
         ),
     )
+    kept = KeptImages.of(store, run)
     for number, state in enumerate(sorted(found.broken)):
         spec = replace(
             part.spec,
@@ -117,17 +121,24 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
         )
         site = found.broken[state][0].site
         store.start_trial(run.id, spec, site.value if site else "", state)
-        result = _replay(spec, part.target, recording, part.scratch, part.images)
-        if not result.violations:
-            result = replace(result, outcome=Outcome.VIOLATION, violations=found.broken[state])
-        store.finish_trial(run.id, result)
+        again = _replay(spec, part.target, recording, part.images)
+        first = replace(again, outcome=Outcome.VIOLATION, violations=found.broken[state])
+        result = replace(confirmed(first, again), alike=found.alike[state])
+        require_floor(part.scratch)
+        store.finish_trial(run.id, kept.only_new(site.value if site else "", result))
     store.put_exploration(run.id, part.spec.config, found.summary)
     return bool(found.broken or recording.violations)
 
 
-def _replay(
-    spec: TrialSpec, target: Target, recording: Recording, scratch: Path, images: Path
-) -> TrialResult:
+def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
+    """Raises CensusError or ConfigError if the first run of the campaign cannot even be recorded."""
+    config, _depth = loss_parts(campaign)[0]
+    with contextlib.suppress(FailedRunError):  # a verdict, which is found again
+        spec = undisturbed_spec(campaign, target, config)
+        record_run(spec, make_target(target, paths.build), scratch)
+
+
+def _replay(spec: TrialSpec, target: Target, recording: Recording, images: Path) -> TrialResult:
     image = images / str(spec.number)
     image.mkdir(parents=True, exist_ok=True)
-    return replay_state(spec, target, recording, spec.plan.loss, image, scratch)
+    return replay_state(spec, target, recording, spec.plan.loss, image)

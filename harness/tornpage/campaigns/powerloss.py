@@ -17,7 +17,7 @@ from tornpage.campaigns.census import census_key, run_undisturbed
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.errors import ChildError, TargetError
+from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
@@ -27,6 +27,7 @@ STATE_DEADLINE_S = 60.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
+EXIT_MACHINE = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +63,11 @@ class Recording:
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
     broken: state id -> violations, one state per fingerprint, each violation with the site of the write
-    that its crash point follows."""
+    that its crash point follows; alike: state id -> how many states broke the same at such a site."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
+    alike: Mapping[str, int] = field(default_factory=dict)
 
 
 def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
@@ -73,7 +75,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     if Capability.EXPLORE not in target.capabilities:
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
     folder = scratch / f"recording-{census_key(spec)}"
-    run = run_undisturbed(spec, target, folder, {"TORNPAGE_PAYLOAD": "full"})
+    run = run_undisturbed(spec, target, folder, contents=True)
     (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
     return Recording(
         trace=folder / "trace",
@@ -85,9 +87,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     )
 
 
-def explore(
-    spec: TrialSpec, target: Target, recording: Recording, limits: Limits, scratch: Path
-) -> Exploration:
+def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limits) -> Exploration:
     """Enumerates crash states. Raises ChildError when the explorer itself fails."""
     arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth)]
     arguments += ["--jobs", str(limits.jobs)]
@@ -103,17 +103,17 @@ def explore(
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
-    return _read(_run(spec, target, recording, arguments, deadline, scratch))
+    return _read(_run(spec, target, recording, arguments, deadline))
 
 
 def replay_state(
-    spec: TrialSpec, target: Target, recording: Recording, state: str, image: Path, scratch: Path
+    spec: TrialSpec, target: Target, recording: Recording, state: str, image: Path
 ) -> TrialResult:
     """Runs one state again and keeps its image as files in `image`."""
     arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
     depth = state.count("/") + 1
     arguments += ["--depth", str(depth)]
-    found = _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S, scratch))
+    found = _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
     violations = found.broken.get(state, ())
     outcome = Outcome.VIOLATION if violations else Outcome.CLEAN
     return TrialResult(
@@ -159,10 +159,11 @@ def _run(
     recording: Recording,
     arguments: list[str],
     deadline_s: float,
-    scratch: Path,
 ) -> ChildResult:
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
-    child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s, scratch)
+    child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s)
+    if child.exit_code == EXIT_MACHINE:
+        raise MachineError(f"the explorer: {child.last_line}")
     if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):
         raise ChildError(f"the explorer failed: {child.describe()}")
     return child
@@ -173,10 +174,13 @@ def _read(child: ChildResult) -> Exploration:
     if not objects or "states" not in objects[-1]:
         raise ChildError(f"the explorer printed no summary: {child.describe()}")
     broken: dict[str, tuple[Violation, ...]] = {}
+    alike: dict[str, int] = {}
     for item in objects[:-1]:
         what = f"{item['what']} (model {item['model']})"
         violation = Violation(
             int(item["invariant"]), what, Site(item["site"]), source=_source(item["source"])
         )
-        broken[item["state"]] = (*broken.get(item["state"], ()), violation)
-    return Exploration(objects[-1], broken)
+        state = item["state"]
+        broken[state] = (*broken.get(state, ()), violation)
+        alike[state] = max(alike.get(state, 0), int(item["count"]))
+    return Exploration(objects[-1], broken, alike)

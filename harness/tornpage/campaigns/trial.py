@@ -5,7 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, target, trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, stream, target,
+trace.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ from tornpage.faults.image import (
 )
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import ask_rules
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import ChildError, PlanError
+from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -234,7 +236,7 @@ class _Trial:
                 plan.write_text(compile_plan(faults), "ascii")
             env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
         deadline = RUN_DEADLINE_S if phase == "run" else RECOVERY_DEADLINE_S
-        child = run_child(command.argv, env, deadline, self.work)
+        child = run_child(command.argv, env, deadline)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             raise PlanError(f"the preload refused: {child.last_line}")
         self.peak_bytes = max(self.peak_bytes, child.peak_bytes)
@@ -249,6 +251,11 @@ class _Trial:
         trace = Trace.load(path)
         if trace.foreign:
             raise ChildError("another process used the data directory of a trial")
+        unseen = unseen_changes(trace, self.target.unrecorded)
+        if unseen:
+            raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")
+        if trace.starved():
+            raise MachineError(f"the {phase} of a trial failed by {trace.starved()}")
         return trace
 
     def _find_hit(self, trace: Trace) -> None:
@@ -415,7 +422,7 @@ class _Trial:
         copy_image(self.image, clean)
         stale.remove(clean)
         command = self.target.recover_command(clean, self.spec.options)
-        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S, self.work)
+        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S)
         return self.target.parse_recovery(child).ok
 
     def _recover_again(self) -> None:

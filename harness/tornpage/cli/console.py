@@ -5,11 +5,14 @@ May import: model, report, runner, shrink, summary.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -26,6 +29,10 @@ from tornpage.shrinking.shrink import Shrunk
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
 __all__ = ["RichProgress", "print_shrunk", "print_summary", "print_trial"]
+
+
+ERRORS_SHOWN = 5
+FINDINGS_SHOWN = 20
 
 
 class RichProgress:
@@ -96,55 +103,68 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
-        console.print(f"[yellow]claimed but never taken: {name}[/]")
+        console.print(f"[yellow]claimed but never taken: {escape(name)}[/]")
     for name in summary.run_claims_missed:
-        console.print(f"[yellow]claimed of the runs but never taken: {name}[/]")
+        console.print(f"[yellow]claimed of the runs but never taken: {escape(name)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
-    for error in summary.errors[:5]:
-        console.print(f"[yellow]{error}[/]", highlight=False)
-    for finding in summary.findings[:20]:
+    if not summary.complete:
+        console.print(f"[yellow]the run is {summary.run.state}: not all verdicts are there[/]")
+    for error in summary.errors[:ERRORS_SHOWN]:
+        console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
+    _print_more(console, summary.errors, ERRORS_SHOWN)
+    unit = "states" if summary.explored else "trials"
+    for finding in summary.findings[:FINDINGS_SHOWN]:
         console.print(
-            f"[red]I{finding.invariant}[/] {finding.site} ({finding.config}), by {finding.source}, "
-            f"{finding.count} trials: "
-            f"{finding.what}\n    {finding.replay}",
+            f"[red]I{finding.invariant}[/] {finding.site} ({escape(finding.config)}), "
+            f"by {finding.source}, {finding.count} {unit}: {escape(finding.what)}\n"
+            f"    {escape(finding.replay)}",
             highlight=False,
+            soft_wrap=True,
         )
-    console.print(f"report: {report}", soft_wrap=True, highlight=False)
+    _print_more(console, summary.findings, FINDINGS_SHOWN)
+    console.print(f"report: {report}", soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_more(console: Console, items: Sequence[object], shown: int) -> None:
+    if len(items) > shown:
+        console.print(f"    and {len(items) - shown} more")
 
 
 def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResult) -> None:
     """One trial, for a person."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
-    console.print(f"trial {trial}: {result.outcome} {result.reason}".rstrip(), highlight=False)
-    console.print(f"  target {spec.target}, {options}", highlight=False)
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
+    plain(f"  target {spec.target}, {options}")
+    if spec.plan.loss:
+        plain(f"  power loss, state {spec.plan.loss}, {result.alike} states like it")
     for level, faults in enumerate((spec.plan.run, *spec.plan.recover)):
         during = f" of recovery {level}" if level else ""
         for fault in faults:
             how = f"sectors {fault.sectors} of {fault.sector} bytes"
-            console.print(
-                f"  fault{during}: {fault.action} at {fault.kind} {fault.nth} of {fault.file}, "
-                f"{fault.error or how}",
-                highlight=False,
-            )
+            where = f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}"
+            plain(f"  fault{during}: {where}, {fault.error or how}")
     if result.torn is not None:
         states = " ".join(sector_states(result.torn))
-        console.print(f"  {result.torn.path} at {result.torn.offset}: {states}", highlight=False)
+        plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
     for violation in result.violations:
         console.print(
-            f"  [red]I{violation.invariant}[/] by {violation.source}: {violation.what}",
+            f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
             highlight=False,
+            soft_wrap=True,
         )
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
-    console.print(f"  recovery: {taken or 'nothing to do'}", highlight=False)
+    plain(f"  recovery: {taken or 'nothing to do'}")
     if result.image is not None:
-        console.print(f"  image: {result.image}", soft_wrap=True, highlight=False)
+        plain(f"  image: {result.image}")
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:
     """What a finding was shrunk to, its script last."""
     before, after = shrunk.before, shrunk.after
-    console.print(f"trial {shrunk.trial}: {shrunk.fingerprint}", highlight=False)
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain(f"trial {shrunk.trial}: {shrunk.fingerprint}")
     rows = [
         ("statements", before.statements, after.statements),
         ("operations", before.operations, after.operations),
@@ -157,6 +177,6 @@ def print_shrunk(console: Console, shrunk: Shrunk) -> None:
     console.print(
         f"  {shrunk.probes} scripts tried in {shrunk.seconds:.1f} s{end}", highlight=False
     )
-    console.print(f"  crash: {shrunk.crash}", highlight=False)
-    console.print(f"    {shrunk.replay}", soft_wrap=True, highlight=False)
-    console.print(shrunk.script, end="", markup=False, soft_wrap=True, highlight=False)
+    plain(f"  crash: {shrunk.crash}")
+    plain(f"    {shrunk.replay}")
+    plain(shrunk.script, end="")

@@ -1,21 +1,29 @@
 """The `tornpage` command. Parses arguments, shows progress, prints summaries; decides nothing itself.
 
-Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed) exercised.
+Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
+claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
 May import: the commands, options and errors.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+import sqlite3
 import sys
+import traceback
+from types import FrameType
 from typing import Annotated
 
 import typer
 
 from tornpage import __version__
-from tornpage.cli import doctor, mutants, replay, report, run, show, shrink
+from tornpage.cli import doctor, mutants, prune, replay, report, run, show, shrink
 from tornpage.cli.options import USAGE_ERROR
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.faults.process import ENDING
+from tornpage.vocabulary.errors import Interrupted, TornpageError
 
 __all__ = ["main"]
 
@@ -33,6 +41,7 @@ app.command(epilog=replay.EPILOG)(replay.replay)
 app.command(epilog=show.EPILOG)(show.show)
 app.command(epilog=shrink.EPILOG)(shrink.shrink)
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=prune.EPILOG)(prune.prune)
 app.command(epilog=mutants.EPILOG)(mutants.mutants)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
 
@@ -45,34 +54,81 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool,
         typer.Option(
             "--version", is_eager=True, callback=_print_version, help="Print the version."
         ),
     ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of a failure of the harness.")
+    ] = False,
 ) -> None:
-    """Tortures the crash recovery of page-based storage engines."""
+    """Tortures the crash recovery of page-based storage engines.
+
+    Exit codes: 0 clean, 1 violations, 2 usage or harness failure, 3 nothing (or not what was claimed)
+    exercised, 128 + N ended by signal N (130: Ctrl-C).
+    """
+    context.obj["debug"] = debug
+
+
+def _ignore_signals() -> None:
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    _ignore_signals()  # one is enough; what is under way is put in order
+    raise Interrupted(number)
 
 
 def main() -> None:
-    """Entry point: every error of ours is one line on stderr and exit code 2."""
+    """Entry point: every error is one line on stderr and exit code 2."""
     try:
-        code = app(standalone_mode=False)
-    except TornpageError as error:
-        print(f"tornpage: {error}", file=sys.stderr)
-        code = USAGE_ERROR
-    except KeyboardInterrupt:
-        print(
-            "tornpage: interrupted; finished verdicts are kept, --resume goes on", file=sys.stderr
-        )
-        code = USAGE_ERROR
-    except typer.Exit as stop:
-        code = stop.exit_code
+        for number in ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+                signal.signal(number, _end)
+        code = _call()
+        _ignore_signals()  # it is done
+    except Interrupted as stop:
+        hint = "finished verdicts are kept, --resume goes on" if stop.kept else "nothing is kept"
+        _say(f"interrupted; {hint}")
+        code = 128 + stop.number
+    sys.exit(code)
+
+
+def _call() -> int:
+    settings: dict[str, bool] = {}
+    try:
+        code = app(standalone_mode=False, obj=settings)
+        sys.stdout.flush()
+    except typer.Exit as left:
+        return left.exit_code
     except Exception as error:
-        if hasattr(error, "format_message"):  # usage errors of the command-line library
-            print(f"tornpage: {error.format_message()}", file=sys.stderr)
-            code = USAGE_ERROR
-        else:
-            raise
-    sys.exit(code or 0)
+        if settings.get("debug"):
+            traceback.print_exc()
+        _say(_one_line(error))
+        if isinstance(error, OSError):  # stdout may be what failed: nothing is left to be flushed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return USAGE_ERROR
+    return int(code or 0)
+
+
+def _say(text: str) -> None:
+    """One line on stderr, if anybody is there to read it."""
+    with contextlib.suppress(OSError):
+        print(f"tornpage: {text}", file=sys.stderr, flush=True)
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong; of an error that nobody expected, its kind and the way to learn more."""
+    if isinstance(error, TornpageError):
+        text = str(error)
+    elif hasattr(error, "format_message"):  # usage errors of the command-line library
+        text = error.format_message() or "see tornpage --help"
+    elif isinstance(error, sqlite3.Error):
+        text = f"the result store: {error}"
+    else:
+        text = f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"
+    return " ".join(text.split())

@@ -6,6 +6,7 @@ May import: everything below cli.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -37,8 +38,8 @@ TrialArgument = Annotated[
 
 def trial_row(trial: str, out: Path) -> TrialRow:
     """The trial of the store in `out` that RUN.NUMBER names. ConfigError if there is none."""
-    run_text, dot, number_text = trial.partition(".")
-    if not (dot and run_text.isdigit() and number_text.isdigit()):
+    if not re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", trial):
         raise ConfigError(f"{trial!r}: a trial is named RUN.NUMBER, as 3.117")
-    with Store(out / "tornpage.db", create=False) as store:
+    run_text, number_text = trial.split(".")
+    with Store(out / "tornpage.db", write=False) as store:
         return store.trial(int(run_text), int(number_text))

@@ -1,36 +1,47 @@
 """`tornpage replay`: one trial of the store again, alone.
 
+Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
+
 May import: options, console, and everything below cli.
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from rich.console import Console
 
-from tornpage.campaigns.runner import replay_trial
+from tornpage.campaigns.replay import Answer, replay_trial
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
-from tornpage.vocabulary.codec import to_json
-from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "replay"]
 
 EPILOG = "Example: [bold]tornpage replay 3.117[/] runs that trial again, alone."
+_CODES = {Answer.REPRODUCED: 1, Answer.NOT_REPRODUCED: 0, Answer.NOT_PLAYED: USAGE_ERROR}
 
 
 def replay(
-    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = Path("out")
+    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = DEFAULT_OUT
 ) -> int:
-    """Runs one trial of the store again and says whether the verdict is the same."""
+    """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
+    played (2)."""
     row = trial_row(trial, out)
-    result, same = replay_trial(row, find_paths(), out)
+    done = replay_trial(row, find_paths(), out)
     if json_output:
-        print(json.dumps({"trial": trial, "same_verdict": same, "result": to_json(result)}))
+        answer = {
+            "trial": trial,
+            "answer": done.answer,
+            "note": done.note,
+            "same_verdict": done.same,
+            "result": to_plain(done.result),
+        }
+        print(json.dumps(answer))
     else:
-        print_trial(Console(), trial, row.spec, result)
+        print_trial(Console(), trial, row.spec, done.result)
+        print(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:
-            print("the same verdict" if same else "NOT the same verdict as in the store")
-    return 1 if result.violations else 0 if same else USAGE_ERROR
+            print("the same verdict" if done.same else "NOT the same verdict as in the store")
+    return _CODES[done.answer]

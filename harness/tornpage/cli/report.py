@@ -6,7 +6,6 @@ May import: options, console, and everything below cli.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,7 +15,7 @@ from tornpage.campaigns.runner import load_summary, write_report
 from tornpage.cli.console import print_summary
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.store import Store
-from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "report"]
 
@@ -25,13 +24,13 @@ EPILOG = "Example: [bold]tornpage report[/] · tornpage report --run 3"
 
 def report(
     run_id: Annotated[
-        int | None, typer.Option("--run", help="Run number; the newest if left out.")
+        int | None, typer.Option("--run", min=1, help="Run number; the newest if left out.")
     ] = None,
     json_output: JsonOption = False,
-    out: OutOption = Path("out"),
+    out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Prints a run's summary and writes its HTML report again."""
-    with Store(out / "tornpage.db", create=False) as store:
+    with Store(out / "tornpage.db", write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
         path = write_report(summary, find_paths(), out)

@@ -6,20 +6,35 @@ May import: options, console, and everything below cli.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from tornpage.campaigns.campaign import Campaign, load_campaign
-from tornpage.campaigns.runner import QuietProgress, resume_campaign, run_campaign, write_report
+from tornpage.campaigns.campaign import (
+    BUDGET_MAX_S,
+    SEED_MAX,
+    STATES_MAX,
+    TRIALS_MAX,
+    Campaign,
+    load_campaign,
+)
+from tornpage.campaigns.origin import origin_of
+from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.runner import (
+    Crew,
+    QuietProgress,
+    can_resume,
+    resume_campaign,
+    run_campaign,
+    write_report,
+)
 from tornpage.cli.console import RichProgress, print_summary
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.store.store import Store
-from tornpage.targets.registry import TARGETS
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "run"]
 
@@ -33,8 +48,12 @@ EPILOG = (
 def run(
     campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
     target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
-    seed: Annotated[int | None, typer.Option(min=0, help="Derives everything.")] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How many kills.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")
+    ] = None,
     model: Annotated[
         list[str] | None, typer.Option(help="Power loss: only this model of crash states.")
     ] = None,
@@ -42,10 +61,12 @@ def run(
         int | None, typer.Option(min=1, max=3, help="Power loss: 2 crashes the recovery too.")
     ] = None,
     states: Annotated[
-        int | None, typer.Option(min=1, help="Power loss: states per configuration.")
+        int | None,
+        typer.Option(min=1, max=STATES_MAX, help="Power loss: states per configuration."),
     ] = None,
     budget: Annotated[
-        float | None, typer.Option(min=1, help="Power loss: seconds per configuration.")
+        float | None,
+        typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per configuration."),
     ] = None,
     scripts: Annotated[
         int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
@@ -64,31 +85,37 @@ def run(
     go_on: Annotated[
         bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
     ] = False,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
+    ] = None,
     json_output: JsonOption = False,
-    out: OutOption = Path("out"),
+    out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    chosen = _campaign(campaign, target, paths.workloads, settings or [])
-    sizes = {"seed": seed, "trials": trials, "undisturbed": undisturbed}
-    if chosen.explore is None:
-        sizes["scripts"] = scripts
-    chosen = chosen.model_copy(update=_given(sizes))
-    limits = {"models": model, "depth": depth, "states": states, "budget_s": budget}
-    chosen = _with_limits(chosen, limits, scripts)
-    if target not in TARGETS:
-        raise ConfigError(f"no target {target!r}; there are: {', '.join(sorted(TARGETS))}")
+    loaded = load_campaign(campaign, paths.workloads, target)
+    origin = origin_of(loaded, make_target(target, paths.build))
+    sizes = _given({"seed": seed, "trials": trials, "undisturbed": undisturbed})
+    if loaded.explore is None:
+        sizes |= _given({"scripts": scripts})
+    limits = _given({"models": model, "depth": depth, "states": states, "budget_s": budget})
+    if loaded.explore is not None:
+        limits |= _given({"seeds": scripts})
+    chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
+    crew = Crew(paths, jobs, out, progress, origin)
     with Store(out / "tornpage.db") as store, progress:
-        if resume or (go_on and store.has_unfinished(chosen.name, target)):
-            if _given({**sizes, "scripts": scripts}) or settings:
+        if resume or (go_on and can_resume(store, loaded.name, target, origin)):
+            if sizes or limits or settings:
                 raise ConfigError(
-                    "--resume takes seed, trials and options from the interrupted run"
+                    "--resume takes seed, trials, limits and options from the interrupted run"
                 )
-            summary = resume_campaign(store, chosen.name, target, paths, jobs, out, progress)
+            summary = resume_campaign(store, loaded.name, target, crew)
         else:
-            summary = run_campaign(store, chosen, target, paths, jobs, out, progress)
+            summary = run_campaign(store, chosen, target, crew)
         report = write_report(summary, paths, out)
+        if keep is not None:
+            prune_runs(store, out, keep)
     if json_output:
         print(json.dumps(summary.to_json(store.path, report)))
     else:
@@ -96,32 +123,30 @@ def run(
     return summary.exit_code()
 
 
-def _campaign(name: str, target: str, folder: Path, settings: list[str]) -> Campaign:
-    chosen = load_campaign(name, folder, target)
+def _given(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_settings(chosen: Campaign, settings: list[str], sizes: dict[str, Any]) -> Campaign:
     pairs = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not key or not equals or not value:
             raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
         pairs[key] = value
-    return chosen.with_settings(pairs)
+    if chosen.explore and "trials" in sizes:
+        raise ConfigError(f"campaign {chosen.name} is a power-loss campaign: --states, no --trials")
+    return chosen.with_settings(pairs).changed(sizes)
 
 
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _with_limits(chosen: Campaign, limits: dict[str, Any], scripts: int | None) -> Campaign:
-    given = _given(limits)
+def _with_limits(chosen: Campaign, given: dict[str, Any]) -> Campaign:
     if chosen.explore is None:
         if given:
             what = next(iter(given))
             raise ConfigError(f"campaign {chosen.name} is no power-loss campaign: no {what}")
         return chosen
-    if scripts is not None:
-        given["seeds"] = scripts
     if "depth" in given:
         given["depths"] = []
     if "budget_s" in given and "states" not in given:
         given["states"] = 0
-    return chosen.model_copy(update={"explore": chosen.explore.model_copy(update=given)})
+    return chosen.changed({"explore": chosen.explore.model_dump() | given})

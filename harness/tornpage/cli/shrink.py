@@ -5,8 +5,6 @@ May import: options, console, and everything below cli.
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,7 +15,7 @@ from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
-from tornpage.vocabulary.paths import find_paths
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "shrink"]
 
@@ -28,7 +26,7 @@ def shrink(
     trial: TrialArgument,
     budget: Annotated[float, typer.Option(min=1, help="Seconds for the search.")] = 60,
     json_output: JsonOption = False,
-    out: OutOption = Path("out"),
+    out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
     row = trial_row(trial, out)
@@ -39,7 +37,7 @@ def shrink(
     ):
         result = shrink_trial(store, row, find_paths(), out, budget, status.update)
     if json_output:
-        print(json.dumps(to_json(result)))
+        print(to_json(result))
     else:
         print_shrunk(Console(), result)
     return 0

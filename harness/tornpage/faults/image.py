@@ -7,6 +7,7 @@ May import: errors.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import struct
@@ -15,6 +16,7 @@ from pathlib import Path
 
 __all__ = ["PlantedBlock", "copy_image", "crc32c", "plant_stale_block", "remove_image", "soft_end"]
 
+PART_BYTES = 1 << 20
 LOG_FILE = "ib_logfile0"
 BLOCK = 512
 HEADER = 2048
@@ -50,12 +52,39 @@ def copy_image(source: Path, target: Path) -> None:
             if entry.is_dir(follow_symlinks=False):
                 copy_image(Path(entry.path), target / entry.name)
             else:
-                data = Path(entry.path).read_bytes()
-                fd = os.open(target / entry.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-                try:
-                    os.write(fd, data)
-                finally:
-                    os.close(fd)
+                _copy_file(Path(entry.path), target / entry.name)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    """Holes stay holes, and no file is in memory as a whole."""
+    old = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        try:
+            size = os.fstat(old).st_size
+            os.truncate(new, size)
+            at = 0
+            while at < size:
+                at = _next_data(old, at, size)
+                end = os.lseek(old, at, os.SEEK_HOLE) if at < size else size
+                while at < end:
+                    part = os.pread(old, min(PART_BYTES, end - at), at)
+                    if not part:
+                        return  # somebody cut it meanwhile
+                    at += os.pwrite(new, part, at)
+        finally:
+            os.close(new)
+    finally:
+        os.close(old)
+
+
+def _next_data(fd: int, at: int, size: int) -> int:
+    try:
+        return os.lseek(fd, at, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return size
 
 
 def remove_image(path: Path) -> None:

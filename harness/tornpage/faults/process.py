@@ -1,29 +1,46 @@
 """Child processes: started cheaply, given a deadline, sampled, and reaped by their own pid.
 
-A hang is a verdict, not an exception: the child is killed by its pid and reported as timed out.
-posix_spawn because fork() of a large Python process costs more than the engine's whole run.
+A hang is a verdict, not an exception: the child is killed, with what it started, and reported as timed
+out. Every child begins as tornpage-launch (faults/launch.c): it dies with the process that started it,
+however that ends. posix_spawn because fork() of a large Python process costs more than the engine's whole
+run.
 
-May import: errors.
+May import: errors, paths.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import select
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["ChildResult", "run_child"]
+__all__ = [
+    "ENDING",
+    "ChildResult",
+    "end_child",
+    "launch_argv",
+    "launcher_path",
+    "run_child",
+    "undivided",
+]
 
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end a run. Workers ignore them: the owner ends its workers. Their children do not."""
+LIMIT_EXTRA_S = 30
+"""How long a child may outlive its deadline when nobody watches it any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,33 +77,65 @@ class ChildResult:
         return f"exit code {self.exit_code}: {self.last_line}".rstrip(": ")
 
 
-def run_child(
-    argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, scratch: Path
-) -> ChildResult:
+@contextlib.contextmanager
+def undivided() -> Iterator[None]:
+    """What must not be ended in its middle; a signal that comes meanwhile is there again behind it."""
+    held: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in ENDING
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
+
+
+def launcher_path() -> Path:
+    """The program as which every child begins."""
+    return find_paths().build / "faults" / "tornpage-launch"
+
+
+def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:
+    """The same program, started so that it dies with this process, in a process group of its own, and
+    not later than some time after its deadline (seconds). ChildError: no such program, or
+    tornpage-launch is not built."""
+    launcher = launcher_path()
+    args = [os.fspath(arg) for arg in argv]
+    for program, remedy in ((launcher, ": run make build"), (Path(args[0]), "")):
+        if not os.access(program, os.X_OK):
+            raise ChildError(f"{program}: no such program{remedy}")
+    return [str(launcher), str(os.getpid()), str(math.ceil(deadline_s) + LIMIT_EXTRA_S), *args]
+
+
+def end_child(pid: int) -> None:
+    """Kills a child that launch_argv() started, and its process group; the caller reaps it."""
+    for kill in (os.killpg, os.kill):  # before it leads its group there is only the pid
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+
+
+def run_child(argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
-    env is its whole environment. scratch: existing directory for the files that take its output, which
-    are removed again. Raises ChildError when it cannot be started.
+    env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
+    none of it. Raises ChildError when it cannot be started.
     """
-    out_path, err_path = scratch / "stdout", scratch / "stderr"
-    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    out_fd = os.open(out_path, flags, 0o600)
+    out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        err_fd = os.open(err_path, flags, 0o600)
-        try:
-            return _run(argv, env, deadline_s, out_fd, err_fd)
-        finally:
-            os.close(err_fd)
-            err_path.unlink(missing_ok=True)
+        return _run(argv, env, deadline_s, out_fd, err_fd)
     finally:
         os.close(out_fd)
-        out_path.unlink(missing_ok=True)
+        os.close(err_fd)
 
 
 def _run(
     argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, out_fd: int, err_fd: int
 ) -> ChildResult:
-    args = [os.fspath(arg) for arg in argv]
+    args = launch_argv(argv, deadline_s)
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_DUP2, out_fd, 1),
@@ -94,16 +143,16 @@ def _run(
     ]
     started = time.monotonic()
     try:
-        pid = os.posix_spawn(args[0], args, dict(env), file_actions=actions)
+        pid = os.posix_spawn(args[0], args, dict(env), file_actions=actions, setsigdef=ENDING)
     except OSError as error:
-        raise ChildError(f"{args[0]}: {error.strerror}") from error
+        raise ChildError(f"{argv[0]}: {error.strerror}") from error
     usage = _Usage(pid)
     try:
         timed_out = not _wait(pid, started + deadline_s, usage)
         if timed_out:
-            os.kill(pid, signal.SIGKILL)
+            end_child(pid)
     except BaseException:
-        os.kill(pid, signal.SIGKILL)
+        end_child(pid)
         os.waitpid(pid, 0)
         raise
     usage.sample_end()

@@ -9,6 +9,7 @@ May import: errors.
 
 from __future__ import annotations
 
+import errno
 import functools
 import struct
 from collections.abc import Iterator, Mapping
@@ -39,10 +40,15 @@ RECORD_SIZE = 56
 FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
 FLAG_FOREIGN = 4
+WRITE_PAYLOAD = 1
 FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
 FAULT_OLD_UNKNOWN = 0x200
 FAULT_RULE_SHIFT = 10
+
+
+STARVED = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Errors by which the machine, and not a plan, may make an operation fail."""
 
 
 class Op(IntEnum):
@@ -227,6 +233,31 @@ class Trace:
             rule=event.flags >> FAULT_RULE_SHIFT,
             after=bool(event.flags & FAULT_AFTER),
         )
+
+    def without_contents(self) -> Trace:
+        """The trace that the same run gives when contents are not asked for."""
+        parts = [bytearray(self.data[:HEADER_SIZE])]
+        for event in self.events():
+            record = bytearray(self.data[event.at : event.end])
+            if event.kind == Op.WRITE and event.flags & WRITE_PAYLOAD:
+                del record[RECORD_SIZE:]
+                struct.pack_into("<I", record, 0, RECORD_SIZE)
+                struct.pack_into("<H", record, 6, event.flags & ~WRITE_PAYLOAD)
+            parts.append(record)
+        struct.pack_into("<Q", parts[0], 8, sum(map(len, parts)))
+        return Trace(b"".join(parts))
+
+    def starved(self) -> str:
+        """Name of the error with which an operation failed because the machine had no more space, memory or
+        descriptors; "" if none did. What a plan injected stands directly behind its FAULT."""
+        if not any(struct.pack("<q", -number) in self.data for number in STARVED):
+            return ""
+        injected = False
+        for event in self.events():
+            if -event.result in STARVED and not injected:
+                return errno.errorcode[-event.result]
+            injected = event.kind == Op.FAULT
+        return ""
 
     def kill(self) -> Event | None:
         """The KILL event, the last one of a trace that a plan ended; None if there is none."""

@@ -20,6 +20,7 @@ from tornpage.vocabulary.paths import Paths, tmpfs_folder
 __all__ = ["Finding", "examine"]
 
 PROBE_TIMEOUT_S = 10.0
+EXIT_PRELOAD_REFUSED = 97
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,21 @@ def _engine(paths: Paths) -> Finding:
 
 def _preload(paths: Paths) -> Finding:
     library = paths.build / "faults" / "libtornpage_preload.so"
-    if not library.is_file():
-        return Finding("preload", False, f"{library} is missing", "make build")
-    return _run("preload", ["true"], str(library), "make build", {"LD_PRELOAD": str(library)})
+    if not library.is_file() or library.stat().st_size == 0:
+        return Finding("preload", False, f"{library} is missing or empty", "make build")
+    env = {"LD_PRELOAD": str(library)}
+    loaded = _run("preload", ["true"], str(library), "make build", env)
+    # It refuses what cannot be done: a library that does not is loaded for nothing.
+    refused = subprocess.run(
+        ["true"],
+        env={"PATH": "/usr/bin:/bin", **env, "TORNPAGE_ROOT": "no/absolute/path"},
+        stderr=subprocess.DEVNULL,
+        timeout=PROBE_TIMEOUT_S,
+        check=False,
+    )
+    if loaded.ok and refused.returncode != EXIT_PRELOAD_REFUSED:
+        return Finding("preload", False, f"{library} does nothing", "make build")
+    return loaded
 
 
 def _tool(name: str, command: list[str]) -> Finding:

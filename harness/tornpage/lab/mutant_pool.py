@@ -1,7 +1,7 @@
 """What every run over planted bugs needs: the next mutant is built while workers try the last ones, and
 finished results are kept, so that an interrupted run goes on.
 
-May import: codec, errors, mutant_build, mutant_table, paths, runner.
+May import: codec, errors, mutant_build, mutant_table, paths, workers.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from tornpage.campaigns.runner import worker_pool
+from tornpage.campaigns.workers import worker_pool
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
 from tornpage.lab.mutant_table import Mutant
-from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.codec import from_json, to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
@@ -40,13 +40,13 @@ class KeptRows(Generic[Row]):
         """The result of an earlier run, if it was kept under the same key."""
         try:
             data = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
-            return from_json(self._row, data["row"]) if data["key"] == key else None
+            return from_json(self._row, json.dumps(data["row"])) if data["key"] == key else None
         except (OSError, ValueError, KeyError, ConfigError):
             return None
 
     def keep(self, name: str, key: str, row: Row) -> None:
         """Keeps a result, in place of an older one."""
-        text = json.dumps({"key": key, "row": to_json(row)}, indent=1)
+        text = json.dumps({"key": key, "row": to_plain(row)}, indent=1)
         (self._folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -16,13 +16,14 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.runner import Progress, scratch_folder
+from tornpage.campaigns.runner import Progress
+from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.tryout import Catch
-from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT, Paths
 
@@ -84,7 +85,7 @@ class Score:
             "score": round(100 * self.caught / len(self.rows), 1),
             "score_by_state": round(100 * self.by_state / len(self.rows), 1),
             "baseline_caught": sum(row.baseline > 0 for row in self.rows),
-            "rows": [{**to_json(row), "caught": row.catch is not None} for row in self.rows],
+            "rows": [{**to_plain(row), "caught": row.catch is not None} for row in self.rows],
         }
 
 

@@ -248,7 +248,7 @@ class _Bench:
         }
         # With a folder in its file's name fio's parent process would create it, and so own the trace.
         argv = [_program("env"), f"--chdir={self._root}", _program("fio"), "--output-format=json"]
-        child = run_child([*argv, str(self._jobs / job)], env, DEADLINE_S, self._folder)
+        child = run_child([*argv, str(self._jobs / job)], env, DEADLINE_S)
         if child.timed_out:
             _end_jobs(self._root)
         report = parse_fio(child.stdout, child.stderr)

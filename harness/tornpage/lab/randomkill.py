@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
-from tornpage.faults.process import run_child
+from tornpage.faults.process import end_child, launch_argv, run_child
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import EngineTarget, Target
@@ -66,23 +66,21 @@ class KillLoop:
         acks = self._work / "acks"
         with acks.open("wb") as out:
             child = subprocess.Popen(
-                command.argv,
+                launch_argv(command.argv, RUN_DEADLINE_S),
                 env=dict(command.env),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.DEVNULL,
             )
             time.sleep(delay)
-            child.kill()
+            end_child(child.pid)
             code = child.wait()
         lines = [int(line[4:]) for line in acks.read_bytes().splitlines() if line[:4] == b"ack "]
         return Strike(code < 0, tuple(self._judge(lines[-1] if lines else 0)))
 
     def _judge(self, acked: int) -> list[Violation]:
         command = self._target.recover_command(self._data, self._spec.options)
-        answer = self._target.parse_recovery(
-            run_child(command.argv, command.env, RUN_DEADLINE_S, self._work)
-        )
+        answer = self._target.parse_recovery(run_child(command.argv, command.env, RUN_DEADLINE_S))
         if answer.no_database and acked == 0:
             return []
         if not answer.ok or answer.state is None:
@@ -98,7 +96,7 @@ class KillLoop:
     def _measure(self) -> float:
         self._clean()
         command = self._target.loop_command(self._data, self._script, self._spec.options)
-        child = run_child(command.argv, command.env, RUN_DEADLINE_S, self._work)
+        child = run_child(command.argv, command.env, RUN_DEADLINE_S)
         if child.exit_code != 0:
             raise ChildError(f"the run without a kill failed: {child.describe()}")
         return child.seconds

@@ -22,7 +22,8 @@ from rich.table import Table
 
 from tornpage.campaigns.campaign import default_campaigns, undisturbed_spec
 from tornpage.campaigns.lossrunner import loss_limits, loss_parts
-from tornpage.campaigns.runner import Progress, scratch_folder
+from tornpage.campaigns.runner import Progress
+from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done
 from tornpage.lab.mutant_table import Mutant
@@ -37,7 +38,7 @@ from tornpage.lab.tryout import (
 )
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
-from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
@@ -99,7 +100,7 @@ class ShippedScore:
             "rate": round(100 * detected / len(self.rows), 1),
             "by_state": sum(row.by_state for row in self.rows),
             "rows": [
-                {**to_json(row), "detected": row.detected, "by_state": row.by_state}
+                {**to_plain(row), "detected": row.detected, "by_state": row.by_state}
                 for row in self.rows
             ],
         }

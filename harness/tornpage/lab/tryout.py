@@ -133,7 +133,7 @@ def lose_power(
     for spec, limits in parts:
         recording = record_run(spec, target, scratch)
         yield Tried("census", 1, spec, recording.violations)
-        found = explore(spec, target, recording, limits, scratch)
+        found = explore(spec, target, recording, limits)
         yield Tried(model, int(found.summary["states"]), spec)
         for state, violations in sorted(found.broken.items()):
             plan = FaultPlan(name=f"power loss {state}", loss=state)

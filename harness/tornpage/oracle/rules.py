@@ -3,7 +3,7 @@
 The judge decodes what was written; no marker of the target tells it anything. What is told here is only which
 recording it is, and on which files the recorded process began.
 
-May import: errors, model.
+May import: errors, model, process.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tornpage.faults.process import launch_argv
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Source, Violation
 
@@ -26,6 +27,8 @@ __all__ = ["Finding", "Judged", "Setting", "ask_rules"]
 
 ANSWER_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
+LIFE_S = 7 * 24 * 3600.0
+"""No worker needs its judge any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +91,12 @@ def _judge(argv: tuple[str, ...]) -> _Judge:
 
 
 class _Judge:
-    """The process. It ends when its input does, so that it never outlives its owner."""
+    """The process. It ends with its input, and with its owner."""
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         try:
             self._child = subprocess.Popen(
-                argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=True
+                launch_argv(argv, LIFE_S), stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         except OSError as error:
             raise ChildError(f"{argv[0]}: {error.strerror}") from error

@@ -75,14 +75,16 @@ class Finding:
 
 @dataclass(slots=True)
 class Summary:
-    """A run in numbers. by_invariant and by_site count trials; counters are summed over trials, and
-    exercised_by counts the trials in which a counter was above zero. scripts: that were crashed;
-    undisturbed: those that only ran; run_counters: in how many undisturbed runs, of both, a status
-    counter was above zero. explored: per script what the power-loss explorer said; a state counts as a
-    trial there. torn_pages: what these states tore."""
+    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site counts
+    trials; counters are summed over trials, and exercised_by counts the trials in which a counter was above
+    zero. scripts: that were crashed; undisturbed: those that only ran; run_counters: in how many undisturbed
+    runs, of both, a status counter was above zero. explored: per script what the power-loss explorer said; a
+    state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
+    broken: int = 0
+    census_violations: int = 0
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     by_invariant: Counter[int] = field(default_factory=Counter)
     by_site: Counter[str] = field(default_factory=Counter)
@@ -113,10 +115,13 @@ class Summary:
 
     @property
     def violations(self) -> int:
-        """Trials with a broken invariant, and censuses with one."""
-        return self.outcomes[Outcome.VIOLATION] + self.census_violations
+        """Trials, or power-loss states, with a broken invariant, and censuses with one."""
+        return self.broken + self.census_violations
 
-    census_violations: int = 0
+    @property
+    def complete(self) -> bool:
+        """Every trial or exploration of the run has its verdict."""
+        return self.run.state == "finished"
 
     @property
     def trials_per_s(self) -> float:
@@ -134,10 +139,12 @@ class Summary:
         return self.states if self.explored else self.finished
 
     def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 harness failure, 3 nothing (or not what was claimed) exercised."""
+        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing (or not
+        what was claimed) exercised."""
         if self.violations:
             return 1
-        if self.outcomes[Outcome.HARNESS_ERROR]:
+        unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
+        if unsure or not self.complete:
             return 2
         if not self.exercised or self.claims_missed or self.run_claims_missed:
             return 3
@@ -161,6 +168,8 @@ class Summary:
             "report": str(report),
             "run": self.run.id,
             "target": self.run.target,
+            "complete": self.complete,
+            "unstable": self.outcomes[Outcome.UNSTABLE],
             "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
             "scripts": self.scripts,
             "undisturbed": self.undisturbed,
@@ -215,6 +224,8 @@ def summarise(
         _add_trial(summary, row, row.result)
         key = (config_of(row.spec.config), row.site, row.mask)
         cells.setdefault(key, Counter())[row.result.outcome] += 1
+        if row.result.outcome is Outcome.UNSTABLE:
+            continue
         for violation in row.result.violations:
             of_run = violation in known.get(row.spec.config, ())
             site = RUN_SITE if of_run else row.site
@@ -240,13 +251,18 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
     if result.outcome is Outcome.HARNESS_ERROR:
         summary.errors.append(f"trial {row.run}.{row.number}: {result.reason}")
         return
+    if result.outcome is Outcome.UNSTABLE:
+        summary.errors.append(f"trial {row.run}.{row.number} is unstable: {result.reason}")
+        return
+    if result.outcome is Outcome.VIOLATION:
+        summary.broken += result.alike
     if result.outcome is not Outcome.NOT_EXERCISED:
         summary.by_site[row.site] += 1
     for name, value in result.counters.items():
         summary.counters[name] += value
         summary.exercised_by[name] += value > 0
     for invariant in {violation.invariant for violation in result.violations}:
-        summary.by_invariant[invariant] += 1
+        summary.by_invariant[invariant] += result.alike
 
 
 def _add_finding(
@@ -260,10 +276,11 @@ def _add_finding(
     key = (fingerprint_of(violation, site), config_of(config))
     known = findings.get(key)
     result = row.result if row else None
+    alike = result.alike if result else 1
     trial = f"{run.id}.{row.number}" if row else "census"
     # The census shows it too, but a trial has an id that can be replayed and shrunk.
     if known is not None and known.trial == "census" and row is not None:
-        known = replace(known, trial=trial, replay=f"tornpage replay {trial}")
+        known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
     replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
     findings[key] = Finding(
         invariant=violation.invariant,
@@ -273,9 +290,9 @@ def _add_finding(
         source=known.source if known else violation.source,
         trial=known.trial if known else trial,
         replay=known.replay if known else replay,
-        count=known.count + (row is not None) if known else 1,
+        count=known.count + alike if known and row else alike,
         torn=known.torn if known else (result.torn if result else None),
-        image=known.image if known else (result.image if result else None),
+        image=(known.image if known else None) or (result.image if result else None),
     )
 
 

@@ -124,12 +124,12 @@ class LossSearch:
         self, script: Script, recording: Recording, limits: Limits
     ) -> dict[str, tuple[Violation, ...]]:
         spec = inline_spec(self._spec, script, FaultPlan())
-        return dict(explore(spec, self._target, recording, limits, self._scratch).broken)
+        return dict(explore(spec, self._target, recording, limits).broken)
 
     def _replay(self, script: Script, recording: Recording, state: str) -> TrialResult:
         spec = inline_spec(self._spec, script, _loss_plan(state))
         image = self._image(state)
-        return replay_state(spec, self._target, recording, state, image, self._scratch)
+        return replay_state(spec, self._target, recording, state, image)
 
     def _image(self, state: str) -> Path:
         image = self._scratch / "states" / state.replace("/", "-")

@@ -10,7 +10,6 @@ reduce, registry, runner, script, store, target, trial, workload.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,8 +17,9 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, hit_of_place
 from tornpage.campaigns.lossrunner import replay_loss
-from tornpage.campaigns.runner import scratch_folder
+from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.trial import run_trial
+from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
 from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch
@@ -30,12 +30,11 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Fault, FaultPlan, TrialResult, TrialSpec
-from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
+from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
 __all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
-
 
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
@@ -114,7 +113,7 @@ def shrink_trial(
         probes=probe.probes,
         seconds=round(time.monotonic() - clock, 2),
         complete=not probe.late,
-        replay=f"{_environment()}tornpage replay {number} --out {out}",
+        replay=command_line(f"tornpage replay {number}", out),
     )
 
 
@@ -195,12 +194,6 @@ def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
         "hit": hits,
     }
     return campaign.model_copy(update=changes)
-
-
-def _environment() -> str:
-    """The variable of this process that chose the programs under test."""
-    chosen = os.environ.get(BUILD_VARIABLE)
-    return f"{BUILD_VARIABLE}={chosen} " if chosen else ""
 
 
 def _describe(plan: FaultPlan) -> str:

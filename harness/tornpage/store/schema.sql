@@ -1,10 +1,11 @@
 -- The result store of Tornpage. One file holds any number of runs; WAL mode, so that killing the harness
 -- loses no finished verdict. JSON columns hold the values of model.py as codec.to_json() writes them.
 
--- One row: the version of this schema. A store of another version is refused.
+-- One row: the version of this schema. An older store is brought up to date (from_N.sql), a newer one refused.
 create table schema_version (
     version integer not null
 );
+insert into schema_version values (2);
 
 -- A campaign that was started, finished or not.
 create table run (
@@ -14,8 +15,9 @@ create table run (
     seed        integer not null,
     trials      integer not null,   -- planned
     settings    text not null,      -- JSON: the whole campaign after --set, from which trials are drawn again
-    state       text not null check (state in ('running', 'finished')),
-    seconds     real not null       -- spent on trials so far, over all resumptions
+    state       text not null check (state in ('running', 'finished', 'failed')),
+    seconds     real not null,      -- spent on trials so far, over all resumptions
+    origin      text not null       -- JSON Origin: when, where, version, command line, hashes of the programs
 );
 
 -- One undisturbed run: what it writes, and its verdict.
@@ -40,7 +42,16 @@ create table trial (
     site        text not null,
     mask        text not null,
     outcome     text,               -- null while it runs
-    result      text,               -- JSON TrialResult, null while it runs
+    result      text,               -- JSON TrialResult without contents, null while it runs
+    primary key (run, number)
+) without rowid;
+
+-- Before and after of the write that a trial's fault hit, where they are kept.
+create table contents (
+    run         integer not null references run (id),
+    number      integer not null,
+    old         blob not null,
+    new         blob not null,
     primary key (run, number)
 ) without rowid;
 

@@ -1,29 +1,50 @@
-"""The result store: SQLite in WAL mode. All SQL of the package is here and in schema.sql.
+"""The result store: SQLite in WAL mode. All SQL of the package is here and in the .sql files.
 
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
-transaction of its own: whenever the harness dies, every finished verdict is on disk.
+transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is stored
+is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
 
-May import: codec, errors, model.
+May import: codec, errors, migrate, model, runlock.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import resources
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
+from tornpage.store.migrate import SCHEMA_VERSION, prepare, version_of
+from tornpage.store.runlock import RunLock
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 
-__all__ = ["SCHEMA_VERSION", "CensusRow", "Run", "Store", "TrialRow"]
+__all__ = ["CensusRow", "Origin", "Run", "Store", "TrialRow"]
 
-SCHEMA_VERSION = 2
+BUSY_S = 60.0
+"""How long a transaction waits for another process's."""
+_VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
+_VIOLATIONS = tuple[Violation, ...]
+_RUN = "id, campaign, target, seed, trials, settings, state, seconds, origin"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
+    ...); a run goes on with the same ones only."""
+
+    started: str = ""
+    host: str = ""
+    version: str = ""
+    command: str = ""
+    programs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +59,7 @@ class Run:
     settings: dict[str, Any]
     state: str
     seconds: float
+    origin: Origin = Origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +90,46 @@ class TrialRow:
 class Store:
     """One open store. Not shared between processes: workers hand their results to the owner."""
 
-    def __init__(self, path: Path, *, create: bool = True) -> None:
-        """Opens `path`, creating it if asked. ConfigError: absent, no store, or another version."""
-        if not create and not path.exists():
-            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path, *, create: bool = True, write: bool = True) -> None:
+        """Opens `path`, creating it if asked; write False: changes nothing but to bring an older version up
+        to date. ConfigError: absent, no store, or a newer version."""
         self.path = path
+        self._locks: dict[int, RunLock] = {}
+        if not (create and write) and not path.exists():
+            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
         try:
-            self._db = sqlite3.connect(path, isolation_level=None)
-            self._db.execute("pragma journal_mode = wal")
-            self._db.execute("pragma synchronous = normal")
-            self._prepare()
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._open(write)
+        except OSError as error:
+            raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
+        except sqlite3.OperationalError as error:
+            raise ConfigError(f"{path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise ConfigError(f"{path}: not a result store of Tornpage ({error})") from error
 
-    def _prepare(self) -> None:
-        tables = self._db.execute("select count(*) from sqlite_master").fetchone()[0]
-        if tables == 0:
-            schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
-            self._db.executescript(f"begin; {schema}; commit;")
-            self._db.execute("insert into schema_version values (?)", (SCHEMA_VERSION,))
-        version = self._db.execute("select version from schema_version").fetchone()
-        if version is None or version[0] != SCHEMA_VERSION:
-            raise ConfigError(
-                f"{self.path}: schema version {version and version[0]}, this Tornpage writes "
-                f"{SCHEMA_VERSION}; choose another --out"
-            )
+    def _open(self, write: bool) -> sqlite3.Connection:
+        if not write:
+            db = self._connect("mode=ro")
+            version = version_of(db)
+            if version == SCHEMA_VERSION:
+                return db
+            db.close()
+        db = self._connect("mode=rwc")
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = normal")
+        prepare(db, self.path)
+        if write:
+            return db
+        db.close()
+        return self._connect("mode=ro")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        """A folder that cannot be written has no place for the shared memory of WAL."""
+        if mode == "mode=ro" and not os.access(self.path.parent, os.W_OK):
+            mode += "&immutable=1"
+        uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
+        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_S)
 
     def __enter__(self) -> Self:
         return self
@@ -105,30 +141,109 @@ class Store:
         trace: TracebackType | None,
     ) -> None:
         self._db.close()
+        for lock in self._locks.values():
+            lock.release()
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """All or nothing. MachineError where the disk is full."""
+        try:
+            if self._db.in_transaction:  # a signal ended the last one in its middle
+                self._db.execute("rollback")
+            self._db.execute("begin immediate")
+            try:
+                yield
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("rollback")
+                raise
+            self._db.execute("commit")
+        except sqlite3.OperationalError as error:
+            raise MachineError(f"{self.path}: {error}") from error
+
+    # -- runs -----------------------------------------------------------------------------------
 
     def begin_run(
-        self, campaign: str, target: str, seed: int, trials: int, settings: dict[str, Any]
+        self,
+        campaign: str,
+        target: str,
+        seed: int,
+        trials: int,
+        settings: dict[str, Any],
+        origin: Origin | None = None,
     ) -> Run:
-        """Adds a run in state running."""
-        cursor = self._db.execute(
-            "insert into run (campaign, target, seed, trials, settings, state, seconds)"
-            " values (?, ?, ?, ?, ?, 'running', 0)",
-            (campaign, target, seed, trials, json.dumps(settings, sort_keys=True)),
-        )
-        return self.run(int(cursor.lastrowid or 0))
+        """Adds a run in state running, owned by this store until it is closed."""
+        with self._transaction():
+            cursor = self._db.execute(
+                "insert into run (campaign, target, seed, trials, settings, state, seconds, origin)"
+                " values (?, ?, ?, ?, ?, 'running', 0, ?)",
+                (
+                    campaign,
+                    target,
+                    seed,
+                    trials,
+                    json.dumps(settings, sort_keys=True),
+                    to_json(origin or Origin()),
+                ),
+            )
+            run = int(cursor.lastrowid or 0)
+            self._lock(run)
+        return self.run(run)
 
-    def finish_run(self, run: int) -> None:
-        """All trials have a verdict."""
-        self._db.execute("update run set state = 'finished' where id = ?", (run,))
+    def resume_run(self, campaign: str, target: str) -> Run:
+        """The newest interrupted run of a campaign, now owned by this store. ConfigError: there is none, or
+        its owner lives."""
+        for found in self._runs(
+            "where state = 'running' and campaign = ? and target = ? order by id desc limit 1",
+            (campaign, target),
+        ):
+            self._lock(found.id)
+            return self.run(found.id)  # as its last owner left it
+        raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
+
+    def _lock(self, run: int) -> None:
+        if run in self._locks:
+            return
+        path = self.path.with_name(f"run-{run}.lock")
+        self._locks[run] = RunLock(path, f"run {run}")
+
+    def finish_run(self, run: int, explorations: int = 0) -> Run:
+        """The run is finished if all its trials have a verdict, or so many explorations a result; else it
+        stays to be resumed. Returns it as it is now."""
+        query = f"select count(*) from trial where run = ? and {_VERDICT}"
+        if explorations:
+            query = "select count(*) from exploration where run = ?"
+        with self._transaction():
+            found = self._db.execute(query, (run,)).fetchone()[0]
+            self._db.execute(
+                "update run set state = 'finished' where id = ? and ? >= coalesce(?, trials)",
+                (run, found, explorations or None),
+            )
+        return self.run(run)
+
+    def give_up_trials(self, run: int) -> Run:
+        """No script of the run can be crashed: its undisturbed runs are all there is to it."""
+        with self._transaction():
+            self._db.execute("update run set trials = 0, state = 'finished' where id = ?", (run,))
+        return self.run(run)
+
+    def fail_run(self, run: int) -> None:
+        """It cannot go on: --resume and --go-on pass it by."""
+        with self._transaction():
+            self._db.execute(
+                "update run set state = 'failed' where id = ? and state = 'running'", (run,)
+            )
 
     def add_seconds(self, run: int, seconds: float) -> None:
         """Adds time spent on trials, so that the rate of a resumed run is right."""
-        self._db.execute("update run set seconds = seconds + ? where id = ?", (seconds, run))
+        with self._transaction():
+            self._db.execute("update run set seconds = seconds + ? where id = ?", (seconds, run))
 
     def run(self, run: int) -> Run:
         """ConfigError if there is no such run."""
-        for found in self._runs("where id = ?", (run,)):
-            return found
+        if run < 1 << 63:
+            for found in self._runs("where id = ?", (run,)):
+                return found
         raise ConfigError(f"{self.path}: no run {run}")
 
     def latest_run(self) -> Run:
@@ -138,14 +253,9 @@ class Store:
             return found
         raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
 
-    def unfinished_run(self, campaign: str, target: str) -> Run:
-        """The newest interrupted run of a campaign; ConfigError if there is none."""
-        for found in self._runs(
-            "where state = 'running' and campaign = ? and target = ? order by id desc limit 1",
-            (campaign, target),
-        ):
-            return found
-        raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
+    def runs(self) -> list[Run]:
+        """All of them, the oldest first."""
+        return list(self._runs("order by id", ()))
 
     def has_unfinished(self, campaign: str, target: str) -> bool:
         """Whether there is an interrupted run of a campaign."""
@@ -155,19 +265,37 @@ class Store:
         return next(found, None) is not None
 
     def _runs(self, where: str, values: Sequence[object]) -> Iterator[Run]:
-        rows = self._db.execute(
-            f"select id, campaign, target, seed, trials, settings, state, seconds from run {where}",
-            values,
-        )
-        for row in rows:
-            yield Run(row[0], row[1], row[2], row[3], row[4], json.loads(row[5]), row[6], row[7])
+        for row in self._db.execute(f"select {_RUN} from run {where}", values):
+            settings, origin = json.loads(row[5]), from_json(Origin, row[8])
+            yield Run(row[0], row[1], row[2], row[3], row[4], settings, row[6], row[7], origin)
+
+    def delete_run(self, run: int) -> None:
+        """Forgets a run with all that belongs to it. ConfigError if its owner lives."""
+        lock = RunLock(self.path.with_name(f"run-{run}.lock"), f"run {run}")
+        try:
+            with self._transaction():
+                for table in ("violation", "contents", "trial", "exploration", "census"):
+                    self._db.execute(f"delete from {table} where run = ?", (run,))
+                self._db.execute("delete from run where id = ?", (run,))
+        finally:
+            lock.release()
+
+    def compact(self) -> None:
+        """Gives the space of deleted rows back to the file system."""
+        try:
+            self._db.execute("vacuum")
+            self._db.execute("pragma wal_checkpoint(truncate)")
+        except sqlite3.OperationalError as error:
+            raise MachineError(f"{self.path}: {error}") from error
+
+    # -- censuses and explorations --------------------------------------------------------------
 
     def put_census(self, run: int, census: CensusRow) -> None:
-        """Records an undisturbed run; the same again on resumption changes nothing."""
-        with self._db:
-            self._db.execute("begin")
+        """Records an undisturbed run. The same again on resumption changes nothing; ConfigError for another
+        one: the verdicts of the run belong to the first."""
+        with self._transaction():
             self._db.execute(
-                "insert or replace into census values (?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert or ignore into census values (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     run,
                     census.config,
@@ -175,9 +303,17 @@ class Store:
                     census.hash,
                     census.events,
                     census.writes,
-                    json.dumps(to_json(list(census.violations))),
-                    json.dumps(dict(census.counters), sort_keys=True),
+                    to_json(census.violations),
+                    to_json(census.counters),
                 ),
+            )
+            stored = self._db.execute(
+                "select hash from census where run = ? and config = ?", (run, census.config)
+            ).fetchone()[0]
+        if stored != census.hash:
+            raise ConfigError(
+                f"run {run}: the undisturbed run of {census.config} has the trace hash {census.hash},"
+                f" and had {stored} when the run began"
             )
 
     def censuses(self, run: int) -> list[CensusRow]:
@@ -194,7 +330,7 @@ class Store:
                 hash=value,
                 events=events,
                 writes=writes,
-                violations=tuple(from_json(Violation, item) for item in json.loads(violations)),
+                violations=from_json(_VIOLATIONS, violations),
                 counters=json.loads(counters),
             )
             for config, crashed, value, events, writes, violations, counters in rows
@@ -202,10 +338,11 @@ class Store:
 
     def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:
         """A configuration has been explored."""
-        self._db.execute(
-            "insert or replace into exploration values (?, ?, ?)",
-            (run, config, json.dumps(dict(summary), sort_keys=True)),
-        )
+        with self._transaction():
+            self._db.execute(
+                "insert or ignore into exploration values (?, ?, ?)",
+                (run, config, json.dumps(dict(summary), sort_keys=True)),
+            )
 
     def explorations(self, run: int) -> dict[str, dict[str, Any]]:
         """What the explorer said of each explored configuration of a run."""
@@ -214,24 +351,40 @@ class Store:
         )
         return {config: json.loads(summary) for config, summary in rows}
 
+    # -- trials ---------------------------------------------------------------------------------
+
     def start_trial(self, run: int, spec: TrialSpec, site: str, mask: str) -> None:
-        """Writes the row of a trial that is about to start (again, after an interruption)."""
-        self._db.execute(
-            "insert or replace into trial (run, number, spec, config, site, mask)"
-            " values (?, ?, ?, ?, ?, ?)",
-            (run, spec.number, json.dumps(to_json(spec)), spec.config, site, mask),
-        )
+        """Writes the row of a trial that is about to start (again, after an interruption); one that has a
+        verdict stays as it is."""
+        with self._transaction():
+            self._db.execute(
+                "insert into trial (run, number, spec, config, site, mask) values (?, ?, ?, ?, ?, ?)"
+                " on conflict do update set spec = excluded.spec, config = excluded.config,"
+                " site = excluded.site, mask = excluded.mask, outcome = null, result = null"
+                f" where not ({_VERDICT})",
+                (run, spec.number, to_json(spec), spec.config, site, mask),
+            )
 
     def finish_trial(self, run: int, result: TrialResult) -> None:
-        """Completes a trial's row with its verdict."""
-        with self._db:
-            self._db.execute("begin")
-            self._db.execute(
-                "update trial set outcome = ?, result = ? where run = ? and number = ?",
-                (result.outcome.value, json.dumps(to_json(result)), run, result.number),
-            )
+        """Completes a trial's row with its verdict, unless it has one."""
+        torn = result.torn
+        if torn is not None:
+            result = replace(result, torn=replace(torn, old=b"", new=b""))
+        with self._transaction():
+            changed = self._db.execute(
+                "update trial set outcome = ?, result = ? where run = ? and number = ?"
+                f" and not ({_VERDICT})",
+                (result.outcome.value, to_json(result), run, result.number),
+            ).rowcount
+            if not changed:
+                return
+            if torn is not None and torn.new:
+                self._db.execute(
+                    "insert into contents values (?, ?, ?, ?)",
+                    (run, result.number, torn.old, torn.new),
+                )
             self._db.executemany(
-                "insert or replace into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
+                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         run,
@@ -249,32 +402,28 @@ class Store:
 
     def finished_numbers(self, run: int) -> set[int]:
         """Trials with a verdict; those the harness itself failed at are tried again."""
-        rows = self._db.execute(
-            "select number from trial where run = ? and outcome is not null and outcome != ?",
-            (run, Outcome.HARNESS_ERROR.value),
-        )
+        rows = self._db.execute(f"select number from trial where run = ? and {_VERDICT}", (run,))
         return {row[0] for row in rows}
 
     def trials(self, run: int) -> Iterator[TrialRow]:
         """All trials of a run, in order of number."""
-        return self._trials("where run = ? order by number", (run,))
+        return self._trials("where trial.run = ? order by trial.number", (run,))
 
     def trial(self, run: int, number: int) -> TrialRow:
         """ConfigError if there is no such trial."""
-        for found in self._trials("where run = ? and number = ?", (run, number)):
-            return found
+        if max(run, number) < 1 << 63:
+            for found in self._trials("where trial.run = ? and trial.number = ?", (run, number)):
+                return found
         raise ConfigError(f"{self.path}: no trial {run}.{number}")
 
     def _trials(self, where: str, values: Sequence[object]) -> Iterator[TrialRow]:
         rows = self._db.execute(
-            f"select run, number, spec, site, mask, result from trial {where}", values
+            "select trial.run, trial.number, spec, site, mask, result, old, new from trial"
+            f" left join contents using (run, number) {where}",
+            values,
         )
-        for run, number, spec, site, mask, result in rows:
-            yield TrialRow(
-                run,
-                number,
-                from_json(TrialSpec, json.loads(spec)),
-                site,
-                mask,
-                from_json(TrialResult, json.loads(result)) if result else None,
-            )
+        for run, number, spec, site, mask, text, old, new in rows:
+            result = from_json(TrialResult, text) if text else None
+            if result is not None and result.torn is not None and new is not None:
+                result = replace(result, torn=replace(result.torn, old=old, new=new))
+            yield TrialRow(run, number, from_json(TrialSpec, spec), site, mask, result)

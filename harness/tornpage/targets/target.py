@@ -103,9 +103,14 @@ class Target(Protocol):
 
     name: str
     capabilities: frozenset[Capability]
+    unrecorded: tuple[str, ...]
+    """Patterns of files whose changes the trace need not show: no crashed image needs them."""
 
     def check_ready(self) -> None:
         """Raises TargetError if programs or libraries are missing."""
+
+    def programs(self) -> dict[str, Path]:
+        """The files that make its verdicts, by a short name: another one is another target."""
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """Environment under which a command of this target is recorded and disturbed."""
@@ -162,6 +167,7 @@ class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
     name = "engine"
+    unrecorded: tuple[str, ...] = ()
     capabilities = frozenset(
         {
             Capability.ACKS,
@@ -183,6 +189,13 @@ class EngineTarget:
         for path in (self.program, self.preload):
             if not os.access(path, os.R_OK):
                 raise TargetError(f"{path} is missing: build it first (make setup)")
+
+    def programs(self) -> dict[str, Path]:
+        """Engine, preload, explorer, judge."""
+        files = {"engine": self.program, "preload": self.preload}
+        if self.explorer is not None:
+            files |= {"explorer": self.explorer, "judge": Path(self.judge_command().argv[0])}
+        return files
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md; contents are recorded, since the rules judge them."""
@@ -285,7 +298,17 @@ def _page_site(facts: Mapping[str, str]) -> Site:
 def preload_environment(
     preload: Path, data: Path, trace: Path, plan: Path | None
 ) -> dict[str, str]:
-    """What makes the preload record (and disturb) what happens below data."""
+    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
+    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
+    if set(str(preload)) & set(" :"):
+        link = trace.parent / preload.name
+        if set(str(link)) & set(" :"):
+            raise TargetError(
+                f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
+            )
+        if not link.is_symlink():
+            link.symlink_to(preload)
+        preload = link
     env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
     env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
     if plan is not None:

@@ -9,7 +9,11 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── TraceError           the trace file is not one, or overflowed
     ├── CensusError          the run without a fault cannot be made, so that no trial can be judged
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
-    └── ChildError           a child process could not be started or reaped
+    ├── ChildError           a child process could not be started or reaped
+    └── MachineError         the machine failed the run (disk or memory full, a worker killed): it can go on
+
+    BaseException
+    └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
 
 May import: nothing of the package.
 """
@@ -21,6 +25,8 @@ __all__ = [
     "ChildError",
     "ConfigError",
     "FailedRunError",
+    "Interrupted",
+    "MachineError",
     "PlanError",
     "TargetError",
     "TornpageError",
@@ -63,3 +69,18 @@ class FailedRunError(CensusError):
 
 class ChildError(TornpageError):
     """A child process could not be started or reaped."""
+
+
+class MachineError(TornpageError):
+    """What is around the run failed: no space, no memory, no descriptors, a worker killed. Nothing is said
+    about the target, and the run can go on when that is over."""
+
+
+class Interrupted(BaseException):
+    """A signal asked the run to end. number: of the signal; kept: there is a run that can be resumed. No
+    KeyboardInterrupt, which the command-line library makes into an exit of its own."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+        self.kept = False

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from pydantic import ConfigDict, with_config
+
 __all__ = [
     "Action",
     "Census",
@@ -31,6 +33,10 @@ __all__ = [
 ]
 
 
+_JSON = with_config(ConfigDict(extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"))
+"""How the data classes are read from JSON."""
+
+
 class Outcome(StrEnum):
     """What a trial came to. Only CLEAN counts as a pass."""
 
@@ -42,6 +48,8 @@ class Outcome(StrEnum):
     """The fault fired, but what the trial is about did not run (no recovery, a nested crash missed)."""
     HARNESS_ERROR = "harness_error"
     """The harness failed; nothing can be said about the target."""
+    UNSTABLE = "unstable"
+    """It broke an invariant, and played once more it did not break the same: no finding, and no pass."""
 
 
 class Source(StrEnum):
@@ -107,6 +115,7 @@ class Action(StrEnum):
     SHORT = "short"
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One fault: the nth operation (1-based) of a kind on files that match a pattern, and its fate.
@@ -132,6 +141,7 @@ class Fault:
     text: str | None = None
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class FaultPlan:
     """Faults of the run, and of each following recovery that is to be disturbed as well (nested).
@@ -149,6 +159,7 @@ class FaultPlan:
     loss: str = ""
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class TrialSpec:
     """Everything that is needed to replay one trial.
@@ -170,6 +181,7 @@ class TrialSpec:
     plan: FaultPlan
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One broken invariant.
@@ -186,6 +198,7 @@ class Violation:
     source: Source = Source.STATE
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class TornWrite:
     """The write that a fault hit: its sectors and both contents.
@@ -203,6 +216,7 @@ class TornWrite:
     new: bytes = b""
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class TrialResult:
     """The verdict of a trial.
@@ -215,7 +229,8 @@ class TrialResult:
     peak_bytes: largest resident size of any child; written_bytes: written by all children.
     trace_hash: XXH3-64 of the run's trace (hex), the same for the same seed; digest: of the recovered
     state (hex), "" if it was refused.
-    events: I/O events before the crash. image: directory of the crashed image, kept if not clean.
+    events: I/O events before the crash. image: directory of the crashed image, kept for the first trial of
+    a fingerprint. alike: so many power-loss states broke the same, this one included.
     """
 
     number: int
@@ -236,8 +251,10 @@ class TrialResult:
     digest: str = ""
     image: Path | None = None
     torn: TornWrite | None = None
+    alike: int = 1
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class WriteEvent:
     """One write of the census run.
@@ -259,6 +276,7 @@ class WriteEvent:
     next_fsync: int = 1
 
 
+@_JSON
 @dataclass(frozen=True, slots=True)
 class Census:
     """What one undisturbed run writes, by site, with its verdicts.

@@ -10,9 +10,19 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 
-__all__ = ["BUILD_VARIABLE", "ROOT", "Paths", "data_folder", "find_paths", "tmpfs_folder"]
+__all__ = [
+    "BUILD_VARIABLE",
+    "DEFAULT_OUT",
+    "ROOT",
+    "Paths",
+    "data_folder",
+    "find_paths",
+    "require_floor",
+    "require_room",
+    "tmpfs_folder",
+]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CARRIED = _PACKAGE / "data"
@@ -22,10 +32,14 @@ ROOT = _PACKAGE.parents[1]
 """The checkout, where the package is used from one (as when it is installed in editable mode)."""
 
 BUILD_VARIABLE = "TORNPAGE_BUILD"
-"""In the environment: another build folder than build/release."""
+"""Chooses another build than build/release."""
+DEFAULT_OUT = Path("out")
+"""--out where none is given."""
 
-SCRATCH_MIN_BYTES = 256 * 1024 * 1024
-"""Free space that a campaign wants for its crash images."""
+ROOM_BYTES = 256 << 20
+"""Free space that a campaign wants before it starts, for its crash images and for its store."""
+FLOOR_BYTES = 64 << 20
+"""With less than that free a run stops: what a target does on a full disk says nothing of its recovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +57,7 @@ def find_paths() -> Paths:
     TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
     home = Path() if _CARRIED.is_dir() else ROOT
     build = Path(os.environ.get(BUILD_VARIABLE, home / "build" / "release")).resolve()
-    return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
+    return Paths(build, data_folder("workloads"), data_folder("reports"), DEFAULT_OUT)
 
 
 def data_folder(name: str) -> Path:
@@ -61,10 +75,21 @@ def tmpfs_folder() -> Path:
         raise ConfigError(
             f"{folder} is not a writable folder; set TORNPAGE_TMP to one (tmpfs is best)"
         )
-    free = shutil.disk_usage(folder).free
-    if free < SCRATCH_MIN_BYTES:
-        raise ConfigError(
-            f"{folder} has {free >> 20} MiB free and crash images need {SCRATCH_MIN_BYTES >> 20}; "
-            "free some, or set TORNPAGE_TMP to another folder"
-        )
+    require_room(folder, "free some, or set TORNPAGE_TMP to another folder")
     return folder
+
+
+def require_room(folder: Path, remedy: str) -> None:
+    """ConfigError if a campaign should not start with so little space."""
+    free = shutil.disk_usage(folder).free
+    if free < ROOM_BYTES:
+        raise ConfigError(
+            f"{folder} has {free >> 20} MiB free and a run needs {ROOM_BYTES >> 20}: {remedy}"
+        )
+
+
+def require_floor(folder: Path) -> None:
+    """MachineError if a run should not go on with so little space."""
+    free = shutil.disk_usage(folder).free
+    if free < FLOOR_BYTES:
+        raise MachineError(f"{folder} has only {free >> 20} MiB free: free some, --resume goes on")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,14 +139,14 @@ def test_compiled_lines_have_no_stray_blanks(plan: FaultPlan) -> None:
 
 
 def test_json_is_read_strictly() -> None:
-    """An unknown key, a missing one or another type is noticed."""
-    good = to_json(FaultPlan(run=(Fault(FaultKind.WRITE, 1, Action.KILL),)))
-    for change in ({"extra": 1}, {"name": 3}, {"run": 5}):
-        with pytest.raises(ConfigError):
-            from_json(FaultPlan, {**good, **change})
-    del good["name"]
-    with pytest.raises(ConfigError, match="missing"):
-        from_json(FaultPlan, good)
+    """An unknown key, one that is needed and missing, or another type is noticed."""
+    good = json.loads(to_json(Fault(FaultKind.WRITE, 1, Action.KILL)))
+    for change in ({"extra": 1}, {"nth": "3"}, {"sectors": 5}):
+        with pytest.raises(ConfigError, match=f"Fault.{next(iter(change))}"):
+            from_json(Fault, json.dumps({**good, **change}))
+    del good["nth"]
+    with pytest.raises(ConfigError, match="nth: Field required"):
+        from_json(Fault, json.dumps(good))
 
 
 @pytest.mark.parametrize(

@@ -105,3 +105,12 @@ def test_marker_round_trip(facts: dict[str, int]) -> None:
     mark = parse_mark(text.encode())
     assert mark.verb == "verb"
     assert dict(mark.facts) == {key: str(value) for key, value in facts.items()}
+
+
+def test_a_full_disk_is_told_from_an_injected_error() -> None:
+    """An error stands directly behind the FAULT that made it; one that does not is the machine's."""
+    injected = _sample().record(Op.FAULT, flags=Op.WRITE, file=1).write("t2.ibd", 0, b"x", -28)
+    assert _sample().trace().starved() == ""
+    assert injected.trace().starved() == ""
+    assert injected.write("t2.ibd", 0, b"x", -28).trace().starved() == "ENOSPC"
+    assert _sample().record(Op.FSYNC, file=1, result=-5).trace().starved() == ""

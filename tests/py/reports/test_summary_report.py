@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
@@ -46,6 +47,30 @@ def summary_of(
 def test_exit_code(results: list[TrialResult], claims: tuple[str, ...], code: int) -> None:
     """Violations win over harness failures, and those over a run that proves nothing."""
     assert summary_of(*results, claims=claims).exit_code() == code
+
+
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_verdicts_that_are_missing_are_not_clean(state: str) -> None:
+    """A run that did not come to its end proves nothing, however clean what it has is."""
+    rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
+    run = Run(1, "smoke", "engine", 1, 2, {}, state, 2.0)
+    summary = summarise(run, [], rows, {}, Claims())
+    assert (summary.exit_code(), summary.to_json(Path("s"), Path("r"))["complete"]) == (2, False)
+
+
+def test_an_unstable_violation_is_no_finding_and_not_clean() -> None:
+    """It is told, counts as neither, and the run is not clean."""
+    unstable = replace(make_result(1, broken=5), outcome=Outcome.UNSTABLE, reason="came once")
+    summary = summary_of(make_result(0), unstable)
+    assert (summary.violations, summary.findings, summary.exit_code()) == (0, [], 2)
+    assert summary.errors == ["trial 1.1 is unstable: came once"]
+
+
+def test_states_like_a_broken_one_are_counted() -> None:
+    """The explorer tells one state per invariant and site, and how many broke the same."""
+    summary = summary_of(replace(make_result(0, broken=5), alike=342), make_result(1, broken=5))
+    assert (summary.violations, summary.by_invariant[5]) == (343, 343)
+    assert [finding.count for finding in summary.findings] == [343]
 
 
 def test_claims_of_the_runs_are_not_those_of_recoveries() -> None:

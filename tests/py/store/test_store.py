@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.store.store import Store
-from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome
+from tornpage.store.store import CensusRow, Origin, Store
+from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.model import Outcome, Violation
 
 
 def begin(store: Store, trials: int = 3) -> int:
@@ -43,16 +48,164 @@ def test_only_verdicts_count_as_finished(tmp_path: Path) -> None:
         assert store.finished_numbers(run) == {0}
 
 
-def test_unfinished_run_is_found_until_it_is_finished(tmp_path: Path) -> None:
+def finish(store: Store, run: int, number: int, outcome: Outcome = Outcome.CLEAN) -> None:
+    """A trial with its verdict."""
+    store.start_trial(run, make_spec(number), "page0", "none")
+    store.finish_trial(run, make_result(number, outcome))
+
+
+def test_interrupted_run_is_found_until_it_is_finished(tmp_path: Path) -> None:
     """--resume finds the newest interrupted run of its campaign and no finished one."""
     with Store(tmp_path / "s.db") as store:
-        old, new = begin(store), begin(store)
-        assert store.unfinished_run("smoke", "engine").id == new
-        store.finish_run(new)
-        assert store.unfinished_run("smoke", "engine").id == old
-        store.finish_run(old)
+        old, new = begin(store, 1), begin(store, 1)
+    with Store(tmp_path / "s.db") as store:
+        assert store.resume_run("smoke", "engine").id == new
+        finish(store, new, 0)
+        assert store.finish_run(new).state == "finished"
+        assert store.resume_run("smoke", "engine").id == old
+        store.fail_run(old)
         with pytest.raises(ConfigError, match="no interrupted run of smoke"):
-            store.unfinished_run("smoke", "engine")
+            store.resume_run("smoke", "engine")
+
+
+def test_a_run_is_finished_with_all_its_verdicts_only(tmp_path: Path) -> None:
+    """A trial that is missing, or at which the harness failed, leaves the run to be resumed."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store, 2)
+        finish(store, run, 0)
+        assert store.finish_run(run).state == "running"
+        finish(store, run, 1, Outcome.HARNESS_ERROR)
+        assert store.finish_run(run).state == "running"
+        finish(store, run, 1)
+        assert store.finish_run(run).state == "finished"
+        lost = begin(store, 0)
+        assert store.finish_run(lost, explorations=1).state == "running"
+        store.put_exploration(lost, "a", {})
+        assert store.finish_run(lost, explorations=1).state == "finished"
+
+
+def test_a_verdict_is_never_replaced(tmp_path: Path) -> None:
+    """A second owner, or the same trial started again, changes nothing of a violation that is stored."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store, 1)
+        store.start_trial(run, make_spec(0), "page0", "none")
+        store.finish_trial(run, make_result(0, broken=5))
+        store.start_trial(run, make_spec(0), "redo", "all")
+        store.finish_trial(run, make_result(0))
+        row = store.trial(run, 0)
+    assert row.result == make_result(0, broken=5)
+    assert (row.site, row.mask) == ("page0", "none")
+
+
+def test_a_run_has_one_owner(tmp_path: Path) -> None:
+    """The second one is refused and told the first one's pid; when the first is gone it is welcome."""
+    with Store(tmp_path / "s.db") as first, Store(tmp_path / "s.db") as second:
+        run = begin(first)
+        with pytest.raises(
+            ConfigError, match=rf"run {run} has an owner that lives: process {os.getpid()}"
+        ):
+            second.resume_run("smoke", "engine")
+    with Store(tmp_path / "s.db") as third:
+        assert third.resume_run("smoke", "engine").id == run
+    assert [path.name for path in tmp_path.glob("*.lock")] == []
+
+
+def test_another_census_is_refused(tmp_path: Path) -> None:
+    """The verdicts of a run belong to the censuses with which it began."""
+    census = CensusRow("a", True, "h1", 10, 5, (Violation(3, "x"),), {"reads": 1})
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store)
+        store.put_census(run, census)
+        store.put_census(run, census)
+        with pytest.raises(ConfigError, match="trace hash h2, and had h1"):
+            store.put_census(run, replace(census, hash="h2"))
+        assert store.censuses(run) == [census]
+
+
+def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Killed at any moment of the creation of a store, the next one makes it."""
+    code = (
+        "import sqlite3, sys, os, signal\n"
+        "from pathlib import Path\n"
+        "from tornpage.store.store import Store\n"
+        "left = int(sys.argv[2])\n"
+        "def count():\n"
+        "    global left\n"
+        "    left -= 1\n"
+        "    if left < 0: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return 0\n"
+        "connect = sqlite3.connect\n"
+        "def watched(*a, **k):\n"
+        "    db = connect(*a, **k); db.set_progress_handler(count, 20); return db\n"
+        "sqlite3.connect = watched\n"
+        "Store(Path(sys.argv[1]))\n"
+    )
+    ends = set()
+    for step in range(0, 200, 12):
+        path = tmp_path / f"{step}.db"
+        done = subprocess.run([sys.executable, "-c", code, str(path), str(step)], check=False)
+        ends.add(done.returncode)
+        with Store(path) as store:
+            assert store.runs() == []
+    assert ends == {0, -signal.SIGKILL}
+
+
+def test_a_store_of_version_1_keeps_its_history(tmp_path: Path) -> None:
+    """What an older Tornpage wrote is brought up to date, contents of torn writes included."""
+    path = tmp_path / "s.db"
+    text = (Path(__file__).parent / "store_1.sql").read_text("utf-8")
+    with sqlite3.connect(path) as db:
+        db.executescript(text)
+    for _ in range(2):
+        with Store(path, write=False) as store:
+            (run,) = store.runs()
+            rows = list(store.trials(run.id))
+            (census,) = store.censuses(run.id)
+    assert (run.campaign, run.state, run.origin) == ("smoke", "finished", Origin())
+    assert [row.result for row in rows] == [make_result(0), make_result(1, broken=5)]
+    assert (census.config, census.crashed, census.hash) == ("a", True, "h")
+
+
+def test_contents_are_blobs(tmp_path: Path) -> None:
+    """A torn write of 1 kB takes its two contents, and no more text for them."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store, 1)
+        store.start_trial(run, make_spec(0), "page0", "none")
+        store.finish_trial(run, make_result(0, broken=5))
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        ((size,),) = db.execute("select length(result) from trial")
+        ((old, new),) = db.execute("select old, new from contents")
+    assert size < 1000 and (len(old), len(new)) == (1024, 1024)
+
+
+def test_reading_changes_nothing(tmp_path: Path) -> None:
+    """A store opened to be read is not written, in a folder that cannot be written either."""
+    path = tmp_path / "s.db"
+    with Store(path) as store:
+        run = begin(store, 1)
+        finish(store, run, 0)
+    before = path.read_bytes()
+    with Store(path, write=False) as store:
+        assert [row.number for row in store.trials(run)] == [0]
+        with pytest.raises(MachineError, match="readonly"):
+            store.fail_run(run)
+    assert path.read_bytes() == before
+
+
+def test_a_deleted_run_is_gone(tmp_path: Path) -> None:
+    """With its trials; the others stay. One whose owner lives is not deleted."""
+    with Store(tmp_path / "s.db") as store:
+        old, new = begin(store, 1), begin(store, 1)
+        finish(store, old, 0)
+        finish(store, new, 0)
+    with Store(tmp_path / "s.db") as store:
+        store.delete_run(old)
+        assert [run.id for run in store.runs()] == [new]
+        assert [row.number for row in store.trials(new)] == [0]
+        assert list(store.trials(old)) == []
+        store.resume_run("smoke", "engine")
+        with Store(tmp_path / "s.db") as other, pytest.raises(ConfigError, match="owner"):
+            other.delete_run(new)
 
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:

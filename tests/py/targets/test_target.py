@@ -9,7 +9,7 @@ import pytest
 
 from tornpage.faults.process import ChildResult
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget, RecoveryAnswer
+from tornpage.targets.target import EngineTarget, RecoveryAnswer, preload_environment
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -145,3 +145,17 @@ PAGE = {"space": "5", "type": "index", "load": "0", "index": "40", "level": "0"}
 def test_sites(file: str, offset: int, facts: dict[str, str], site: Site) -> None:
     """What a write was for follows from its file, its offset and its marker."""
     assert TARGET.site_of(file, offset, facts or None, 4096) is site
+
+
+def test_a_library_whose_path_the_loader_would_split_is_linked(tmp_path: Path) -> None:
+    """A checkout may lie in a folder with a space in its name."""
+    library = tmp_path / "my work" / "libpreload.so"
+    library.parent.mkdir()
+    library.write_bytes(b"x")
+    trace = tmp_path / "trace"
+    for _ in range(2):
+        env = preload_environment(library, tmp_path, trace, None)
+    assert " " not in env["LD_PRELOAD"]
+    assert Path(env["LD_PRELOAD"]).read_bytes() == b"x"
+    with pytest.raises(TargetError, match="TORNPAGE_TMP"):
+        preload_environment(library, tmp_path, library.parent / "trace", None)

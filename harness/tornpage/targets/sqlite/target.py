@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, paths, process, target.
+May import: errors, model, process, target.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from tornpage.targets.target import (
 )
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site
-from tornpage.vocabulary.paths import tmpfs_folder
 
 __all__ = ["PROMISES", "Promise", "SqliteTarget", "promise_of"]
 
@@ -82,6 +81,7 @@ class SqliteTarget:
     """The system's SQLite library, driven by tornpage.targets.sqlite.driver."""
 
     name = "sqlite"
+    unrecorded: tuple[str, ...] = ("*-shm",)
     capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE})
 
     def __init__(self, preload: Path, explorer: Path) -> None:
@@ -96,6 +96,17 @@ class SqliteTarget:
         found = importlib.util.find_spec("_sqlite3")
         if found is None or not (found.origin or "").endswith(".so"):
             raise TargetError("this Python's _sqlite3 is no shared module: SQLite cannot be seeded")
+
+    def programs(self) -> dict[str, Path]:
+        """Preload, explorer, Python and the library that its module has loaded."""
+        maps = Path("/proc/self/maps").read_text("utf-8").splitlines()
+        libraries = {line.split(maxsplit=5)[5] for line in maps if "libsqlite3.so" in line}
+        return {
+            "preload": self.preload,
+            "explorer": self.explorer,
+            "python": Path(sys.executable).resolve(),
+            **{Path(library).name: Path(library) for library in libraries},
+        }
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""
@@ -125,7 +136,7 @@ class SqliteTarget:
         """tornpage-explore --target sqlite --trace ... --allowed ..."""
         if not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
-        program = (str(self.explorer), "--target", "sqlite", "--scratch", str(tmpfs_folder()))
+        program = (str(self.explorer), "--target", "sqlite", "--scratch", str(trace.parent))
         return Command((*program, "--trace", str(trace), "--allowed", str(allowed)))
 
     def judge_command(self) -> Command:

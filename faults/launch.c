@@ -1,0 +1,52 @@
+/* tornpage-launch: becomes a program that does not outlive its owner.
+
+    tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...
+
+OWNER is the process that must be the parent, SECONDS the time after which the program is dead whatever happens.
+
+1. The kernel kills the program when its owner dies. The owner may have died before that was arranged: then its
+   child has another parent by now, and ends here.
+2. It leads a process group of its own: the owner can end it with what it started, and a terminal's Ctrl-C goes to
+   the owner alone, who decides.
+3. The time limit is a timer of the process, which exec keeps. It is no deadline, which the owner watches, but what
+   is left of one when nobody does. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum { EXIT_NOT_STARTED = 126 };
+
+static int refuse(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "tornpage-launch: %s: %s\n", what, why);
+    return EXIT_NOT_STARTED;
+}
+
+static long number(const char *text)
+{
+    char *end = NULL;
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    return errno == 0 && *text != '\0' && *end == '\0' && n > 0 && n <= 0x7fffffff ? n : -1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4 || number(argv[1]) < 0 || number(argv[2]) < 0) {
+        return refuse("usage", "tornpage-launch OWNER SECONDS PROGRAM [ARGUMENT]...");
+    }
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+        return refuse("prctl", strerror(errno));
+    }
+    if ((long)getppid() != number(argv[1])) {
+        return refuse(argv[3], "its owner is gone");
+    }
+    (void)setpgid(0, 0);
+    (void)alarm((unsigned)number(argv[2]));
+    (void)execv(argv[3], argv + 3);
+    return refuse(argv[3], strerror(errno));
+}

@@ -1,0 +1,48 @@
+"""Images of crashes that are kept: one per fingerprint: a bug that every second trial hits fills no disk.
+
+May import: fingerprint, image, model, store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Self
+
+from tornpage.faults.image import remove_image
+from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
+from tornpage.store.store import Run, Store
+from tornpage.vocabulary.model import TrialResult
+
+__all__ = ["KeptImages"]
+
+
+class KeptImages:
+    """The fingerprints of a run that have an image."""
+
+    def __init__(self) -> None:
+        """None has."""
+        self._known: set[Fingerprint] = set()
+
+    @classmethod
+    def of(cls, store: Store, run: Run) -> Self:
+        """As the store has them."""
+        images = cls()
+        for row in store.trials(run.id):
+            if row.result is not None and row.result.image is not None:
+                images._known |= _fingerprints(row.site, row.result)
+        return images
+
+    def only_new(self, site: str, result: TrialResult) -> TrialResult:
+        """The result, without its image if all that it shows has one already. site: of the trial's row."""
+        if result.image is None:
+            return result
+        found = _fingerprints(site, result)
+        if found - self._known:
+            self._known |= found
+            return result
+        remove_image(result.image)
+        return replace(result, image=None)
+
+
+def _fingerprints(site: str, result: TrialResult) -> set[Fingerprint]:
+    return {fingerprint_of(violation, site) for violation in result.violations}

@@ -1,0 +1,69 @@
+"""Where a run comes from: what makes its verdicts, by hash: a run goes on with the same programs only.
+
+May import: campaign, errors, paths, process, store, target.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import xxhash
+
+from tornpage import __version__
+from tornpage.campaigns.campaign import Campaign
+from tornpage.faults.process import launcher_path
+from tornpage.store.store import Origin
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT
+
+__all__ = ["command_line", "difference", "origin_of"]
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def origin_of(campaign: Campaign, target: Target) -> Origin:
+    """Of a run that starts now. campaign: as its file has it, before any option changed it."""
+    files = {**target.programs(), "launcher": launcher_path()}
+    programs = {name: _hash([path]) for name, path in sorted(files.items())}
+    programs["harness"] = _hash(
+        sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql"))
+    )
+    programs["campaign"] = xxhash.xxh3_64_hexdigest(campaign.model_dump_json().encode())
+    return Origin(
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        host=platform.node(),
+        version=__version__,
+        command=shlex.join(["tornpage", *sys.argv[1:]]),
+        programs=programs,
+    )
+
+
+def command_line(line: str, out: Path) -> str:
+    """A command of ours with what makes it find this store and these programs from anywhere else."""
+    chosen = os.environ.get(BUILD_VARIABLE)
+    variables = [f"{BUILD_VARIABLE}={shlex.quote(chosen)}"] if chosen else []
+    folder = [] if out == DEFAULT_OUT else ["--out", shlex.quote(str(out))]
+    return " ".join([*variables, line, *folder])
+
+
+def difference(old: Origin, new: Origin) -> str:
+    """Names of what is not the same any more, "" if all is."""
+    names = sorted({*old.programs, *new.programs})
+    return ", ".join(name for name in names if old.programs.get(name) != new.programs.get(name))
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    digest = xxhash.xxh3_64()
+    for path in paths:
+        try:
+            digest.update(path.read_bytes())
+        except OSError as error:
+            raise TargetError(f"{path}: {error.strerror}") from error
+    return digest.hexdigest()

@@ -1,0 +1,32 @@
+"""Deletes old runs with all that they left beside the store: images and reports.
+
+May import: errors, image, store.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tornpage.faults.image import remove_image
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError
+
+__all__ = ["prune_runs"]
+
+
+def prune_runs(store: Store, out: Path, keep: int) -> list[int]:
+    """Deletes all but the newest `keep` runs; one whose owner lives stays. Returns the numbers of those that
+    are gone."""
+    gone = []
+    runs = store.runs()
+    for run in runs[: max(0, len(runs) - keep)]:
+        try:
+            store.delete_run(run.id)
+        except ConfigError:
+            continue
+        remove_image(out / "images" / str(run.id))
+        (out / f"report-{run.id}.html").unlink(missing_ok=True)
+        gone.append(run.id)
+    if gone:
+        store.compact()
+    return gone

@@ -1,0 +1,122 @@
+"""Plays a stored trial again, on the programs that there are now, and says what became of its finding.
+
+A kill is played from its plan and the script. A power-loss state is a number of one recording; where the
+programs write otherwise now, or the number shows nothing any more, the script is explored again for a state
+with the same fingerprint.
+
+May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.trial import run_trial
+from tornpage.faults.scratch import scratch_folder
+from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.store.store import TrialRow
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["Answer", "Replay", "replay_trial"]
+
+SEARCH_STATES = 5000
+SEARCH_S = 60.0
+"""How far a script is explored for a state that its number does not find any more."""
+
+
+class Answer(StrEnum):
+    """What became of the finding."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    NOT_PLAYED = "cannot be played"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """result: of this play; same: its verdict is the stored one's, to the byte; note: what a person should
+    know of the answer, "" if nothing."""
+
+    answer: Answer
+    result: TrialResult
+    same: bool
+    note: str = ""
+
+
+def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
+    """Runs one trial again, with a census of its own. Its image is kept in out/replay."""
+    target = make_target(row.spec.target, paths.build)
+    with scratch_folder() as scratch:
+        if row.spec.plan.loss:
+            result, note = _replay_loss(row, target, scratch, out / "replay")
+        else:
+            result, note = run_trial(row.spec, target, scratch, out / "replay"), ""
+    same = row.result is None or _verdict(result) == _verdict(row.result)
+    if result.outcome is Outcome.VIOLATION:
+        if _paths(row.result) and not _paths(result) & _paths(row.result):
+            note = "another finding than the stored one"
+        return Replay(Answer.REPRODUCED, result, same, note)
+    if result.outcome is Outcome.CLEAN:
+        if row.result is not None and row.result.outcome is Outcome.VIOLATION:
+            note = f"fixed? {note}".strip()
+        return Replay(Answer.NOT_REPRODUCED, result, same, note)
+    return Replay(Answer.NOT_PLAYED, result, same, result.reason)
+
+
+def _replay_loss(
+    row: TrialRow, target: Target, scratch: Path, images: Path
+) -> tuple[TrialResult, str]:
+    recording = record_run(row.spec, target, scratch)
+    image = images / str(row.number)
+    known = row.result is None or row.result.trace_hash == recording.trace_hash
+    if known:
+        result = _state(row.spec, target, recording, image)
+        if result.outcome is Outcome.VIOLATION or not _paths(row.result):
+            return result, ""
+    found = _search(row, target, recording)
+    if found:
+        spec = replace(row.spec, plan=FaultPlan(name=f"power loss {found}", loss=found))
+        return _state(spec, target, recording, image), f"found as state {found}"
+    result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
+    return result, f"no state of up to {SEARCH_STATES} of its models shows it"
+
+
+def _search(row: TrialRow, target: Target, recording: Recording) -> str:
+    """The first state with a finding of the stored one's fingerprint, "" if there is none."""
+    levels = row.spec.plan.loss.split("/")
+    models = tuple(dict.fromkeys(level.split(".")[1] for level in levels))
+    limits = Limits(models, SEARCH_STATES, SEARCH_S, len(levels))
+    wanted = _paths(row.result)
+    for state, violations in explore(row.spec, target, recording, limits).broken.items():
+        if wanted & {_path_of(violation) for violation in violations}:
+            return state
+    return ""
+
+
+def _state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
+    image.mkdir(parents=True, exist_ok=True)
+    try:
+        return replay_state(spec, target, recording, spec.plan.loss, image)
+    except ChildError as error:
+        return TrialResult(spec.number, Outcome.NOT_EXERCISED, str(error))
+
+
+def _paths(result: TrialResult | None) -> set[tuple[int, str]]:
+    return {_path_of(violation) for violation in result.violations} if result else set()
+
+
+def _path_of(violation: Violation) -> tuple[int, str]:
+    """Without the site: the same crash of another build may follow another write."""
+    return violation.invariant, fingerprint_of(violation, "").path
+
+
+def _verdict(result: TrialResult) -> tuple[object, ...]:
+    broken = sorted({violation.invariant for violation in result.violations})
+    return (result.outcome, broken, result.digest, result.trace_hash)

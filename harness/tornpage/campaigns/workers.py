@@ -1,0 +1,192 @@
+"""Worker processes: what they are told, and what they do for the owner of a run.
+
+A violation is played once more before it goes to the owner: what does not come again is unstable and no
+finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on later.
+
+May import: aim, census, errors, image, model, paths, process, registry, store, trace, trial.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from tornpage.campaigns.census import failed_run, run_undisturbed, take_census
+from tornpage.campaigns.trial import run_aimed, run_trial
+from tornpage.faults.aim import RecoveryAim
+from tornpage.faults.image import remove_image
+from tornpage.faults.process import ENDING, undivided
+from tornpage.faults.trace import STARVED
+from tornpage.store.store import CensusRow
+from tornpage.targets.registry import make_target
+from tornpage.vocabulary.errors import FailedRunError, MachineError, TornpageError
+from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.paths import Paths, require_floor
+
+__all__ = [
+    "Job",
+    "Played",
+    "confirmed",
+    "machine_errors",
+    "play",
+    "play_census",
+    "play_undisturbed",
+    "submit",
+    "worker_pool",
+]
+
+Played = tuple[TrialSpec, TrialResult]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a worker needs for a census or a trial. images: where a crashed image is kept; aim: the fault
+    that is yet to be drawn."""
+
+    spec: TrialSpec
+    paths: Paths
+    scratch: Path
+    images: Path
+    aim: RecoveryAim | None = None
+
+
+@contextmanager
+def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Worker processes that die with their owner, and at once when what it does with them ends by an
+    exception. Raises MachineError when somebody else has killed one."""
+    # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
+    pool = ProcessPoolExecutor(
+        jobs,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_die_with_owner,
+        initargs=(os.getpid(),),
+    )
+    try:
+        yield pool
+    except BaseException as error:
+        for worker in multiprocessing.active_children():
+            worker.kill()
+        if isinstance(error, BrokenProcessPool):
+            raise MachineError("a worker process died; --resume goes on") from error
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def submit(pool: ProcessPoolExecutor, work: Callable[[Job], T], job: Job) -> Future[T]:
+    """Hands it to a worker, which may have to be started first: one that is cut off in that complains."""
+    with undivided():
+        return pool.submit(work, job)
+
+
+def play_census(job: Job) -> Census:
+    """On a worker: the undisturbed run of a configuration; its stream stays in scratch for trials."""
+    with machine_errors():
+        require_floor(job.scratch)
+        target = make_target(job.spec.target, job.paths.build)
+        return take_census(job.spec, target, job.scratch)
+
+
+def play_undisturbed(job: Job) -> CensusRow:
+    """On a worker: a run without a fault and its verdict; nothing of it stays."""
+    work = job.scratch / f"undisturbed-{os.getpid()}"
+    with machine_errors():
+        require_floor(job.scratch)
+        target = make_target(job.spec.target, job.paths.build)
+        try:
+            run = run_undisturbed(job.spec, target, work)
+        except FailedRunError as error:
+            return failed_run(job.spec.config, False, error)
+        finally:
+            remove_image(work)
+    return CensusRow(
+        config=job.spec.config,
+        crashed=False,
+        hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        writes=0,
+        violations=run.violations,
+        counters=run.answer.status,
+    )
+
+
+def play(job: Job) -> Played:
+    """On a worker: one trial, and its plan in full. A failure of the harness is a result too, so that the
+    rest goes on; one of the machine is raised."""
+    try:
+        with machine_errors():
+            require_floor(job.scratch)
+            return _play(job)
+    except MachineError:
+        raise
+    except TornpageError as error:
+        reason = str(error)
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
+    return job.spec, TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=reason)
+
+
+def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:
+    """A violation and the same trial played again: itself, or unstable."""
+    first, second = _broken(result), _broken(again)
+    if first == second:
+        return result
+    reason = f"broke {_names(first)}, and played again {_names(second)}: {result.reason}"
+    return replace(result, outcome=Outcome.UNSTABLE, reason=reason)
+
+
+@contextmanager
+def machine_errors() -> Iterator[None]:
+    """What the harness itself meets of a full machine is the machine's failure."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in STARVED:
+            raise
+        raise MachineError(f"{error.filename or 'the harness'}: {error.strerror}") from error
+    except MemoryError as error:
+        raise MachineError("the harness has no memory left") from error
+
+
+def _play(job: Job) -> Played:
+    target = make_target(job.spec.target, job.paths.build)
+    spec, result = run_aimed(job.spec, job.aim, target, job.scratch, job.images)
+    if result.outcome is not Outcome.VIOLATION:
+        return spec, result
+    require_floor(job.scratch)
+    images = job.scratch / f"again-{os.getpid()}"
+    again = run_trial(spec, target, job.scratch, images)
+    remove_image(images)
+    require_floor(job.scratch)
+    return spec, confirmed(result, again)
+
+
+def _broken(result: TrialResult) -> list[int]:
+    return sorted({violation.invariant for violation in result.violations})
+
+
+def _names(invariants: list[int]) -> str:
+    return ", ".join(f"I{number}" for number in invariants) or "none"
+
+
+def _die_with_owner(owner: int) -> None:
+    """On a worker: SIGKILL it when the owner dies, so that a killed harness leaves no process behind. An
+    owner that died before this worker got here is no longer its parent."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, int(signal.SIGKILL))
+    if os.getppid() != owner:
+        os._exit(1)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,36 @@
+"""`tornpage prune`: old runs deleted.
+
+May import: options, and everything below cli.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from tornpage.campaigns.prune import prune_runs
+from tornpage.cli.options import JsonOption, OutOption
+from tornpage.store.store import Store
+from tornpage.vocabulary.paths import DEFAULT_OUT
+
+__all__ = ["EPILOG", "prune"]
+
+EPILOG = "Example: [bold]tornpage prune --keep 10[/]"
+
+
+def prune(
+    keep: Annotated[int, typer.Option(min=0, help="So many of the newest runs stay.")],
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
+) -> int:
+    """Deletes old runs from the store, with their images and reports."""
+    with Store(out / "tornpage.db", create=False) as store:
+        gone = prune_runs(store, out, keep)
+        left = len(store.runs())
+    if json_output:
+        print(json.dumps({"deleted": gone, "left": left}))
+    else:
+        print(f"{len(gone)} runs deleted, {left} left")
+    return 0

@@ -1,0 +1,66 @@
+"""Scratch folders on tmpfs: held by a lock, recognised by it, and nothing else is ever removed.
+
+A folder of ours has a file LOCK that its owner keeps locked (flock) as long as it lives. Whoever gets that
+lock knows that the owner is gone, whatever its pid was and in whichever container it ran. The lock is taken
+before the file has its name, so that no moment shows a living owner's folder without its lock.
+
+May import: paths.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tornpage.vocabulary.paths import tmpfs_folder
+
+__all__ = ["LOCK", "scratch_folder"]
+
+PREFIX = "tornpage-"
+LOCK = ".tornpage-scratch"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for crash images, removed at the end whatever happens. Folders of owners that were killed
+    before they could do that are removed now. ConfigError where there is no room (tmpfs_folder)."""
+    parent = tmpfs_folder()
+    for folder in parent.glob(f"{PREFIX}*"):
+        _remove_if_left(folder)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    lock = _lock(folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _lock(folder: Path) -> int:
+    early = folder / f"{LOCK}.new"
+    lock = os.open(early, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    early.rename(folder / LOCK)
+    return lock
+
+
+def _remove_if_left(folder: Path) -> None:
+    """Removes a folder of ours whose owner is gone. Without the lock's file it is not ours; a link is not
+    followed."""
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return
+    finally:
+        os.close(lock)

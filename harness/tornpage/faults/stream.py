@@ -1,0 +1,148 @@
+"""Replays a recorded stream in memory and compares what it gives with the real files, byte by byte.
+
+What the preload did not see (shared mappings, io_uring, bare system calls, other processes) is in the files
+and not in the stream: no crash state that is computed or chosen from such a stream says anything.
+
+May import: trace.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
+
+__all__ = ["stream_difference", "unseen_changes"]
+
+CREATED = 1
+DIRECTORY = 2
+KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
+"""Modes of fallocate that are followed."""
+
+
+def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
+    """The first change that the preload saw coming and could not follow, as "mmap of ibdata1"; "" if there is
+    none. ignored: patterns of files of which nothing is wanted."""
+    if b"unseen " not in trace.data:
+        return ""
+    for event in trace.events():
+        if event.kind == Op.MARK and trace.mark(event).verb == "unseen":
+            call, _, path = trace.text(event).removeprefix("unseen ").partition(" path=")
+            path = path.replace("%20", " ")
+            if not _is_ignored(path, ignored):
+                return f"{call} of {path}"
+    return ""
+
+
+def stream_difference(trace: Trace, data: Path, ignored: Sequence[str]) -> str:
+    """How the files of a directory that was empty before the trace differ from what its stream gives, as
+    "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace must have contents."""
+    disk = _Disk()
+    for event in trace.events():
+        problem = disk.play(trace, event)
+        if problem:
+            return problem
+    expected = {path: disk.files[number] for path, number in disk.names.items()}
+    found = {
+        str(path.relative_to(data)): path
+        for path in sorted(data.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
+    for path in sorted({*expected, *found}):
+        if _is_ignored(path, ignored):
+            continue
+        if path not in found:
+            return f"{path} is not there"
+        if path not in expected:
+            return f"{path} was not seen to be created"
+        problem = _difference(bytes(expected[path]), found[path].read_bytes())
+        if problem:
+            return f"{path} {problem}"
+    return ""
+
+
+class _Disk:
+    """Files by the trace's ids, and the names that lead to them."""
+
+    def __init__(self) -> None:
+        self.files: dict[int, bytearray] = {}
+        self.names: dict[str, int] = {}
+
+    def play(self, trace: Trace, event: Event) -> str:
+        """One event; what cannot be followed, else ""."""
+        if event.result < 0:
+            return ""
+        if event.kind == Op.OPEN:
+            self._open(trace, event)
+        elif event.kind == Op.WRITE and event.result > 0:
+            if not event.flags & WRITE_PAYLOAD:
+                return f"write {event.seq} has no contents"
+            self._put(event.file, event.offset, trace.payload(event)[: event.result])
+        elif event.kind == Op.TRUNCATE:
+            number = event.file or self.names.get(trace.text(event), 0)
+            self._resize(number, event.offset)
+        elif event.kind == Op.FALLOCATE:
+            return self._allocate(event)
+        elif event.kind == Op.RENAME:
+            self._rename(*trace.renamed(event))
+        elif event.kind == Op.UNLINK:
+            self.names.pop(trace.text(event), None)
+        return ""
+
+    def _open(self, trace: Trace, event: Event) -> None:
+        if event.flags & DIRECTORY or not event.file:
+            return
+        path = trace.text(event)
+        if event.flags & CREATED or event.file not in self.files:
+            self.files[event.file] = bytearray()
+            if event.offset & os.O_TMPFILE != os.O_TMPFILE:
+                self.names[path] = event.file
+        elif event.offset & os.O_TRUNC:
+            self.files[event.file].clear()
+
+    def _put(self, number: int, offset: int, data: bytes) -> None:
+        content = self.files.setdefault(number, bytearray())
+        if len(content) < offset:
+            content.extend(bytes(offset - len(content)))
+        content[offset : offset + len(data)] = data
+
+    def _resize(self, number: int, size: int) -> None:
+        content = self.files.setdefault(number, bytearray())
+        del content[size:]
+        content.extend(bytes(size - len(content)))
+
+    def _allocate(self, event: Event) -> str:
+        if event.flags & ~(KEEP_SIZE | PUNCH_HOLE | ZERO_RANGE):
+            return f"fallocate {event.seq} has a mode that is not followed: {event.flags}"
+        content = self.files.setdefault(event.file, bytearray())
+        end = event.offset + event.length
+        if not event.flags & KEEP_SIZE and len(content) < end:
+            self._resize(event.file, end)
+        if event.flags & (PUNCH_HOLE | ZERO_RANGE):
+            zeros = max(0, min(end, len(content)) - event.offset)
+            content[event.offset : event.offset + zeros] = bytes(zeros)
+        return ""
+
+    def _rename(self, old: str, new: str) -> None:
+        """Also of a folder; an empty path is outside."""
+        for path, number in list(self.names.items()):
+            if path == old or path.startswith(f"{old}/"):
+                del self.names[path]
+                if new:
+                    self.names[new + path[len(old) :]] = number
+
+
+def _is_ignored(path: str, ignored: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in ignored)
+
+
+def _difference(expected: bytes, found: bytes) -> str:
+    if expected == found:
+        return ""
+    if len(expected) != len(found):
+        return f"has {len(found)} bytes, and its stream gives {len(expected)}"
+    wrong = [at for at in range(len(found)) if expected[at] != found[at]]
+    return f"differs in bytes {wrong[0]}-{wrong[-1]}"

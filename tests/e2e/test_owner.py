@@ -1,0 +1,216 @@
+"""One run has one owner, one set of programs and a machine that works; what it prints can be done again."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tornpage.store.store import Store
+from tornpage.vocabulary.model import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = [sys.executable, "-P", "-m", "tornpage"]
+DEADLINE_S = 240
+
+
+def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line as a person calls it, in a folder."""
+    return subprocess.run(
+        [*PYTHON, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A run of smoke that has some verdicts, ended at the end."""
+    command = [*PYTHON, "run", "smoke.toml", "--jobs", "2", *arguments]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as owner:
+        try:
+            deadline = time.monotonic() + DEADLINE_S
+            while verdicts(folder) < 3 and owner.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            yield owner
+        finally:
+            if owner.poll() is None:
+                owner.send_signal(signal.SIGTERM)
+                owner.communicate(timeout=DEADLINE_S)
+
+
+def verdicts(folder: Path) -> int:
+    """How many the store has."""
+    try:
+        with Store(folder / "out" / "tornpage.db", write=False) as store:
+            return sum(len(store.finished_numbers(run.id)) for run in store.runs())
+    except Exception:
+        return 0  # it is being made
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    """smoke.toml in a folder of its own, long enough to be interrupted."""
+    text = (ROOT / "workloads" / "smoke.toml").read_text("utf-8")
+    (tmp_path / "smoke.toml").write_text(text.replace("trials = 1200", "trials = 120"), "utf-8")
+    return tmp_path
+
+
+def test_a_run_whose_owner_lives_is_not_resumed(campaign: Path) -> None:
+    """Neither by --resume nor by --go-on; both name the owner."""
+    with running(campaign, "--trials", "5000") as owner:
+        for option in ("--resume", "--go-on"):
+            done = call(campaign, "run", "smoke.toml", option)
+            assert done.returncode == 2, done.stderr
+            assert f"run 1 has an owner that lives: process {owner.pid}" in done.stderr
+
+
+def test_a_run_goes_on_with_its_own_programs_only(campaign: Path) -> None:
+    """Another campaign file is another run: --resume is refused and names it, --go-on starts anew."""
+    with running(campaign) as owner:
+        pass
+    assert owner.returncode == 128 + signal.SIGTERM
+    file = campaign / "smoke.toml"
+    text = file.read_text("utf-8")
+    file.write_text(text.replace("trials = 120", "trials = 20"), "utf-8")
+    done = call(campaign, "run", "smoke.toml", "--resume")
+    assert (done.returncode, "made with another campaign" in done.stderr) == (2, True), done.stderr
+    assert call(campaign, "run", "smoke.toml", "--go-on").returncode in (0, 3)
+    with Store(campaign / "out" / "tornpage.db", write=False) as store:
+        assert [(run.state, run.trials) for run in store.runs()] == [
+            ("failed", 120),
+            ("finished", 20),
+        ]
+
+
+def test_a_killed_worker_ends_the_run_and_not_its_verdicts(campaign: Path) -> None:
+    """Exit code 2 and one line; --resume comes to the end."""
+    with running(campaign) as owner:
+        children = psutil.Process(owner.pid).children()
+        workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+        workers[0].kill()
+        _, errors = owner.communicate(timeout=DEADLINE_S)
+    assert owner.returncode == 2, errors
+    assert errors.decode().splitlines()[-1] == "tornpage: a worker process died; --resume goes on"
+    assert call(campaign, "run", "smoke.toml", "--resume").returncode in (0, 3)
+    with Store(campaign / "out" / "tornpage.db", write=False) as store:
+        (run,) = store.runs()
+        outcomes = {row.result.outcome for row in store.trials(run.id) if row.result}
+        assert (run.state, len(store.finished_numbers(run.id))) == ("finished", 120)
+    assert not outcomes & {Outcome.HARNESS_ERROR, Outcome.VIOLATION, Outcome.UNSTABLE}
+
+
+FULL = """set -e
+mount -t tmpfs -o size=300m none scratch
+TORNPAGE_TMP=$PWD/scratch "$@" & owner=$!
+until ls scratch/tornpage-*/trial-* >/dev/null 2>&1; do
+    kill -0 $owner
+    sleep 0.02
+done
+dd if=/dev/zero of=scratch/filler bs=1M 2>/dev/null || true
+code=0
+wait $owner || code=$?
+exit $code
+"""
+
+
+def test_a_full_scratch_is_no_violation(campaign: Path) -> None:
+    """Filled to the brim in the middle, the run stops with exit code 2 and no verdict against the target;
+    with room again it goes on to a clean end."""
+    (campaign / "scratch").mkdir()
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", FULL, "sh", *PYTHON]
+    done = subprocess.run(
+        [*command, "run", "smoke.toml"],
+        cwd=campaign,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    with Store(campaign / "out" / "tornpage.db", write=False) as store:
+        (run,) = store.runs()
+        bad = {Outcome.VIOLATION, Outcome.UNSTABLE, Outcome.HARNESS_ERROR}
+        rows = [row for row in store.trials(run.id) if row.result and row.result.outcome in bad]
+        assert (run.state, rows) == ("running", [])
+    assert call(campaign, "run", "smoke.toml", "--resume").returncode in (0, 3)
+
+
+def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
+    """From any folder: reproduced is 1; on a target that is mended 0; a crash that cannot happen is 2."""
+    done = call(
+        tmp_path, "run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--out", "o"
+    )
+    assert done.returncode == 1, done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay" in line]
+    words = shlex.split(lines[0])
+    trial = words[words.index("replay") + 1]
+    assert words[-2:] == ["--out", "o"]
+    again = call(tmp_path, *words[words.index("tornpage") + 1 :])
+    assert (again.returncode, "\nreproduced" in again.stdout) == (1, True), again.stdout
+    _change(tmp_path / "o", trial, "$.options.doublewrite", "on")
+    fixed = call(tmp_path, "replay", trial, "--out", "o")
+    assert (fixed.returncode, "not reproduced: fixed?" in fixed.stdout) == (0, True), fixed.stdout
+    _change(tmp_path / "o", trial, "$.plan.run[0].nth", 10**9)
+    never = call(tmp_path, "replay", trial, "--out", "o")
+    assert (never.returncode, "cannot be played: the fault" in never.stdout) == (2, True)
+    kept = list((tmp_path / "o" / "images" / "1").iterdir())
+    with Store(tmp_path / "o" / "tornpage.db", write=False) as store:
+        broken = [row for row in store.trials(1) if row.result and row.result.violations]
+        assert sorted(int(path.name) for path in kept) == [
+            row.number for row in broken if row.result and row.result.image
+        ]
+        assert len(kept) < len(broken)
+
+
+def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
+    """By its number in the same recording, by its fingerprint in another one."""
+    options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
+    done = call(tmp_path, "run", "powerloss", *options, "--states", "2000")
+    assert done.returncode == 1, done.stderr
+    same = call(tmp_path, "replay", "1.0")
+    assert (same.returncode, "the same verdict" in same.stdout) == (1, True), same.stdout
+    with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
+        db.execute("update trial set result = json_set(result, '$.trace_hash', 'of another build')")
+    found = call(tmp_path, "replay", "1.0")
+    assert (found.returncode, "found as state" in found.stdout) == (1, True), found.stdout
+    _change(tmp_path / "out", "1.0", "$.options.doublewrite", "on")
+    fixed = call(tmp_path, "replay", "1.0")
+    assert (fixed.returncode, "fixed?" in fixed.stdout) == (0, True), fixed.stdout
+
+
+def test_old_runs_are_pruned(campaign: Path) -> None:
+    """With their reports; --keep does it after a run."""
+    for _ in range(2):
+        assert call(campaign, "run", "smoke", "--trials", "1").returncode in (0, 3)
+    done = call(campaign, "run", "smoke", "--trials", "1", "--keep", "2")
+    assert done.returncode in (0, 3), done.stderr
+    assert sorted(path.name for path in (campaign / "out").glob("*.html")) == [
+        "report-2.html",
+        "report-3.html",
+    ]
+    assert call(campaign, "prune", "--keep", "1").stdout == "1 runs deleted, 1 left\n"
+    left = sorted(path.name for path in (campaign / "out").iterdir())
+    assert left == ["report-3.html", "tornpage.db"]
+
+
+def _change(out: Path, trial: str, key: str, value: object) -> None:
+    run, number = trial.split(".")
+    with sqlite3.connect(out / "tornpage.db") as db:
+        db.execute(
+            "update trial set spec = json_set(spec, ?, ?) where run = ? and number = ?",
+            (key, value, run, number),
+        )

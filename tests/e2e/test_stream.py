@@ -1,0 +1,153 @@
+"""What the preload did not see refuses a campaign, and names file and range."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
+from tornpage.campaigns.census import run_undisturbed, take_census
+from tornpage.faults.stream import stream_difference, unseen_changes
+from tornpage.faults.trace import Trace
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Command, EngineTarget, preload_environment
+from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.model import TrialSpec
+from tornpage.vocabulary.paths import data_folder
+
+
+def _spec() -> TrialSpec:
+    campaign = load_campaign("smoke", data_folder("workloads"))
+    return undisturbed_spec(campaign, "engine", campaign.configs()[0])
+
+
+def _record(build: Path, folder: Path, *operations: str) -> Trace:
+    """What the test program does in folder/data, with contents."""
+    data = folder / "data"
+    data.mkdir()
+    preload = build / "faults" / "libtornpage_preload.so"
+    env = preload_environment(preload, data, folder / "trace", None)
+    program = build / "faults" / "tests" / "faults_io_program"
+    subprocess.run(
+        [program, *operations],
+        cwd=data,
+        env={**env, "TORNPAGE_PAYLOAD": "full"},
+        check=True,
+        capture_output=True,
+    )
+    return Trace.load(folder / "trace")
+
+
+def test_a_stream_gives_the_files(build: Path, tmp_path: Path) -> None:
+    """Appends, holes, cuts, renames over files and of folders, names that are used again, removed files."""
+    trace = _record(
+        build,
+        tmp_path,
+        "mkdir d",
+        "open 0 d/a wc",
+        "write 0 5000 a",
+        "pwrite 0 7 9000 b",
+        "ftruncate 0 8000",
+        "open 1 b wca",
+        "write 1 100 c",
+        "write 1 50 d",
+        "rename d e",
+        "rename b e/a",
+        "pwrite 0 10 0 z",
+        "open 2 b wc",
+        "write 2 3000 f",
+        "unlink b",
+        "open 3 b wct",
+        "write 3 20 g",
+        "truncate b 7",
+    )
+    assert stream_difference(trace, tmp_path / "data", ()) == ""
+    assert (tmp_path / "data" / "e" / "a").read_bytes() == b"c" * 100 + b"d" * 50
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda data: _overwrite(data / "f", 4097, b"xy"), "f differs in bytes 4097-4098"),
+        (lambda data: os.truncate(data / "f", 10), "f has 10 bytes, and its stream gives 8192"),
+        (lambda data: (data / "f").unlink(), "f is not there"),
+        (lambda data: (data / "g").touch(), "g was not seen to be created"),
+    ],
+)
+def test_a_change_that_is_not_in_the_stream_is_named(
+    build: Path, tmp_path: Path, change: object, told: str
+) -> None:
+    """File and range; but nothing of files that are declared to change unseen."""
+    trace = _record(build, tmp_path, "open 0 f wc", "write 0 8192 a")
+    change(tmp_path / "data")  # type: ignore[operator]
+    assert stream_difference(trace, tmp_path / "data", ()) == told
+    assert stream_difference(trace, tmp_path / "data", ("[fg]",)) == ""
+
+
+def test_a_shared_mapping_is_told(build: Path, tmp_path: Path) -> None:
+    """The preload marks it; the mark is read."""
+    trace = _record(build, tmp_path, "open 0 f wc", "ftruncate 0 4096", "mmap 0")
+    assert unseen_changes(trace, ()) == "mmap of f"
+    assert unseen_changes(trace, ("f",)) == ""
+
+
+def test_contents_are_all_that_is_left_out(build: Path, tmp_path: Path) -> None:
+    """A trace without its contents is the one of the same run that did not ask for them."""
+    target = make_target("engine", build)
+    whole = run_undisturbed(_spec(), target, tmp_path / "whole", contents=True).trace
+    bare = run_undisturbed(_spec(), target, tmp_path / "bare").trace
+    data = tmp_path / "data"
+    data.mkdir()
+    command = target.run_command(data, tmp_path / "bare" / "script", _spec().options)
+    env = {**command.env, **target.preload_env(data, tmp_path / "trace", None)}
+    subprocess.run(command.argv, env=env, check=True, capture_output=True)
+    plain = Trace.load(tmp_path / "trace")
+    assert len(bare.data) < len(whole.data) // 4
+    assert bare.data[64:] == plain.data[64:]
+    assert Trace.load(tmp_path / "bare" / "trace").data == bare.data
+
+
+class _Meddled(EngineTarget):
+    """The engine, and a program that the preload is not loaded into writes to ibdata1 after it."""
+
+    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
+        command = super().run_command(data, script, options)
+        code = (
+            "import os, subprocess, sys\n"
+            "done = subprocess.run(sys.argv[2:])\n"
+            "fd = os.open(sys.argv[1], os.O_WRONLY)\n"
+            "os.pwrite(fd, b'meddled', 5000)\n"
+            "sys.exit(done.returncode)\n"
+        )
+        env = {**command.env, "LD_PRELOAD": "", "MEDDLE": "1"}
+        wrapper = (sys.executable, "-c", code, str(data / "ibdata1"), "/usr/bin/env")
+        inner = [f"LD_PRELOAD={self.preload}", *command.argv]
+        return replace(command, argv=(*wrapper, *inner), env=env)
+
+    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
+        env = super().preload_env(data, trace, plan)
+        del env["LD_PRELOAD"]
+        return env
+
+
+def test_a_census_that_somebody_else_wrote_to_is_refused(build: Path, tmp_path: Path) -> None:
+    """Another process, a mapping, io_uring: whatever the way, the bytes are not in the stream."""
+    made = make_target("engine", build)
+    assert isinstance(made, EngineTarget)
+    target = _Meddled(made.program, made.preload)
+    with pytest.raises(CensusError, match=r"ibdata1 differs in bytes 50\d\d-50\d\d"):
+        take_census(_spec(), target, tmp_path)
+    shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+def _overwrite(path: Path, offset: int, data: bytes) -> None:
+    fd = os.open(path, os.O_WRONLY)
+    os.pwrite(fd, data, offset)
+    os.close(fd)

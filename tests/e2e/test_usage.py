@@ -1,0 +1,133 @@
+"""Whatever is asked of the command line, exit code 1 means violations: a mistake, a broken file or a full
+disk is one line on stderr and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tornpage.store.store import Store
+
+CROSS = "".join(f"o{n} = {[str(value) for value in range(8)]}\n" for n in range(4))
+FILES: dict[str, bytes] = {
+    "bytes.toml": b"\xff\xfe",
+    "nested.toml": b"a = " + b"[" * 100_000,
+    "enormous.toml": b"#" * (3 << 20),
+    "crossed.toml": (
+        'description = "x"\nworkload = "smoke"\ncrash_model = "kill"\ntrials = 1\nseed = 1\n'
+        f'[cross]\n{CROSS}[[hit]]\nsites = ["redo"]\nmasks = ["none"]\n'
+    ).encode(),
+    "file": b"",
+    "random/tornpage.db": bytes(range(256)) * 400,
+}
+CASES = [
+    ("run smoke --seed 99999999999999999999999999", "--seed"),
+    ("run smoke --seed 9223372036854775807 --trials 1", "--seed"),
+    ("run smoke --trials 99999999999", "--trials"),
+    ("run smoke --set params.rows=² --trials 1", "rows"),
+    ("run smoke --set params.rows=99999999999999999999 --trials 1", "rows"),
+    ("run smoke --set params.rows=1000000000 --trials 1", "params.rows"),
+    ("run bytes.toml", "bytes.toml: 'utf-8'"),
+    ("run nested.toml", "nested too deeply"),
+    ("run enormous.toml", "larger than 1 MiB"),
+    ("run crossed.toml", "more than 1000 configurations"),
+    ("run smoke --trials 1 --out file", "file: File exists"),
+    ("run smoke --trials 1 --out /proc/nothing", "/proc/nothing"),
+    ("run powerloss --trials 5", "no --trials"),
+    ("run powerloss --budget nan", "--budget"),
+    ("run smoke --resume --states 5", "no states"),
+    ("report --out random", "not a result store"),
+    ("report --out damaged", "result store"),
+    ("report --out damaged --run 99999999999999999999999", "no run"),
+    ("replay 99999999999999999999.1", "RUN.NUMBER"),
+    ("replay ².1", "RUN.NUMBER"),
+    ("show 1.1 --out file", "no result store"),
+    ("nothing", "No such command"),
+]
+
+
+def call(folder: Path, *arguments: str, **streams: int) -> subprocess.CompletedProcess[bytes]:
+    """The command line as a person calls it, in a folder."""
+    command = [sys.executable, "-P", "-m", "tornpage", *arguments]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    return subprocess.run(command, cwd=folder, timeout=120, check=False, **streams)  # type: ignore[call-overload,no-any-return]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all that is wrong in CASES."""
+    folder = tmp_path_factory.mktemp("usage")
+    for name, data in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+    with Store(folder / "damaged" / "tornpage.db") as store:
+        for seed in range(200):
+            store.begin_run("smoke", "engine", seed, 1, {"name": "x" * 100})
+    data = bytearray((folder / "damaged" / "tornpage.db").read_bytes())
+    data[8192:] = b"\xaa" * (len(data) - 8192)
+    (folder / "damaged" / "tornpage.db").write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize(("line", "told"), CASES, ids=[line for line, _ in CASES])
+def test_a_mistake_is_one_line_and_exit_code_2(folder: Path, line: str, told: str) -> None:
+    """It names what is wrong, and shows no traceback."""
+    done = call(folder, *line.split(" "))
+    said = done.stderr.decode().splitlines()
+    assert done.returncode == 2, said
+    assert said[-1].startswith("tornpage: ") and told in said[-1], said
+    assert "Traceback" not in done.stderr.decode()
+
+
+def test_a_full_output_is_no_violation(folder: Path) -> None:
+    """What cannot be printed is a failure, and not a finding."""
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        done = call(folder, "--version", stdout=full)
+    finally:
+        os.close(full)
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert b"No space left" in done.stderr
+
+
+def test_nobody_reads_the_errors(folder: Path) -> None:
+    """A closed pipe changes no exit code."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert call(folder, "replay", "x", stderr=writer).returncode == 2
+    finally:
+        os.close(writer)
+
+
+def test_debug_shows_the_traceback(folder: Path) -> None:
+    """For those who mend it."""
+    done = call(folder, "--debug", "report", "--out", "random")
+    assert done.returncode == 2
+    assert b"Traceback" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(b"tornpage: ")
+
+
+def test_a_mistake_is_no_run(tmp_path: Path) -> None:
+    """An option that the engine does not know leaves nothing that --go-on would go on with."""
+    done = call(tmp_path, "run", "smoke", "--trials", "1", "--set", "nope=1")
+    assert done.returncode == 2 and b"nope" in done.stderr
+    with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
+        assert db.execute("select count(*) from run").fetchone() == (0,)
+
+
+def test_a_report_is_written_through_no_link(tmp_path: Path) -> None:
+    """Somebody else's file at the end of a link stays as it is."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "report-1.html").symlink_to(precious)
+    done = call(tmp_path, "run", "smoke", "--trials", "1")
+    assert done.returncode in (0, 3), done.stderr
+    assert precious.read_text() == "mine"
+    assert (tmp_path / "out" / "report-1.html").read_text().startswith("<!doctype html>")

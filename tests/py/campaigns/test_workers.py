@@ -1,0 +1,79 @@
+"""What a worker makes of a violation that does not come again, of a target that breaks, of a full machine."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import make_result, make_spec
+
+from tornpage.campaigns import workers
+from tornpage.campaigns.images import KeptImages
+from tornpage.campaigns.workers import Job, confirmed, play
+from tornpage.vocabulary.errors import MachineError
+from tornpage.vocabulary.model import Outcome
+from tornpage.vocabulary.paths import find_paths
+
+
+def _job(tmp_path: Path) -> Job:
+    return Job(make_spec(3), find_paths(), tmp_path, tmp_path / "images")
+
+
+def test_a_violation_that_comes_again_is_one() -> None:
+    """Played twice with the same invariants broken, it is what it was."""
+    result = make_result(0, broken=5)
+    assert confirmed(result, replace(result, digest="another")) is result
+
+
+@pytest.mark.parametrize("again", [make_result(0), make_result(0, broken=17)])
+def test_a_violation_that_does_not_come_again_is_unstable(again: object) -> None:
+    """It keeps what it broke, for a person to look at, and is no violation."""
+    result = confirmed(make_result(0, broken=5), again)  # type: ignore[arg-type]
+    assert result.outcome is Outcome.UNSTABLE
+    assert result.violations == make_result(0, broken=5).violations
+    assert result.reason.startswith("broke I5, and played again ")
+
+
+def test_a_target_that_breaks_is_a_failure_of_the_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KeyError in a target ends no run: its trial has no verdict, and says where."""
+
+    def broken(_name: str, _build: Path) -> None:
+        raise KeyError("rows")
+
+    monkeypatch.setattr(workers, "make_target", broken)
+    spec, result = play(_job(tmp_path))
+    assert (spec.number, result.outcome) == (3, Outcome.HARNESS_ERROR)
+    assert result.reason.startswith("KeyError: 'rows' (test_workers.py:")
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left"), OSError(errno.EMFILE, "x"), MemoryError()]
+)
+def test_a_full_machine_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """What the harness meets of a full disk or memory ends the run, which can go on."""
+
+    def full(_name: str, _build: Path) -> None:
+        raise error
+
+    monkeypatch.setattr(workers, "make_target", full)
+    with pytest.raises(MachineError):
+        play(_job(tmp_path))
+
+
+def test_one_image_per_fingerprint(tmp_path: Path) -> None:
+    """The first trial with a finding keeps its image, the next ones with the same do not."""
+    images = KeptImages()
+    kept = []
+    for number, broken in enumerate((5, 5, 17, 5)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        result = replace(make_result(number, broken=broken), image=folder)
+        kept.append(images.only_new("page0", result).image)
+    assert kept == [tmp_path / "0", None, tmp_path / "2", None]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "2"]

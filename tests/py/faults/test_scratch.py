@@ -1,0 +1,64 @@
+"""Scratch folders: held by a lock, recognised by it, and nothing else is ever removed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tornpage.faults.scratch import LOCK, scratch_folder
+
+
+@pytest.fixture(autouse=True)
+def _parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORNPAGE_TMP", str(tmp_path))
+
+
+def test_removed_at_the_end(tmp_path: Path) -> None:
+    """A scratch folder is there while it is used, and gone afterwards, whatever lies in it."""
+    with scratch_folder() as folder:
+        (folder / "sub").mkdir()
+        (folder / "sub" / "file").write_text("x")
+        assert folder.parent == tmp_path
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_foreign_folder_stays(tmp_path: Path) -> None:
+    """Folders that merely look like ours are not touched, nor what a link of our name leads to."""
+    foreign = tmp_path / "tornpage-20261120-night"
+    foreign.mkdir()
+    (foreign / "precious").write_text("x")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / LOCK).touch()
+    (tmp_path / "tornpage-link").symlink_to(elsewhere)
+    with scratch_folder():
+        pass
+    assert (foreign / "precious").exists()
+    assert (elsewhere / LOCK).exists()
+
+
+def test_a_living_owner_keeps_its_folder(tmp_path: Path) -> None:
+    """Two owners at once leave each other alone, also where pids tell nothing."""
+    with scratch_folder() as mine:
+        code = "from tornpage.faults.scratch import scratch_folder\nwith scratch_folder(): pass"
+        subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+        assert (mine / LOCK).exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_owner_leaves_nothing_for_long(tmp_path: Path) -> None:
+    """The next owner removes what a killed one left."""
+    code = (
+        "import os, signal\nfrom tornpage.faults.scratch import scratch_folder\n"
+        "with scratch_folder(): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ))
+    assert done.returncode < 0
+    assert len(list(tmp_path.iterdir())) == 1
+    with scratch_folder():
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
