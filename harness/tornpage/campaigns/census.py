@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 RUN_DEADLINE_S = 60.0
-_WHOLE = {"TORNPAGE_PAYLOAD": "full", "TORNPAGE_TRACE_MAX": str(1 << 31)}
+_WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
 """Of every target's program: what it was asked for is wrong, not what it did."""

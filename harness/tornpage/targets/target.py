@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 
-TRACE_MAX_BYTES = 1 << 30
+TRACE_MAX_BYTES = 1 << 31
 """Of a recording with contents; the file is sparse and is cut at its end."""
 
 
