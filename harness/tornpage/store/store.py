@@ -202,6 +202,8 @@ class Store:
         raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
 
     def _lock(self, run: int) -> None:
+        if run in self._locks:
+            return
         path = self.path.with_name(f"run-{run}.lock")
         self._locks[run] = RunLock(path, f"run {run}")
 
