@@ -33,8 +33,6 @@ test-asan: setup
 	@ctest --preset asan --parallel 2
 
 mutants: setup ## The campaigns on every planted bug: which do they catch? Goes on after an interruption
-	@cmake --preset mutants >/dev/null
-	@cmake --build --preset mutants -- --quiet
 	@.venv/bin/tornpage mutants
 
 nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption

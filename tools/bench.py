@@ -73,10 +73,12 @@ class Campaign:
 
 def campaigns() -> list[Campaign]:
     """Kills and power loss of the engine, on one worker and two; the asan build; SQLite."""
-    kill = ("smoke", "--trials", str(TRIALS))
-    loss = ("powerloss", "--states", str(STATES))
-    few = ("powerloss", "--states", str(STATES // 5))
-    sqlite = ("powerloss", "--target", "sqlite", "--states", str(STATES // 20))
+    one = ("--scripts", "1")
+    kill = ("smoke", "--trials", str(TRIALS), *one, "--undisturbed", "0")
+    flat = (*one, "--depth", "1", "--states")
+    loss = ("powerloss", *flat, str(STATES))
+    few = ("powerloss", *flat, str(STATES // 5))
+    sqlite = ("powerloss", "--target", "sqlite", *flat, str(STATES // 20))
     return [
         Campaign("live kill, recovery, verdict", "kills", (*kill, "--jobs", "1")),
         Campaign("the same, two workers", "kills", (*kill, "--jobs", "2")),

@@ -169,7 +169,7 @@ def print_gaps(console: Console, explained: Sequence[tuple[Gap, str]], table: Ex
 
 def measure(out: Path, console: Console) -> list[str]:
     """The whole of it. Returns what is wrong."""
-    build = find_paths("coverage").build
+    build = find_paths().build
     os.environ[BUILD_VARIABLE] = str(build)
     table = load_table(TABLE)
     if shutil.which("gcovr") is None or not (build / "engine" / "engine").is_file():

@@ -25,12 +25,17 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
     "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}, {"stream"}],
-    "workloads": [{"script"}, {"churn"}, {"workload"}],
+    "workloads": [
+        {"script"},
+        {"book", "capacity", "parse"},
+        {"phases"},
+        {"builds"},
+        {"churn", "mix", "smoke"},
+        {"workload"},
+    ],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"rules_log"},
-        {"rules_page", "rules_recovery"},
-        {"invariants"},
+        {"judgement"},
     ],
     "targets": [
         {"target", "sqlite.schema"},
@@ -52,9 +57,10 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill"},
-        {"hunt", "qualify"},
-        {"mutants"},
+        {"doctor", "mutant_table", "randomkill", "tryout"},
+        {"hunt", "mutant_build", "qualify"},
+        {"mutant_pool"},
+        {"mutants", "shipped"},
     ],
     "cli": [
         {"console", "options"},

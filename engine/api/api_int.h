@@ -5,6 +5,13 @@ opened. */
 
 #include "api/engine.h"
 
+/** A running index build of the user. */
+typedef struct engine_build {
+    ddl_add_index_t *ddl;
+    table_id_t table;
+    struct engine_build *next;
+} engine_build_t;
+
 struct engine {
     env_t env;
     engine_options_t options; /**< page_size and log_file_size resolved */
@@ -16,12 +23,27 @@ struct engine {
     trx_t **open; /**< open transactions of the user */
     uint32_t n_open;
     uint32_t open_capacity;
+    engine_build_t *builds; /**< at most one per table */
     bool locked;
     bool recovered;
 };
 
 /** A message for a failure that has none yet. Returns err. */
 dberr_t engine_explain(engine_t *engine, dberr_t err);
+
+/* ---- engine_calls.c: the two ends of every call ---- */
+
+WARN_UNUSED dberr_t engine_enter(engine_t *engine);
+/** The same for a call on a table: DB_NOT_FOUND. */
+WARN_UNUSED dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out);
+/** End of a writing call: poisons the handle if err is a fatal one. Returns err. */
+dberr_t engine_leave(engine_t *engine, dberr_t err);
+
+/* ---- engine_build.c ---- */
+
+/** Clean close: aborts all running builds. */
+WARN_UNUSED dberr_t engine_abort_builds(engine_t *engine);
+void engine_free_builds(engine_t *engine); /**< memory; what they have in files is recovery's */
 
 typedef enum dir_kind {
     DIR_EMPTY,      /**< no file, or nothing but a lock */

@@ -106,7 +106,7 @@ static dberr_t bootstrap_log(bootstrap_t *boot)
 {
     env_t *env = boot->env;
     dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, boot->options->page_size,
-                                  boot->options->log_file_size);
+                                  boot->options->extent_pages, boot->options->log_file_size);
     if (err == DB_SUCCESS) {
         err = env_sync_dir(env);
     }
@@ -142,7 +142,8 @@ static dberr_t bootstrap_system_file(bootstrap_t *boot)
     err = env_truncate(env, file, (uint64_t)FSP_INITIAL_PAGES * boot->options->page_size);
     env_close(env, file);
     if (err == DB_SUCCESS) {
-        err = fil_create(env, boot->log, boot->options->page_size, &boot->fil);
+        err = fil_create(env, boot->log, boot->options->page_size, boot->options->open_files,
+                         &boot->fil);
     }
     fil_space_t *space = NULL;
     return err == DB_SUCCESS
@@ -164,7 +165,6 @@ static dberr_t bootstrap_pages(bootstrap_t *boot)
         return err;
     }
     mtr_commit(&mtr);
-    /* Fixed pages first: the trees of the catalogue take whatever is free. */
     err = trx_sys_bootstrap(boot->pool);
     if (err == DB_SUCCESS) {
         err = dict_bootstrap(boot->pool);

@@ -2,11 +2,12 @@
 
 Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
-    open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish
-    close   roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+    open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish |
+            drain if log_optimize_ddl is not what it was
+    close   abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
-1. What is fixed at creation (page size, redo size) is read from the redo log's header, which no
+1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which no
    torn data page can damage; an option that says otherwise is refused, never adapted.
 2. What is no data directory is left as it is, without even a lock file.
 3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
@@ -28,6 +29,9 @@ static dberr_t engine_resolve_new(engine_t *engine)
     if (o->page_size == 0) {
         o->page_size = PAGE_SIZE_DEFAULT;
     }
+    if (o->extent_pages == 0) {
+        o->extent_pages = extent_pages_default(o->page_size);
+    }
     uint64_t least = (uint64_t)LOG_FILE_SIZE_MIN_PAGES * o->page_size;
     if (o->log_file_size == 0) {
         o->log_file_size = least > LOG_FILE_SIZE_DEFAULT ? least : LOG_FILE_SIZE_DEFAULT;
@@ -43,12 +47,17 @@ static dberr_t engine_resolve_existing(engine_t *engine)
         return err_set(&engine->env.err, DB_ERROR, "page_size is %u in this directory, not %u",
                        info->page_size, o->page_size);
     }
+    if (o->extent_pages != 0 && o->extent_pages != info->extent_pages) {
+        return err_set(&engine->env.err, DB_ERROR, "extent_pages is %u in this directory, not %u",
+                       info->extent_pages, o->extent_pages);
+    }
     if (o->log_file_size != 0 && o->log_file_size != info->file_size) {
         return err_set(&engine->env.err, DB_ERROR,
                        "log_file_size is %" PRIu64 " in this directory, not %" PRIu64,
                        info->file_size, o->log_file_size);
     }
     o->page_size = info->page_size;
+    o->extent_pages = info->extent_pages;
     o->log_file_size = info->file_size;
     return DB_SUCCESS;
 }
@@ -62,8 +71,8 @@ static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
         return err;
     }
     if (*kind == DIR_NO_LOG) {
-        return err_set(sink, DB_UNRECOVERABLE, "redo log missing: there are data files, but no %s",
-                       LOG_FILE_NAME);
+        return err_refuse(sink, DB_UNRECOVERABLE, REFUSAL_LOG_MISSING,
+                          "redo log missing: there are data files, but no %s", LOG_FILE_NAME);
     }
     if (*kind == DIR_FOREIGN) {
         return err_set(sink, DB_NOT_FOUND, "not a data directory: it holds other files");
@@ -82,7 +91,7 @@ dberr_t engine_check_dir(os_t *os, err_sink_t *err)
     env_t env = {.os = os, .probe = &probe};
     dir_kind_t kind = DIR_EMPTY;
     dberr_t e = engine_check_kind(&env, false, &kind);
-    *err = env.err;
+    err_copy(err, &env.err);
     return e;
 }
 
@@ -127,10 +136,14 @@ static dberr_t engine_open_layers(engine_t *engine)
     }
     if (err == DB_SUCCESS) {
         log_set_write_through(engine->log, engine->options.log_write_through);
-        err = fil_create(env, engine->log, engine->options.page_size, &engine->fil);
+        err = fil_create(env, engine->log, engine->options.page_size, engine->options.open_files,
+                         &engine->fil);
     }
     if (err == DB_SUCCESS) {
-        err = buf_pool_create(env, engine->log, engine->fil, &engine->options, &engine->pool);
+        /* The log that is there was written in this mode, and so are recovery's changes. */
+        engine_options_t recovery = engine->options;
+        recovery.log_optimize_ddl = log_last_checkpoint(engine->log)->log_optimize_ddl;
+        err = buf_pool_create(env, engine->log, engine->fil, &recovery, &engine->pool);
     }
     if (err == DB_SUCCESS) {
         err = recv_redo(engine->log, engine->fil, engine->pool, &engine->options);
@@ -143,11 +156,18 @@ static dberr_t engine_open_layers(engine_t *engine)
                            &engine->sys);
     }
     /* Loads the user tables, after the catalogue's own transactions were rolled back. */
-    return err == DB_SUCCESS ? recv_finish(engine->sys) : err;
+    if (err == DB_SUCCESS) {
+        err = recv_finish(engine->sys);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
+    }
+    return err;
 }
 
 static void engine_free(engine_t *engine)
 {
+    engine_free_builds(engine);
     trx_sys_close(engine->sys);
     dict_close(engine->dict);
     buf_pool_free(engine->pool);
@@ -179,7 +199,7 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     }
     if (e != DB_SUCCESS) {
         e = engine_explain(engine, e);
-        *err = engine->env.err;
+        err_copy(err, &engine->env.err);
         engine_free(engine);
         return e;
     }
@@ -188,16 +208,23 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     return DB_SUCCESS;
 }
 
-dberr_t engine_close(engine_t *engine, bool clean)
+dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *message)
 {
     dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
     if (clean) {
+        if (err == DB_SUCCESS) {
+            err = engine_abort_builds(engine);
+        }
         while (err == DB_SUCCESS && engine->n_open > 0) {
             err = trx_rollback(engine->open[--engine->n_open]);
         }
         if (err == DB_SUCCESS) {
             err = buf_checkpoint_full(engine->pool);
         }
+    }
+    if (err != DB_SUCCESS) {
+        err = engine_explain(engine, err);
+        err_copy(message, &engine->env.err);
     }
     engine_free(engine);
     return err;

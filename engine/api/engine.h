@@ -22,11 +22,11 @@ DB_UNRECOVERABLE, DB_DIR_LOCKED, DB_NOT_FOUND (no database here), DB_ERROR (opti
 WARN_UNUSED dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options,
                                 bool create, engine_t **out, err_sink_t *err);
 
-/** clean = true: rolls back open transactions, full checkpoint; false: just lets go, as a crash
-would. The handle is gone in every case. */
-WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean);
+/** clean = true: aborts index builds, rolls back open transactions, full checkpoint; false: just lets go, as a
+crash would. The handle is gone in every case; on failure *err (which may be NULL) has the line to show. */
+WARN_UNUSED dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *err);
 
-const char *engine_error(const engine_t *engine); /**< last message */
+const char *engine_error(const engine_t *engine); /**< of the last failure: its first cause */
 
 WARN_UNUSED dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition);
 WARN_UNUSED dberr_t engine_drop_table(engine_t *engine, const char *name);
@@ -35,6 +35,25 @@ WARN_UNUSED dberr_t engine_drop_index(engine_t *engine, const char *table, const
 /** Runs a build to its end; on an error the build is aborted and nothing is left behind. */
 WARN_UNUSED dberr_t engine_add_indexes(engine_t *engine, const char *table,
                                        const ddl_index_def_t *defs, uint32_t n_defs);
+
+/* The same in steps, between which the caller does other things: everything but changes and DDL of
+this table, which get DB_TABLE_LOCKED (LOCK=SHARED), and engine_set_log_optimize_ddl(). Other tables
+may have builds of their own. A build whose step fails is aborted. A crash leaves INCOMPLETE indexes,
+which recovery drops. DB_NOT_FOUND: no table of this name, or it has no build. */
+
+#define BUILD_STEP_ROWS 1000U /**< rows of a step if nobody says otherwise */
+
+/** Commits the indexes as INCOMPLETE. */
+WARN_UNUSED dberr_t engine_start_indexes(engine_t *engine, const char *table,
+                                         const ddl_index_def_t *defs, uint32_t n_defs);
+/** Up to n_steps steps of about step_rows rows each. It stops before the commit, so that the indexes
+appear in engine_finish_indexes() and nowhere else. */
+WARN_UNUSED dberr_t engine_step_indexes(engine_t *engine, const char *table, uint32_t n_steps,
+                                        uint32_t step_rows);
+/** The rest, and the commit: the indexes are there, durably, on return. */
+WARN_UNUSED dberr_t engine_finish_indexes(engine_t *engine, const char *table);
+/** Leaves nothing of the build. */
+WARN_UNUSED dberr_t engine_abort_indexes(engine_t *engine, const char *table);
 
 WARN_UNUSED dberr_t engine_begin(engine_t *engine, trx_t **out);
 WARN_UNUSED dberr_t engine_commit(engine_t *engine, trx_t *trx);

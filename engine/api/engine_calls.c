@@ -6,24 +6,24 @@ Rules
 1. (I23) A writing call that meets failed I/O or damaged bytes poisons the handle: what is half done
    in memory must not reach a file. From then on every call is refused and nothing is written.
 2. A call that fails otherwise has changed nothing that its caller can see.
-3. Every failure has a message: the innermost one, or at least the status. */
+3. Every failure has a message: that of the first cause, not of what followed it (undoing, calls on
+   a poisoned handle); or at least the status. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api_int.h"
 #include "base/check.h"
 
-#define BUILD_STEP_ROWS 1000U
-
 /* ---- guarding calls ---- */
 
-static dberr_t engine_enter(engine_t *engine)
+dberr_t engine_enter(engine_t *engine)
 {
     if (engine->env.io_failed) {
         /* The first cause stays the message. */
         return DB_IO_ERROR;
     }
     engine->env.err.msg[0] = '\0';
+    engine->env.err.refusal = REFUSAL_NONE;
     return DB_SUCCESS;
 }
 
@@ -35,16 +35,16 @@ dberr_t engine_explain(engine_t *engine, dberr_t err)
     return err;
 }
 
-/** End of a writing call. */
-static dberr_t engine_leave(engine_t *engine, dberr_t err)
+dberr_t engine_leave(engine_t *engine, dberr_t err)
 {
+    err = engine_explain(engine, err);
     if (err == DB_IO_ERROR || err == DB_CORRUPTION || err == DB_UNRECOVERABLE) {
-        engine->env.io_failed = true;
+        env_poison(&engine->env);
     }
-    return engine_explain(engine, err);
+    return err;
 }
 
-static dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)
+dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **out)
 {
     dberr_t err = engine_enter(engine);
     if (err != DB_SUCCESS) {
@@ -81,44 +81,6 @@ dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index
     dberr_t err = engine_enter(engine);
     return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index))
                              : err;
-}
-
-static dberr_t engine_run_build(engine_t *engine, ddl_add_index_t *build)
-{
-    bool done = false;
-    dberr_t err = DB_SUCCESS;
-    while (err == DB_SUCCESS && !done) {
-        err = ddl_add_index_step(build, BUILD_STEP_ROWS, &done);
-    }
-    err = engine_leave(engine, err);
-    if (err == DB_SUCCESS || engine->env.io_failed) {
-        return err;
-    }
-    err_sink_t cause = engine->env.err;
-    dberr_t abort_err = ddl_add_index_abort(build);
-    if (abort_err != DB_SUCCESS) {
-        return engine_leave(engine, abort_err);
-    }
-    engine->env.err = cause;
-    return err;
-}
-
-dberr_t engine_add_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
-                           uint32_t n_defs)
-{
-    ddl_add_index_t *build = NULL;
-    dberr_t err = engine_enter(engine);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    err = ddl_add_index_begin(engine->sys, table, defs, n_defs, engine->options.sort_buffer_size,
-                              &build);
-    if (err != DB_SUCCESS) {
-        return engine_leave(engine, err);
-    }
-    err = engine_run_build(engine, build);
-    ddl_add_index_free(build);
-    return err;
 }
 
 /* ---- transactions ---- */
@@ -303,7 +265,7 @@ dberr_t engine_flush_log(engine_t *engine)
 {
     dberr_t err = engine_enter(engine);
     return err == DB_SUCCESS
-               ? engine_leave(engine, log_write_up_to(engine->log, log_lsn(engine->log), true))
+               ? engine_leave(engine, buf_log_wait(engine->pool, log_lsn(engine->log), true))
                : err;
 }
 
@@ -325,6 +287,11 @@ dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done)
 dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
 {
     dberr_t err = engine_enter(engine);
+    if (err == DB_SUCCESS && dict_has_build(engine->dict)) {
+        /* (I13) A load without redo relies on the setting that it has begun with. */
+        return err_set(&engine->env.err, DB_TABLE_LOCKED,
+                       "log_optimize_ddl cannot change: an index build is running");
+    }
     return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on))
                              : err;
 }

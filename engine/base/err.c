@@ -1,7 +1,8 @@
 /* Status names and messages. Lowest layer.
 
 1. A message is one line of valid UTF-8 whatever bytes a hostile image put into its arguments.
-2. The arguments may include the old message itself (they are formatted before it is replaced). */
+2. The arguments may include the old message itself (they are formatted before it is replaced).
+3. A held message is the first cause of a failure; what fails because of it does not replace it. */
 #include "base/err.h"
 
 #include <stdio.h>
@@ -28,6 +29,8 @@ const char *err_name(dberr_t err)
         return "DB_TABLE_LOCKED";
     case DB_OUT_OF_SPACE:
         return "DB_OUT_OF_SPACE";
+    case DB_TEMP_FILE_FAILED:
+        return "DB_TEMP_FILE_FAILED";
     case DB_OUT_OF_MEMORY:
         return "DB_OUT_OF_MEMORY";
     case DB_IO_ERROR:
@@ -46,6 +49,50 @@ const char *err_name(dberr_t err)
         return "DB_UNSUPPORTED";
     }
     return "DB_UNKNOWN";
+}
+
+const char *refusal_name(refusal_t refusal)
+{
+    static const char *const NAMES[] = {
+        [REFUSAL_NONE] = "",
+        [REFUSAL_TORN_PAGE] = "torn-page",
+        [REFUSAL_PAGE_BEYOND_LOG] = "page-beyond-log",
+        [REFUSAL_PAGE_FREED] = "page-freed",
+        [REFUSAL_MARKER_MISSING] = "marker-missing",
+        [REFUSAL_LOG_DAMAGED] = "log-damaged",
+        [REFUSAL_LOG_MISSING] = "log-missing",
+        [REFUSAL_BAD_RECORD] = "bad-record",
+        [REFUSAL_FILE_MISSING] = "file-missing",
+        [REFUSAL_FILE_SHORT] = "file-short",
+        [REFUSAL_FILE_CONFLICT] = "file-conflict",
+        [REFUSAL_CORRUPTION] = "corruption",
+        [REFUSAL_UNSUPPORTED] = "unsupported",
+        [REFUSAL_OUT_OF_SPACE] = "out-of-space",
+        [REFUSAL_IO_ERROR] = "io-error",
+        [REFUSAL_OUT_OF_MEMORY] = "out-of-memory",
+    };
+
+    return NAMES[refusal];
+}
+
+/** What a status stands for when nothing more is said. */
+static refusal_t refusal_of(dberr_t err)
+{
+    switch (err) {
+    case DB_CORRUPTION:
+    case DB_UNRECOVERABLE:
+        return REFUSAL_CORRUPTION;
+    case DB_IO_ERROR:
+        return REFUSAL_IO_ERROR;
+    case DB_OUT_OF_MEMORY:
+        return REFUSAL_OUT_OF_MEMORY;
+    case DB_OUT_OF_SPACE:
+        return REFUSAL_OUT_OF_SPACE;
+    case DB_UNSUPPORTED:
+        return REFUSAL_UNSUPPORTED;
+    default:
+        return REFUSAL_NONE;
+    }
 }
 
 /** Length of the well-formed UTF-8 sequence at s, or 0. n > 0. */
@@ -85,20 +132,45 @@ static void make_printable(char *text)
     }
 }
 
-dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
+static void err_put(err_sink_t *sink, refusal_t refusal, const char *format, va_list args)
 {
     char msg[sizeof(((err_sink_t *)NULL)->msg)] = "";
-    va_list args;
 
-    if (sink == NULL) {
-        return err;
+    if (sink == NULL || sink->held) {
+        return;
     }
-    va_start(args, format);
     if (vsnprintf(msg, sizeof(msg), format, args) < 0) {
         msg[0] = '\0';
     }
-    va_end(args);
     make_printable(msg);
     memcpy(sink->msg, msg, sizeof(msg));
+    sink->refusal = refusal;
+}
+
+dberr_t err_set(err_sink_t *sink, dberr_t err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_put(sink, refusal_of(err), format, args);
+    va_end(args);
     return err;
+}
+
+dberr_t err_refuse(err_sink_t *sink, dberr_t err, refusal_t refusal, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err_put(sink, refusal, format, args);
+    va_end(args);
+    return err;
+}
+
+void err_copy(err_sink_t *to, const err_sink_t *from)
+{
+    if (to != NULL) {
+        *to = *from;
+        to->held = false;
+    }
 }

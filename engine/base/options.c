@@ -1,7 +1,8 @@
 /* Options: defaults, ranges and the text form. Lowest layer.
 
 1. One table gives each option's name, type and range; parse and validate both read it.
-2. Zero in page_size and log_file_size means "as the directory has it" and is always in range. */
+2. Zero in page_size, extent_pages and log_file_size means "as the directory has it" and is always in
+   range. */
 #include "base/options.h"
 
 #include <string.h>
@@ -29,16 +30,19 @@ typedef struct option_def {
 
 static const option_def_t OPTION_DEFS[] = {
     OPTION(page_size, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX),
+    OPTION(extent_pages, OPTION_U32, false, true, EXTENT_PAGES_MIN, EXTENT_PAGES_MAX),
     OPTION(log_file_size, OPTION_U64, true, true, LOG_FILE_SIZE_MIN_PAGES *PAGE_SIZE_MIN,
            1024 * GIB),
     OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024),
     OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256),
+    OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
+    OPTION(open_files, OPTION_U32, false, false, 2, 65536),
 };
 
 #define N_OPTIONS (sizeof(OPTION_DEFS) / sizeof(OPTION_DEFS[0]))
@@ -47,15 +51,18 @@ void options_set_defaults(engine_options_t *options)
 {
     *options = (engine_options_t){
         .page_size = 0,
+        .extent_pages = 0,
         .log_file_size = 0,
         .buffer_pool_pages = 256,
         .log_optimize_ddl = true,
         .doublewrite = true,
         .dblwr_pages = 64,
+        .cleaner_interval = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,
         .sort_buffer_size = 1 * MIB,
         .recv_memory = 4 * MIB,
+        .open_files = 32,
     };
 }
 
@@ -124,6 +131,10 @@ dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
     if (!page_size_is_valid(page_size)) {
         return err_set(err, DB_ERROR, "page_size must be 4096, 8192, 16384, 32768 or 65536, not %u",
                        page_size);
+    }
+    if (options->extent_pages != 0 && !extent_pages_is_valid(options->extent_pages)) {
+        return err_set(err, DB_ERROR, "extent_pages must be 8, 16, 32, 64, 128 or 256, not %u",
+                       options->extent_pages);
     }
     if (options->log_file_size != 0
         && (options->log_file_size < log_min || options->log_file_size % SECTOR_SIZE != 0)) {
@@ -208,6 +219,11 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
     if (def->offset == offsetof(engine_options_t, page_size) && v != 0
         && !page_size_is_valid((uint32_t)v)) {
         return err_set(err, DB_ERROR, "page_size must be 4k, 8k, 16k, 32k or 64k, not '%s'", value);
+    }
+    if (def->offset == offsetof(engine_options_t, extent_pages) && v != 0
+        && !extent_pages_is_valid((uint32_t)v)) {
+        return err_set(err, DB_ERROR, "extent_pages must be 8, 16, 32, 64, 128 or 256, not '%s'",
+                       value);
     }
     option_put(options, def, v);
     return DB_SUCCESS;

@@ -11,17 +11,25 @@ typedef struct stats {
     uint64_t dblwr_writes;  /**< page copies written to the doublewrite area, as 10.4 counts them
                                        when pages are flushed for export */
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
-    uint64_t dblwr_skipped_init;    /**< home writes without doublewrite thanks to init_on_flush */
-    uint64_t pages_freed_unwritten; /**< freed pages dropped from the flush list unwritten */
-    uint64_t os_log_written;        /**< bytes written to the redo file */
+    uint64_t dblwr_full_batches; /**< of them, those that filled their slot */
+    uint64_t dblwr_skipped_init; /**< home writes without doublewrite thanks to init_on_flush */
+    uint64_t os_log_written;     /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
+    uint64_t log_wraps;       /**< log writes that straddled the end of the file */
+    uint64_t log_buffer_full; /**< log writes because the buffer was full */
+    uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
+    uint64_t load_pages_evicted; /**< flushes for room in the pool that began with a page of a load
+                                      without redo, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
     uint64_t btr_splits;
     uint64_t btr_merges;
-    uint64_t bulk_rows; /**< records added by bulk loads */
-    uint64_t sort_runs; /**< merge sort runs spilled to a temporary file */
+    uint64_t bulk_rows;       /**< records added by bulk loads */
+    uint64_t sort_runs;       /**< merge sort runs spilled to a temporary file */
+    uint64_t sort_merges;     /**< groups of runs merged into a longer run */
+    uint64_t builds_aborted;  /**< index builds */
+    uint64_t indexes_dropped; /**< by statements */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t purged_records;

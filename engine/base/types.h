@@ -13,7 +13,7 @@ typedef uint32_t space_id_t; /**< tablespace identifier; 0 is the system tablesp
 typedef uint64_t trx_id_t;   /**< transaction identifier, stored in 6 bytes */
 typedef uint64_t roll_ptr_t; /**< undo record address, stored in 7 bytes; 0 = no history */
 typedef uint64_t table_id_t;
-typedef uint64_t index_id_t; /**< also the owner of a page in the allocation map; below 2^32 */
+typedef uint64_t index_id_t; /**< below 2^32 */
 
 typedef struct page_id {
     space_id_t space;
@@ -43,6 +43,21 @@ static inline bool page_size_is_valid(uint32_t page_size_bytes)
 {
     return page_size_bytes >= PAGE_SIZE_MIN && page_size_bytes <= PAGE_SIZE_MAX
            && (page_size_bytes & (page_size_bytes - 1)) == 0;
+}
+
+#define EXTENT_PAGES_MIN 8U
+#define EXTENT_PAGES_MAX 256U
+
+static inline bool extent_pages_is_valid(uint32_t extent_pages)
+{
+    return extent_pages >= EXTENT_PAGES_MIN && extent_pages <= EXTENT_PAGES_MAX
+           && (extent_pages & (extent_pages - 1)) == 0;
+}
+
+/** InnoDB's extent: 1 MiB up to pages of 16k, 64 pages from there on. */
+static inline uint32_t extent_pages_default(uint32_t page_size_bytes)
+{
+    return page_size_bytes < 16384 ? (1U << 20) / page_size_bytes : 64U;
 }
 
 #endif

@@ -18,7 +18,7 @@ the leftmost node pointer of a level being MIN_REC; a page other than the root i
 #define BTR_KEY_LEN_MAX 3072U
 
 typedef struct btr {
-    index_id_t id; /**< also the owner of its pages in the allocation map */
+    index_id_t id;
     space_id_t space;
     page_no_t root;         /**< FIL_NULL: no tree yet */
     uint32_t key_len;       /**< bytes compared */
@@ -30,8 +30,13 @@ static inline uint32_t btr_node_rec_size(const btr_t *btr)
     return 1 + btr->key_len + 4;
 }
 
-/** Allocates an empty root (a leaf) in its own mtr and sets btr->root. */
-WARN_UNUSED dberr_t btr_create(buf_pool_t *pool, btr_t *btr);
+/** Creates the tree's two segments and an empty root (a leaf), and sets btr->root. In the caller's mtr,
+which also writes the root's number where it will be looked for: a crash leaves both or neither. */
+WARN_UNUSED dberr_t btr_create(mtr_t *mtr, btr_t *btr);
+
+/** Pins the record with this key for an mtr of the caller. DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,
+                                 uint32_t *slot);
 
 /** Copies the record with this key (leaf_rec_size bytes, info byte first) to rec. DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec);
@@ -64,7 +69,11 @@ WARN_UNUSED dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, cons
 WARN_UNUSED dberr_t btr_cursor_next(btr_cursor_t *cursor, const byte **rec);
 void btr_cursor_close(btr_cursor_t *cursor); /**< always, also after an error */
 
-/** Frees all pages of the tree, by owner (fsp_owner_free). Pages in the pool are forgotten. */
-WARN_UNUSED dberr_t btr_free(buf_pool_t *pool, const btr_t *btr);
+/** Frees the leaves, then the inner levels: many small mtrs, each an extent or a page. Only the root is
+read. Starting over after a crash goes on. No mtr may be open. */
+WARN_UNUSED dberr_t btr_free_but_root(buf_pool_t *pool, const btr_t *btr);
+/** Frees the root after that, with what is left of its segment, in the caller's mtr, which also forgets
+the root's number. */
+WARN_UNUSED dberr_t btr_free_root(mtr_t *mtr, const btr_t *btr);
 
 #endif

@@ -7,8 +7,9 @@
 1. A page is written once, complete: header, records, PREV and NEXT. Nothing is pinned between
    calls.
 2. Page numbers are taken by logged mtrs, also when the contents are not logged, so that recovery
-   can free an incomplete tree by owner.
-3. Level n + 1 begins when level n has its second page, so only the root is alone on its level. */
+   can free an incomplete tree through its segments.
+3. Level n + 1 begins when level n has its second page, so only the topmost page is alone on its level.
+4. The root was there before. It gets a copy of the topmost page, which is then freed. */
 #include "btr/btr_bulk.h"
 
 #include <inttypes.h>
@@ -33,7 +34,6 @@ struct btr_bulk {
     btr_t btr;
     bool redo;
     uint32_t fill_percent;
-    page_no_t hint;
     bulk_level_t levels[BTR_LEVEL_MAX + 1];
 };
 
@@ -43,7 +43,7 @@ dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo, uint32_t 
     btr_bulk_t *bulk;
 
     CHECK(fill_percent >= 10 && fill_percent <= 100);
-    CHECK(btr->id >= INDEX_ID_FIRST && btr->id <= UINT32_MAX && btr->key_len <= BTR_KEY_LEN_MAX);
+    CHECK(btr->root != FIL_NULL && btr->key_len <= BTR_KEY_LEN_MAX);
     bulk = calloc(1, sizeof *bulk);
     if (bulk == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
@@ -67,9 +67,20 @@ void btr_bulk_free(btr_bulk_t *bulk)
     free(bulk);
 }
 
-/** Takes the next page number, in a logged mtr of its own. */
-static dberr_t bulk_reserve(btr_bulk_t *bulk, page_no_t *out)
+static dberr_t bulk_root_get(const btr_bulk_t *bulk, mtr_t *mtr, buf_block_t **out)
 {
+    return btr_page_get(bulk->pool, mtr, &bulk->btr, bulk->btr.root, BTR_LEVEL_ANY, out);
+}
+
+static fseg_header_t bulk_segment(buf_block_t *root, uint32_t level)
+{
+    return (fseg_header_t){root, level == 0 ? PAGE_SEG_LEAF : PAGE_SEG_TOP};
+}
+
+/** Takes the next page number of a level, in a logged mtr of its own. */
+static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, page_no_t *out)
+{
+    buf_block_t *root = NULL;
     mtr_t mtr;
     dberr_t err = buf_log_free_check(bulk->pool);
 
@@ -77,12 +88,14 @@ static dberr_t bulk_reserve(btr_bulk_t *bulk, page_no_t *out)
         return err;
     }
     mtr_start(&mtr, bulk->pool, MTR_LOG_ALL);
-    err = fsp_page_reserve(&mtr, bulk->btr.space, (uint32_t)bulk->btr.id, bulk->hint, out);
+    err = bulk_root_get(bulk, &mtr, &root);
+    if (err == DB_SUCCESS) {
+        err = fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out);
+    }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
     }
-    bulk->hint = *out + 1;
     mtr_commit(&mtr);
     return DB_SUCCESS;
 }
@@ -105,10 +118,22 @@ static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
     if (l->recs == NULL) {
         return err_set(&buf_env(bulk->pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
     }
-    return bulk_reserve(bulk, &l->page_no);
+    return bulk_reserve(bulk, level, bulk->btr.root + 1, &l->page_no);
 }
 
-static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, page_no_t next)
+/** Writes the records of a level's page under construction into a page. */
+static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, buf_block_t *block)
+{
+    const bulk_level_t *l = &bulk->levels[level];
+    dberr_t err = mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
+
+    for (uint32_t i = 0; i < l->n_recs && err == DB_SUCCESS; i++) {
+        err = mtr_rec_insert(mtr, block, i, l->recs + (size_t)i * l->rec_size, l->rec_size);
+    }
+    return err;
+}
+
+static dberr_t bulk_page_create(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, page_no_t next)
 {
     const bulk_level_t *l = &bulk->levels[level];
     buf_block_t *block = NULL;
@@ -116,10 +141,7 @@ static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, page
         mtr_page_create(mtr, (page_id_t){bulk->btr.space, l->page_no}, FIL_PAGE_INDEX, &block);
 
     if (err == DB_SUCCESS) {
-        err = mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
-    }
-    for (uint32_t i = 0; i < l->n_recs && err == DB_SUCCESS; i++) {
-        err = mtr_rec_insert(mtr, block, i, l->recs + (size_t)i * l->rec_size, l->rec_size);
+        err = bulk_page_fill(bulk, mtr, level, block);
     }
     if (err == DB_SUCCESS && l->prev != FIL_NULL) {
         mtr_write_4(mtr, block, FIL_PAGE_PREV, l->prev);
@@ -130,26 +152,77 @@ static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, page
     return err;
 }
 
+/** An mtr for contents, logged or not. */
+static dberr_t bulk_mtr_start(btr_bulk_t *bulk, mtr_t *mtr)
+{
+    dberr_t err = buf_log_free_check(bulk->pool);
+
+    mtr_start(mtr, bulk->pool, bulk->redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
+    if (!bulk->redo) {
+        mtr_set_observer(mtr, bulk->btr.id);
+    }
+    return err;
+}
+
+static dberr_t bulk_mtr_end(mtr_t *mtr, dberr_t err)
+{
+    if (err == DB_SUCCESS) {
+        mtr_commit(mtr);
+    } else {
+        mtr_abort(mtr);
+    }
+    return err;
+}
+
 /** Writes the page under construction of a level into the pool. */
 static dberr_t bulk_page_write(btr_bulk_t *bulk, uint32_t level, page_no_t next)
 {
+    mtr_t mtr;
+    dberr_t err = bulk_mtr_start(bulk, &mtr);
+
+    if (err == DB_SUCCESS) {
+        err = bulk_page_create(bulk, &mtr, level, next);
+    }
+    return bulk_mtr_end(&mtr, err);
+}
+
+static dberr_t bulk_root_write(btr_bulk_t *bulk, uint32_t level)
+{
+    buf_block_t *root = NULL;
+    mtr_t mtr;
+    dberr_t err = bulk_mtr_start(bulk, &mtr);
+
+    if (err == DB_SUCCESS) {
+        err = bulk_root_get(bulk, &mtr, &root);
+    }
+    if (err == DB_SUCCESS) {
+        err = bulk_page_fill(bulk, &mtr, level, root);
+    }
+    return bulk_mtr_end(&mtr, err);
+}
+
+/** Frees the page that the root is a copy of. */
+static dberr_t bulk_top_free(btr_bulk_t *bulk, uint32_t level)
+{
+    page_id_t id = {bulk->btr.space, bulk->levels[level].page_no};
+    buf_block_t *root = NULL;
+    buf_block_t *top = NULL;
     mtr_t mtr;
     dberr_t err = buf_log_free_check(bulk->pool);
 
     if (err != DB_SUCCESS) {
         return err;
     }
-    mtr_start(&mtr, bulk->pool, bulk->redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
-    if (!bulk->redo) {
-        mtr_set_observer(&mtr, bulk->btr.id);
+    mtr_start(&mtr, bulk->pool, MTR_LOG_ALL);
+    err = bulk_root_get(bulk, &mtr, &root);
+    if (err == DB_SUCCESS) {
+        err = fseg_page_free(&mtr, bulk_segment(root, level), id.page_no, FSP_FREE_SILENT);
     }
-    err = bulk_page_fill(bulk, &mtr, level, next);
-    if (err != DB_SUCCESS) {
-        mtr_abort(&mtr);
-        return err;
+    top = buf_page_peek(bulk->pool, id);
+    if (err == DB_SUCCESS && top != NULL) {
+        top->observer = 0; /* written with or without the load, or never */
     }
-    mtr_commit(&mtr);
-    return DB_SUCCESS;
+    return bulk_mtr_end(&mtr, err);
 }
 
 /** Writes the page of a level; *node_rec becomes the pointer to it. */
@@ -191,7 +264,7 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec)
         }
         full = err == DB_SUCCESS && l->n_recs == l->max_recs;
         if (full) {
-            err = bulk_reserve(bulk, &next);
+            err = bulk_reserve(bulk, level, l->page_no + 1, &next);
         }
         if (full && err == DB_SUCCESS) {
             err = bulk_page_close(bulk, level, next, pending[level % 2]);
@@ -228,14 +301,14 @@ dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec)
     return err;
 }
 
-dberr_t btr_bulk_finish(btr_bulk_t *bulk, page_no_t *root)
+dberr_t btr_bulk_finish(btr_bulk_t *bulk)
 {
     byte node_rec[BTR_NODE_REC_MAX];
     uint32_t level = 0;
     dberr_t err = DB_SUCCESS;
 
     if (bulk->levels[0].recs == NULL) {
-        err = bulk_level_begin(bulk, 0);
+        return DB_SUCCESS; /* no record: the root is an empty leaf already */
     }
     while (err == DB_SUCCESS && bulk->levels[level].prev != FIL_NULL) {
         err = bulk_page_close(bulk, level, FIL_NULL, node_rec);
@@ -245,8 +318,10 @@ dberr_t btr_bulk_finish(btr_bulk_t *bulk, page_no_t *root)
         level++;
     }
     if (err == DB_SUCCESS) {
-        *root = bulk->levels[level].page_no;
         err = bulk_page_write(bulk, level, FIL_NULL);
     }
-    return err;
+    if (err == DB_SUCCESS) {
+        err = bulk_root_write(bulk, level);
+    }
+    return err == DB_SUCCESS ? bulk_top_free(bulk, level) : err;
 }

@@ -1,6 +1,6 @@
 /** Bottom-up load of a B+-tree from sorted records (WL#7277).
 
-Page numbers are reserved by an always-logged mtr; contents go into a NO_REDO mtr with the index as
+The root exists: btr_create(). Page numbers are reserved by an always-logged mtr; contents go into a NO_REDO mtr with the index as
 flush observer (redo = false) or a logged one (redo = true). Records of the page under construction
 of each level wait in memory: a page is written into the pool only when it is complete, directory,
 header and links (prev, next) included. No page stays pinned between calls. */
@@ -11,14 +11,14 @@ header and links (prev, next) included. No page stays pinned between calls. */
 
 typedef struct btr_bulk btr_bulk_t;
 
-/** fill_percent (10 ... 100) of a page's capacity is used. btr->root is ignored. Caller:
-btr_bulk_free(). */
+/** For an empty tree. fill_percent (10 ... 100) of a page's capacity is used. Caller: btr_bulk_free(). */
 WARN_UNUSED dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo,
                                     uint32_t fill_percent, btr_bulk_t **out);
 /** Adds a leaf record; keys strictly ascend (DB_DUPLICATE_KEY otherwise). */
 WARN_UNUSED dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec);
-/** Completes all levels; *root is the tree's root. An empty load gives an empty leaf. */
-WARN_UNUSED dberr_t btr_bulk_finish(btr_bulk_t *bulk, page_no_t *root);
+/** Completes all levels, and copies the topmost page into the root. That page is freed without a word of
+its contents in the log, and belongs to no observer any more: it may be written any time later. */
+WARN_UNUSED dberr_t btr_bulk_finish(btr_bulk_t *bulk);
 void btr_bulk_free(btr_bulk_t *bulk); /**< memory only; NULL is fine */
 
 #endif

@@ -36,12 +36,12 @@ dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr
     }
     err = btr_descend(&op, key, key_len);
     if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
+        mtr_abort(op.mtr);
         return err;
     }
     page_no = op.path[0].block->id.page_no;
     cursor->slot = op.path[0].slot;
-    mtr_commit(&op.mtr);
+    mtr_commit(op.mtr);
 
     mtr_start(&cursor->mtr, pool, MTR_READ_ONLY);
     cursor->open = true;

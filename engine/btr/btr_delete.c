@@ -1,7 +1,7 @@
 /* Delete, merge and drop of pages.
 
 1. Plan first, from the leaf upwards: what happens to the page of each level, with siblings pinned
-   and checked and the owner of each page to be freed looked up. After that only page changes
+   and checked and the segment of each page to be freed looked up. After that only page changes
    follow, which cannot fail on checked pages.
 2. A page that is freed has no other change in the mtr (I15): its records are copied out, it is
    never edited first.
@@ -16,7 +16,6 @@
 #include "btr/btr_int.h"
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 /* A page is merged when fewer than 1 / BTR_MERGE_FRACTION of its capacity is left. */
 #define BTR_MERGE_FRACTION 3U
@@ -48,28 +47,20 @@ typedef struct btr_del_plan {
     btr_del_step_t step[BTR_LEVEL_MAX + 1];
 } btr_del_plan_t;
 
-static dberr_t btr_check_owner(btr_op_t *op, const buf_block_t *block)
+static dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
 {
-    uint32_t owner = 0;
-    dberr_t err = fsp_page_owner(&op->mtr, block->id, &owner);
-
-    if (err == DB_SUCCESS && owner != op->btr->id) {
-        err = btr_corrupt(op->pool, op->btr, block->id.page_no,
-                          "the allocation map names another owner");
-    }
-    return err;
+    fseg_header_t segment;
+    dberr_t err = btr_segment(op, page_level(block->frame), &segment);
+    return err == DB_SUCCESS ? fseg_page_check(op->mtr, segment, block->id.page_no) : err;
 }
 
 static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
-    if (MUTANT(btr_free_own_mtr)) {
-        mtr_t mtr; /* ordering rule: a page is freed by the mtr that unlinks it */
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        dberr_t err = fsp_page_free(&mtr, block->id, (uint32_t)op->btr->id);
-        mtr_commit(&mtr);
-        return err;
-    }
-    return fsp_page_free(&op->mtr, block->id, (uint32_t)op->btr->id);
+    fseg_header_t segment;
+    dberr_t err = btr_segment(op, page_level(block->frame), &segment);
+
+    return err == DB_SUCCESS ? fseg_page_free(op->mtr, segment, block->id.page_no, FSP_FREE_LOGGED)
+                             : err;
 }
 
 /** A sibling that the parent must list in this slot. */
@@ -79,7 +70,7 @@ static dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slo
     const buf_block_t *parent = op->path[level + 1].block;
     const buf_block_t *block = op->path[level].block;
     const byte *rec = page_rec(parent->frame, op->page_size, parent_slot);
-    dberr_t err = btr_sibling_get(op->pool, &op->mtr, op->btr, block, next, out);
+    dberr_t err = btr_sibling_get(op->pool, op->mtr, op->btr, block, next, out);
 
     if (err == DB_SUCCESS && (*out == NULL || (*out)->id.page_no != btr_node_child(op->btr, rec))) {
         err = btr_corrupt(op->pool, op->btr, block->id.page_no,
@@ -119,8 +110,8 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
             && btr_merge_allowed(op, plan, level, page_n_recs(right->frame))) {
             step->action = BTR_DEL_MERGE_RIGHT;
             step->next = right;
-            err = btr_sibling_get(op->pool, &op->mtr, op->btr, right, true, &step->after);
-            return err == DB_SUCCESS ? btr_check_owner(op, right) : err;
+            err = btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after);
+            return err == DB_SUCCESS ? btr_check_segment(op, right) : err;
         }
     }
     if (parent->slot > 0) {
@@ -136,8 +127,8 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
 
             step->action = BTR_DEL_MERGE_LEFT;
             step->prev = left;
-            err = btr_sibling_get(op->pool, &op->mtr, op->btr, block, true, &step->next);
-            return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+            err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
+            return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
         }
     }
     return DB_SUCCESS;
@@ -158,11 +149,11 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     }
     if (n_left == 0) {
         step->action = BTR_DEL_PAGE;
-        err = btr_sibling_get(op->pool, &op->mtr, op->btr, block, false, &step->prev);
+        err = btr_sibling_get(op->pool, op->mtr, op->btr, block, false, &step->prev);
         if (err == DB_SUCCESS) {
-            err = btr_sibling_get(op->pool, &op->mtr, op->btr, block, true, &step->next);
+            err = btr_sibling_get(op->pool, op->mtr, op->btr, block, true, &step->next);
         }
-        return err == DB_SUCCESS ? btr_check_owner(op, block) : err;
+        return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
     }
     if (level < BTR_MERGE_LEVELS
         && n_left * BTR_MERGE_FRACTION
@@ -196,7 +187,7 @@ static dberr_t btr_set_min_rec(btr_op_t *op, buf_block_t *block)
 {
     byte info = (byte)(rec_info(page_rec(block->frame, op->page_size, 0)) | REC_INFO_MIN_REC);
 
-    return mtr_rec_update(&op->mtr, block, 0, 0, &info, 1);
+    return mtr_rec_update(op->mtr, block, 0, 0, &info, 1);
 }
 
 /** Deletes a record; the page keeps MIN_REC in front if that is due. */
@@ -208,10 +199,10 @@ static dberr_t btr_delete_rec(btr_op_t *op, buf_block_t *block, uint32_t slot)
     if (level > 0 && page_n_recs(block->frame) == 1) {
         /* Only the root: its last subtree is gone, and it becomes an empty leaf. */
         CHECK(block->id.page_no == op->btr->root);
-        return mtr_index_create(&op->mtr, block, 0, op->btr->id, op->btr->leaf_rec_size,
+        return mtr_index_create(op->mtr, block, 0, op->btr->id, op->btr->leaf_rec_size,
                                 op->btr->key_len);
     }
-    err = mtr_rec_delete(&op->mtr, block, slot);
+    err = mtr_rec_delete(op->mtr, block, slot);
     if (err == DB_SUCCESS && level > 0 && slot == 0
         && fil_page_get_prev(block->frame) == FIL_NULL) {
         err = btr_set_min_rec(op, block);
@@ -223,10 +214,10 @@ static dberr_t btr_delete_rec(btr_op_t *op, buf_block_t *block, uint32_t slot)
 static void btr_link(btr_op_t *op, buf_block_t *left, buf_block_t *right)
 {
     if (left != NULL) {
-        mtr_write_4(&op->mtr, left, FIL_PAGE_NEXT, right != NULL ? right->id.page_no : FIL_NULL);
+        mtr_write_4(op->mtr, left, FIL_PAGE_NEXT, right != NULL ? right->id.page_no : FIL_NULL);
     }
     if (right != NULL) {
-        mtr_write_4(&op->mtr, right, FIL_PAGE_PREV, left != NULL ? left->id.page_no : FIL_NULL);
+        mtr_write_4(op->mtr, right, FIL_PAGE_PREV, left != NULL ? left->id.page_no : FIL_NULL);
     }
 }
 
@@ -295,7 +286,7 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
     while (page_level(block->frame) > 0 && page_n_recs(block->frame) == 1) {
         const byte *rec = page_rec(block->frame, op->page_size, 0);
         buf_block_t *child = NULL;
-        dberr_t err = btr_page_get(op->pool, &op->mtr, op->btr, btr_node_child(op->btr, rec),
+        dberr_t err = btr_page_get(op->pool, op->mtr, op->btr, btr_node_child(op->btr, rec),
                                    page_level(block->frame) - 1, &child);
 
         if (err == DB_SUCCESS
@@ -304,7 +295,7 @@ static dberr_t btr_lift_plan(btr_op_t *op, buf_block_t *root, buf_block_t **chai
             err = btr_corrupt(op->pool, op->btr, child->id.page_no, "an only child has a sibling");
         }
         if (err == DB_SUCCESS) {
-            err = btr_check_owner(op, child);
+            err = btr_check_segment(op, child);
         }
         if (err != DB_SUCCESS) {
             return err;
@@ -319,7 +310,7 @@ static dberr_t btr_lift_apply(btr_op_t *op, buf_block_t *root, buf_block_t **cha
 {
     const buf_block_t *last = chain[n - 1];
     uint32_t level = page_level(last->frame);
-    dberr_t err = mtr_index_create(&op->mtr, root, level, op->btr->id, btr_rec_size(op->btr, level),
+    dberr_t err = mtr_index_create(op->mtr, root, level, op->btr->id, btr_rec_size(op->btr, level),
                                    op->btr->key_len);
 
     if (err == DB_SUCCESS) {
@@ -343,7 +334,7 @@ static dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
     if (err != DB_SUCCESS) {
         return err;
     }
-    err = btr_page_get(pool, &op.mtr, btr, btr->root, BTR_LEVEL_ANY, &root);
+    err = btr_page_get(pool, op.mtr, btr, btr->root, BTR_LEVEL_ANY, &root);
     if (err == DB_SUCCESS) {
         err = btr_lift_plan(&op, root, chain, &n);
     }
@@ -351,10 +342,10 @@ static dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
         err = btr_lift_apply(&op, root, chain, n);
     }
     if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
+        mtr_abort(op.mtr);
         return err;
     }
-    mtr_commit(&op.mtr);
+    mtr_commit(op.mtr);
     return DB_SUCCESS;
 }
 
@@ -379,11 +370,11 @@ dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)
         err = btr_delete_apply(&op, &plan);
     }
     if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
+        mtr_abort(op.mtr);
         return err;
     }
     lift = page_level(op.path[op.root_level].block->frame) > 0
            && page_n_recs(op.path[op.root_level].block->frame) == 1;
-    mtr_commit(&op.mtr);
+    mtr_commit(op.mtr);
     return lift ? btr_root_lift(pool, btr) : DB_SUCCESS;
 }

@@ -18,7 +18,6 @@
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 
 typedef struct btr_split_plan {
     uint32_t n_splits;                    /**< full pages of the path, from level 0 */
@@ -28,19 +27,13 @@ typedef struct btr_split_plan {
     buf_block_t *child;                   /**< takes the root's records */
 } btr_split_plan_t;
 
-static dberr_t btr_split_alloc(btr_op_t *op, const buf_block_t *near_block, buf_block_t **out)
+static dberr_t btr_split_alloc(btr_op_t *op, uint32_t level, buf_block_t **out)
 {
-    if (MUTANT(btr_alloc_own_mtr)) {
-        mtr_t mtr; /* as MDEV-23190: the map is committed before the change that needs the page */
-        mtr_start(&mtr, op->pool, MTR_LOG_ALL);
-        page_id_t id = {.space = op->btr->space};
-        dberr_t err = fsp_page_reserve(&mtr, id.space, (uint32_t)op->btr->id,
-                                       near_block->id.page_no + 1, &id.page_no);
-        mtr_commit(&mtr);
-        return err == DB_SUCCESS ? mtr_page_create(&op->mtr, id, FIL_PAGE_INDEX, out) : err;
-    }
-    return fsp_page_alloc(&op->mtr, op->btr->space, (uint32_t)op->btr->id,
-                          near_block->id.page_no + 1, FIL_PAGE_INDEX, out);
+    page_no_t hint = op->path[level].block->id.page_no + 1;
+    fseg_header_t segment;
+    dberr_t err = btr_segment(op, level, &segment);
+
+    return err == DB_SUCCESS ? fseg_page_alloc(op->mtr, segment, hint, FIL_PAGE_INDEX, out) : err;
 }
 
 static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
@@ -58,20 +51,18 @@ static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
                        "index %" PRIu64 " is too deep for one more level", op->btr->id);
     }
     for (uint32_t level = 0; level < n; level++) {
-        dberr_t err = btr_sibling_get(op->pool, &op->mtr, op->btr, op->path[level].block, true,
+        dberr_t err = btr_sibling_get(op->pool, op->mtr, op->btr, op->path[level].block, true,
                                       &plan->next[level]);
         if (err != DB_SUCCESS) {
             return err;
         }
     }
-    for (uint32_t level = 0; level < n; level++) {
-        dberr_t err = btr_split_alloc(op, op->path[level].block, &plan->page[level]);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+    dberr_t err = n > 0 ? fsp_reserve(op->mtr, op->btr->space, n + 1) : DB_SUCCESS;
+    for (uint32_t level = 0; err == DB_SUCCESS && level < n; level++) {
+        err = btr_split_alloc(op, level, &plan->page[level]);
     }
-    return plan->raise ? btr_split_alloc(op, op->path[op->root_level].block, &plan->child)
-                       : DB_SUCCESS;
+    return err == DB_SUCCESS && plan->raise ? btr_split_alloc(op, op->root_level, &plan->child)
+                                            : err;
 }
 
 static void btr_node_rec(const btr_op_t *op, const buf_block_t *child, uint32_t info, byte *rec)
@@ -85,7 +76,7 @@ static void btr_node_rec(const btr_op_t *op, const buf_block_t *child, uint32_t 
 
 static dberr_t btr_format(btr_op_t *op, buf_block_t *block, uint32_t level)
 {
-    return mtr_index_create(&op->mtr, block, level, op->btr->id, btr_rec_size(op->btr, level),
+    return mtr_index_create(op->mtr, block, level, op->btr->id, btr_rec_size(op->btr, level),
                             op->btr->key_len);
 }
 
@@ -107,7 +98,7 @@ static dberr_t btr_root_raise(btr_op_t *op, buf_block_t *child)
         return err;
     }
     btr_node_rec(op, child, REC_INFO_MIN_REC, rec);
-    err = mtr_rec_insert(&op->mtr, root, 0, rec, btr_node_rec_size(op->btr));
+    err = mtr_rec_insert(op->mtr, root, 0, rec, btr_node_rec_size(op->btr));
     op->path[level].block = child;
     op->path[level + 1] = (btr_step_t){.block = root};
     op->root_level = level + 1;
@@ -117,12 +108,12 @@ static dberr_t btr_root_raise(btr_op_t *op, buf_block_t *child)
 /** Links the empty page right in behind block. */
 static void btr_link_right(btr_op_t *op, buf_block_t *block, buf_block_t *right, buf_block_t *next)
 {
-    mtr_write_4(&op->mtr, right, FIL_PAGE_PREV, block->id.page_no);
+    mtr_write_4(op->mtr, right, FIL_PAGE_PREV, block->id.page_no);
     if (next != NULL) {
-        mtr_write_4(&op->mtr, right, FIL_PAGE_NEXT, next->id.page_no);
-        mtr_write_4(&op->mtr, next, FIL_PAGE_PREV, right->id.page_no);
+        mtr_write_4(op->mtr, right, FIL_PAGE_NEXT, next->id.page_no);
+        mtr_write_4(op->mtr, next, FIL_PAGE_PREV, right->id.page_no);
     }
-    mtr_write_4(&op->mtr, block, FIL_PAGE_NEXT, right->id.page_no);
+    mtr_write_4(op->mtr, block, FIL_PAGE_NEXT, right->id.page_no);
 }
 
 /** Splits the full page of a level and puts rec, meant for slot, into the half where it belongs. */
@@ -140,14 +131,14 @@ static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, 
         err = btr_append_recs(op, right, left, split, UINT32_MAX);
     }
     if (err == DB_SUCCESS && split < n) {
-        err = mtr_list_end_delete(&op->mtr, left, split);
+        err = mtr_list_end_delete(op->mtr, left, split);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
     btr_link_right(op, left, right, next);
     buf_env(op->pool)->stats.btr_splits++;
-    return mtr_rec_insert(&op->mtr, to_left ? left : right, to_left ? slot : slot - split, rec,
+    return mtr_rec_insert(op->mtr, to_left ? left : right, to_left ? slot : slot - split, rec,
                           btr_rec_size(op->btr, level));
 }
 
@@ -157,7 +148,7 @@ static dberr_t btr_lower_keys(btr_op_t *op, const byte *key)
     for (uint32_t level = 1; level <= op->root_level; level++) {
         if (op->path[level].low) {
             dberr_t err =
-                mtr_rec_update(&op->mtr, op->path[level].block, 0, 1, key, op->btr->key_len);
+                mtr_rec_update(op->mtr, op->path[level].block, 0, 1, key, op->btr->key_len);
             if (err != DB_SUCCESS) {
                 return err;
             }
@@ -177,7 +168,7 @@ static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, cons
     }
     for (uint32_t level = 0; err == DB_SUCCESS; level++) {
         if (level == plan->n_splits) {
-            return mtr_rec_insert(&op->mtr, op->path[level].block, slot, rec,
+            return mtr_rec_insert(op->mtr, op->path[level].block, slot, rec,
                                   btr_rec_size(op->btr, level));
         }
         err = btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec);
@@ -210,9 +201,9 @@ dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec)
         err = btr_insert_apply(&op, &plan, rec);
     }
     if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
+        mtr_abort(op.mtr);
         return err;
     }
-    mtr_commit(&op.mtr);
+    mtr_commit(op.mtr);
     return DB_SUCCESS;
 }

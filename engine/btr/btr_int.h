@@ -22,7 +22,8 @@ typedef struct btr_op {
     uint32_t root_level;
     btr_step_t path[BTR_LEVEL_MAX + 1]; /**< by level; valid up to root_level */
     bool exact;                         /**< path[0] is on a record with this key */
-    mtr_t mtr;
+    mtr_t *mtr;                         /**< own, or the caller's */
+    mtr_t own;
 } btr_op_t;
 
 /* ---- btr_page.c ---- */
@@ -45,6 +46,9 @@ WARN_UNUSED dberr_t btr_page_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr,
 links back (I8). */
 WARN_UNUSED dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr,
                                     const buf_block_t *block, bool next, buf_block_t **out);
+
+/** The segment that the tree's pages of this level belong to, the root excepted. */
+WARN_UNUSED dberr_t btr_segment(const btr_op_t *op, uint32_t level, fseg_header_t *out);
 
 /** Child page number of a node pointer. */
 page_no_t btr_node_child(const btr_t *btr, const byte *rec);

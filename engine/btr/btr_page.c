@@ -30,7 +30,8 @@ dberr_t btr_op_start(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, mtr_mode_
             return err;
         }
     }
-    mtr_start(&op->mtr, pool, mode);
+    op->mtr = &op->own;
+    mtr_start(op->mtr, pool, mode);
     return DB_SUCCESS;
 }
 
@@ -44,6 +45,12 @@ dberr_t btr_corrupt(buf_pool_t *pool, const btr_t *btr, page_no_t page_no, const
 uint32_t btr_rec_size(const btr_t *btr, uint32_t level)
 {
     return level == 0 ? btr->leaf_rec_size : btr_node_rec_size(btr);
+}
+
+dberr_t btr_segment(const btr_op_t *op, uint32_t level, fseg_header_t *out)
+{
+    out->offset = level == 0 ? PAGE_SEG_LEAF : PAGE_SEG_TOP;
+    return mtr_page_get(op->mtr, (page_id_t){op->btr->space, op->btr->root}, &out->block);
 }
 
 page_no_t btr_node_child(const btr_t *btr, const byte *rec)
@@ -80,6 +87,13 @@ static const char *btr_header_fault(const btr_t *btr, const byte *page, page_no_
     return NULL;
 }
 
+static bool btr_seg_headers_are_zero(const byte *page)
+{
+    static const byte ZEROS[PAGE_DATA - PAGE_SEG_LEAF];
+
+    return memcmp(page + PAGE_SEG_LEAF, ZEROS, sizeof ZEROS) == 0;
+}
+
 /** Everything that the header does not show: slots, free list, order of keys. */
 static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t page_size)
 {
@@ -88,6 +102,9 @@ static const char *btr_page_fault(const btr_t *btr, const byte *page, uint32_t p
 
     if (page_index_validate(page, page_size, &why) != DB_SUCCESS) {
         return why;
+    }
+    if (fil_page_get_id(page).page_no != btr->root && !btr_seg_headers_are_zero(page)) {
+        return "a segment header in a page that is not the root";
     }
     for (uint32_t slot = 0; slot < page_n_recs(page); slot++) {
         const byte *rec = page_rec(page, page_size, slot);
@@ -168,7 +185,7 @@ dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, 
 
     for (uint32_t i = from; i < page_n_recs(src->frame); i++) {
         if (i != skip) {
-            dberr_t err = mtr_rec_insert(&op->mtr, dst, slot++,
+            dberr_t err = mtr_rec_insert(op->mtr, dst, slot++,
                                          page_rec(src->frame, op->page_size, i), rec_size);
             if (err != DB_SUCCESS) {
                 return err;

@@ -12,9 +12,7 @@
 
 #include "base/check.h"
 
-/* Pages 0 to 3 of the system space have fixed contents; a root must not take one while it is free.
-*/
-#define BTR_SYSTEM_HINT 4U
+#define BTR_CREATE_PAGES 3U /**< the root, and at most one inode page per segment */
 
 /** The node pointer to follow. A prefix that equals a key may have more records left of it. */
 static void btr_choose_child(const btr_op_t *op, const byte *key, uint32_t key_len,
@@ -46,7 +44,7 @@ dberr_t btr_descend(btr_op_t *op, const byte *key, uint32_t key_len)
     CHECK(key == NULL || (key_len > 0 && key_len <= op->btr->key_len));
     for (;;) {
         buf_block_t *block = NULL;
-        dberr_t err = btr_page_get(op->pool, &op->mtr, op->btr, page_no, level, &block);
+        dberr_t err = btr_page_get(op->pool, op->mtr, op->btr, page_no, level, &block);
         btr_step_t *step;
 
         if (err != DB_SUCCESS) {
@@ -86,7 +84,7 @@ static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const 
         err = DB_NOT_FOUND;
     }
     if (err != DB_SUCCESS) {
-        mtr_abort(&op->mtr);
+        mtr_abort(op->mtr);
     }
     return err;
 }
@@ -99,7 +97,7 @@ dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec)
     if (err == DB_SUCCESS) {
         memcpy(rec, page_rec(op.path[0].block->frame, op.page_size, op.path[0].slot),
                btr->leaf_rec_size);
-        mtr_commit(&op.mtr);
+        mtr_commit(op.mtr);
     }
     return err;
 }
@@ -116,42 +114,111 @@ dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t
     if (err != DB_SUCCESS) {
         return err;
     }
-    err = mtr_rec_update(&op.mtr, op.path[0].block, op.path[0].slot, rec_offset, bytes, len);
+    err = mtr_rec_update(op.mtr, op.path[0].block, op.path[0].slot, rec_offset, bytes, len);
     if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
+        mtr_abort(op.mtr);
         return err;
     }
-    mtr_commit(&op.mtr);
+    mtr_commit(op.mtr);
     return DB_SUCCESS;
 }
 
-dberr_t btr_create(buf_pool_t *pool, btr_t *btr)
+dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,
+                     uint32_t *slot)
 {
-    page_no_t hint = btr->space == SPACE_SYSTEM ? BTR_SYSTEM_HINT : 0;
-    buf_block_t *block = NULL;
-    btr_op_t op;
-    dberr_t err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
+    btr_op_t op = {
+        .pool = mtr->pool, .btr = btr, .page_size = buf_page_size(mtr->pool), .mtr = mtr};
+    dberr_t err = btr_descend(&op, key, btr->key_len);
 
-    if (err != DB_SUCCESS) {
-        return err;
+    if (err == DB_SUCCESS && !op.exact) {
+        err = DB_NOT_FOUND;
     }
-    CHECK(page_capacity(op.page_size, btr->leaf_rec_size) >= 2);
-    CHECK(page_capacity(op.page_size, btr_node_rec_size(btr)) >= 2);
-    err = fsp_page_alloc(&op.mtr, btr->space, (uint32_t)btr->id, hint, FIL_PAGE_INDEX, &block);
     if (err == DB_SUCCESS) {
-        err = mtr_index_create(&op.mtr, block, 0, btr->id, btr->leaf_rec_size, btr->key_len);
+        *block = op.path[0].block;
+        *slot = op.path[0].slot;
     }
-    if (err != DB_SUCCESS) {
-        mtr_abort(&op.mtr);
-        return err;
+    return err;
+}
+
+/* ---- a whole tree ---- */
+
+dberr_t btr_create(mtr_t *mtr, btr_t *btr)
+{
+    uint32_t page_size = buf_page_size(mtr->pool);
+    buf_block_t *root = NULL;
+    dberr_t err = fsp_reserve(mtr, btr->space, BTR_CREATE_PAGES);
+
+    CHECK(btr->id >= INDEX_ID_FIRST && page_capacity(page_size, btr->leaf_rec_size) >= 2);
+    CHECK(page_capacity(page_size, btr_node_rec_size(btr)) >= 2);
+    if (err == DB_SUCCESS) {
+        err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_TOP, &root);
     }
-    btr->root = block->id.page_no;
-    mtr_commit(&op.mtr);
+    if (err == DB_SUCCESS) {
+        err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_LEAF, &root);
+    }
+    if (err == DB_SUCCESS) {
+        err = mtr_index_create(mtr, root, 0, btr->id, btr->leaf_rec_size, btr->key_len);
+    }
+    if (err == DB_SUCCESS) {
+        btr->root = root->id.page_no;
+    }
+    return err;
+}
+
+/** The root of a tree of which nothing else need be right. */
+static dberr_t btr_root_get(mtr_t *mtr, const btr_t *btr, buf_block_t **out)
+{
+    buf_block_t *root = NULL;
+    dberr_t err = mtr_page_get(mtr, (page_id_t){btr->space, btr->root}, &root);
+
+    if (err == DB_SUCCESS
+        && (fil_page_get_type(root->frame) != FIL_PAGE_INDEX
+            || page_index_id(root->frame) != btr->id)) {
+        err = btr_corrupt(mtr->pool, btr, btr->root, "not the root of this index");
+    }
+    if (err == DB_SUCCESS) {
+        *out = root;
+    }
+    return err;
+}
+
+static dberr_t btr_free_segment(buf_pool_t *pool, const btr_t *btr, uint32_t header_offset)
+{
+    for (bool done = false; !done;) {
+        buf_block_t *root = NULL;
+        mtr_t mtr;
+        dberr_t err = buf_log_free_check(pool);
+
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        mtr_start(&mtr, pool, MTR_LOG_ALL);
+        err = btr_root_get(&mtr, btr, &root);
+        if (err == DB_SUCCESS) {
+            err = fseg_free_step(&mtr, (fseg_header_t){root, header_offset},
+                                 header_offset == PAGE_SEG_TOP, &done);
+        }
+        if (err != DB_SUCCESS) {
+            mtr_abort(&mtr);
+            return err;
+        }
+        mtr_commit(&mtr);
+        PROBE_POINT(buf_env(pool)->probe, "btr.free_step");
+    }
     return DB_SUCCESS;
 }
 
-dberr_t btr_free(buf_pool_t *pool, const btr_t *btr)
+dberr_t btr_free_but_root(buf_pool_t *pool, const btr_t *btr)
 {
-    CHECK(btr->id >= INDEX_ID_FIRST && btr->id <= UINT32_MAX);
-    return fsp_owner_free(pool, btr->space, (uint32_t)btr->id);
+    dberr_t err = btr_free_segment(pool, btr, PAGE_SEG_LEAF);
+
+    return err == DB_SUCCESS ? btr_free_segment(pool, btr, PAGE_SEG_TOP) : err;
+}
+
+dberr_t btr_free_root(mtr_t *mtr, const btr_t *btr)
+{
+    buf_block_t *root = NULL;
+    dberr_t err = btr_root_get(mtr, btr, &root);
+
+    return err == DB_SUCCESS ? fseg_free_last(mtr, (fseg_header_t){root, PAGE_SEG_TOP}) : err;
 }

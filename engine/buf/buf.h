@@ -1,10 +1,13 @@
 /** Buffer pool: a bounded set of frames, LRU eviction, dirty page lists, page cleaning, checkpoint.
 
 Invariants
-- a page with an open mtr on it (fix_count > 0) is neither written nor evicted;
+- a page with an open mtr on it (fix_count > 0) is neither evicted nor chosen to be written;
+- a page that is being written (in_flight) is neither changed nor evicted: who wants to drives the
+  write first;
 - (I4) a page is written home only when the log is durable up to its LSN;
 - (I13) doublewrite is skipped only as buf_dblwr.h says;
-- (I15) a freed page is not written: the freeing log is made durable and the page leaves the lists;
+- (I15) a freed page is not handed out before it is created again; if it is dirty it is still
+  written, as in 10.4: nobody reads it there;
 - every dirty block is on the global flush list (ascending oldest_modification) and on its space's
   list, so that flushing a space costs in proportion to that space's dirty pages. */
 #ifndef BUF_BUF_H
@@ -23,8 +26,9 @@ typedef struct buf_block {
     lsn_t oldest_modification; /**< start LSN of the first unflushed change; 0 = clean */
     lsn_t newest_modification;
     lsn_t init_lsn; /**< end LSN of the logged mtr that last initialised the page here; 0 = none */
-    bool init_on_flush;   /**< first write since that initialisation may skip doublewrite */
-    bool nonlogged;       /**< changed by a NO_REDO mtr since the last write */
+    bool init_on_flush;   /**< a logged initialisation with log_optimize_ddl off is not yet written:
+                                     that write skips doublewrite (I13) */
+    bool in_flight;       /**< in the doublewrite batch, not yet home */
     bool freed;           /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
     index_id_t observer;  /**< index of the NO_REDO load that dirtied it; 0 = none */
     const void *writer;   /**< the open mtr that has changed it (one at a time); NULL = none */
@@ -36,7 +40,8 @@ typedef struct buf_block {
     struct buf_block *space_prev, *space_next; /**< the space's dirty pages, the same order */
 } buf_block_t;
 
-/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl.
+/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl,
+cleaner_interval.
 Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
 WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
                                     const engine_options_t *options, buf_pool_t **out);
@@ -47,8 +52,10 @@ log_t *buf_log(const buf_pool_t *pool);
 fil_t *buf_fil(const buf_pool_t *pool);
 uint32_t buf_page_size(const buf_pool_t *pool);
 
-/** log_optimize_ddl as it is now. Switching it flushes everything and takes a full checkpoint, so that
-no page skipped doublewrite before a later INDEX_LOAD of its space (MDEV-19747). */
+/** log_optimize_ddl as it is now; at creation, as options says. It is written with each checkpoint. Switching it
+flushes everything and takes a full checkpoint, so that the log from the checkpoint on has either INDEX_LOADs or
+pages whose write skipped doublewrite, never both (MDEV-19747). No index build may be running: its load goes on as
+it began (the owner of the catalogue sees to that). */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);
 WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
 
@@ -60,7 +67,7 @@ every frame is pinned. May flush and evict others. */
 WARN_UNUSED dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** A frame for a page that will be initialised: never read; contents zeroed; freed flag cleared.
-DB_CORRUPTION: page beyond the space, or pinned (only a damaged map gives out a page that is in use). */
+DB_CORRUPTION: page beyond the space, or pinned (only damaged descriptors give out a page that is in use). */
 WARN_UNUSED dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out);
 
 /** The block if it is in the pool, unpinned, else NULL. */
@@ -70,16 +77,28 @@ void buf_block_fix(buf_pool_t *pool,
                    buf_block_t *block); /**< one more pin of a block in the pool */
 void buf_block_unfix(buf_pool_t *pool, buf_block_t *block);
 
+/** Before a change of a pinned page: drives the doublewrite batch in flight until the page is home. */
+WARN_UNUSED dberr_t buf_block_wait(buf_pool_t *pool, buf_block_t *block);
+
 /** For mtr commit: enters the block into the flush lists if it is clean, and sets its LSNs and the
 space's max_lsn. The frame's LSN is the caller's to set. Calls come in the order of the log: start_lsn
 is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */
-void buf_discard_space(buf_pool_t *pool, space_id_t space);
+WARN_UNUSED dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space);
 
-/** Forgets the dirty pages of an interrupted NO_REDO load without writing (flush observer). */
-void buf_discard_observer(buf_pool_t *pool, space_id_t space, index_id_t observer);
+/** For an interrupted NO_REDO load, when its pages are freed: takes the dirty pages that carry its stamp
+off the flush list, unwritten. The frames stay in the pool as if they were clean. */
+WARN_UNUSED dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space, index_id_t observer);
+
+/** A point at which a background thread could run: every cleaner_interval-th call takes one step of the
+page cleaner, which is a step of the doublewrite batch in flight, or the start of one with the oldest
+dirty pages. Changes nothing that a caller without the page's latch could see. */
+WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
+
+/** log_write_up_to(), as a wait in which others work: a yield point. */
+WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);
 
 /* ---- flushing; none of these may be called with an mtr open ---- */
 
@@ -89,6 +108,9 @@ WARN_UNUSED dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t l
                                    uint32_t *n_flushed);
 /** Writes every dirty page of the space, and fsyncs its file. */
 WARN_UNUSED dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space);
+/** Writes the dirty pages that carry the stamp of a NO_REDO load, each as a single-page flush, from the
+oldest on; waits for the writes in flight and fsyncs the space's file. */
+WARN_UNUSED dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space, index_id_t observer);
 WARN_UNUSED dberr_t buf_flush_all(buf_pool_t *pool); /**< all spaces, fsynced */
 
 lsn_t buf_oldest_modification(const buf_pool_t *pool); /**< 0 if nothing is dirty */
@@ -107,8 +129,8 @@ WARN_UNUSED dberr_t buf_checkpoint(buf_pool_t *pool);
 /** Flushes everything, then checkpoints: "sharp". */
 WARN_UNUSED dberr_t buf_checkpoint_full(buf_pool_t *pool);
 
-/** Call before starting a writing mtr, with no page pinned: makes room in the log for one mtr of
-MTR_LOG_MAX_PAGES pages of records, by page cleaning and checkpoints as the age demands. */
+/** Call before starting a writing mtr or a logged file operation, with no page pinned: makes room in the log
+for one mtr of MTR_LOG_MAX_PAGES pages of records, or the operation's record, by page cleaning and checkpoints as the age demands. */
 WARN_UNUSED dberr_t buf_log_free_check(buf_pool_t *pool);
 #define MTR_LOG_MAX_PAGES 12U
 

@@ -6,16 +6,15 @@ Invariants
 1. (I19) the order is: C; fsync of all data files; FILE_NAME records and MLOG_CHECKPOINT(C) as one
    record group; log fsync; slot write; slot fsync. C comes first: a change older than C was
    written home before C was chosen, so the fsync that follows covers it. Choosing C later would
-   count in writes that completed after the fsync;
+   count in pages that the cleaner has written after the fsync: it works between the steps here;
 2. every space with a change at or after C has its FILE_NAME at or after C: in the marker's group,
    or in front of the first later mtr that touches it (fil_space->named);
-3. (I20) no mtr starts unless its records fit between the end of the log and the checkpoint. */
+3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and the checkpoint. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 
 static bool buf_checkpoint_names(const fil_space_t *space, lsn_t c)
@@ -26,11 +25,8 @@ static bool buf_checkpoint_names(const fil_space_t *space, lsn_t c)
 /** Upper bound of the bytes of a marker group, log block overhead excluded. */
 static size_t buf_checkpoint_group_max(const buf_pool_t *pool)
 {
-    size_t len = 2 * LOG_REC_OVERHEAD_MAX;
-    for (const fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
-        len += LOG_REC_OVERHEAD_MAX + strlen(space->path);
-    }
-    return len;
+    fil_names_t names = fil_names(pool->fil);
+    return (size_t)(names.n + 2) * LOG_REC_OVERHEAD_MAX + names.path_bytes;
 }
 
 static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
@@ -62,20 +58,40 @@ static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marke
     }
     log_append(pool->log, group, len, marker_lsn, &pool->ckpt_end_lsn);
     free(group);
-    if (MUTANT(ckpt_marker_after_slot)) {
-        return DB_SUCCESS;
-    }
-    return log_write_up_to(pool->log, pool->ckpt_end_lsn, !MUTANT(ckpt_marker_unsynced));
+    return log_write_up_to(pool->log, pool->ckpt_end_lsn, true);
 }
 
 /** Would a checkpoint now say nothing new? */
 static bool buf_checkpoint_is_current(const buf_pool_t *pool)
 {
-    if (log_lsn(pool->log) != pool->ckpt_end_lsn) {
+    if (log_lsn(pool->log) != pool->ckpt_end_lsn
+        || log_last_checkpoint(pool->log)->log_optimize_ddl != pool->log_optimize_ddl) {
         return false;
     }
     lsn_t oldest = buf_oldest_modification(pool);
     return oldest == 0 ? pool->ckpt_sharp : oldest == log_checkpoint_lsn(pool->log);
+}
+
+/** What must be durable before the slot says C: the data files, then the marker. */
+static dberr_t buf_checkpoint_prepare(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
+{
+    dberr_t err = buf_yield(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_sync_all(pool->fil);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(pool->env->probe, "ckpt.data_synced");
+    err = buf_yield(pool);
+    if (err == DB_SUCCESS) {
+        err = buf_checkpoint_log_marker(pool, c, marker_lsn);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(pool->env->probe, "ckpt.marker_durable");
+    return buf_yield(pool);
 }
 
 dberr_t buf_checkpoint(buf_pool_t *pool)
@@ -90,24 +106,10 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     }
     lsn_t oldest = buf_oldest_modification(pool);
     lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
-    dberr_t err = MUTANT(ckpt_slot_before_data_sync) ? DB_SUCCESS : fil_sync_all(pool->fil);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    PROBE_POINT(env->probe, "ckpt.data_synced");
     lsn_t marker_lsn = 0;
-    err = buf_checkpoint_log_marker(pool, c, &marker_lsn);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    PROBE_POINT(env->probe, "ckpt.marker_durable");
-    err = log_checkpoint_write(pool->log, c, marker_lsn);
-    if (MUTANT(ckpt_marker_after_slot) && err == DB_SUCCESS) {
-        err =
-            log_write_up_to(pool->log, pool->ckpt_end_lsn, true); /* ordering rule: marker first */
-    }
-    if (MUTANT(ckpt_slot_before_data_sync) && err == DB_SUCCESS) {
-        err = fil_sync_all(pool->fil); /* WT-1957, WT-1962 */
+    dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
+    if (err == DB_SUCCESS) {
+        err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -147,6 +149,7 @@ static dberr_t buf_log_make_room(buf_pool_t *pool, uint64_t reserve)
     lsn_t lsn = log_lsn(pool->log);
     lsn_t limit = lsn > keep ? lsn - keep : 0;
     uint32_t n = 0;
+    pool->env->stats.log_room_waits++;
     do {
         dberr_t err = buf_flush_list(pool, BUF_CLEANER_STEP_PAGES, limit, &n);
         if (err != DB_SUCCESS) {
@@ -170,11 +173,16 @@ static dberr_t buf_log_clean_ahead(buf_pool_t *pool)
     return err;
 }
 
-dberr_t buf_log_free_check(buf_pool_t *pool)
+/** Makes room for the reserve, if need be. */
+static dberr_t buf_log_ask(buf_pool_t *pool)
 {
     CHECK(pool->n_fixed == 0);
     if (pool->env->io_failed) {
         return err_set(&pool->env->err, DB_IO_ERROR, "no changes after a failed file operation");
+    }
+    dberr_t err = buf_yield(pool);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     uint64_t capacity = log_capacity(pool->log);
     uint64_t reserve = buf_log_reserve(pool);
@@ -184,7 +192,7 @@ dberr_t buf_log_free_check(buf_pool_t *pool)
                        capacity);
     }
     if (buf_log_age(pool) + reserve > capacity) {
-        dberr_t err = buf_log_make_room(pool, reserve);
+        err = buf_log_make_room(pool, reserve);
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -203,4 +211,13 @@ dberr_t buf_log_free_check(buf_pool_t *pool)
         return buf_log_clean_ahead(pool);
     }
     return DB_SUCCESS;
+}
+
+dberr_t buf_log_free_check(buf_pool_t *pool)
+{
+    dberr_t err = buf_log_ask(pool);
+    if (err == DB_SUCCESS) {
+        log_reserve(pool->log, buf_log_reserve(pool));
+    }
+    return err;
 }

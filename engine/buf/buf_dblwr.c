@@ -1,34 +1,27 @@
-/** The doublewrite batch: the only code that writes pages of the pool home.
+/** The doublewrite area, and the write of one page home.
 
-Place: below buf_flush.c and buf_lru.c, which choose the pages. File layout: slot s covers the pages
-[s * dblwr_pages, (s + 1) * dblwr_pages) of "ib_dblwr"; batches use the slots in turn.
-
-       batch --> freed: log durable, dropped
-             --> others, by page id: copies stamped in memory
-                   1. log durable      2. one write of the copies that need it, fsync of the area
-                   3. home writes      4. fsync of the data files
+Place: below buf_batch.c and buf_observer.c, which order the steps of a write; this file has the
+steps. Positions [0, dblwr_pages) of "ib_dblwr" are the batch region, the next DBLWR_SINGLE_SLOTS the
+single-page slots.
 
 Invariants
-1. (I22) the four steps are strictly ordered, and one batch is in flight: when a slot is written
-   again, the home writes it protected are fsynced;
-2. (I4) the log is durable up to the newest LSN of the batch before the first home write, and before
-   the first copy: a copy of changes whose log was lost would outlive that log, and once the new
-   log has passed its LSN a later recovery could not tell it from a good one;
-3. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
-   its logged initialisation and nothing in its space was written without redo;
-4. (I15) a freed page is not written; its place on the flush lists is given up only when the freeing
-   is durable, because the checkpoint may then pass the changes that were never written;
-5. (I23) after a failure all pages of the batch stay dirty. */
+1. (I4, I22) the log is durable up to a page's LSN before its copy is written: a copy of changes
+   whose log was lost would outlive that log, and once the new log has passed its LSN a later
+   recovery could not tell it from a good one;
+2. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
+   its logged initialisation. That is asked in one place. What makes it safe is that
+   log_optimize_ddl is off for as long as the log holds such an initialisation (buf_pool.c);
+3. (I22) a single-page slot is free again when its page's home file was fsynced after the home
+   write. */
+#include "buf/buf_dblwr.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 #include "page/page_index.h"
-
-#define DBLWR_SLOTS 2U
 
 dberr_t buf_dblwr_open(buf_pool_t *pool)
 {
@@ -42,8 +35,8 @@ dberr_t buf_dblwr_open(buf_pool_t *pool)
     if (err != DB_SUCCESS) {
         return err;
     }
-    /* A file of larger slots than now is kept as it is: it may hold copies that recovery needs. */
-    uint64_t want_bytes = (uint64_t)DBLWR_SLOTS * pool->dblwr_pages * pool->page_size;
+    /* A longer file than now is kept as it is: it may hold copies that recovery needs. */
+    uint64_t want_bytes = (uint64_t)(pool->dblwr_pages + DBLWR_SINGLE_SLOTS) * pool->page_size;
     uint64_t size_bytes = 0;
     err = env_size(env, file, &size_bytes);
     if (err == DB_SUCCESS && size_bytes < want_bytes) {
@@ -63,238 +56,149 @@ dberr_t buf_dblwr_open(buf_pool_t *pool)
     return DB_SUCCESS;
 }
 
-static int buf_block_cmp(const void *a, const void *b)
+bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block)
 {
-    const buf_block_t *x = *(buf_block_t *const *)a;
-    const buf_block_t *y = *(buf_block_t *const *)b;
-    if (x->id.space != y->id.space) {
-        return x->id.space < y->id.space ? -1 : 1;
-    }
-    return x->id.page_no < y->id.page_no ? -1 : x->id.page_no > y->id.page_no;
+    return pool->dblwr_file == NULL || block->init_on_flush;
 }
 
-/** May this write go home without a copy thanks to the logged initialisation (I13)? */
-static bool buf_dblwr_skips_init(buf_pool_t *pool, const buf_block_t *block)
+void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy)
 {
-    const fil_space_t *space = fil_space_get(pool->fil, block->id.space);
-    CHECK(space != NULL);
-    return block->init_on_flush
-           && (!space->nonlogged || MUTANT(dblwr_skip_nonlogged) /* MDEV-19738, first patch */);
+    memcpy(copy, block->frame, pool->page_size);
+    fil_page_stamp(copy, pool->page_size);
 }
 
-/** Drops the freed blocks of the batch; the others move to the front. @return in *n_left their
-number */
-static dberr_t buf_dblwr_drop_freed(buf_pool_t *pool, uint32_t n, uint32_t *n_left)
+dberr_t buf_dblwr_write_log(buf_pool_t *pool, lsn_t lsn)
 {
-    lsn_t freed_lsn = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const buf_block_t *block = pool->batch[i];
-        if (block->freed && block->newest_modification > freed_lsn) {
-            freed_lsn = block->newest_modification;
-        }
-    }
-    if (freed_lsn != 0 && !MUTANT(freed_drop_before_log) /* ordering rule: log, then drop */) {
-        dberr_t err = log_write_up_to(pool->log, freed_lsn, true);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        buf_block_t *block = pool->batch[i];
-        if (!block->freed || MUTANT(buf_writes_freed) /* MDEV-24569 */) {
-            pool->batch[left++] = block;
-            continue;
-        }
-        PROBE_MARK(pool->env->probe,
-                   "page_drop_freed space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
-                   block->id.space, block->id.page_no, block->newest_modification);
-        buf_flush_remove(pool, block);
-        buf_block_release(pool, block);
-        pool->env->stats.pages_freed_unwritten++;
-    }
-    *n_left = left;
-    return DB_SUCCESS;
-}
-
-/** Copies the batch into dblwr_buf, the pages that need doublewrite first. @return their number */
-static uint32_t buf_dblwr_copy(buf_pool_t *pool, uint32_t n, byte *copies[DBLWR_PAGES_MAX])
-{
-    uint32_t n_used = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (pool->dblwr_file != NULL && !buf_dblwr_skips_init(pool, pool->batch[i])) {
-            n_used++;
-        }
-    }
-    uint32_t used = 0;
-    uint32_t skipped = n_used;
-    for (uint32_t i = 0; i < n; i++) {
-        bool skip = pool->dblwr_file == NULL || buf_dblwr_skips_init(pool, pool->batch[i]);
-        uint32_t pos = skip ? skipped++ : used++;
-        copies[i] = pool->dblwr_buf + (size_t)pos * pool->page_size;
-        memcpy(copies[i], pool->batch[i]->frame, pool->page_size);
-        fil_page_stamp(copies[i], pool->page_size);
-    }
-    return n_used;
-}
-
-static dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t n_used)
-{
-    env_t *env = pool->env;
-    uint64_t slot_bytes = (uint64_t)pool->dblwr_pages * pool->page_size;
-    PROBE_MARK(env->probe, "dblwr_batch slot=%" PRIu32 " pages=%" PRIu32, pool->dblwr_slot, n_used);
-    dberr_t err = env_write(env, pool->dblwr_file, pool->dblwr_slot * slot_bytes, pool->dblwr_buf,
-                            (size_t)n_used * pool->page_size);
-    if (MUTANT(dblwr_write_error_ignored) && err != DB_SUCCESS) {
-        env->io_failed = false; /* PS-5678 */
-        err = DB_SUCCESS;
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    env->stats.data_writes += n_used;
-    env->stats.dblwr_writes += n_used;
-    env->stats.dblwr_batches++;
-    PROBE_POINT(env->probe, "dblwr.area_written");
-    err = MUTANT(dblwr_home_before_sync) ? DB_SUCCESS : env_sync(env, pool->dblwr_file);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    env->stats.data_fsyncs++;
-    PROBE_MARK(env->probe, "dblwr_synced slot=%" PRIu32, pool->dblwr_slot);
-    PROBE_POINT(env->probe, "dblwr.area_synced");
-    return DB_SUCCESS;
-}
-
-static void buf_dblwr_mark_home(buf_pool_t *pool, const buf_block_t *block)
-{
-    const byte *frame = block->frame;
-    bool index = fil_page_get_type(frame) == FIL_PAGE_INDEX;
-    bool off = pool->dblwr_file == NULL;
-    bool init = !off && buf_dblwr_skips_init(pool, block);
-    PROBE_MARK(pool->env->probe,
-               "page_write space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64
-               " type=%s level=%" PRIu32 " index=%" PRIu64 " dblwr=%s why=%s init_lsn=%" PRIu64
-               " load=%d",
-               block->id.space, block->id.page_no, fil_page_get_lsn(frame),
-               page_type_name(fil_page_get_type(frame)), index ? page_level(frame) : 0,
-               index ? page_index_id(frame) : 0, off || init ? "skip" : "used",
-               off    ? "off"
-               : init ? "init"
-                      : "batch",
-               block->init_lsn, block->observer != 0);
-}
-
-/** Invariant 2. */
-static dberr_t buf_dblwr_write_log(buf_pool_t *pool, uint32_t n)
-{
-    lsn_t lsn = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (pool->batch[i]->newest_modification > lsn) {
-            lsn = pool->batch[i]->newest_modification;
-        }
-    }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(home_before_log) /* MDEV-34830 */) {
-        err = log_write_up_to(pool->log, lsn, !MUTANT(home_before_log_sync) /* Turso 7781 */);
-    }
+    dberr_t err = log_write_up_to(pool->log, lsn, true);
     if (err == DB_SUCCESS) {
         PROBE_POINT(pool->env->probe, "dblwr.log_durable");
     }
     return err;
 }
 
-static dberr_t buf_dblwr_write_home(buf_pool_t *pool, uint32_t n, byte *const *copies)
+dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t pos, const byte *copies, uint32_t n)
 {
     env_t *env = pool->env;
-    dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; i < n; i++) {
-        const buf_block_t *block = pool->batch[i];
-        buf_dblwr_mark_home(pool, block);
-        err = fil_page_write(pool->fil, fil_space_get(pool->fil, block->id.space),
-                             block->id.page_no, copies[i]);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-        PROBE_POINT(env->probe, "dblwr.home_written");
-    }
-    if (MUTANT(dblwr_reuse_before_home_sync) || MUTANT(ckpt_slot_before_data_sync)) {
-        return DB_SUCCESS; /* ordering rule: the checkpoint's fsync comes too late for the slot */
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        fil_space_t *space = fil_space_get(pool->fil, pool->batch[i]->id.space);
-        if (MUTANT(load_flush_not_synced) && space->nonlogged) {
-            continue; /* ordering rule: fsync, then INDEX_LOAD */
-        }
-        err = fil_sync(pool->fil, space);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    return DB_SUCCESS;
-}
-
-static void buf_dblwr_complete(buf_pool_t *pool, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        buf_block_t *block = pool->batch[i];
-        if (pool->dblwr_file != NULL && buf_dblwr_skips_init(pool, block)) {
-            pool->env->stats.dblwr_skipped_init++;
-        }
-        buf_flush_remove(pool, block);
-        block->init_on_flush = block->init_on_flush && MUTANT(dblwr_flag_not_cleared);
-        block->nonlogged = false;
-        block->observer = 0;
-    }
-}
-
-/** One batch of at most a slot's worth of pages: pool->batch[0..n). */
-static dberr_t buf_dblwr_batch(buf_pool_t *pool, uint32_t n)
-{
-    env_t *env = pool->env;
-    PROBE_POINT(env->probe, "dblwr.batch_start");
-    dberr_t err = buf_dblwr_drop_freed(pool, n, &n);
-    if (err != DB_SUCCESS || n == 0) {
-        return err;
-    }
-    qsort(pool->batch, n, sizeof(buf_block_t *), buf_block_cmp);
-    byte *copies[DBLWR_PAGES_MAX];
-    uint32_t n_used = buf_dblwr_copy(pool, n, copies);
-    err = buf_dblwr_write_log(pool, n);
-    if (err == DB_SUCCESS && n_used > 0) {
-        err = buf_dblwr_write_area(pool, n_used);
-    }
+    dberr_t err = env_write(env, pool->dblwr_file, (uint64_t)pos * pool->page_size, copies,
+                            (size_t)n * pool->page_size);
     if (err == DB_SUCCESS) {
-        err = buf_dblwr_write_home(pool, n, copies);
+        env->stats.data_writes += n;
+        env->stats.dblwr_writes += n;
+        PROBE_POINT(env->probe, "dblwr.area_written");
     }
+    return err;
+}
+
+dberr_t buf_dblwr_sync_area(buf_pool_t *pool)
+{
+    env_t *env = pool->env;
+    dberr_t err = env_sync(env, pool->dblwr_file);
+    if (err == DB_SUCCESS) {
+        env->stats.data_fsyncs++;
+    }
+    return err;
+}
+
+dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *copy, int pos,
+                             const char *why)
+{
+    fil_space_t *space = fil_space_get(pool->fil, block->id.space);
+    CHECK(space != NULL); /* a space's pages are discarded before it goes */
+    bool index = fil_page_get_type(copy) == FIL_PAGE_INDEX;
+    PROBE_MARK(pool->env->probe,
+               "page_write space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64
+               " type=%s level=%" PRIu32 " index=%" PRIu64 " dblwr=%s why=%s init_lsn=%" PRIu64
+               " load=%d oldest=%" PRIu64 " pos=%d",
+               block->id.space, block->id.page_no, fil_page_get_lsn(copy),
+               page_type_name(fil_page_get_type(copy)), index ? page_level(copy) : 0,
+               index ? page_index_id(copy) : 0, pos < 0 ? "skip" : "used", why, block->init_lsn,
+               block->observer != 0, block->oldest_modification, pos);
+    dberr_t err = fil_page_write(pool->fil, space, block->id.page_no, copy);
     if (err != DB_SUCCESS) {
         return err;
     }
-    PROBE_POINT(env->probe, "dblwr.home_synced");
-    if (n_used > 0) {
-        PROBE_MARK(env->probe, "dblwr_done slot=%" PRIu32, pool->dblwr_slot);
-        pool->dblwr_slot = (pool->dblwr_slot + 1) % DBLWR_SLOTS;
-    }
-    buf_dblwr_complete(pool, n);
+    pool->env->stats.dblwr_skipped_init += pos < 0 && pool->dblwr_file != NULL;
+    buf_flush_remove(pool, block);
+    block->init_on_flush = false;
+    block->observer = 0;
+    PROBE_POINT(pool->env->probe, "dblwr.home_written");
     return DB_SUCCESS;
 }
 
-dberr_t buf_dblwr_flush(buf_pool_t *pool, buf_block_t **blocks, uint32_t n)
+/* ---- one page by itself ---- */
+
+/** Is the home write that this slot protected durable, or its file gone? */
+static bool buf_single_slot_is_free(const buf_pool_t *pool, uint32_t slot)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        CHECK(blocks[i]->fix_count == 0 && blocks[i]->oldest_modification != 0);
+    if (!pool->single[slot].used) {
+        return true;
     }
-    for (uint32_t done = 0; done < n;) {
-        uint32_t n_batch = n - done < pool->dblwr_pages ? n - done : pool->dblwr_pages;
-        memcpy(pool->batch, blocks + done, n_batch * sizeof(buf_block_t *));
-        dberr_t err = buf_dblwr_batch(pool, n_batch);
+    const fil_space_t *space = fil_space_get(pool->fil, pool->single[slot].space);
+    return space == NULL || space->n_syncs > pool->single[slot].n_syncs;
+}
+
+/** A free slot; if there is none, the files are fsynced, and then all are. */
+static dberr_t buf_single_slot_take(buf_pool_t *pool, uint32_t *out)
+{
+    for (uint32_t slot = 0; slot < DBLWR_SINGLE_SLOTS; slot++) {
+        if (buf_single_slot_is_free(pool, slot)) {
+            *out = slot;
+            return DB_SUCCESS;
+        }
+    }
+    for (uint32_t slot = 0; slot < DBLWR_SINGLE_SLOTS; slot++) {
+        dberr_t err = fil_sync(pool->fil, fil_space_get(pool->fil, pool->single[slot].space));
         if (err != DB_SUCCESS) {
             return err;
         }
-        done += n_batch;
     }
+    *out = 0;
     return DB_SUCCESS;
 }
+
+/** The copy into a single-page slot, durable; *pos = where. */
+static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block, uint32_t *pos)
+{
+    uint32_t slot = 0;
+    dberr_t err = buf_single_slot_take(pool, &slot);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    *pos = pool->dblwr_pages + slot;
+    PROBE_MARK(pool->env->probe,
+               "dblwr_single slot=%" PRIu32 " space=%" PRIu32 " page=%" PRIu32 " pos=%" PRIu32,
+               slot, block->id.space, block->id.page_no, *pos);
+    pool->single[slot].used = true;
+    pool->single[slot].space = block->id.space;
+    pool->single[slot].n_syncs = fil_space_get(pool->fil, block->id.space)->n_syncs;
+    err = buf_dblwr_write_area(pool, *pos, pool->single_buf, 1);
+    if (err == DB_SUCCESS) {
+        err = buf_dblwr_sync_area(pool);
+    }
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(pool->env->probe, "dblwr.area_synced");
+    }
+    return err;
+}
+
+dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
+{
+    CHECK(block->fix_count == 0 && !block->in_flight && block->oldest_modification != 0);
+    bool skip = buf_dblwr_skips(pool, block);
+    uint32_t pos = 0;
+    buf_dblwr_copy(pool, block, pool->single_buf);
+    dberr_t err = buf_dblwr_write_log(pool, block->newest_modification);
+    if (err == DB_SUCCESS && !skip) {
+        err = buf_single_write_copy(pool, block, &pos);
+    }
+    if (err == DB_SUCCESS) {
+        const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "single";
+        err = buf_dblwr_write_home(pool, block, pool->single_buf, skip ? -1 : (int)pos, why);
+    }
+    return err;
+}
+
+/* ---- recovery ---- */
 
 dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn, void *ctx)
 {
@@ -307,7 +211,7 @@ dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn
     if (page == NULL) {
         err = err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for a doublewrite copy");
     }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < DBLWR_SLOTS * DBLWR_PAGES_MAX; i++) {
+    for (uint32_t i = 0; err == DB_SUCCESS && i < DBLWR_POSITIONS_MAX; i++) {
         size_t n_read = 0;
         err = env_read(env, file, (uint64_t)i * page_size, page, page_size, &n_read);
         if (err != DB_SUCCESS || n_read < page_size) {

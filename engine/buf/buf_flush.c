@@ -1,6 +1,7 @@
 /** Dirty page lists and what walks them: page cleaning, flushing a space, discarding.
 
-Place: beside buf_pool.c; every write goes through buf_dblwr_flush.
+Place: beside buf_pool.c, above buf_batch.c, which writes. The calls here finish the batch in flight
+before they choose pages.
 
 The global list runs from the oldest to the newest modification, so that its head bounds the
 checkpoint. fil_space->flush_list is the head of a ring in the same order through space_prev and
@@ -13,7 +14,6 @@ Invariants
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "buf/buf_int.h"
 
 static fil_space_t *buf_space_of(buf_pool_t *pool, const buf_block_t *block)
@@ -79,16 +79,13 @@ void buf_flush_remove(buf_pool_t *pool, buf_block_t *block)
 
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn)
 {
-    CHECK(block->fix_count > 0);
+    CHECK(block->fix_count > 0 && !block->in_flight);
     CHECK(start_lsn != 0 && start_lsn <= end_lsn && end_lsn >= block->newest_modification);
     CHECK(pool->flush_last == NULL || pool->flush_last->oldest_modification <= start_lsn);
     fil_space_t *space = buf_space_of(pool, block);
     block->newest_modification = end_lsn;
     if (space->max_lsn < end_lsn) {
         space->max_lsn = end_lsn;
-    }
-    if (MUTANT(flush_list_moves_on) && block->oldest_modification != 0) {
-        buf_flush_remove(pool, block); /* ordering rule: oldest, not newest, change */
     }
     if (block->oldest_modification == 0) {
         block->oldest_modification = start_lsn;
@@ -98,11 +95,7 @@ void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, 
 
 lsn_t buf_oldest_modification(const buf_pool_t *pool)
 {
-    const buf_block_t *block = pool->flush_first;
-    while (MUTANT(ckpt_partial) && block != NULL && block->id.space == SPACE_SYSTEM) {
-        block = block->flush_next; /* WT-1581: only the user's tables are asked */
-    }
-    return block != NULL ? block->oldest_modification : 0;
+    return pool->flush_first != NULL ? pool->flush_first->oldest_modification : 0;
 }
 
 uint32_t buf_dirty_pages(const buf_pool_t *pool)
@@ -113,13 +106,17 @@ uint32_t buf_dirty_pages(const buf_pool_t *pool)
 dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t lsn_limit, uint32_t *n_flushed)
 {
     CHECK(pool->n_fixed == 0);
+    dberr_t err = buf_batch_finish(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     uint32_t n = 0;
     for (buf_block_t *block = pool->flush_first;
          block != NULL && n < max_pages && block->oldest_modification < lsn_limit;
          block = block->flush_next) {
         pool->collected[n++] = block;
     }
-    dberr_t err = buf_dblwr_flush(pool, pool->collected, n);
+    err = buf_batch_write(pool, pool->collected, n);
     if (err == DB_SUCCESS && n_flushed != NULL) {
         *n_flushed = n;
     }
@@ -131,19 +128,19 @@ dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
     CHECK(pool->n_fixed == 0);
     fil_space_t *space = fil_space_get(pool->fil, space_id);
     CHECK(space != NULL);
+    dberr_t err = buf_batch_finish(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     uint32_t n = 0;
     buf_block_t *block = space->flush_list;
-    while (block != NULL && !(MUTANT(flush_space_one_batch) && n == pool->dblwr_pages)) {
+    while (block != NULL) {
         pool->collected[n++] = block;
         pool->env->stats.flush_list_visited++;
         block = block->space_next != space->flush_list ? block->space_next : NULL;
     }
-    PROBE_MARK(pool->env->probe, "flush_space space=%" PRIu32 " pages=%" PRIu32, space_id, n);
-    dberr_t err = buf_dblwr_flush(pool, pool->collected, n);
-    if (err == DB_SUCCESS && !MUTANT(load_flush_not_synced)) {
-        err = fil_sync(pool->fil, space);
-    }
-    return err;
+    err = buf_batch_write(pool, pool->collected, n);
+    return err == DB_SUCCESS ? fil_sync(pool->fil, space) : err;
 }
 
 dberr_t buf_flush_all(buf_pool_t *pool)
@@ -180,8 +177,12 @@ static void buf_block_discard(buf_pool_t *pool, buf_block_t *block)
     buf_block_release(pool, block);
 }
 
-void buf_discard_space(buf_pool_t *pool, space_id_t space)
+dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space)
 {
+    dberr_t err = buf_batch_finish(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     buf_block_t *block = pool->lru_last;
     while (block != NULL) {
         buf_block_t *next = block->lru_prev;
@@ -190,22 +191,5 @@ void buf_discard_space(buf_pool_t *pool, space_id_t space)
         }
         block = next;
     }
-}
-
-void buf_discard_observer(buf_pool_t *pool, space_id_t space_id, index_id_t observer)
-{
-    CHECK(observer != 0);
-    fil_space_t *space = fil_space_get(pool->fil, space_id);
-    CHECK(space != NULL);
-    uint32_t n = 0;
-    buf_block_t *block = space->flush_list;
-    while (block != NULL) {
-        if (block->observer == observer) {
-            pool->collected[n++] = block;
-        }
-        block = block->space_next != space->flush_list ? block->space_next : NULL;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        buf_block_discard(pool, pool->collected[i]);
-    }
+    return DB_SUCCESS;
 }

@@ -5,9 +5,30 @@
 #include "buf/buf.h"
 #include "buf/buf_dblwr.h"
 
-#define DBLWR_PAGES_MAX 256U       /**< upper limit of the option dblwr_pages */
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
+
+typedef enum buf_batch_state {
+    BATCH_NONE,         /**< none in flight: the batch region is free */
+    BATCH_AREA_WRITTEN, /**< copies written, not fsynced */
+    BATCH_HOME,         /**< copies durable: pages go home one by one */
+    BATCH_UNSYNCED      /**< all pages are home, their files not fsynced */
+} buf_batch_state_t;
+
+typedef struct buf_batch_page {
+    page_id_t id;
+    buf_block_t *block; /**< the page's until it is home */
+    uint32_t pos;       /**< of its copy in dblwr_buf; from n_copies on: not in the area */
+} buf_batch_page_t;
+
+/** The batch in flight (buf_batch.c). */
+typedef struct buf_batch {
+    buf_batch_state_t state;
+    buf_batch_page_t *pages; /**< dblwr_pages, in order of page id */
+    uint32_t n;
+    uint32_t n_copies; /**< pages that have a copy in the area */
+    uint32_t n_home;   /**< pages[0 .. n_home) are home */
+} buf_batch_t;
 
 struct buf_pool {
     env_t *env;
@@ -30,12 +51,20 @@ struct buf_pool {
     uint32_t n_fixed; /**< blocks with fix_count > 0 */
 
     buf_block_t **collected; /**< n_blocks: what a flush call has chosen */
-    buf_block_t **batch;     /**< dblwr_pages: one batch in order of page id */
+    buf_batch_t batch;
 
     os_file_t *dblwr_file; /**< NULL: doublewrite is off */
     uint32_t dblwr_pages;
-    uint32_t dblwr_slot; /**< of the next batch */
-    byte *dblwr_buf;     /**< dblwr_pages pages: the copies of a batch */
+    byte *dblwr_buf;  /**< dblwr_pages pages: the copies of a batch */
+    byte *single_buf; /**< one page: the copy of a single-page flush */
+    struct {
+        bool used;
+        space_id_t space; /**< whose home write the copy protects */
+        uint64_t n_syncs; /**< of its file before that write */
+    } single[DBLWR_SINGLE_SLOTS];
+
+    uint32_t cleaner_interval; /**< 0: no page cleaner */
+    uint64_t n_yields;
 
     lsn_t ckpt_end_lsn; /**< end of the last checkpoint's marker, 0 before the first */
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */
@@ -63,5 +92,26 @@ void buf_flush_remove(buf_pool_t *pool, buf_block_t *block);
 /* ---- buf_dblwr.c ---- */
 
 WARN_UNUSED dberr_t buf_dblwr_open(buf_pool_t *pool);
+/** The one place that decides it: does this page go home without a copy (I13)? */
+bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block);
+void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy);
+/** The first step of every page write: the log durable up to lsn. */
+WARN_UNUSED dberr_t buf_dblwr_write_log(buf_pool_t *pool, lsn_t lsn);
+WARN_UNUSED dberr_t buf_dblwr_write_area(buf_pool_t *pool, uint32_t pos, const byte *copies,
+                                         uint32_t n);
+WARN_UNUSED dberr_t buf_dblwr_sync_area(buf_pool_t *pool);
+/** The home write; the page is clean then. pos: of its copy in the area, or -1. */
+WARN_UNUSED dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *copy,
+                                         int pos, const char *why);
+/** Writes one dirty, unpinned page by itself, up to its home write. */
+WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block);
+
+/* ---- buf_batch.c ---- */
+
+/** Drives the batch in flight, if there is one, to its end. */
+WARN_UNUSED dberr_t buf_batch_finish(buf_pool_t *pool);
+/** Writes dirty, unpinned blocks (any number: split into batches), each batch to its end. None is in
+flight (CHECK). On success all are clean and their files fsynced. */
+WARN_UNUSED dberr_t buf_batch_write(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n);
 
 #endif

@@ -6,7 +6,7 @@ misses find clean victims.
 
 Invariants
 1. the choice depends on the order of page accesses only: the same accesses give the same I/O;
-2. a pinned page is neither written nor evicted. */
+2. a pinned page is neither written nor evicted, and a page on its way home is not evicted. */
 #include <inttypes.h>
 
 #include "base/check.h"
@@ -48,10 +48,11 @@ void buf_lru_touch(buf_pool_t *pool, buf_block_t *block)
     }
 }
 
+/** The least recently used page that nobody uses or writes, or NULL. */
 static buf_block_t *buf_lru_victim(const buf_pool_t *pool)
 {
     buf_block_t *block = pool->lru_last;
-    while (block != NULL && block->fix_count > 0) {
+    while (block != NULL && (block->fix_count > 0 || block->in_flight)) {
         block = block->lru_prev;
     }
     return block;
@@ -64,33 +65,41 @@ static dberr_t buf_lru_flush_tail(buf_pool_t *pool, buf_block_t *victim)
         pool->dblwr_pages < BUF_LRU_FLUSH_PAGES ? pool->dblwr_pages : BUF_LRU_FLUSH_PAGES;
     buf_block_t *chosen[BUF_LRU_FLUSH_PAGES];
     uint32_t n = 0;
+    pool->env->stats.load_pages_evicted += victim->observer != 0;
     for (buf_block_t *block = victim; block != NULL && n < max; block = block->lru_prev) {
         if (block->fix_count == 0 && block->oldest_modification != 0) {
             chosen[n++] = block;
         }
     }
-    return buf_dblwr_flush(pool, chosen, n);
+    return buf_batch_write(pool, chosen, n);
+}
+
+/** Brings a clean page towards the tail: finishes the batch in flight, or writes the victim. */
+static dberr_t buf_lru_make_clean(buf_pool_t *pool, buf_block_t *victim)
+{
+    if (pool->batch.state != BATCH_NONE) {
+        return buf_batch_finish(pool);
+    }
+    if (victim == NULL) {
+        return err_set(&pool->env->err, DB_OUT_OF_SPACE,
+                       "all %" PRIu32 " pages of the buffer pool are in use", pool->n_blocks);
+    }
+    return buf_lru_flush_tail(pool, victim);
 }
 
 dberr_t buf_lru_get_free(buf_pool_t *pool, buf_block_t **out)
 {
-    if (pool->free_first == NULL) {
+    while (pool->free_first == NULL) {
         buf_block_t *victim = buf_lru_victim(pool);
-        if (victim == NULL) {
-            return err_set(&pool->env->err, DB_OUT_OF_SPACE,
-                           "all %" PRIu32 " pages of the buffer pool are in use", pool->n_blocks);
-        }
-        if (victim->oldest_modification != 0) {
-            dberr_t err = buf_lru_flush_tail(pool, victim);
+        if (victim == NULL || victim->oldest_modification != 0) {
+            dberr_t err = buf_lru_make_clean(pool, victim);
             if (err != DB_SUCCESS) {
                 return err;
             }
+            continue;
         }
-        /* Dropping freed pages may have filled the free list already, the victim among them. */
-        if (pool->free_first == NULL) {
-            buf_block_release(pool, victim);
-            pool->env->stats.pages_evicted++;
-        }
+        buf_block_release(pool, victim);
+        pool->env->stats.pages_evicted++;
     }
     buf_block_t *block = pool->free_first;
     pool->free_first = block->hash_next;

@@ -1,12 +1,12 @@
 /** The buffer pool: frames, lookup by page id, pins.
 
 Place: above fil/ (the only way to the files) and log/ (write-ahead rule); mtr/ is the only client
-that changes pages. Neighbours: buf_lru.c (eviction), buf_flush.c (dirty lists), buf_dblwr.c (the
-write batch), buf_checkpoint.c.
+that changes pages. Neighbours: buf_lru.c (eviction), buf_flush.c (dirty lists), buf_batch.c,
+buf_observer.c and buf_dblwr.c (writes), buf_checkpoint.c.
 
     free list --get/create--> hash + LRU, clean --set_dirty--> + both flush lists
         ^                           |  ^                              |
-        +------- evict, discard ----+  +------- buf_dblwr_flush ------+
+        +------- evict, discard ----+  +--- home write, observer_drop ---+
 
 Invariants
 1. a block is on the free list, or in the hash and on the LRU list; a dirty one also on the global
@@ -22,7 +22,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 #define BUF_FRAME_ALIGN 4096U
 
@@ -36,11 +35,13 @@ static dberr_t buf_pool_alloc(buf_pool_t *pool)
     pool->hash = calloc(chains, sizeof(buf_block_t *));
     pool->blocks = calloc(pool->n_blocks, sizeof *pool->blocks);
     pool->collected = calloc(pool->n_blocks, sizeof(buf_block_t *));
-    pool->batch = calloc(pool->dblwr_pages, sizeof(buf_block_t *));
+    pool->batch.pages = calloc(pool->dblwr_pages, sizeof pool->batch.pages[0]);
     pool->frames = aligned_alloc(BUF_FRAME_ALIGN, (size_t)pool->n_blocks * pool->page_size);
     pool->dblwr_buf = aligned_alloc(BUF_FRAME_ALIGN, (size_t)pool->dblwr_pages * pool->page_size);
-    if (pool->hash == NULL || pool->blocks == NULL || pool->collected == NULL || pool->batch == NULL
-        || pool->frames == NULL || pool->dblwr_buf == NULL) {
+    pool->single_buf = aligned_alloc(BUF_FRAME_ALIGN, pool->page_size);
+    if (pool->hash == NULL || pool->blocks == NULL || pool->collected == NULL
+        || pool->batch.pages == NULL || pool->frames == NULL || pool->dblwr_buf == NULL
+        || pool->single_buf == NULL) {
         return err_set(&pool->env->err, DB_OUT_OF_MEMORY,
                        "no memory for a buffer pool of %" PRIu32 " pages", pool->n_blocks);
     }
@@ -68,8 +69,9 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->n_blocks = options->buffer_pool_pages;
     pool->dblwr_pages = options->dblwr_pages;
     pool->log_optimize_ddl = options->log_optimize_ddl;
+    pool->cleaner_interval = options->cleaner_interval;
     dberr_t err = buf_pool_alloc(pool);
-    if (err == DB_SUCCESS && options->doublewrite && !MUTANT(dblwr_off) /* full_page_writes */) {
+    if (err == DB_SUCCESS && options->doublewrite) {
         err = buf_dblwr_open(pool);
     }
     if (err != DB_SUCCESS) {
@@ -91,9 +93,10 @@ void buf_pool_free(buf_pool_t *pool)
     if (pool->dblwr_file != NULL) {
         env_close(pool->env, pool->dblwr_file);
     }
+    free(pool->single_buf);
     free(pool->dblwr_buf);
     free(pool->frames);
-    free(pool->batch);
+    free(pool->batch.pages);
     free(pool->collected);
     free(pool->blocks);
     free(pool->hash);
@@ -130,12 +133,12 @@ dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
     if (pool->log_optimize_ddl == on) {
         return DB_SUCCESS;
     }
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(optimize_ddl_no_drain) /* MDEV-19747 */) {
-        err = buf_checkpoint_full(pool);
-    }
+    dberr_t err = buf_flush_all(pool);
     if (err == DB_SUCCESS) {
+        /* The slot says how the log behind it is written: until it is durable, recovery starts from
+        the old one, in the old mode. */
         pool->log_optimize_ddl = on;
+        err = buf_checkpoint(pool);
     }
     return err;
 }
@@ -176,7 +179,7 @@ static void buf_block_enter(buf_pool_t *pool, buf_block_t *block, page_id_t id)
 
 void buf_block_release(buf_pool_t *pool, buf_block_t *block)
 {
-    CHECK(block->fix_count == 0 && block->oldest_modification == 0);
+    CHECK(block->fix_count == 0 && block->oldest_modification == 0 && !block->in_flight);
     buf_block_t **link = buf_hash_chain(pool, block->id);
     while (*link != block) {
         CHECK(*link != NULL);
@@ -229,14 +232,15 @@ static dberr_t buf_page_read(buf_pool_t *pool, fil_space_t *space, page_no_t pag
     page_id_t id = {space->id, page_no};
     page_verdict_t verdict = fil_page_verify(frame, pool->page_size, id);
     if (verdict != PAGE_OK) {
-        return err_set(&pool->env->err, DB_CORRUPTION, "page %" PRIu32 " of %s: %s", page_no,
-                       space->path, page_verdict_name(verdict));
+        return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_TORN_PAGE,
+                          "page %" PRIu32 " of %s: %s", page_no, space->path,
+                          page_verdict_name(verdict));
     }
-    if (fil_page_get_lsn(frame) > log_lsn(pool->log) && !MUTANT(home_before_log)) {
-        return err_set(&pool->env->err, DB_CORRUPTION,
-                       "page %" PRIu32 " of %s: LSN %" PRIu64
-                       " is beyond the end of the log, %" PRIu64,
-                       page_no, space->path, fil_page_get_lsn(frame), log_lsn(pool->log));
+    if (fil_page_get_lsn(frame) > log_lsn(pool->log)) {
+        return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_PAGE_BEYOND_LOG,
+                          "page %" PRIu32 " of %s: LSN %" PRIu64
+                          " is beyond the end of the log, %" PRIu64,
+                          page_no, space->path, fil_page_get_lsn(frame), log_lsn(pool->log));
     }
     return DB_SUCCESS;
 }
@@ -246,9 +250,9 @@ dberr_t buf_page_get(buf_pool_t *pool, page_id_t id, buf_block_t **out)
     buf_block_t *block = buf_page_peek(pool, id);
     if (block != NULL) {
         if (block->freed) {
-            return err_set(&pool->env->err, DB_CORRUPTION,
-                           "page %" PRIu32 " of space %" PRIu32 " is used although it is free",
-                           id.page_no, id.space);
+            return err_refuse(&pool->env->err, DB_CORRUPTION, REFUSAL_PAGE_FREED,
+                              "page %" PRIu32 " of space %" PRIu32 " is used although it is free",
+                              id.page_no, id.space);
         }
         buf_block_fix(pool, block);
         *out = block;
@@ -292,11 +296,14 @@ dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
                        "page %" PRIu32 " of %s is given out as free although it is in use",
                        id.page_no, space->path);
     }
+    err = buf_block_wait(pool, block);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     /* What the page was before is void; only its place on the flush lists stays. */
     memset(block->frame, 0, pool->page_size);
     block->init_lsn = 0;
     block->init_on_flush = false;
-    block->nonlogged = false;
     block->freed = false;
     block->observer = 0;
     block->validated = 0;

@@ -3,7 +3,7 @@
 Place: top of check/, used by cli/ and by tests. Shares base/, os/, page/ and log/ with the engine
 and nothing else.
 
-    log -> files and page 0 -> every allocated page -> transactions -> catalogue -> trees and rows
+    log -> files and page 0 -> extents, segments, every used page -> transactions -> catalogue -> trees and rows
         -> what nothing led to
 
 Rules
@@ -59,8 +59,8 @@ static dberr_t chk_is_database(chk_t *chk)
         err = err_set(&chk->env->err, DB_NOT_FOUND, "not a data directory: it has no %s",
                       LOG_FILE_NAME);
     } else if (err == DB_SUCCESS && !(log && system)) {
-        err = err_set(&chk->env->err, DB_UNRECOVERABLE, "%s is missing",
-                      log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
+        err = err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING, "%s is missing",
+                         log ? CHK_SYSTEM_PATH : LOG_FILE_NAME);
     }
     return err;
 }
@@ -76,15 +76,13 @@ static dberr_t chk_files_scan(chk_t *chk)
 
 /** Unclaimed files and a catalogue that cannot be read say nothing about what their pages are for.
 */
-static dberr_t chk_unreached(chk_t *chk)
+static void chk_unreached(chk_t *chk)
 {
-    dberr_t err = DB_SUCCESS;
-    for (chk_file_t *file = chk->files; err == DB_SUCCESS && file != NULL; file = file->next) {
+    for (chk_file_t *file = chk->files; file != NULL; file = file->next) {
         if (file->usable && chk->dict_whole && (file->claimed || file->space == SPACE_SYSTEM)) {
-            err = chk_file_unreached(chk, file);
+            chk_file_unreached(chk, file);
         }
     }
-    return err;
 }
 
 static dberr_t chk_all(chk_t *chk)
@@ -106,7 +104,10 @@ static dberr_t chk_all(chk_t *chk)
             file->claimed = false; /* reported with the catalogue; its trees are not known */
         }
     }
-    return err == DB_SUCCESS ? chk_unreached(chk) : err;
+    if (err == DB_SUCCESS) {
+        chk_unreached(chk);
+    }
+    return err;
 }
 
 /* ---- the report ---- */
@@ -195,7 +196,7 @@ dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
     if (status != DB_SUCCESS) {
         check_report_free(report);
         if (err != NULL) {
-            *err = env.err;
+            err_copy(err, &env.err);
         }
     }
     return status;

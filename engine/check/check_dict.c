@@ -312,7 +312,8 @@ static dberr_t chk_dict_header(chk_dict_scan_t *scan, page_no_t roots[CHK_SYS_TA
 {
     chk_t *chk = scan->chk;
     bool ok = false;
-    dberr_t err = chk_reach(chk, scan->file, CHK_DICT_HDR_PAGE, CHK_OWNER_MAP, 11, &ok);
+    dberr_t err = DB_SUCCESS;
+    chk_reach(chk, scan->file, CHK_DICT_HDR_PAGE, CHK_OWNER_FIXED, 11, &ok);
     if (err == DB_SUCCESS && ok) {
         err = chk_page_read(chk, scan->file, CHK_DICT_HDR_PAGE, chk->page);
     }

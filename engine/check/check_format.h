@@ -13,20 +13,50 @@ scans says so. */
 #define CHK_LOG_TMP_PATH "ib_logfile101"
 #define CHK_PAGES_MAX (1U << 26)
 
-/* Space header and allocation map */
+/* Page 0, extent descriptors, segment inodes */
 #define CHK_FSP_SPACE_ID 38
 #define CHK_FSP_SIZE 42
-#define CHK_FSP_N_USED 46
+#define CHK_FSP_FREE_LIMIT 46
 #define CHK_FSP_PAGE_SIZE 50
 #define CHK_FSP_VERSION 54
-#define CHK_FSP_RESERVED 58
-#define CHK_FSP_MAP 64
-#define CHK_FSP_HEADER_END 64
-#define CHK_FSP_FORMAT_VERSION 1U
+#define CHK_FSP_EXTENT_PAGES 58
+#define CHK_FSP_FRAG_N_USED 62
+#define CHK_FSP_SEG_ID 66
+#define CHK_FSP_FREE 74
+#define CHK_FSP_FREE_FRAG 90
+#define CHK_FSP_FULL_FRAG 106
+#define CHK_FSP_INODES_FULL 122
+#define CHK_FSP_INODES_FREE 138
+#define CHK_FSP_XDES 154
+#define CHK_FSP_FORMAT_VERSION 2U
 
-#define CHK_OWNER_FREE 0U
-#define CHK_OWNER_MAP 1U
-#define CHK_OWNER_UNDO 2U
+#define CHK_XDES_ID 0
+#define CHK_XDES_NODE 8
+#define CHK_XDES_STATE 20
+#define CHK_XDES_BITMAP 24
+#define CHK_XDES_FREE 1U
+#define CHK_XDES_FREE_FRAG 2U
+#define CHK_XDES_FULL_FRAG 3U
+#define CHK_XDES_FSEG 4U
+
+#define CHK_INODE_NODE 38
+#define CHK_INODES 50
+#define CHK_INODE_NOT_FULL_N_USED 8
+#define CHK_INODE_FREE 12
+#define CHK_INODE_NOT_FULL 28
+#define CHK_INODE_FULL 44
+#define CHK_INODE_MAGIC 60
+#define CHK_INODE_FRAGS 64
+#define CHK_INODE_MAGIC_VALUE 97937874U
+
+#define CHK_SEG_HEADER_PAGE 4
+#define CHK_SEG_HEADER_OFFSET 8
+#define CHK_SEG_HEADER_SIZE 10U
+#define CHK_PAGE_SEG_LEAF 64
+#define CHK_PAGE_SEG_TOP 74
+#define CHK_RSEG_UNDO_SEG 320
+
+#define CHK_SYSTEM_PAGES 4U
 #define CHK_INDEX_ID_FIRST 16U
 
 /* Fixed pages of the system space */
@@ -61,7 +91,7 @@ scans says so. */
 #define CHK_RSEG_RESERVED 54
 #define CHK_RSEG_SLOTS 64
 #define CHK_RSEG_N_SLOTS 64U
-#define CHK_RSEG_END 320
+#define CHK_RSEG_END 330
 
 #define CHK_UNDO_PREV 38
 #define CHK_UNDO_NEXT 42

@@ -10,21 +10,52 @@ catalogue. */
 
 #define CHK_BROKEN_MAX 16U /**< owners per file whose pages could not all be walked */
 
+/* Who uses a page. */
+#define CHK_OWNER_FREE 0U
+#define CHK_OWNER_FIXED 1U /**< page 0, descriptor pages, pages 1 to 3 of the system space */
+#define CHK_OWNER_INODES 2U
+#define CHK_OWNER_NONE 3U            /**< used, but by no segment */
+#define CHK_OWNER_SEG 16U            /**< plus the position in chk_file_t.segs */
+#define CHK_OWNER_UNKNOWN UINT32_MAX /**< what would tell is damaged, and reported */
+
+/** A list of extents or inode pages: addresses are page number and offset. */
+typedef struct chk_addr {
+    page_no_t page_no;
+    uint32_t offset;
+} chk_addr_t;
+
+typedef struct chk_list {
+    uint32_t len;
+    chk_addr_t first;
+    chk_addr_t last;
+} chk_list_t;
+
+typedef struct chk_seg {
+    uint64_t id;
+    page_no_t page_no; /**< of the inode */
+    uint32_t offset;
+    uint32_t not_full_n_used;
+    chk_list_t lists[3]; /**< FREE, NOT_FULL, FULL */
+    bool claimed;        /**< something's header leads to it */
+} chk_seg_t;
+
 /** One tablespace file. */
 typedef struct chk_file {
     struct chk_file *next; /**< ibdata1 first, then by name */
     char path[PATH_LEN_MAX + 1];
-    os_file_t *file;
+    os_file_t *file; /**< NULL while another file is open */
     space_id_t space;
     bool usable;         /**< page 0 is right: space and size_pages are known */
     bool claimed;        /**< a table of the catalogue has this space id */
     uint32_t fsp_size;   /**< FSP_SIZE */
-    uint32_t n_used;     /**< FSP_N_USED */
-    uint32_t size_pages; /**< pages that are in the map and in the file */
-    byte *reached;       /**< bit per page: a tree, a chain or the map led here */
+    uint32_t free_limit; /**< FSP_FREE_LIMIT */
+    uint32_t size_pages; /**< pages that are committed and in the file */
+    byte *reached;       /**< bit per page: a tree, a chain or space management led here */
     byte *bad;           /**< bit per page: damaged, and reported */
-    uint32_t map_no;     /**< page number of the map page in map_page; FIL_NULL = none */
-    byte *map_page;
+    uint32_t *owner;     /**< per page: CHK_OWNER_... */
+    chk_seg_t *segs;     /**< by id */
+    uint32_t n_segs;
+    bool segs_whole; /**< all inode pages could be read */
     uint32_t n_broken;
     uint32_t broken[CHK_BROKEN_MAX];
 } chk_file_t;
@@ -78,10 +109,12 @@ typedef struct chk {
     env_t *env;
     check_report_t *report;
     uint32_t page_size;
+    uint32_t extent_pages;
     lsn_t end_lsn;
     chk_file_t *files;
-    byte *page;           /**< one page, for short use */
-    chk_table_t **tables; /**< user tables in order of id */
+    chk_file_t *open_file; /**< the one file that is open, or NULL */
+    byte *page;            /**< one page, for short use */
+    chk_table_t **tables;  /**< user tables in order of id */
     uint32_t n_tables;
     bool dict_whole;       /**< the catalogue could be read */
     trx_id_t trx_id_limit; /**< every id is below; 0 = unknown */
@@ -107,18 +140,70 @@ WARN_UNUSED dberr_t chk_log(chk_t *chk);
 WARN_UNUSED dberr_t chk_files_open(chk_t *chk);
 void chk_files_close(chk_t *chk);
 chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space); /**< a usable one, or NULL */
-/** Envelope and shape of every allocated page, map pages, N_USED, file size. */
+/** Space management, then envelope and shape of every used page. */
 WARN_UNUSED dberr_t chk_file_scan(chk_t *chk, chk_file_t *file);
 WARN_UNUSED dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page);
 /** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was
 reported, here or by the scan of the file. `twice` is the invariant that a second way to the page
 breaks. */
-WARN_UNUSED dberr_t chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner,
-                              uint32_t twice, bool *ok);
-/** Not all pages of owner could be walked: do not report those that nothing led to. */
+void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
+               bool *ok);
+bool chk_is_bad(const chk_file_t *file, page_no_t page_no);
+/** Not all pages of owner (UNKNOWN: of some) could be walked: do not report those that nothing led to. */
 void chk_broken(chk_file_t *file, uint32_t owner);
-/** Reports allocated pages that nothing led to. */
-WARN_UNUSED dberr_t chk_file_unreached(chk_t *chk, chk_file_t *file);
+/** Reports used pages and segments that nothing led to. */
+void chk_file_unreached(chk_t *chk, chk_file_t *file);
+
+/* ---- check_fsp.c, check_seg.c ---- */
+
+/** An extent descriptor. */
+typedef struct chk_extent {
+    uint32_t state;
+    uint32_t n_used;
+    uint64_t seg;
+    chk_addr_t prev;
+    chk_addr_t next;
+    bool listed;
+} chk_extent_t;
+
+/** Descriptors of one file; their number is bounded by its size. */
+typedef struct chk_fsp {
+    chk_t *chk;
+    chk_file_t *file;
+    byte *page0;
+    uint32_t covers; /**< pages per descriptor page */
+    uint32_t xdes_size;
+    uint32_t n_extents;
+    chk_extent_t *extents;
+    bool whole; /**< all descriptor pages could be read, and their contents are possible */
+} chk_fsp_t;
+
+/** Reads page 0, descriptors and inodes: fills owner and segs, marks inode pages as reached. */
+WARN_UNUSED dberr_t chk_fsp(chk_t *chk, chk_file_t *file);
+chk_addr_t chk_addr_read(const byte *at);
+chk_list_t chk_list_read(const byte *base);
+/** What the extents of a list have in common. */
+typedef struct chk_rule {
+    const char *name;
+    uint32_t state;
+    uint64_t seg;
+    uint32_t used_min;
+    uint32_t used_max;
+} chk_rule_t;
+/** Walks a list of extents; *n_used = their used pages. */
+void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *rule,
+                     uint64_t *n_used);
+__attribute__((format(printf, 3, 4))) void chk_fsp_find(const chk_fsp_t *fsp, page_no_t page_no,
+                                                        const char *format, ...);
+/** Collects the inodes from their pages. */
+WARN_UNUSED dberr_t chk_inodes(chk_fsp_t *fsp);
+/** Lists and fragment pages of all segments. */
+WARN_UNUSED dberr_t chk_segs(chk_fsp_t *fsp);
+/** Owner number of the segment with this id; CHK_OWNER_UNKNOWN if there is none, or it is not known. */
+uint32_t chk_seg_by_id(const chk_file_t *file, uint64_t id);
+/** The same by a segment header, and claims it. *valid = nothing is wrong with that, as far as the inodes
+could be read. */
+uint32_t chk_seg_claim(chk_file_t *file, const byte *header, bool *valid);
 
 /* ---- check_tree.c ---- */
 

@@ -49,10 +49,10 @@ static dberr_t chk_log_read(chk_t *chk, log_t *log)
         chk->end_lsn = log_reader_end_lsn(reader);
         err = scan.marker_found
                   ? DB_SUCCESS
-                  : err_set(&chk->env->err, DB_UNRECOVERABLE,
-                            "the log is damaged: it ends at %" PRIu64
-                            " without the marker of checkpoint %" PRIu64 " at %" PRIu64,
-                            chk->end_lsn, scan.ckpt.no, scan.ckpt.marker_lsn);
+                  : err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                               "the log is damaged: it ends at %" PRIu64
+                               " without the marker of checkpoint %" PRIu64 " at %" PRIu64,
+                               chk->end_lsn, scan.ckpt.no, scan.ckpt.marker_lsn);
     }
     log_reader_free(reader);
     chk->report->needs_recovery = scan.changes;
@@ -66,6 +66,7 @@ dberr_t chk_log(chk_t *chk)
     dberr_t err = log_open(chk->env, &log);
     if (err == DB_SUCCESS) {
         chk->page_size = log_info(log)->page_size;
+        chk->extent_pages = log_info(log)->extent_pages;
         err = chk_log_read(chk, log);
         log_close(log);
     }

@@ -1,13 +1,15 @@
-/** Files: page 0, the allocation map, and every allocated page by itself.
+/** Files: page 0, and every used page by itself.
 
-Place: check/; the trees and chains of check_tree.c and check_undo.c mark what they reach, and what
-is left over is reported here.
+Place: check/; check_fsp.c tells who uses which page; the trees and chains of check_tree.c and
+check_undo.c mark what they reach, and what is left over is reported here.
 
 Checked: I4 page LSN against the end of the log; I5 envelope; I6 header fields and shape of index
-pages, type against owner; I11 used pages, sizes, reachable = allocated; I12 page 0's space ids.
+pages, type against owner; I11 sizes, reachable = used; I12 page 0's space ids.
 
-Memory: two bits per page that both the header and the file vouch for, and one map page per file. */
+Files are read one after the other, so one of them is open at a time.
+Memory: a few bytes per page that both the header and the file vouch for. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,18 +27,47 @@ static void chk_bit_set(byte *bits, uint32_t i)
     bits[i / 8] = (byte)(bits[i / 8] | 1U << (i % 8));
 }
 
-#define OWNER_UNKNOWN UINT32_MAX /* index ids are smaller */
-
-static uint32_t chk_map_pages(const chk_t *chk)
+bool chk_is_bad(const chk_file_t *file, page_no_t page_no)
 {
-    return chk->page_size / 8;
+    return chk_bit(file->bad, page_no);
+}
+
+static uint32_t chk_xdes_covers(const chk_t *chk)
+{
+    return chk->page_size / extent_pages_default(chk->page_size) * chk->extent_pages;
+}
+
+static void chk_file_close(chk_t *chk)
+{
+    if (chk->open_file != NULL) {
+        env_close(chk->env, chk->open_file->file);
+        chk->open_file->file = NULL;
+        chk->open_file = NULL;
+    }
+}
+
+/** Opens the file unless it is the one that is open. */
+static dberr_t chk_file_use(chk_t *chk, chk_file_t *file)
+{
+    if (file->file != NULL) {
+        return DB_SUCCESS;
+    }
+    chk_file_close(chk);
+    dberr_t err = env_open(chk->env, file->path, OS_OPEN, &file->file);
+    if (err == DB_SUCCESS) {
+        chk->open_file = file;
+    }
+    return err;
 }
 
 dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page)
 {
     size_t n_read = 0;
-    dberr_t err = env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page,
-                           chk->page_size, &n_read);
+    dberr_t err = chk_file_use(chk, file);
+    if (err == DB_SUCCESS) {
+        err = env_read(chk->env, file->file, (uint64_t)page_no * chk->page_size, page,
+                       chk->page_size, &n_read);
+    }
     if (err == DB_SUCCESS) {
         memset(page + n_read, 0, chk->page_size - n_read);
     }
@@ -78,16 +109,19 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
     file->space = id.space;
     if (fil_page_get_type(page) != FIL_PAGE_TYPE_FSP_HDR
         || mach_read_4(page + CHK_FSP_PAGE_SIZE) != chk->page_size
-        || mach_read_4(page + CHK_FSP_VERSION) != CHK_FSP_FORMAT_VERSION
-        || !chk_is_zero(page + CHK_FSP_RESERVED, CHK_FSP_HEADER_END - CHK_FSP_RESERVED)) {
-        chk_find(chk, 6, file, 0, "page 0: type, page size, version or reserved bytes are wrong");
+        || mach_read_4(page + CHK_FSP_EXTENT_PAGES) != chk->extent_pages
+        || mach_read_4(page + CHK_FSP_VERSION) != CHK_FSP_FORMAT_VERSION) {
+        chk_find(chk, 6, file, 0, "page 0: type, page size, extent size or version are wrong");
         return DB_SUCCESS;
     }
     file->fsp_size = mach_read_4(page + CHK_FSP_SIZE);
-    file->n_used = mach_read_4(page + CHK_FSP_N_USED);
-    file->usable = file->fsp_size > 0 && file->fsp_size <= CHK_PAGES_MAX;
+    file->free_limit = mach_read_4(page + CHK_FSP_FREE_LIMIT);
+    file->usable = file->fsp_size > 0 && file->fsp_size <= CHK_PAGES_MAX && file->free_limit > 0
+                   && file->free_limit % chk->extent_pages == 0
+                   && (file->free_limit <= file->fsp_size || file->free_limit == chk->extent_pages);
     if (!file->usable) {
-        chk_find(chk, 11, file, 0, "impossible size of %" PRIu32 " pages", file->fsp_size);
+        chk_find(chk, 11, file, 0, "impossible size of %" PRIu32 " pages, or free limit %" PRIu32,
+                 file->fsp_size, file->free_limit);
     }
     return DB_SUCCESS;
 }
@@ -95,7 +129,10 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = env_size(chk->env, file->file, &size_bytes);
+    dberr_t err = chk_file_use(chk, file);
+    if (err == DB_SUCCESS) {
+        err = env_size(chk->env, file->file, &size_bytes);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -106,13 +143,16 @@ static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
                  "the file has %" PRIu64 " bytes, too few for its %" PRIu32 " pages", size_bytes,
                  file->fsp_size);
     }
-    file->map_no = FIL_NULL;
-    file->map_page = malloc(chk->page_size);
+    file->owner = malloc((file->size_pages + 1) * sizeof *file->owner);
     file->reached = calloc(file->size_pages / 8 + 1, 1);
     file->bad = calloc(file->size_pages / 8 + 1, 1);
-    return file->map_page != NULL && file->reached != NULL && file->bad != NULL
-               ? DB_SUCCESS
-               : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory to scan %s", file->path);
+    if (file->owner == NULL || file->reached == NULL || file->bad == NULL) {
+        return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory to scan %s", file->path);
+    }
+    for (page_no_t page_no = 0; page_no < file->size_pages; page_no++) {
+        file->owner[page_no] = page_no < file->free_limit ? CHK_OWNER_UNKNOWN : CHK_OWNER_FREE;
+    }
+    return DB_SUCCESS;
 }
 
 static dberr_t chk_file_open(chk_t *chk, const char *path)
@@ -127,10 +167,7 @@ static dberr_t chk_file_open(chk_t *chk, const char *path)
         link = &(*link)->next;
     }
     *link = file;
-    dberr_t err = env_open(chk->env, path, OS_OPEN, &file->file);
-    if (err == DB_SUCCESS) {
-        err = chk_file_header(chk, file);
-    }
+    dberr_t err = chk_file_header(chk, file);
     if (err != DB_SUCCESS || !file->usable) {
         return err;
     }
@@ -172,10 +209,11 @@ dberr_t chk_files_open(chk_t *chk)
 
 void chk_files_close(chk_t *chk)
 {
+    chk_file_close(chk);
     while (chk->files != NULL) {
         chk_file_t *next = chk->files->next;
-        env_close(chk->env, chk->files->file);
-        free(chk->files->map_page);
+        free(chk->files->owner);
+        free(chk->files->segs);
         free(chk->files->reached);
         free(chk->files->bad);
         free(chk->files);
@@ -183,64 +221,52 @@ void chk_files_close(chk_t *chk)
     }
 }
 
-/* ---- the map ---- */
+/* ---- what leads where ---- */
 
-static uint32_t chk_map_entry(const chk_t *chk, const byte *map, page_no_t page_no)
+/** In words, for messages. */
+static const char *chk_owner_name(const chk_file_t *file, uint32_t owner, char text[40])
 {
-    return mach_read_4(map + CHK_FSP_MAP + (size_t)(page_no % chk_map_pages(chk)) * 4);
-}
-
-/** Owner of a page below size_pages; OWNER_UNKNOWN under a damaged map page, which the scan
-reports. */
-static dberr_t chk_owner(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t *owner)
-{
-    page_no_t map_no = page_no - page_no % chk_map_pages(chk);
-    if (map_no != file->map_no) {
-        file->map_no = FIL_NULL;
-        dberr_t err = chk_page_read(chk, file, map_no, file->map_page);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-        page_id_t id = {file->space, map_no};
-        if (fil_page_verify(file->map_page, chk->page_size, id) != PAGE_OK) {
-            memset(file->map_page, 0xFF, chk->page_size);
-        }
-        file->map_no = map_no;
+    switch (owner) {
+    case CHK_OWNER_FREE:
+        return "free";
+    case CHK_OWNER_FIXED:
+        return "a fixed page";
+    case CHK_OWNER_INODES:
+        return "an inode page";
+    case CHK_OWNER_NONE:
+        return "of no segment";
+    case CHK_OWNER_UNKNOWN:
+        return "of an unknown segment";
+    default:
+        snprintf(text, 40, "of segment %" PRIu64, file->segs[owner - CHK_OWNER_SEG].id);
+        return text;
     }
-    *owner = chk_map_entry(chk, file->map_page, page_no);
-    return DB_SUCCESS;
 }
 
-dberr_t chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
-                  bool *ok)
+void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
+               bool *ok)
 {
+    char is_text[40];
+    char text[40];
     *ok = false;
     if (page_no >= file->size_pages) {
-        chk_find(chk, 11, file, page_no, "reachable for owner %" PRIu32 ", but beyond the space",
-                 owner);
-        return DB_SUCCESS;
+        chk_find(chk, 11, file, page_no, "reachable as %s, but beyond the space",
+                 chk_owner_name(file, owner, text));
+        return;
     }
-    uint32_t is = 0;
-    dberr_t err = chk_owner(chk, file, page_no, &is);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    if (is == CHK_OWNER_FREE) {
-        chk_find(chk, 11, file, page_no, "reachable for owner %" PRIu32 ", but free", owner);
-        return DB_SUCCESS;
-    }
-    if (is != owner && is != OWNER_UNKNOWN) {
-        chk_find(chk, 11, file, page_no,
-                 "reachable for owner %" PRIu32 ", but it belongs to %" PRIu32, owner, is);
-        return DB_SUCCESS;
+    uint32_t is = file->owner[page_no];
+    if (is != owner && is != CHK_OWNER_UNKNOWN) {
+        chk_find(chk, 11, file, page_no, "reachable as %s, but it is %s",
+                 chk_owner_name(file, owner, text), chk_owner_name(file, is, is_text));
+        return;
     }
     if (chk_bit(file->reached, page_no)) {
-        chk_find(chk, twice, file, page_no, "reached twice for owner %" PRIu32, owner);
-        return DB_SUCCESS;
+        chk_find(chk, twice, file, page_no, "reached twice as %s",
+                 chk_owner_name(file, owner, text));
+        return;
     }
     chk_bit_set(file->reached, page_no);
-    *ok = is != OWNER_UNKNOWN && !chk_bit(file->bad, page_no);
-    return DB_SUCCESS;
+    *ok = is != CHK_OWNER_UNKNOWN && !chk_bit(file->bad, page_no);
 }
 
 void chk_broken(chk_file_t *file, uint32_t owner)
@@ -250,7 +276,9 @@ void chk_broken(chk_file_t *file, uint32_t owner)
             return;
         }
     }
-    if (file->n_broken < CHK_BROKEN_MAX) {
+    if (owner == CHK_OWNER_UNKNOWN) {
+        file->n_broken = CHK_BROKEN_MAX;
+    } else if (file->n_broken < CHK_BROKEN_MAX) {
         file->broken[file->n_broken++] = owner;
     }
 }
@@ -265,56 +293,54 @@ static bool chk_is_broken(const chk_file_t *file, uint32_t owner)
     return file->n_broken == CHK_BROKEN_MAX; /* who else is, is no longer known */
 }
 
-dberr_t chk_file_unreached(chk_t *chk, chk_file_t *file)
+void chk_file_unreached(chk_t *chk, chk_file_t *file)
 {
     uint64_t n = 0;
     page_no_t first = FIL_NULL;
-    uint32_t first_owner = 0;
     for (page_no_t page_no = 0; page_no < file->size_pages; page_no++) {
-        uint32_t owner = 0;
-        dberr_t err = chk_owner(chk, file, page_no, &owner);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-        if (owner == CHK_OWNER_FREE || owner == OWNER_UNKNOWN || chk_bit(file->reached, page_no)
-            || chk_is_broken(file, owner)) {
-            continue;
-        }
-        if (n++ == 0) {
+        uint32_t owner = file->owner[page_no];
+        if (owner != CHK_OWNER_FREE && owner != CHK_OWNER_UNKNOWN && owner != CHK_OWNER_INODES
+            && !chk_bit(file->reached, page_no) && !chk_is_broken(file, owner) && n++ == 0) {
             first = page_no;
-            first_owner = owner;
         }
     }
+    char text[40];
     if (n > 0) {
         chk_find(chk, 11, file, first,
-                 "%" PRIu64 " allocated pages are reachable from nowhere; the first belongs to "
-                 "owner %" PRIu32,
-                 n, first_owner);
+                 "%" PRIu64 " used pages are reachable from nowhere; the first is %s", n,
+                 chk_owner_name(file, file->owner[first], text));
     }
-    return DB_SUCCESS;
+    for (uint32_t i = 0; i < file->n_segs && file->segs_whole; i++) {
+        const chk_seg_t *seg = &file->segs[i];
+        if (!seg->claimed && !chk_is_broken(file, CHK_OWNER_SEG + i)) {
+            chk_find(chk, 11, file, seg->page_no, "segment %" PRIu64 " is nobody's", seg->id);
+            return;
+        }
+    }
 }
 
 /* ---- every page by itself ---- */
 
-static bool chk_type_fits(const chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t type,
-                          bool is_map)
+static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t page_no,
+                          uint32_t type)
 {
-    if (is_map) {
+    if (page_no % chk_xdes_covers(chk) == 0) {
         return type == (page_no == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES);
     }
-    switch (owner) {
-    case CHK_OWNER_MAP:
-        return file->space == SPACE_SYSTEM
-               && type == (page_no == CHK_TRX_SYS_PAGE ? FIL_PAGE_TYPE_TRX_SYS : FIL_PAGE_TYPE_SYS);
-    case CHK_OWNER_UNDO:
-        return file->space == SPACE_SYSTEM && type == FIL_PAGE_UNDO_LOG;
+    switch (file->owner[page_no]) {
+    case CHK_OWNER_FIXED:
+        return type == (page_no == CHK_TRX_SYS_PAGE ? FIL_PAGE_TYPE_TRX_SYS : FIL_PAGE_TYPE_SYS);
+    case CHK_OWNER_INODES:
+        return type == FIL_PAGE_INODE;
+    case CHK_OWNER_NONE:
+        return true; /* reported as reachable from nowhere */
     default:
-        return owner >= CHK_INDEX_ID_FIRST && type == FIL_PAGE_INDEX;
+        return type == FIL_PAGE_INDEX || (type == FIL_PAGE_UNDO_LOG && file->space == SPACE_SYSTEM);
     }
 }
 
-/** One allocated page: chk->page holds it. */
-static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner)
+/** One used page: chk->page holds it. */
+static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no)
 {
     const byte *page = chk->page;
     page_id_t id = {file->space, page_no};
@@ -330,10 +356,8 @@ static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no, uint
                  fil_page_get_lsn(page), chk->end_lsn);
     }
     uint32_t type = fil_page_get_type(page);
-    bool is_map = page_no % chk_map_pages(chk) == 0;
-    if (!chk_type_fits(file, page_no, owner, type, is_map)) {
-        chk_find(chk, 6, file, page_no, "a page of type %s belongs to owner %" PRIu32,
-                 page_type_name(type), owner);
+    if (!chk_type_fits(chk, file, page_no, type)) {
+        chk_find(chk, 6, file, page_no, "a page of type %s in this place", page_type_name(type));
         chk_bit_set(file->bad, page_no);
         return;
     }
@@ -344,65 +368,22 @@ static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no, uint
     }
 }
 
-/** A map page must be there for its range, whatever the map says of it. */
-static dberr_t chk_map_page(chk_t *chk, chk_file_t *file, page_no_t map_no, uint64_t *n_used)
-{
-    dberr_t err = chk_page_read(chk, file, map_no, chk->page);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    chk_page_check(chk, file, map_no, CHK_OWNER_MAP);
-    chk_bit_set(file->reached, map_no);
-    if (chk_bit(file->bad, map_no)) {
-        return DB_SUCCESS;
-    }
-    const byte *map = chk->page;
-    if (chk_map_entry(chk, map, map_no) != CHK_OWNER_MAP) {
-        chk_find(chk, 11, file, map_no, "the map does not own itself");
-    }
-    if (map_no != 0
-        && !chk_is_zero(map + CHK_FSP_SPACE_ID, CHK_FSP_HEADER_END - CHK_FSP_SPACE_ID)) {
-        chk_find(chk, 6, file, map_no, "reserved bytes of a map page are not zero");
-    }
-    for (page_no_t i = 0; i < chk_map_pages(chk); i++) {
-        uint32_t owner = chk_map_entry(chk, map, map_no + i);
-        *n_used += owner != CHK_OWNER_FREE;
-        if (owner != CHK_OWNER_FREE && map_no + i >= file->fsp_size) {
-            chk_find(chk, 11, file, map_no + i, "allocated to owner %" PRIu32 " beyond the space",
-                     owner);
-            break;
-        }
-    }
-    return DB_SUCCESS;
-}
-
 dberr_t chk_file_scan(chk_t *chk, chk_file_t *file)
 {
-    uint64_t n_used = 0;
-    bool maps_whole = true;
-    for (page_no_t page_no = 0; page_no < file->size_pages; page_no++) {
-        uint32_t owner = 0;
-        dberr_t err = DB_SUCCESS;
-        if (page_no % chk_map_pages(chk) == 0) {
-            err = chk_map_page(chk, file, page_no, &n_used);
-            maps_whole &= !chk_bit(file->bad, page_no);
-        } else {
-            err = chk_owner(chk, file, page_no, &owner);
-            if (err == DB_SUCCESS && owner != CHK_OWNER_FREE && owner != OWNER_UNKNOWN) {
-                err = chk_page_read(chk, file, page_no, chk->page);
-                if (err == DB_SUCCESS) {
-                    chk_page_check(chk, file, page_no, owner);
-                }
-            }
+    dberr_t err = chk_fsp(chk, file);
+    for (page_no_t page_no = 0; err == DB_SUCCESS && page_no < file->size_pages; page_no++) {
+        uint32_t owner = file->owner[page_no];
+        bool is_xdes = page_no % chk_xdes_covers(chk) == 0 && page_no < file->free_limit;
+        if (owner == CHK_OWNER_FREE || (owner == CHK_OWNER_UNKNOWN && !is_xdes)) {
+            continue;
         }
-        if (err != DB_SUCCESS) {
-            return err;
+        err = chk_page_read(chk, file, page_no, chk->page);
+        if (err == DB_SUCCESS) {
+            chk_page_check(chk, file, page_no);
+        }
+        if (is_xdes) {
+            chk_bit_set(file->reached, page_no);
         }
     }
-    if (maps_whole && file->size_pages == file->fsp_size && n_used != file->n_used) {
-        chk_find(chk, 11, file, 0,
-                 "page 0 counts %" PRIu32 " allocated pages, the map has %" PRIu64, file->n_used,
-                 n_used);
-    }
-    return DB_SUCCESS;
+    return err;
 }

@@ -4,7 +4,7 @@ Place: check/; the scan of the file has seen every page by itself before.
 
 Checked: I6 shape of the pages as this index has it; I7 keys ascend in a page and across siblings;
 I8 links and levels; I9 bounds of node pointers, one parent per page; I11 every page belongs to the
-tree's owner.
+segment of its level, both of which the root names.
 
 The walk is a depth-first descent with one page in memory per level. It ends, because a page is
 entered only when its bit in the file's bitmap is not set yet. It stops at the first thing that is
@@ -36,6 +36,8 @@ typedef struct chk_level {
 typedef struct chk_walk {
     chk_t *chk;
     const chk_tree_t *tree;
+    uint32_t leaves; /**< owner numbers */
+    uint32_t top;
     uint32_t n_levels;
     chk_level_t levels[BTR_LEVEL_MAX + 1];
     bool whole;
@@ -67,6 +69,9 @@ static bool chk_page_shape(chk_walk_t *walk, const byte *page, page_no_t page_no
         chk_walk_find(walk, 6, page_no, "index id, record size or key length is not this index's");
     } else if (page_n_recs(page) == 0 && (page_no != tree->root || level != 0)) {
         chk_walk_find(walk, 6, page_no, "an empty page that is not an empty tree");
+    } else if (page_no != tree->root
+               && !chk_is_zero(page + CHK_PAGE_SEG_LEAF, 2 * CHK_SEG_HEADER_SIZE)) {
+        chk_walk_find(walk, 6, page_no, "segment headers in a page that is not the root");
     }
     return walk->whole;
 }
@@ -126,8 +131,11 @@ static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t leve
     chk_level_t *level = &walk->levels[level_no];
     bool leftmost = level->page_no == FIL_NULL;
     bool ok = false;
-    dberr_t err = chk_reach(chk, walk->tree->file, page_no, (uint32_t)walk->tree->id, 9, &ok);
-    if (err == DB_SUCCESS && ok) {
+    bool root = page_no == walk->tree->root;
+    dberr_t err = DB_SUCCESS;
+    chk_reach(chk, walk->tree->file, page_no, level_no == 0 && !root ? walk->leaves : walk->top, 9,
+              &ok);
+    if (ok) {
         err = chk_page_read(chk, walk->tree->file, page_no, level->page);
     }
     walk->whole &= ok;
@@ -207,7 +215,23 @@ static dberr_t chk_descend(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
     return err;
 }
 
-/** The number of levels is the root's business; its page is looked at twice. */
+/** Both segments, as the root in chk->page names them. */
+static void chk_walk_segments(chk_walk_t *walk)
+{
+    const chk_tree_t *tree = walk->tree;
+    const byte *page = walk->chk->page;
+    bool top = false;
+    bool leaves = false;
+    walk->top = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_TOP, &top);
+    walk->leaves = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_LEAF, &leaves);
+    if (!top || !leaves) {
+        chk_walk_find(walk, 11, tree->root, "the root names a segment that is not its own");
+    }
+    /* Without inodes nothing can be said of the pages; that was reported. */
+    walk->whole &= walk->top != CHK_OWNER_UNKNOWN && walk->leaves != CHK_OWNER_UNKNOWN;
+}
+
+/** Levels and segments are the root's business; its page is looked at twice. */
 static dberr_t chk_walk_init(chk_walk_t *walk, byte **memory)
 {
     chk_t *chk = walk->chk;
@@ -219,6 +243,11 @@ static dberr_t chk_walk_init(chk_walk_t *walk, byte **memory)
             return err;
         }
         uint32_t level = page_level(chk->page);
+        if (chk_is_bad(tree->file, tree->root)) {
+            walk->whole = false;
+        } else {
+            chk_walk_segments(walk);
+        }
         walk->n_levels = level <= BTR_LEVEL_MAX ? level + 1 : 1;
     }
     size_t per_level = (size_t)chk->page_size + tree->key_len;
@@ -237,15 +266,20 @@ static dberr_t chk_walk_init(chk_walk_t *walk, byte **memory)
 
 dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn fn, void *ctx, bool *whole)
 {
-    chk_walk_t walk = {.chk = chk, .tree = tree, .whole = true};
+    chk_walk_t walk = {.chk = chk,
+                       .tree = tree,
+                       .leaves = CHK_OWNER_UNKNOWN,
+                       .top = CHK_OWNER_UNKNOWN,
+                       .whole = true};
     byte *memory = NULL;
     dberr_t err = chk_walk_init(&walk, &memory);
-    if (err == DB_SUCCESS) {
+    if (err == DB_SUCCESS && walk.whole) {
         err = chk_descend(&walk, fn, ctx);
     }
     free(memory);
     if (!walk.whole) {
-        chk_broken(tree->file, (uint32_t)tree->id);
+        chk_broken(tree->file, walk.top);
+        chk_broken(tree->file, walk.leaves);
     }
     *whole = walk.whole;
     return err;

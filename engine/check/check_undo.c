@@ -19,6 +19,7 @@ typedef struct chk_undo_scan {
     bool whole;
     uint64_t next_no;
     uint64_t last_no; /**< commit number of the log before */
+    uint32_t owner;   /**< the segment of all undo pages */
 } chk_undo_scan_t;
 
 __attribute__((format(printf, 4, 5))) static void
@@ -60,7 +61,8 @@ static dberr_t chk_undo_page(chk_undo_scan_t *scan, page_no_t page_no, page_no_t
 {
     chk_t *chk = scan->chk;
     bool ok = false;
-    dberr_t err = chk_reach(chk, scan->file, page_no, CHK_OWNER_UNDO, 11, &ok);
+    dberr_t err = DB_SUCCESS;
+    chk_reach(chk, scan->file, page_no, scan->owner, 11, &ok);
     scan->whole &= ok;
     if (err == DB_SUCCESS && ok) {
         err = chk_page_read(chk, scan->file, page_no, chk->page);
@@ -173,7 +175,8 @@ static dberr_t chk_active(chk_undo_scan_t *scan, page_no_t page_no, bool *active
 static dberr_t chk_fixed_page(chk_undo_scan_t *scan, page_no_t page_no, uint32_t type, bool *ok)
 {
     chk_t *chk = scan->chk;
-    dberr_t err = chk_reach(chk, scan->file, page_no, CHK_OWNER_MAP, 11, ok);
+    dberr_t err = DB_SUCCESS;
+    chk_reach(chk, scan->file, page_no, CHK_OWNER_FIXED, 11, ok);
     if (err == DB_SUCCESS && *ok) {
         err = chk_page_read(chk, scan->file, page_no, chk->page);
     }
@@ -218,6 +221,15 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
         chk_undo_find(scan, 6, CHK_RSEG_PAGE, "rollback segment: reserved bytes are not zero");
         return DB_SUCCESS;
     }
+    bool valid = false;
+    scan->owner = chk_seg_claim(scan->file, chk->page + CHK_RSEG_UNDO_SEG, &valid);
+    if (scan->owner == CHK_OWNER_UNKNOWN || !valid) {
+        if (!valid) {
+            chk_undo_find(scan, 11, CHK_RSEG_PAGE, "rollback segment: no segment for undo pages");
+        }
+        scan->whole = false;
+        return DB_SUCCESS;
+    }
     page_no_t head = mach_read_4(chk->page + CHK_RSEG_HISTORY_HEAD);
     page_no_t tail = mach_read_4(chk->page + CHK_RSEG_HISTORY_TAIL);
     uint64_t len = mach_read_8(chk->page + CHK_RSEG_HISTORY_LEN);
@@ -236,8 +248,10 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
 
 dberr_t chk_undo(chk_t *chk)
 {
-    chk_undo_scan_t scan = {
-        .chk = chk, .file = chk_file_of_space(chk, SPACE_SYSTEM), .whole = true};
+    chk_undo_scan_t scan = {.chk = chk,
+                            .file = chk_file_of_space(chk, SPACE_SYSTEM),
+                            .owner = CHK_OWNER_UNKNOWN,
+                            .whole = true};
     if (scan.file == NULL) {
         return DB_SUCCESS;
     }
@@ -246,7 +260,7 @@ dberr_t chk_undo(chk_t *chk)
         err = chk_rseg(&scan);
     }
     if (!scan.whole) {
-        chk_broken(scan.file, CHK_OWNER_UNDO);
+        chk_broken(scan.file, scan.owner);
         chk->quiet = false;
     }
     return err;

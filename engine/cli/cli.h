@@ -45,8 +45,9 @@ int cli_status(const cli_args_t *args);
 
 int cli_exit_code(dberr_t err);
 
-/** One line on stderr and, with --json, {"ok":false,...} on stdout. Returns the exit code. */
-int cli_fail(const cli_args_t *args, dberr_t err, const char *message);
+/** One line on stderr, with error[REFUSAL] in front if it is one, and, with --json, {"ok":false,...} on
+stdout. Returns the exit code. */
+int cli_fail(const cli_args_t *args, dberr_t err, const err_sink_t *why);
 
 /** Prints an object as one line on stdout, and releases it. */
 void cli_print_json(json_t *object);

@@ -28,7 +28,7 @@ int cli_check(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
-        code = cli_fail(args, err, dir.env.err.msg);
+        code = cli_fail(args, err, &dir.env.err);
     } else {
         if (args->json) {
             cli_print_json(cli_check_json(&report));
@@ -52,11 +52,7 @@ static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t 
         return e;
     }
     engine_get_status(engine, status);
-    e = engine_close(engine, true);
-    if (e != DB_SUCCESS) {
-        return err_set(err, e, "the database could not be closed cleanly: %s", err_name(e));
-    }
-    return DB_SUCCESS;
+    return engine_close(engine, true, err);
 }
 
 static int recover_print(const cli_args_t *args, const engine_status_t *status,
@@ -96,7 +92,7 @@ int cli_recover(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (e != DB_SUCCESS) {
-        code = cli_fail(args, e, err.msg);
+        code = cli_fail(args, e, &err);
     } else {
         code = recover_print(args, &status, args->check ? &report : NULL);
         if (args->check) {

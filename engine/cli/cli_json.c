@@ -35,13 +35,19 @@ int cli_exit_code(dberr_t err)
     }
 }
 
-int cli_fail(const cli_args_t *args, dberr_t err, const char *message)
+int cli_fail(const cli_args_t *args, dberr_t err, const err_sink_t *why)
 {
+    const char *refusal = refusal_name(why->refusal);
     (void)fflush(stdout);
-    (void)fprintf(stderr, "engine: %s\n", message);
+    if (why->refusal == REFUSAL_NONE) {
+        (void)fprintf(stderr, "engine: %s\n", why->msg);
+    } else {
+        (void)fprintf(stderr, "engine: error[%s]: %s\n", refusal, why->msg);
+    }
     if (args->json) {
-        cli_print_json(json_pack("{s:b, s:s, s:o}", "ok", 0, "error", err_name(err), "message",
-                                 cli_escaped((const byte *)message, strlen(message))));
+        cli_print_json(json_pack("{s:b, s:s, s:s, s:o}", "ok", 0, "error", err_name(err), "refusal",
+                                 refusal, "message",
+                                 cli_escaped((const byte *)why->msg, strlen(why->msg))));
     }
     return cli_finish(cli_exit_code(err));
 }

@@ -96,9 +96,9 @@ static dberr_t log_walk(log_t *log, lsn_t from, log_facts_t *facts, log_group_fn
     }
     log_reader_free(reader);
     if (err == DB_SUCCESS && from == 0 && !facts->marker_found) {
-        err = err_set(&log_env(log)->err, DB_UNRECOVERABLE,
-                      "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
-                      facts->slots[0].no, facts->slots[0].marker_lsn);
+        err = err_refuse(&log_env(log)->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                         "the log has no marker of checkpoint %" PRIu64 " at LSN %" PRIu64,
+                         facts->slots[0].no, facts->slots[0].marker_lsn);
     }
     return err;
 }
@@ -245,7 +245,7 @@ int cli_log(const cli_args_t *args)
     if (err == DB_SUCCESS) {
         err = log_show(&dir, args);
     }
-    int code = err == DB_SUCCESS ? cli_finish(EXIT_OK) : cli_fail(args, err, dir.env.err.msg);
+    int code = err == DB_SUCCESS ? cli_finish(EXIT_OK) : cli_fail(args, err, &dir.env.err);
     cli_dir_close(&dir);
     return code;
 }
@@ -261,18 +261,20 @@ static void status_print_json(const log_file_info_t *info, const log_facts_t *fa
             slots, json_pack("{s:o, s:o, s:o, s:I}", "no", cli_u64(c->no), "lsn", cli_u64(c->lsn),
                              "marker_lsn", cli_u64(c->marker_lsn), "epoch", (json_int_t)c->epoch));
     }
-    cli_print_json(
-        json_pack("{s:b, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "ok", 1, "page_size",
-                  cli_u64(info->page_size), "log_file_size", cli_u64(info->file_size), "log_format",
-                  (json_int_t)info->format_id, "start_lsn", cli_u64(info->start_lsn), "checkpoints",
-                  slots, "checkpoint_lsn", cli_u64(facts->slots[0].lsn), "log_end_lsn",
-                  cli_u64(facts->end_lsn), "log_groups", cli_u64(facts->n_groups), "log_records",
-                  cli_u64(facts->n_recs), "needs_recovery", facts->needs_recovery ? 1 : 0));
+    cli_print_json(json_pack(
+        "{s:b, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "ok", 1, "page_size",
+        cli_u64(info->page_size), "extent_pages", cli_u64(info->extent_pages), "log_file_size",
+        cli_u64(info->file_size), "log_format", (json_int_t)info->format_id, "start_lsn",
+        cli_u64(info->start_lsn), "checkpoints", slots, "checkpoint_lsn",
+        cli_u64(facts->slots[0].lsn), "log_end_lsn", cli_u64(facts->end_lsn), "log_groups",
+        cli_u64(facts->n_groups), "log_records", cli_u64(facts->n_recs), "needs_recovery",
+        facts->needs_recovery ? 1 : 0));
 }
 
 static void status_print(const log_file_info_t *info, const log_facts_t *facts)
 {
     (void)printf("page size        %" PRIu32 "\n", info->page_size);
+    (void)printf("extent size      %" PRIu32 " pages\n", info->extent_pages);
     (void)printf("log file size    %" PRIu64 "\n", info->file_size);
     for (uint32_t i = 0; i < facts->n_slots; i++) {
         const log_checkpoint_t *c = &facts->slots[i];
@@ -313,7 +315,7 @@ int cli_status(const cli_args_t *args)
     }
     int code = EXIT_OK;
     if (err != DB_SUCCESS) {
-        code = cli_fail(args, err, dir.env.err.msg);
+        code = cli_fail(args, err, &dir.env.err);
     } else {
         code = cli_finish(args->offline && facts.needs_recovery ? EXIT_NEEDS_RECOVERY : EXIT_OK);
     }

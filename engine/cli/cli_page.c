@@ -21,7 +21,8 @@ Rules
 typedef struct page_view {
     const byte *page;
     uint32_t page_size;
-    page_id_t id; /**< where it was read from */
+    page_id_t id;          /**< where it was read from */
+    uint32_t extent_pages; /**< 0: page 0 does not tell */
     page_verdict_t verdict;
     const char *shape; /**< index pages: what is wrong with the shape, or NULL */
 } page_view_t;
@@ -82,25 +83,95 @@ static void print_index(const page_view_t *v)
     }
 }
 
-static void print_map(const page_view_t *v)
+static const char *xdes_state_name(uint32_t state)
 {
-    uint32_t m = fsp_map_pages(v->page_size);
+    static const char *const NAMES[] = {"none", "FREE", "FREE_FRAG", "FULL_FRAG", "FSEG"};
+    return state < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[state] : "impossible";
+}
+
+/** The descriptor of extent i of the page. */
+static const byte *view_xdes(const page_view_t *v, uint32_t i)
+{
+    return v->page + FSP_XDES + (size_t)i * xdes_size(v->extent_pages);
+}
+
+static uint32_t view_n_xdes(const page_view_t *v)
+{
+    return v->extent_pages != 0 ? xdes_page_covers(v->page_size, v->extent_pages) / v->extent_pages
+                                : 0;
+}
+
+static void print_list(const char *name, const byte *base)
+{
+    (void)printf("list %s: length %" PRIu32, name, mach_read_4(base + FLST_LEN));
+    print_link(", first in page", mach_read_4(base + FLST_FIRST));
+    print_link(", last in page", mach_read_4(base + FLST_LAST));
+    (void)printf("\n");
+}
+
+static void print_space_header(const byte *page)
+{
+    (void)printf("space %" PRIu32 ", %" PRIu32 " pages, free limit %" PRIu32 ", page size %" PRIu32
+                 ", extents of %" PRIu32 " pages, version %" PRIu32 "\n",
+                 mach_read_4(page + FSP_SPACE_ID), mach_read_4(page + FSP_SIZE),
+                 mach_read_4(page + FSP_FREE_LIMIT), mach_read_4(page + FSP_PAGE_SIZE),
+                 mach_read_4(page + FSP_EXTENT_PAGES), mach_read_4(page + FSP_VERSION));
+    (void)printf("%" PRIu32 " used pages in FREE_FRAG, next segment %" PRIu64 "\n",
+                 mach_read_4(page + FSP_FRAG_N_USED), mach_read_8(page + FSP_SEG_ID));
+    print_list("FREE", page + FSP_FREE);
+    print_list("FREE_FRAG", page + FSP_FREE_FRAG);
+    print_list("FULL_FRAG", page + FSP_FULL_FRAG);
+    print_list("SEG_INODES_FULL", page + FSP_SEG_INODES_FULL);
+    print_list("SEG_INODES_FREE", page + FSP_SEG_INODES_FREE);
+}
+
+static void print_xdes(const page_view_t *v)
+{
     if (fil_page_get_type(v->page) == FIL_PAGE_TYPE_FSP_HDR) {
-        (void)printf("space %" PRIu32 ", %" PRIu32 " pages, %" PRIu32 " used, page size %" PRIu32
-                     ", version %" PRIu32 "\n",
-                     mach_read_4(v->page + FSP_SPACE_ID), mach_read_4(v->page + FSP_SIZE),
-                     mach_read_4(v->page + FSP_N_USED), mach_read_4(v->page + FSP_PAGE_SIZE),
-                     mach_read_4(v->page + FSP_VERSION));
+        print_space_header(v->page);
     }
-    for (uint32_t first = 0, i = 0; i < m; first = i) {
-        uint32_t owner = mach_read_4(v->page + FSP_MAP + 4 * first);
-        while (i < m && mach_read_4(v->page + FSP_MAP + 4 * i) == owner) {
-            i++;
+    for (uint32_t i = 0; i < view_n_xdes(v); i++) {
+        const byte *xdes = view_xdes(v, i);
+        if (mach_read_4(xdes + XDES_STATE) == 0) {
+            continue;
         }
-        if (owner != FSP_OWNER_FREE) {
-            (void)printf("pages %" PRIu32 " to %" PRIu32 ": owner %" PRIu32 "\n",
-                         v->id.page_no + first, v->id.page_no + i - 1, owner);
+        page_no_t first = v->id.page_no + i * v->extent_pages;
+        char *bitmap = cli_hex(xdes + XDES_BITMAP, v->extent_pages / 8);
+        (void)printf("pages %" PRIu32 " to %" PRIu32 ": %s, segment %" PRIu64 ", used %s\n", first,
+                     first + v->extent_pages - 1, xdes_state_name(mach_read_4(xdes + XDES_STATE)),
+                     mach_read_8(xdes + XDES_ID), bitmap != NULL ? bitmap : "?");
+        free(bitmap);
+    }
+}
+
+static const byte *view_inode(const page_view_t *v, uint32_t i)
+{
+    return v->page + FSEG_INODES + (size_t)i * fseg_inode_size(v->extent_pages);
+}
+
+static uint32_t view_n_inodes(const page_view_t *v)
+{
+    return v->extent_pages != 0 ? fseg_inodes_per_page(v->page_size, v->extent_pages) : 0;
+}
+
+static void print_inodes(const page_view_t *v)
+{
+    for (uint32_t i = 0; i < view_n_inodes(v); i++) {
+        const byte *inode = view_inode(v, i);
+        if (mach_read_8(inode + FSEG_ID) == 0) {
+            continue;
         }
+        (void)printf("segment %" PRIu64 " at %td: extents %" PRIu32 " free, %" PRIu32
+                     " not full with %" PRIu32 " used pages, %" PRIu32 " full; pages",
+                     mach_read_8(inode + FSEG_ID), inode - v->page, mach_read_4(inode + FSEG_FREE),
+                     mach_read_4(inode + FSEG_NOT_FULL), mach_read_4(inode + FSEG_NOT_FULL_N_USED),
+                     mach_read_4(inode + FSEG_FULL));
+        for (uint32_t slot = 0; slot < v->extent_pages / 2; slot++) {
+            if (mach_read_4(inode + FSEG_FRAGS + 4 * slot) != FIL_NULL) {
+                (void)printf(" %" PRIu32, mach_read_4(inode + FSEG_FRAGS + 4 * slot));
+            }
+        }
+        (void)printf("\n");
     }
 }
 
@@ -126,7 +197,10 @@ static void print_page(const page_view_t *v)
         break;
     case FIL_PAGE_TYPE_FSP_HDR:
     case FIL_PAGE_TYPE_XDES:
-        print_map(v);
+        print_xdes(v);
+        break;
+    case FIL_PAGE_INODE:
+        print_inodes(v);
         break;
     default:
         print_dump(v);
@@ -184,22 +258,55 @@ static void index_to_json(const page_view_t *v, json_t *o)
     (void)json_object_set_new(o, "records", v->shape != NULL ? json_null() : records_json(v));
 }
 
-static void map_to_json(const page_view_t *v, json_t *o)
+static void xdes_to_json(const page_view_t *v, json_t *o)
 {
     if (fil_page_get_type(v->page) == FIL_PAGE_TYPE_FSP_HDR) {
         (void)json_object_set_new(o, "size_pages", cli_u64(mach_read_4(v->page + FSP_SIZE)));
-        (void)json_object_set_new(o, "n_used", cli_u64(mach_read_4(v->page + FSP_N_USED)));
+        (void)json_object_set_new(o, "free_limit", cli_u64(mach_read_4(v->page + FSP_FREE_LIMIT)));
         (void)json_object_set_new(o, "page_size", cli_u64(mach_read_4(v->page + FSP_PAGE_SIZE)));
+        (void)json_object_set_new(o, "extent_pages",
+                                  cli_u64(mach_read_4(v->page + FSP_EXTENT_PAGES)));
     }
-    json_t *owners = json_array();
-    for (uint32_t i = 0; i < fsp_map_pages(v->page_size); i++) {
-        uint32_t owner = mach_read_4(v->page + FSP_MAP + 4 * i);
-        if (owner != FSP_OWNER_FREE) {
-            (void)json_array_append_new(
-                owners, json_pack("[I, I]", (json_int_t)v->id.page_no + i, (json_int_t)owner));
+    json_t *extents = json_array();
+    for (uint32_t i = 0; i < view_n_xdes(v); i++) {
+        const byte *xdes = view_xdes(v, i);
+        if (mach_read_4(xdes + XDES_STATE) != 0) {
+            json_t *e = json_pack("{s:I, s:s, s:o, s:o}", "first",
+                                  (json_int_t)v->id.page_no + (json_int_t)i * v->extent_pages,
+                                  "state", xdes_state_name(mach_read_4(xdes + XDES_STATE)),
+                                  "segment", cli_u64(mach_read_8(xdes + XDES_ID)), "used",
+                                  hex_json(xdes + XDES_BITMAP, v->extent_pages / 8));
+            (void)json_array_append_new(extents, e);
         }
     }
-    (void)json_object_set_new(o, "owners", owners);
+    (void)json_object_set_new(o, "extents", extents);
+}
+
+static void inodes_to_json(const page_view_t *v, json_t *o)
+{
+    json_t *segments = json_array();
+    for (uint32_t i = 0; i < view_n_inodes(v); i++) {
+        const byte *inode = view_inode(v, i);
+        if (mach_read_8(inode + FSEG_ID) == 0) {
+            continue;
+        }
+        json_t *pages = json_array();
+        for (uint32_t slot = 0; slot < v->extent_pages / 2; slot++) {
+            page_no_t page_no = mach_read_4(inode + FSEG_FRAGS + 4 * slot);
+            if (page_no != FIL_NULL) {
+                (void)json_array_append_new(pages, cli_u64(page_no));
+            }
+        }
+        json_t *s = json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "id",
+                              cli_u64(mach_read_8(inode + FSEG_ID)), "offset",
+                              (json_int_t)(inode - v->page), "free",
+                              cli_u64(mach_read_4(inode + FSEG_FREE)), "not_full",
+                              cli_u64(mach_read_4(inode + FSEG_NOT_FULL)), "not_full_n_used",
+                              cli_u64(mach_read_4(inode + FSEG_NOT_FULL_N_USED)), "full",
+                              cli_u64(mach_read_4(inode + FSEG_FULL)), "pages", pages);
+        (void)json_array_append_new(segments, s);
+    }
+    (void)json_object_set_new(o, "segments", segments);
 }
 
 static void print_page_json(const page_view_t *v)
@@ -214,7 +321,9 @@ static void print_page_json(const page_view_t *v)
     if (type == FIL_PAGE_INDEX) {
         index_to_json(v, o);
     } else if (type == FIL_PAGE_TYPE_FSP_HDR || type == FIL_PAGE_TYPE_XDES) {
-        map_to_json(v, o);
+        xdes_to_json(v, o);
+    } else if (type == FIL_PAGE_INODE) {
+        inodes_to_json(v, o);
     } else {
         (void)json_object_set_new(
             o, "contents",
@@ -262,10 +371,11 @@ static void source_close(page_source_t *source)
     free(source->page);
 }
 
-/** Page size and space id as page 0 tells them, where that can be believed. */
-static dberr_t source_header(page_source_t *source, uint32_t *page_size, space_id_t *space)
+/** Page size, extent size and space id as page 0 tells them, where that can be believed. */
+static dberr_t source_header(page_source_t *source, uint32_t *page_size, uint32_t *extent_pages,
+                             space_id_t *space)
 {
-    byte head[FSP_MAP];
+    byte head[FSP_XDES];
     size_t n_read = 0;
     dberr_t err = env_read(&source->env, source->file, 0, head, sizeof(head), &n_read);
     if (err != DB_SUCCESS) {
@@ -273,6 +383,9 @@ static dberr_t source_header(page_source_t *source, uint32_t *page_size, space_i
     }
     bool known = n_read == sizeof(head) && fil_page_get_type(head) == FIL_PAGE_TYPE_FSP_HDR;
     *space = known ? mach_read_4(head + FSP_SPACE_ID) : FIL_NULL;
+    *extent_pages = known && extent_pages_is_valid(mach_read_4(head + FSP_EXTENT_PAGES))
+                        ? mach_read_4(head + FSP_EXTENT_PAGES)
+                        : 0;
     if (*page_size == 0 && known && page_size_is_valid(mach_read_4(head + FSP_PAGE_SIZE))) {
         *page_size = mach_read_4(head + FSP_PAGE_SIZE);
     }
@@ -305,9 +418,9 @@ static dberr_t source_read(page_source_t *source, uint32_t page_size, page_no_t 
 }
 
 static int page_show(const cli_args_t *args, const page_source_t *source, uint32_t page_size,
-                     space_id_t space)
+                     uint32_t extent_pages, space_id_t space)
 {
-    page_view_t v = {.page = source->page, .page_size = page_size};
+    page_view_t v = {.page = source->page, .page_size = page_size, .extent_pages = extent_pages};
     v.id.page_no = args->page_no;
     v.id.space = space != FIL_NULL ? space : fil_page_get_id(source->page).space;
     v.verdict = fil_page_verify(v.page, page_size, v.id);
@@ -328,16 +441,17 @@ int cli_page(const cli_args_t *args)
 {
     page_source_t source = {.file = NULL};
     uint32_t page_size = args->page_size;
+    uint32_t extent_pages = 0;
     space_id_t space = FIL_NULL;
     dberr_t err = source_open(&source, args->path);
     if (err == DB_SUCCESS) {
-        err = source_header(&source, &page_size, &space);
+        err = source_header(&source, &page_size, &extent_pages, &space);
     }
     if (err == DB_SUCCESS) {
         err = source_read(&source, page_size, args->page_no);
     }
-    int code = err == DB_SUCCESS ? page_show(args, &source, page_size, space)
-                                 : cli_fail(args, err, source.env.err.msg);
+    int code = err == DB_SUCCESS ? page_show(args, &source, page_size, extent_pages, space)
+                                 : cli_fail(args, err, &source.env.err);
     source_close(&source);
     return code;
 }

@@ -14,6 +14,9 @@ Rules
 
 #include "cli/cli_run.h"
 
+#define SCRIPT_BLOCK ((size_t)64 * 1024)
+#define SCRIPT_LEN_MAX ((size_t)64 * 1024 * 1024) /* it is held in memory as a whole */
+
 /** Did the statement change nothing, so that the script can go on? */
 static bool is_statement_error(dberr_t err)
 {
@@ -26,6 +29,7 @@ static bool is_statement_error(dberr_t err)
     case DB_ALREADY_EXISTS:
     case DB_TABLE_LOCKED:
     case DB_OUT_OF_SPACE:
+    case DB_TEMP_FILE_FAILED:
         return true;
     default:
         return false;
@@ -118,31 +122,30 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     const cli_args_t *args = run->args;
     dberr_t err = engine_open(os, &run->probe.base, &args->options, true, &run->engine, &run->err);
     if (err != DB_SUCCESS) {
-        return cli_fail(args, err, run->err.msg);
+        return cli_fail(args, err, &run->err);
     }
     err = run_script(run, script);
     engine_status_t status;
     engine_get_status(run->engine, &status);
     bool clean = !args->crash && !status.poisoned;
-    dberr_t close_err = engine_close(run->engine, clean);
+    dberr_t close_err = engine_close(run->engine, clean, err == DB_SUCCESS ? &run->err : NULL);
     run->engine = NULL;
-    if (err == DB_SUCCESS && close_err != DB_SUCCESS) {
-        err = err_set(&run->err, close_err, "the database could not be closed cleanly: %s",
-                      err_name(close_err));
+    if (err == DB_SUCCESS) {
+        err = close_err;
     }
     return run_print_result(run, err, &status);
 }
 
-/** Reads a whole file. Caller: free(). NULL with a message in err. */
+/** Reads a whole file of at most SCRIPT_LEN_MAX bytes. Caller: free(). NULL with a message in err. */
 static char *read_script(const char *path, size_t *len, err_sink_t *err)
 {
     FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     char *text = NULL;
     size_t size = 0;
     *len = 0;
-    while (file != NULL && !ferror(file) && !feof(file)) {
+    while (file != NULL && !ferror(file) && !feof(file) && *len <= SCRIPT_LEN_MAX) {
         if (*len == size) {
-            size = size == 0 ? 64 * 1024 : 2 * size;
+            size = size == 0 ? SCRIPT_BLOCK : 2 * size;
             char *grown = realloc(text, size);
             if (grown == NULL) {
                 break;
@@ -151,8 +154,10 @@ static char *read_script(const char *path, size_t *len, err_sink_t *err)
         }
         *len += fread(text + *len, 1, size - *len, file);
     }
-    if (file == NULL || ferror(file) || !feof(file)) {
-        (void)err_set(err, DB_ERROR, "script %s cannot be read", path);
+    if (*len > SCRIPT_LEN_MAX || file == NULL || ferror(file) || !feof(file)) {
+        (void)(*len > SCRIPT_LEN_MAX ? err_set(err, DB_ERROR, "script %s is longer than %zu bytes",
+                                               path, SCRIPT_LEN_MAX)
+                                     : err_set(err, DB_ERROR, "script %s cannot be read", path));
         free(text);
         text = NULL;
     }
@@ -170,7 +175,7 @@ int cli_run(const cli_args_t *args)
     size_t len = 0;
     char *text = read_script(args->script, &len, &run.err);
     if (text == NULL) {
-        return cli_fail(args, DB_ERROR, run.err.msg);
+        return cli_fail(args, DB_ERROR, &run.err);
     }
     dberr_t err = script_parse(text, len, &script, &run.err);
     free(text);
@@ -179,7 +184,7 @@ int cli_run(const cli_args_t *args)
     }
     if (err != DB_SUCCESS) {
         script_free(script);
-        return cli_fail(args, err, run.err.msg);
+        return cli_fail(args, err, &run.err);
     }
     cli_probe_init(&run.probe);
     run.failed = json_array();

@@ -464,6 +464,14 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
         return engine_add_indexes(run->engine, stmt->table, stmt->indexes, stmt->n_indexes);
     case STMT_DROP_INDEX:
         return engine_drop_index(run->engine, stmt->table, stmt->name);
+    case STMT_START_INDEX:
+        return engine_start_indexes(run->engine, stmt->table, stmt->indexes, stmt->n_indexes);
+    case STMT_STEP_INDEX:
+        return engine_step_indexes(run->engine, stmt->table, stmt->count, stmt->rows);
+    case STMT_FINISH_INDEX:
+        return engine_finish_indexes(run->engine, stmt->table);
+    case STMT_ABORT_INDEX:
+        return engine_abort_indexes(run->engine, stmt->table);
     case STMT_BEGIN:
         return run_begin(run, stmt);
     case STMT_COMMIT:

@@ -7,7 +7,6 @@ Place: above everything. What the commands do is in cli_*.c. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "cli/cli.h"
 
 typedef struct command {
@@ -23,6 +22,8 @@ typedef struct command {
     "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n"                \
     "  drop table T           rename table T NEW\n"                                                \
     "  add index T NAME(COL[:PREFIX],...) ...              drop index T NAME\n"                    \
+    "  start index T NAME(COL[:PREFIX],...) ...            step index T [STEPS [ROWS]]\n"          \
+    "  finish index T         abort index T\n"                                                     \
     "  begin TRX              commit TRX              rollback TRX\n"                              \
     "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \
     "  insert_seq TRX T FIRST LAST\n"                                                              \
@@ -40,7 +41,8 @@ static const command_t COMMANDS[] = {
      "DIR is empty or missing.\n"
      "  --set NAME=VALUE  an engine option, repeatable    --json   results as JSON\n"
      "  --acks            a line \"ack N\" per statement    --crash  no clean close at the end\n"
-     "  --create          the default: create if empty\n" SCRIPT_HELP "Examples:\n"
+     "  --create          the default: create if empty\n"
+     "A script has at most 64 MiB.\n" SCRIPT_HELP "Examples:\n"
      "  printf 'create table t a:bigint primary a\\ninsert - t a=1\\n' | engine run /tmp/db -\n"
      "  engine run /tmp/db load.txt --set page_size=8k --set log_optimize_ddl=off --json\n"},
     {"recover", cli_recover, 1, "set json help check",
@@ -262,13 +264,8 @@ static int run_command(const command_t *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
-    json_object_seed(1); /* or the first object reads /dev/urandom */
-#ifdef ENGINE_MUTANTS
-    if (!mutant_select(getenv("TORNPAGE_MUTANT"))) {
-        (void)fprintf(stderr, "engine: no mutant '%.100s'\n", getenv("TORNPAGE_MUTANT"));
-        return EXIT_USAGE;
-    }
-#endif
+    (void)signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails with EFBIG, and says so */
+    json_object_seed(1);            /* or the first object reads /dev/urandom */
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         (void)fputs(USAGE, argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : cli_finish(EXIT_OK);

@@ -227,6 +227,22 @@ static dberr_t parse_count(parser_t *p, stmt_t *stmt)
     return err;
 }
 
+static dberr_t parse_step_index(parser_t *p, stmt_t *stmt)
+{
+    int64_t count = 1;
+    int64_t rows = BUILD_STEP_ROWS;
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    if (err == DB_SUCCESS && parse_has_more(p)) {
+        err = parse_number(p, "number of steps", 1, INT32_MAX, &count);
+    }
+    if (err == DB_SUCCESS && parse_has_more(p)) {
+        err = parse_number(p, "rows per step", 1, INT32_MAX, &rows);
+    }
+    stmt->count = (uint32_t)count;
+    stmt->rows = (uint32_t)rows;
+    return err;
+}
+
 static dberr_t parse_set(parser_t *p, stmt_t *stmt)
 {
     if (!parse_word(p, "log_optimize_ddl")) {
@@ -249,13 +265,18 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
         return parse_create_table(p, stmt);
     case STMT_DROP_TABLE:
     case STMT_FLUSH_TABLE:
+    case STMT_FINISH_INDEX:
+    case STMT_ABORT_INDEX:
         return parse_name(p, "table", &stmt->table);
     case STMT_RENAME_TABLE:
         return parse_two_names(p, stmt, "new table");
     case STMT_ADD_INDEX:
+    case STMT_START_INDEX:
         return parse_add_index(p, stmt);
     case STMT_DROP_INDEX:
         return parse_two_names(p, stmt, "index");
+    case STMT_STEP_INDEX:
+        return parse_step_index(p, stmt);
     case STMT_BEGIN:
     case STMT_COMMIT:
     case STMT_ROLLBACK:
@@ -296,6 +317,10 @@ static const verb_t VERBS[] = {
     {"rename", "table", STMT_RENAME_TABLE},
     {"add", "index", STMT_ADD_INDEX},
     {"drop", "index", STMT_DROP_INDEX},
+    {"start", "index", STMT_START_INDEX},
+    {"step", "index", STMT_STEP_INDEX},
+    {"finish", "index", STMT_FINISH_INDEX},
+    {"abort", "index", STMT_ABORT_INDEX},
     {"begin", NULL, STMT_BEGIN},
     {"commit", NULL, STMT_COMMIT},
     {"rollback", NULL, STMT_ROLLBACK},

@@ -12,6 +12,10 @@ typedef enum stmt_kind {
     STMT_RENAME_TABLE,
     STMT_ADD_INDEX,
     STMT_DROP_INDEX,
+    STMT_START_INDEX,
+    STMT_STEP_INDEX,
+    STMT_FINISH_INDEX,
+    STMT_ABORT_INDEX,
     STMT_BEGIN,
     STMT_COMMIT,
     STMT_ROLLBACK,
@@ -50,10 +54,11 @@ typedef struct stmt {
     stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
     int64_t first, last;      /**< INSERT_SEQ */
-    uint32_t count;           /**< PURGE, CLEAN; PURGE: 0 = all */
+    uint32_t count;           /**< PURGE, CLEAN, STEP INDEX; PURGE: 0 = all */
+    uint32_t rows;            /**< STEP INDEX: of one step */
     bool flag;                /**< CHECKPOINT: full; SET: on */
     dict_table_t *definition; /**< CREATE TABLE */
-    ddl_index_def_t *indexes; /**< ADD INDEX */
+    ddl_index_def_t *indexes; /**< ADD INDEX, START INDEX */
     uint32_t n_indexes;
 } stmt_t;
 

@@ -2,17 +2,20 @@
 small durable steps, so that recovery can finish or undo it from the catalogue alone:
 
 CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0,
-clustered root; (3) commit: root and status READY. DROP TABLE: (1) commit status DROPPING; (2)
-forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its pages freed
-in (2). RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
+clustered root; (3) commit: status READY. DROP TABLE: (1) commit status DROPPING; (2)
+forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same with its tree freed in
+(2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
 name follow the catalogue.
 
-ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; one scan of the clustered index feeds
-one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
-then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD, log durable (I16); finally one
-commit sets all roots and READY. An interrupted build discards its dirty pages, frees its pages by
-owner and removes the rows. DDL refuses a table that an open transaction has changed
-(DB_TABLE_LOCKED), and reads committed data. */
+ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
+index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
+then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD (I16); finally one durable
+commit sets all READY. An interrupted build writes MLOG_INDEX_LOAD, frees its trees through their segments,
+removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
+is being built (DB_TABLE_LOCKED), and reads committed data.
+
+While an index build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
+DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
 
@@ -45,9 +48,14 @@ WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
 After an error the build is over: call ddl_add_index_abort(). */
 WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
-/** Leaves nothing behind: pages discarded and freed, rows and temporary files removed. */
+/** Is nothing left to do but the commit? */
+bool ddl_add_index_is_loaded(const ddl_add_index_t *build);
+/** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
+it can be called again, and nothing else. */
 WARN_UNUSED dberr_t ddl_add_index_abort(ddl_add_index_t *build);
-void ddl_add_index_free(ddl_add_index_t *build); /**< memory; NULL is fine */
+/** Memory. What a build that neither committed nor was aborted has in files stays there for
+recovery, as after a crash. NULL is fine. */
+void ddl_add_index_free(ddl_add_index_t *build);
 
 /** Recovery step 8: drops INCOMPLETE indexes and tables, finishes DROPPING ones, removes temporary
 files, makes file names follow the catalogue. fn callbacks (may be NULL) see what is dropped. */

@@ -2,30 +2,38 @@
 
 Place: ddl/, above btr/ (bulk load) and merge_sort.c.
 
-    begin   rows INCOMPLETE, durable
+    begin   rows INCOMPLETE, durable; empty trees
     SCAN    one pass over the clustered index feeds one merge sort per index
     per index:
       MERGE   runs merged until one last merge can be read
       LOAD    bottom-up, contents logged or not
-      FLUSH   if not logged: pages of the space written, fsync; then MLOG_INDEX_LOAD, durable
-    COMMIT  all roots and READY in one durable transaction
+      FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
+    COMMIT  all READY in one durable transaction
 
 Invariants
-1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and is durable before the commit,
-   so a committed index never depends on a page that neither log nor file has.
+1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
+   log, so a committed index never depends on a page that neither log nor file has. The commit makes
+   the record durable.
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
    last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
-   OFF, switching it takes a full checkpoint (buf_set_log_optimize_ddl), and recovery ends with one.
+   OFF, switching it takes a full checkpoint and is refused for as long as a build exists
+   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
 3. Only rows without a delete mark are indexed. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.
 4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
-5. The sorts share sort_buffer_size: memory does not grow with the number of indexes. */
+5. The sorts share sort_buffer_size: memory does not grow with the number of indexes.
+6. Between two steps anything may happen but changes and DDL of this table (LOCK=SHARED: there is no
+   row log of changes that come after the scan). The INCOMPLETE indexes in the cached table object
+   are what refuses them (dict_table_has_build). The build has its own copy of that object.
+7. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a logged
+   change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
+   list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
+   after that ends with its being free, or starts with its next initialisation. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "btr/btr_bulk.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
@@ -46,6 +54,7 @@ struct ddl_add_index {
     ddl_phase_t phase;
     bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
     bool rows_logged;      /**< the INCOMPLETE rows are in the catalogue */
+    bool aborting;         /**< what is left can only be aborted */
     uint32_t n;            /**< indexes being built */
     uint32_t current;      /**< index in MERGE, LOAD or FLUSH */
     dict_table_t *table;   /**< own copy, new indexes included */
@@ -68,78 +77,7 @@ static buf_pool_t *build_pool(const ddl_add_index_t *build)
     return trx_sys_pool(build->sys);
 }
 
-/* ---- definition ---- */
-
-static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
-                            uint32_t *out)
-{
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (strcmp(table->cols[i].name, name) == 0) {
-            *out = i;
-            return DB_SUCCESS;
-        }
-    }
-    return err_set(err, DB_NOT_FOUND, "no column '%s' in table '%s'", name, table->name);
-}
-
-static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t *def, uint32_t pos,
-                                dict_index_t *index, err_sink_t *err)
-{
-    uint32_t col = 0;
-    dberr_t e = ddl_find_col(table, def->fields[pos].col, err, &col);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
-    const dict_col_t *c = &table->cols[col];
-    uint32_t prefix = def->fields[pos].prefix_len;
-    if (prefix > c->len || (prefix != 0 && c->type != DICT_CHAR)) {
-        return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible",
-                       def->name, prefix, c->name);
-    }
-    for (uint32_t i = 0; i < pos; i++) {
-        if (index->fields[i].col == col) {
-            return err_set(err, DB_ERROR, "index '%s' names column '%s' twice", def->name, c->name);
-        }
-    }
-    index->fields[pos].col = col;
-    index->fields[pos].prefix_len = prefix != 0 ? prefix : c->len;
-    return DB_SUCCESS;
-}
-
-static dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
-{
-    dberr_t e = ddl_name_check(err, "index", def->name);
-    if (e != DB_SUCCESS) {
-        return e;
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        if (strcmp(table->indexes[i].name, def->name) == 0) {
-            return err_set(err, DB_ALREADY_EXISTS, "index '%s' exists in table '%s'", def->name,
-                           table->name);
-        }
-    }
-    if (table->n_indexes == INDEXES_MAX) {
-        return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,
-                       INDEXES_MAX);
-    }
-    if (def->n_fields == 0 || def->n_fields > COLUMNS_MAX) {
-        return err_set(err, DB_ERROR, "index '%s' must have 1 to %u columns", def->name,
-                       COLUMNS_MAX);
-    }
-    dict_index_t *index = &table->indexes[table->n_indexes];
-    *index = (dict_index_t){.table = table, .status = DICT_INCOMPLETE, .n_fields = def->n_fields};
-    memcpy(index->name, def->name, sizeof(index->name));
-    index->tree.space = table->space;
-    index->tree.root = FIL_NULL;
-    for (uint32_t pos = 0; pos < def->n_fields; pos++) {
-        e = ddl_define_field(table, def, pos, index, err);
-        if (e != DB_SUCCESS) {
-            return e;
-        }
-    }
-    table->n_indexes++;
-    return DB_SUCCESS;
-}
+/* ---- begin ---- */
 
 /** A copy of the table object with the new indexes behind the old ones, laid out and with ids. */
 static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *table,
@@ -167,7 +105,22 @@ static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *tabl
     return err;
 }
 
-/* ---- begin ---- */
+/** Commits a change of the new indexes' rows; the cache then has the table as the build has it. */
+static dberr_t ddl_build_commit(ddl_add_index_t *build, ddl_change_fn change)
+{
+    dict_t *dict = trx_sys_dict(build->sys);
+    dict_table_t *cached = NULL;
+    dberr_t err = dict_table_copy(dict, build->table, &cached);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(build->sys, change, build);
+    }
+    if (err != DB_SUCCESS) {
+        free(cached);
+        return err;
+    }
+    dict_table_put(dict, cached);
+    return DB_SUCCESS;
+}
 
 static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
 {
@@ -233,7 +186,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
     err = ddl_build_prepare(build, table, defs, n_defs, sort_buffer_size);
     if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, ddl_build_insert_rows, build);
+        err = ddl_build_commit(build, ddl_build_insert_rows);
     }
     if (err != DB_SUCCESS) {
         ddl_add_index_free(build);
@@ -241,7 +194,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
-    err = dict_load(trx_sys_dict(sys));
+    err = ddl_trees_create(sys, build->indexes, build->n);
     if (err != DB_SUCCESS) {
         ddl_add_index_free(build);
         return err;
@@ -337,7 +290,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     if (err != DB_NOT_FOUND) {
         return err;
     }
-    err = btr_bulk_finish(build->bulk, &build->indexes[build->current].tree.root);
+    err = btr_bulk_finish(build->bulk);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -354,25 +307,12 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_step_flush(ddl_add_index_t *build)
+/** MLOG_INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
+static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
 {
     buf_pool_t *pool = build_pool(build);
-    const dict_index_t *index = &build->indexes[build->current];
-    const btr_t *tree = &index->tree;
-    bool before_flush = MUTANT(ddl_index_load_before_flush); /* ordering rule: flush comes first */
-    dberr_t err = before_flush ? DB_SUCCESS : buf_flush_space(pool, tree->space);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
-    const dict_field_t *f = &index->fields[0];
-    if ((MUTANT(ddl_index_load_not_for_prefix) /* as FTS: one kind of index without the record */
-         && f->prefix_len < build->table->cols[f->col].len)
-        || (MUTANT(ddl_index_load_first_only) && build->current > 0) /* MySQL 117044 */) {
-        ddl_next_index(build);
-        return DB_SUCCESS;
-    }
-    err = buf_log_free_check(pool);
+    const btr_t *tree = &build->indexes[build->current].tree;
+    dberr_t err = buf_log_free_check(pool);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -380,15 +320,23 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
-    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu",
+    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu%s",
                tree->space, (unsigned long long)tree->id, tree->root,
-               (unsigned long long)mtr.end_lsn);
-    if (!MUTANT(ddl_commit_before_index_load)) { /* ordering rule: durable before the commit */
-        err = log_write_up_to(buf_log(pool), mtr.end_lsn, true);
+               (unsigned long long)mtr.end_lsn, aborted ? " aborted=1" : "");
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_step_flush(ddl_add_index_t *build)
+{
+    buf_pool_t *pool = build_pool(build);
+    const dict_index_t *index = &build->indexes[build->current];
+    const btr_t *tree = &index->tree;
+    dberr_t err = buf_observer_flush(pool, tree->space, tree->id);
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    if (err == DB_SUCCESS && before_flush) {
-        err = buf_flush_space(pool, tree->space);
-    }
+    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
+    err = ddl_write_index_load(build, false);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -412,7 +360,7 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     for (uint32_t i = 0; i < build->n; i++) {
         build->indexes[i].status = DICT_READY;
     }
-    dberr_t err = ddl_commit(build->sys, ddl_build_update_rows, build);
+    dberr_t err = ddl_build_commit(build, ddl_build_update_rows);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -422,13 +370,18 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
         PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%llu", build->table->space,
                    (unsigned long long)build->indexes[i].id);
     }
-    return dict_load(trx_sys_dict(build->sys));
+    return DB_SUCCESS;
 }
 
 dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
 {
     CHECK(max_rows > 0);
     dberr_t err = DB_SUCCESS;
+    if (build->aborting) {
+        return err_set(&build_env(build)->err, DB_ERROR,
+                       "the index build of table '%s' failed and could not be aborted",
+                       build->table->name);
+    }
     switch (build->phase) {
     case DDL_SCAN:
         err = ddl_step_scan(build, max_rows);
@@ -452,34 +405,50 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
     return err;
 }
 
+bool ddl_add_index_is_loaded(const ddl_add_index_t *build)
+{
+    return build->phase == DDL_COMMIT;
+}
+
 /* ---- end ---- */
 
-static void ddl_build_free_sorts(ddl_add_index_t *build)
+static void ddl_build_free_bulk(ddl_add_index_t *build)
 {
     btr_bulk_free(build->bulk);
     build->bulk = NULL;
-    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
-        merge_sort_free(build->sorts[i]);
-        build->sorts[i] = NULL;
-    }
 }
 
 dberr_t ddl_add_index_abort(ddl_add_index_t *build)
 {
     CHECK(build->phase != DDL_DONE);
-    ddl_build_free_sorts(build);
+    build->aborting = true;
+    build_env(build)->stats.builds_aborted++;
+    ddl_build_free_bulk(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_free(build->sorts[i]);
+        build->sorts[i] = NULL;
+    }
     if (!build->rows_logged) {
         return DB_SUCCESS;
     }
-    build->rows_logged = false;
     if (build_env(build)->io_failed) {
         /* Nothing can be written any more: recovery drops the INCOMPLETE indexes. */
         return DB_IO_ERROR;
     }
-    for (uint32_t i = 0; i < build->n; i++) {
-        buf_discard_observer(build_pool(build), build->table->space, build->indexes[i].id);
+    dberr_t err = DB_SUCCESS;
+    if (!build->redo && (build->phase == DDL_LOAD || build->phase == DDL_FLUSH)) {
+        /* Pages without redo exist, some of them in the file: their space is logged again from here. */
+        err = ddl_write_index_load(build, true);
     }
-    return ddl_indexes_remove(build->sys, build->indexes, build->n);
+    if (err == DB_SUCCESS) {
+        err = ddl_indexes_remove(build->sys, build->indexes, build->n);
+        build->rows_logged = err != DB_SUCCESS;
+    }
+    /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 7). */
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        err = buf_observer_drop(build_pool(build), build->table->space, build->indexes[i].id);
+    }
+    return err;
 }
 
 void ddl_add_index_free(ddl_add_index_t *build)
@@ -487,7 +456,10 @@ void ddl_add_index_free(ddl_add_index_t *build)
     if (build == NULL) {
         return;
     }
-    ddl_build_free_sorts(build);
+    ddl_build_free_bulk(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_abandon(build->sorts[i]);
+    }
     free(build->last_pk);
     free(build->row);
     free(build->rec);

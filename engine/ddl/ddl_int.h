@@ -12,11 +12,15 @@ name. */
 WARN_UNUSED dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name);
 
 /** The table for a statement: DB_NOT_FOUND, or DB_TABLE_LOCKED if an open transaction has changed
-it. */
+it or an index of it is being built. */
 WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out);
 
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
 WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
+
+/** Appends an index to table, INCOMPLETE and without id, root and layout. */
+WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
+                                     err_sink_t *err);
 
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
@@ -32,16 +36,24 @@ WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_t
 WARN_UNUSED dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
 WARN_UNUSED dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 WARN_UNUSED dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
-/** Root and status as they are in index. */
+/** Status as it is in index. */
 WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 
 /* ---- steps shared with recovery ---- */
 
-/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed; reloads the
-catalogue. table may be an object of the catalogue (gone afterwards). */
+/** Renames a table's file, with room in the log for that. */
+WARN_UNUSED dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path);
+
+/** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed. table may be an
+object of the catalogue (gone afterwards). */
 WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
 
-/** The same for some secondary indexes of a table: pages freed by owner, rows removed. */
-WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n);
+/** The same for some secondary indexes of one table: trees freed through their segments, rows removed.
+Failing, it can be called again. They may be the catalogue's (gone afterwards). */
+WARN_UNUSED dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
+
+/** Gives indexes whose rows are INCOMPLETE their empty trees, before any page is loaded: the segments tell
+recovery what to free. Removes the indexes if that fails. */
+WARN_UNUSED dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n);
 
 #endif

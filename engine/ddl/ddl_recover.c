@@ -17,7 +17,6 @@ Rules
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
@@ -95,7 +94,7 @@ static dict_index_t *ddl_first_unfinished_index(trx_sys_t *sys)
 
 static dberr_t ddl_recover_one_index(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks, bool *found)
 {
-    const dict_index_t *index = ddl_first_unfinished_index(sys);
+    dict_index_t *index = ddl_first_unfinished_index(sys);
     *found = index != NULL;
     if (index == NULL) {
         return DB_SUCCESS;
@@ -116,21 +115,21 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);
         if (space == NULL) {
-            return err_set(&env->err, DB_UNRECOVERABLE,
-                           "table '%s': its file %s (space %" PRIu32 ") is missing", t->name, path,
-                           t->space);
+            return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                              "table '%s': its file %s (space %" PRIu32 ") is missing", t->name,
+                              path, t->space);
         }
-        if (strcmp(space->path, path) == 0 || MUTANT(ddl_rename_not_finished) /* MDEV-14717 */) {
+        if (strcmp(space->path, path) == 0) {
             continue;
         }
         dberr_t err = env_exists(env, path, &exists);
         if (err == DB_SUCCESS && exists) {
-            err = err_set(&env->err, DB_UNRECOVERABLE,
-                          "table '%s': its file is %s, and another file has the name %s", t->name,
-                          space->path, path);
+            err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                             "table '%s': its file is %s, and another file has the name %s",
+                             t->name, space->path, path);
         }
         if (err == DB_SUCCESS) {
-            err = fil_space_rename(fil, space, path);
+            err = ddl_file_rename(sys, space, path);
         }
         if (err != DB_SUCCESS) {
             return err;
@@ -140,7 +139,7 @@ static dberr_t ddl_recover_names(trx_sys_t *sys)
 }
 
 typedef struct ddl_tmp_search {
-    char name[PATH_LEN_MAX + 1];
+    char name[PATH_LEN_MAX + 1]; /**< the last one found; the next comes behind it */
     bool found;
 } ddl_tmp_search_t;
 
@@ -148,7 +147,7 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 {
     ddl_tmp_search_t *search = ctx;
     size_t len = strlen(name);
-    if (search->found || len > PATH_LEN_MAX
+    if (search->found || len > PATH_LEN_MAX || strcmp(name, search->name) <= 0
         || strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) != 0) {
         return DB_SUCCESS;
     }
@@ -159,25 +158,20 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 
 static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 {
+    ddl_tmp_search_t search = {.name = ""};
     for (;;) {
-        ddl_tmp_search_t search = {.found = false};
+        search.found = false;
         dberr_t err = env_list(ddl_env(sys), ddl_find_tmp, &search);
         if (err != DB_SUCCESS || !search.found) {
             return err;
         }
-        err = env_unlink(ddl_env(sys), search.name);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+        env_tmp_remove(ddl_env(sys), search.name);
     }
 }
 
 dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
 {
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(ddl_tmp_files_left) /* MDEV-14585 */) {
-        err = ddl_recover_tmp_files(sys);
-    }
+    dberr_t err = ddl_recover_tmp_files(sys);
     for (bool found = true; err == DB_SUCCESS && found;) {
         err = ddl_recover_one_table(sys, hooks, &found);
     }

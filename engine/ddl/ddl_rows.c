@@ -31,13 +31,10 @@ dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
     if (err == DB_SUCCESS) {
         return trx_commit_durable(trx);
     }
-    err_sink_t cause = ddl_env(sys)->err;
+    bool held = env_hold(ddl_env(sys));
     dberr_t rollback_err = trx_rollback(trx);
-    if (rollback_err != DB_SUCCESS) {
-        return rollback_err;
-    }
-    ddl_env(sys)->err = cause;
-    return err;
+    env_release(ddl_env(sys), held);
+    return rollback_err != DB_SUCCESS ? rollback_err : err;
 }
 
 static dberr_t ddl_row_delete(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row)
@@ -92,10 +89,10 @@ dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *inde
 
 dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
 {
-    static const uint32_t COLS[] = {SYS_INDEXES_COL_ROOT, SYS_INDEXES_COL_STATUS};
+    static const uint32_t COLS[] = {SYS_INDEXES_COL_STATUS};
     byte row[SYS_ROW_MAX];
     dict_sys_indexes_row(index, row);
-    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 1);
 }
 
 dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table)

@@ -2,7 +2,7 @@
 
 Place: ddl/, above trx/ (catalogue rows) and fil/ (files).
 
-    CREATE   rows INCOMPLETE | file, page 0, root | rows READY
+    CREATE   rows INCOMPLETE | file, page 0, tree | rows READY
     DROP     rows DROPPING   | pages forgotten, file gone | rows gone
     RENAME   file            | name in the catalogue
 
@@ -16,7 +16,6 @@ Rules
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "ddl/ddl_int.h"
 
 dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
@@ -40,6 +39,10 @@ dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
     dict_table_t *table = dict_table_get(trx_sys_dict(sys), name);
     if (table == NULL) {
         return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no table '%s'", name);
+    }
+    if (dict_table_has_build(table)) {
+        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED, "table '%s': an index build is running",
+                       name);
     }
     if (table->n_trx > 0) {
         return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
@@ -93,21 +96,24 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     fil_space_t *space = fil_space_get(buf_fil(pool), table->space);
     ddl_remove_t remove = {.dict = trx_sys_dict(sys), .table = table};
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(ddl_rows_before_file)) { /* ordering rule: the file goes before its row */
-        err = ddl_commit(sys, ddl_remove_table_rows, &remove);
+    if (space != NULL) {
+        err = buf_log_free_check(pool); /* while the pages can still be written */
     }
     if (space != NULL && err == DB_SUCCESS) {
-        buf_discard_space(pool, table->space);
+        err = buf_discard_space(pool, table->space);
+    }
+    if (space != NULL && err == DB_SUCCESS) {
         err = fil_space_delete(buf_fil(pool), space);
     }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_file)) {
+    if (err == DB_SUCCESS) {
         err = ddl_commit(sys, ddl_remove_table_rows, &remove);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-    return dict_load(trx_sys_dict(sys));
+    dict_table_remove(trx_sys_dict(sys), table->id);
+    return DB_SUCCESS;
 }
 
 static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
@@ -120,26 +126,69 @@ static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
     return err;
 }
 
-dberr_t ddl_indexes_remove(trx_sys_t *sys, const dict_index_t *indexes, uint32_t n)
+/** A copy of the cached table without some of its indexes. */
+static dberr_t ddl_copy_without(dict_t *dict, const dict_index_t *indexes, uint32_t n,
+                                dict_table_t **out)
 {
-    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
-    dberr_t err = DB_SUCCESS;
-    if (MUTANT(ddl_rows_before_pages)) { /* ordering rule: the pages go before the row */
-        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
-    }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
-        /* By owner: an interrupted load has pages that no root leads to, and no page need be
-           readable. */
-        err = btr_free(trx_sys_pool(sys), &indexes[i].tree);
-    }
-    if (err == DB_SUCCESS && !MUTANT(ddl_rows_before_pages)) {
-        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
-    }
+    const dict_table_t *table = dict_table_by_id(dict, indexes[0].table->id);
+    CHECK(table != NULL);
+    dberr_t err = dict_table_copy(dict, table, out);
     if (err != DB_SUCCESS) {
         return err;
     }
+    dict_table_t *copy = *out;
+    copy->n_indexes = 0;
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        bool goes = false;
+        for (uint32_t j = 0; j < n; j++) {
+            goes = goes || indexes[j].id == table->indexes[i].id;
+        }
+        if (!goes) {
+            copy->indexes[copy->n_indexes] = table->indexes[i];
+            copy->indexes[copy->n_indexes++].table = copy;
+        }
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    ddl_remove_t remove = {.dict = trx_sys_dict(sys), .indexes = indexes, .n_indexes = n};
+    dict_table_t *rest = NULL;
+    dberr_t err = ddl_copy_without(remove.dict, indexes, n, &rest);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        /* Through the segments: an interrupted load has pages that no node pointer leads to. */
+        err = dict_index_tree_free(remove.dict, &indexes[i]);
+    }
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
+    }
+    if (err != DB_SUCCESS) {
+        free(rest);
+        return err;
+    }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-    return dict_load(trx_sys_dict(sys));
+    dict_table_put(remove.dict, rest);
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
+{
+    env_t *env = ddl_env(sys);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
+    }
+    if (err != DB_SUCCESS && !env->io_failed) {
+        bool held = env_hold(env);
+        dberr_t undo_err = ddl_indexes_remove(sys, indexes, n);
+        env_release(env, held);
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
 }
 
 /* ---- CREATE TABLE ---- */
@@ -162,6 +211,12 @@ static dberr_t ddl_update_rows(trx_t *trx, void *ctx)
     dberr_t err = update->index != NULL ? ddl_rows_update_index(trx, update->dict, update->index)
                                         : DB_SUCCESS;
     return err == DB_SUCCESS ? ddl_rows_update_table(trx, update->dict, update->table) : err;
+}
+
+static dberr_t ddl_update_index_row(trx_t *trx, void *ctx)
+{
+    const ddl_update_t *update = ctx;
+    return ddl_rows_update_index(trx, update->dict, update->index);
 }
 
 /** Checks a definition and completes a copy of it: layout, ids, status. */
@@ -208,7 +263,10 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
     char path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, path);
     fil_space_t *space = NULL;
-    dberr_t err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    dberr_t err = buf_log_free_check(pool);
+    if (err == DB_SUCCESS) {
+        err = fil_space_create(buf_fil(pool), table->space, path, FSP_INITIAL_PAGES, &space);
+    }
     if (err == DB_SUCCESS) {
         err = buf_log_free_check(pool);
     }
@@ -223,21 +281,19 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
         return err;
     }
     mtr_commit(&mtr);
-    return btr_create(pool, &table->indexes[0].tree);
+    return dict_index_tree_create(trx_sys_dict(sys), &table->indexes[0]);
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
 {
     dict_index_t *primary = &table->indexes[0];
     ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = primary};
-    bool file_first = MUTANT(ddl_file_before_row); /* ordering rule: a row announces the file */
-    dberr_t err =
-        file_first ? ddl_create_file(sys, table) : ddl_commit(sys, ddl_create_rows, &update);
+    dberr_t err = ddl_commit(sys, ddl_create_rows, &update);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = file_first ? ddl_commit(sys, ddl_create_rows, &update) : ddl_create_file(sys, table);
+    err = ddl_create_file(sys, table);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;
@@ -245,12 +301,12 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-        return dict_load(trx_sys_dict(sys));
+        return DB_SUCCESS;
     }
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
+        bool held = env_hold(ddl_env(sys));
         dberr_t undo_err = ddl_table_remove(sys, table);
-        ddl_env(sys)->err = cause;
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;
@@ -270,79 +326,108 @@ dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
     if (err == DB_SUCCESS) {
         err = ddl_create_steps(sys, table);
     }
-    free(table);
-    return err;
+    if (err != DB_SUCCESS) {
+        free(table);
+        return err;
+    }
+    dict_table_put(trx_sys_dict(sys), table);
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const char *path)
+{
+    buf_pool_t *pool = trx_sys_pool(sys);
+    dberr_t err = buf_log_free_check(pool);
+    return err == DB_SUCCESS ? fil_space_rename(buf_fil(pool), space, path) : err;
 }
 
 /* ---- DROP TABLE, RENAME TABLE, DROP INDEX ---- */
 
+/** Commits a changed copy of a cached table, or of one of its indexes, and puts it into the cache;
+if that fails, the copy is gone. */
+static dberr_t ddl_commit_copy(trx_sys_t *sys, dict_table_t *copy, const dict_index_t *index)
+{
+    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = copy, .index = index};
+    dberr_t err = ddl_commit(sys, index != NULL ? ddl_update_index_row : ddl_update_rows, &update);
+    if (err != DB_SUCCESS) {
+        free(copy);
+        return err;
+    }
+    dict_table_put(update.dict, copy);
+    return DB_SUCCESS;
+}
+
 dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
 {
     dict_table_t *table = NULL;
+    dict_table_t *dropping = NULL;
     dberr_t err = ddl_table_lock(sys, name, &table);
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
-    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table};
-    table->status = DICT_DROPPING;
-    err = ddl_commit(sys, ddl_update_rows, &update);
+    dropping->status = DICT_DROPPING;
+    err = ddl_commit_copy(sys, dropping, NULL);
     if (err != DB_SUCCESS) {
-        table->status = DICT_READY;
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
-    return ddl_table_remove(sys, table);
+    return ddl_table_remove(sys, dropping);
 }
 
-dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
+/** Renames the file, then the table in the catalogue; named is a copy with the new name. */
+static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_table_t *named)
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
-    dict_table_t *table = NULL;
-    dberr_t err = ddl_table_lock(sys, from, &table);
-    if (err == DB_SUCCESS) {
-        err = ddl_table_name_free(sys, to);
-    }
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     fil_space_t *space = fil_space_get(fil, table->space);
     CHECK(space != NULL);
     char path[PATH_LEN_MAX + 1];
     char old_path[PATH_LEN_MAX + 1];
     fil_path_of_table(table->name, old_path);
-    fil_path_of_table(to, path);
-    err = fil_space_rename(fil, space, path);
+    fil_path_of_table(named->name, path);
+    dberr_t err = ddl_file_rename(sys, space, path);
     if (err != DB_SUCCESS) {
+        free(named);
         return err;
     }
-    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table};
-    char old_name[NAME_LEN_MAX + 1];
-    memcpy(old_name, table->name, sizeof(old_name));
-    memcpy(table->name, to, strlen(to) + 1);
-    err = ddl_commit(sys, ddl_update_rows, &update);
+    err = ddl_commit_copy(sys, named, NULL);
     if (err == DB_SUCCESS) {
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-        return dict_load(trx_sys_dict(sys));
+        return DB_SUCCESS;
     }
-    memcpy(table->name, old_name, sizeof(old_name));
     if (!ddl_env(sys)->io_failed) {
-        err_sink_t cause = ddl_env(sys)->err;
-        dberr_t undo_err = fil_space_rename(fil, space, old_path);
-        ddl_env(sys)->err = cause;
+        bool held = env_hold(ddl_env(sys));
+        dberr_t undo_err = ddl_file_rename(sys, space, old_path);
+        env_release(ddl_env(sys), held);
         err = undo_err == DB_SUCCESS ? err : undo_err;
     }
     return err;
 }
 
-static dberr_t ddl_drop_index_rows(trx_t *trx, void *ctx)
+dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)
 {
-    const ddl_update_t *update = ctx;
-    return ddl_rows_update_index(trx, update->dict, update->index);
+    dict_table_t *table = NULL;
+    dict_table_t *named = NULL;
+    dberr_t err = ddl_table_lock(sys, from, &table);
+    if (err == DB_SUCCESS) {
+        err = ddl_table_name_free(sys, to);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(trx_sys_dict(sys), table, &named);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    memcpy(named->name, to, strlen(to) + 1);
+    return ddl_rename_steps(sys, table, named);
 }
 
 dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
 {
     dict_table_t *table = NULL;
+    dict_table_t *dropping = NULL;
     dberr_t err = ddl_table_lock(sys, table_name, &table);
     if (err != DB_SUCCESS) {
         return err;
@@ -355,13 +440,17 @@ dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
     if (index->clustered) {
         return err_set(&ddl_env(sys)->err, DB_ERROR, "the primary key cannot be dropped");
     }
-    ddl_update_t update = {.dict = trx_sys_dict(sys), .table = table, .index = index};
-    index->status = DICT_DROPPING;
-    err = ddl_commit(sys, ddl_drop_index_rows, &update);
+    err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
     if (err != DB_SUCCESS) {
-        index->status = DICT_READY;
+        return err;
+    }
+    index = dict_index_get(dropping, name);
+    index->status = DICT_DROPPING;
+    err = ddl_commit_copy(sys, dropping, index);
+    if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.drop_logged");
+    ddl_env(sys)->stats.indexes_dropped++;
     return ddl_indexes_remove(sys, index, 1);
 }

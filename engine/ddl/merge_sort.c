@@ -8,7 +8,8 @@ Rules
 2. All runs of a generation but the last have the same length, and a merge keeps the byte position
    of its group, so a file needs no directory: run i starts at record i * run_len.
 3. Temporary files are never synced and never logged. They vanish with the object; what a crash
-   leaves is removed by recovery (MERGE_TMP_PREFIX).
+   leaves is removed by recovery (MERGE_TMP_PREFIX). A failure of one, as on a full disk, fails the
+   statement and nothing else.
 
     generation 0    | run | run | run | run | run |     file 0
                      \____ fan_in ____/ \________/
@@ -186,19 +187,18 @@ static dberr_t merge_file_create(merge_sort_t *sort, uint32_t which)
 {
     char path[PATH_LEN_MAX + 1];
     merge_path(sort, which, path);
-    return env_open(sort->env, path, OS_CREATE_TRUNC, &sort->files[which]);
+    return env_tmp_create(sort->env, path, &sort->files[which]);
 }
 
-static dberr_t merge_file_remove(merge_sort_t *sort, uint32_t which)
+static void merge_file_remove(merge_sort_t *sort, uint32_t which)
 {
     char path[PATH_LEN_MAX + 1];
-    if (sort->files[which] == NULL) {
-        return DB_SUCCESS;
+    if (sort->files[which] != NULL) {
+        env_close(sort->env, sort->files[which]);
+        sort->files[which] = NULL;
+        merge_path(sort, which, path);
+        env_tmp_remove(sort->env, path);
     }
-    env_close(sort->env, sort->files[which]);
-    sort->files[which] = NULL;
-    merge_path(sort, which, path);
-    return env_unlink(sort->env, path);
 }
 
 static dberr_t merge_spill(merge_sort_t *sort)
@@ -260,7 +260,7 @@ static dberr_t merge_reader_fill(merge_sort_t *sort, run_reader_t *reader)
         return err;
     }
     if (n_read != len) {
-        return err_set(&sort->env->err, DB_IO_ERROR,
+        return err_set(&sort->env->err, DB_TEMP_FILE_FAILED,
                        "sort file " MERGE_TMP_PREFIX "%" PRIu64 "-%u: %zu of %zu bytes read",
                        sort->id, sort->current, n_read, len);
     }
@@ -376,6 +376,7 @@ static dberr_t merge_group(merge_sort_t *sort)
         }
     }
     CHECK(err != DB_NOT_FOUND || offset == end * sort->rec_size);
+    sort->env->stats.sort_merges++;
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 
@@ -434,7 +435,7 @@ dberr_t merge_sort_step(merge_sort_t *sort, bool *done)
         err = merge_group(sort);
     }
     if (err == DB_SUCCESS && ++sort->group * group_len >= sort->n_spilled) {
-        err = merge_file_remove(sort, sort->current);
+        merge_file_remove(sort, sort->current);
         sort->current = other;
         sort->run_len = group_len;
         sort->group = 0;
@@ -457,12 +458,21 @@ dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec)
 
 void merge_sort_free(merge_sort_t *sort)
 {
+    for (uint32_t which = 0; sort != NULL && which < 2; which++) {
+        merge_file_remove(sort, which);
+    }
+    merge_sort_abandon(sort);
+}
+
+void merge_sort_abandon(merge_sort_t *sort)
+{
     if (sort == NULL) {
         return;
     }
     for (uint32_t which = 0; which < 2; which++) {
-        dberr_t ignored = merge_file_remove(sort, which);
-        (void)ignored;
+        if (sort->files[which] != NULL) {
+            env_close(sort->env, sort->files[which]);
+        }
     }
     free(sort->recs);
     free(sort->refs);

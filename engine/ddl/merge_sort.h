@@ -10,7 +10,8 @@ first key_len bytes; keys are distinct (a secondary key ends with the primary ke
 
 typedef struct merge_sort merge_sort_t;
 
-/** memory_bytes: at least 4 records' worth is used even if that is more. id makes file names
+/** Each of these may fail with DB_TEMP_FILE_FAILED: the sort is of no use then, the handle is.
+memory_bytes: at least 4 records' worth is used even if that is more. id makes file names
 unique. */
 WARN_UNUSED dberr_t merge_sort_create(env_t *env, uint64_t id, uint32_t rec_size, uint32_t key_len,
                                       uint64_t memory_bytes, merge_sort_t **out);
@@ -19,8 +20,8 @@ WARN_UNUSED dberr_t merge_sort_add(merge_sort_t *sort, const byte *rec);
 WARN_UNUSED dberr_t merge_sort_step(merge_sort_t *sort, bool *done);
 /** Next record in order; DB_NOT_FOUND at the end. Valid until the next call. */
 WARN_UNUSED dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec);
-/** Removes its files and frees it; NULL is fine. An unlink error is not reported: recovery cleans
-up. */
+/** Removes its files and frees it; NULL is fine. */
 void merge_sort_free(merge_sort_t *sort);
+void merge_sort_abandon(merge_sort_t *sort); /**< frees it; its files stay, as after a crash */
 
 #endif

@@ -3,8 +3,13 @@ ddl/ only.
 
 1. An id is given out once: its counter is raised by a logged change before the caller sees it, and
    a crash can only skip ids.
-2. The system tables' objects live as long as the handle; user tables' objects until the next
-   dict_load(). */
+2. A root and its number in the catalogue come and go in one mtr, so that recovery drops an
+   incomplete index from its row alone. No transaction changes that number.
+3. The system tables' objects live as long as the handle; a user table's object until dict_load() or
+   DDL on that table.
+4. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
+   half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
+   in place but for n_trx, and the root of an index that gets or loses its tree. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -71,8 +76,7 @@ static dberr_t dict_hdr_create(buf_pool_t *pool)
         return err;
     }
     mtr_start(&mtr, pool, MTR_LOG_ALL);
-    err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, DICT_HDR_PAGE, FIL_PAGE_TYPE_SYS,
-                            &block);
+    err = mtr_page_create(&mtr, DICT_HDR_ID, FIL_PAGE_TYPE_SYS, &block);
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -93,9 +97,6 @@ static dberr_t dict_root_create(buf_pool_t *pool, sys_table_t which, dict_table_
     dberr_t err = dict_sys_define(which, buf_page_size(pool), table, &buf_env(pool)->err);
 
     if (err == DB_SUCCESS) {
-        err = btr_create(pool, &table->indexes[0].tree);
-    }
-    if (err == DB_SUCCESS) {
         err = buf_log_free_check(pool);
     }
     if (err != DB_SUCCESS) {
@@ -103,6 +104,9 @@ static dberr_t dict_root_create(buf_pool_t *pool, sys_table_t which, dict_table_
     }
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     err = dict_hdr_get(pool, &mtr, &block);
+    if (err == DB_SUCCESS) {
+        err = btr_create(&mtr, &table->indexes[0].tree);
+    }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
         return err;
@@ -126,6 +130,91 @@ dberr_t dict_bootstrap(buf_pool_t *pool)
     }
     free(table);
     return err;
+}
+
+/* ---- trees of user indexes ---- */
+
+/** Pins the index's row in SYS_INDEXES; *offset is that of ROOT in the record. */
+static dberr_t dict_index_row(dict_t *dict, mtr_t *mtr, const dict_index_t *index,
+                              buf_block_t **block, uint32_t *slot, uint32_t *offset)
+{
+    const dict_table_t *table = &dict->sys[SYS_INDEXES];
+    byte row[SYS_ROW_MAX];
+    byte key[SYS_ROW_MAX];
+    dberr_t err;
+
+    dict_sys_indexes_row(index, row);
+    dict_row_to_pk(table, row, key);
+    *offset = table->cols[SYS_INDEXES_COL_ROOT].rec_offset;
+    err = btr_rec_find(mtr, &table->indexes[0].tree, key, block, slot);
+    if (err == DB_NOT_FOUND
+        || (err == DB_SUCCESS
+            && rec_is_deleted(page_rec((*block)->frame, buf_page_size(dict->pool), *slot)))) {
+        err = err_set(&buf_env(dict->pool)->err, DB_CORRUPTION,
+                      "index %" PRIu64 " has no row in SYS_INDEXES", index->id);
+    }
+    return err;
+}
+
+/** Invariant 4: the cached object of an index, if there is one, gets its root. */
+static void dict_cache_root(dict_t *dict, const dict_index_t *index)
+{
+    dict_table_t *table = dict_table_by_id(dict, index->table->id);
+
+    for (uint32_t i = 0; table != NULL && i < table->n_indexes; i++) {
+        if (table->indexes[i].id == index->id) {
+            table->indexes[i].tree.root = index->tree.root;
+        }
+    }
+}
+
+/** Creates or frees the root, and writes its number into the row: one mtr. */
+static dberr_t dict_index_root_change(dict_t *dict, dict_index_t *index, bool create)
+{
+    buf_block_t *block = NULL;
+    uint32_t slot = 0;
+    uint32_t offset = 0;
+    byte root[8];
+    mtr_t mtr;
+    dberr_t err = buf_log_free_check(dict->pool);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_start(&mtr, dict->pool, MTR_LOG_ALL);
+    err = dict_index_row(dict, &mtr, index, &block, &slot, &offset);
+    if (err == DB_SUCCESS) {
+        err = create ? btr_create(&mtr, &index->tree) : btr_free_root(&mtr, &index->tree);
+    }
+    if (err == DB_SUCCESS) {
+        mach_write_8(root, dict_bigint_encode(create ? index->tree.root : FIL_NULL));
+        err = mtr_rec_update(&mtr, block, slot, offset, root, sizeof root);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(&mtr);
+        return err;
+    }
+    mtr_commit(&mtr);
+    index->tree.root = create ? index->tree.root : FIL_NULL;
+    dict_cache_root(dict, index);
+    return DB_SUCCESS;
+}
+
+dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index)
+{
+    CHECK(index->tree.root == FIL_NULL);
+    return dict_index_root_change(dict, index, true);
+}
+
+dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index)
+{
+    dberr_t err;
+
+    if (index->tree.root == FIL_NULL) {
+        return DB_SUCCESS;
+    }
+    err = btr_free_but_root(dict->pool, &index->tree);
+    return err == DB_SUCCESS ? dict_index_root_change(dict, index, false) : err;
 }
 
 /* ---- open and close ---- */
@@ -241,9 +330,96 @@ dict_index_t *dict_index_get(dict_table_t *table, const char *name)
     return NULL;
 }
 
+bool dict_table_has_build(const dict_table_t *table)
+{
+    for (uint32_t i = 1; i < table->n_indexes; i++) {
+        if (table->indexes[i].status == DICT_INCOMPLETE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool dict_has_build(const dict_t *dict)
+{
+    for (const dict_table_t *table = dict->first; table != NULL; table = table->next) {
+        if (dict_table_has_build(table)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 buf_pool_t *dict_pool(const dict_t *dict)
 {
     return dict->pool;
+}
+
+/* ---- replacing objects ---- */
+
+dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out)
+{
+    dict_table_t *copy = malloc(sizeof *copy);
+
+    if (copy == NULL) {
+        return err_set(&buf_env(dict->pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
+    }
+    *copy = *table;
+    copy->next = NULL;
+    for (uint32_t i = 0; i < copy->n_indexes; i++) {
+        copy->indexes[i].table = copy;
+    }
+    *out = copy;
+    return DB_SUCCESS;
+}
+
+void dict_table_put(dict_t *dict, dict_table_t *table)
+{
+    dict_table_t **link = &dict->first;
+    dict_table_t *old;
+
+    if (dict->last != NULL && dict->last->id < table->id) {
+        link = &dict->last->next; /* ids ascend: a new table is the last one */
+    }
+    while (*link != NULL && (*link)->id < table->id) {
+        link = &(*link)->next;
+    }
+    old = *link;
+    if (old != NULL && old->id == table->id) {
+        table->n_trx = old->n_trx;
+        table->next = old->next;
+    } else {
+        table->n_trx = 0;
+        table->next = old;
+        old = NULL;
+        dict->n_tables++;
+    }
+    *link = table;
+    if (table->next == NULL) {
+        dict->last = table;
+    }
+    free(old);
+}
+
+void dict_table_remove(dict_t *dict, table_id_t id)
+{
+    dict_table_t **link = &dict->first;
+    dict_table_t *before = NULL;
+
+    while (*link != NULL && (*link)->id < id) {
+        before = *link;
+        link = &before->next;
+    }
+    if (*link != NULL && (*link)->id == id) {
+        dict_table_t *gone = *link;
+
+        *link = gone->next;
+        if (gone->next == NULL) {
+            dict->last = before;
+        }
+        dict->n_tables--;
+        free(gone);
+    }
 }
 
 /* ---- counters ---- */

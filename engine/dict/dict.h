@@ -95,9 +95,21 @@ WARN_UNUSED dberr_t dict_bootstrap(buf_pool_t *pool);
 WARN_UNUSED dberr_t dict_open(buf_pool_t *pool, dict_t **out);
 void dict_close(dict_t *dict); /**< NULL is fine */
 
-/** (Re)builds the cache from the catalogue pages: after recovery's rollback and after DDL. Every
-row is validated: DB_CORRUPTION on names, types, lengths or references that cannot be. */
+/** (Re)builds the cache from the catalogue pages: after recovery's rollback. Every row is
+validated: DB_CORRUPTION on names, types, lengths or references that cannot be. */
 WARN_UNUSED dberr_t dict_load(dict_t *dict);
+
+/* What DDL does to the cache, as part of a durable commit: the cache then equals what dict_load()
+would make of the pages. A new object is made before the commit, so that nothing can fail after it.
+*/
+
+/** A table object like this one, which belongs to no cache. Caller: free(), or dict_table_put(). */
+WARN_UNUSED dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out);
+/** Takes the object into the cache in place of the one of its id, if there is one, which is freed
+and whose n_trx the new one gets. */
+void dict_table_put(dict_t *dict, dict_table_t *table);
+/** Frees the object of this id; there need be none. */
+void dict_table_remove(dict_t *dict, table_id_t id);
 
 /** Look-ups; NULL if there is none. By name only what is READY, by id any status. */
 dict_table_t *dict_table_get(dict_t *dict, const char *name);
@@ -105,12 +117,21 @@ dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id); /**< the system tab
 dict_table_t *dict_first(dict_t *dict); /**< user tables of any status, by id */
 dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
 dict_index_t *dict_index_get(dict_table_t *table, const char *name);
+/** Is an index being built (WL#7277)? Then the rows may be read, not changed (LOCK=SHARED). */
+bool dict_table_has_build(const dict_table_t *table);
+bool dict_has_build(const dict_t *dict); /**< in any table */
 buf_pool_t *dict_pool(const dict_t *dict);
 
 /** Fresh ids, made durable with the next log flush (a logged change of DICT_HDR). */
 WARN_UNUSED dberr_t dict_new_table_id(dict_t *dict, table_id_t *out);
 WARN_UNUSED dberr_t dict_new_index_id(dict_t *dict, index_id_t *out);
 WARN_UNUSED dberr_t dict_new_space_id(dict_t *dict, space_id_t *out);
+
+/** Gives an index, whose row is in SYS_INDEXES with no root, a tree; sets index->tree.root. */
+WARN_UNUSED dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index);
+/** Frees the tree in many mtrs; the last one forgets the root in the row. Nothing to do if there is no
+root. Starting over after a crash, with the root that the row says, goes on. */
+WARN_UNUSED dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index);
 
 /** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object
 whose cols and indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too

@@ -8,6 +8,7 @@ struct dict {
     buf_pool_t *pool;
     dict_table_t sys[SYS_N];
     dict_table_t *first; /**< user tables in order of id */
+    dict_table_t *last;
     uint32_t n_tables;
 };
 

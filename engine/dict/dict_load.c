@@ -355,7 +355,7 @@ static dberr_t dict_layout_all(dict_loader_t *loader)
     const dict_table_t *old = loader->dict->first;
 
     for (dict_table_t *table = loader->first; table != NULL; table = table->next) {
-        err_sink_t why = {{0}};
+        err_sink_t why = {.msg = ""};
 
         if (dict_table_layout(table, page_size, &why) != DB_SUCCESS) {
             return dict_bad(loader, "table %" PRIu64 ": %.200s", table->id, why.msg);
@@ -413,6 +413,7 @@ dberr_t dict_load(dict_t *dict)
     }
     dict_tables_free(dict->first);
     dict->first = loader.first;
+    dict->last = loader.last;
     dict->n_tables = loader.n_tables;
     return DB_SUCCESS;
 }

@@ -37,7 +37,7 @@ void dict_sys_columns_row(const dict_table_t *table, uint32_t pos, byte *row);
 void dict_sys_indexes_row(const dict_index_t *index, byte *row);
 void dict_sys_fields_row(const dict_index_t *index, uint32_t pos, byte *row);
 
-/** Column positions that DDL updates. */
+/** Columns that DDL updates; ROOT together with the tree, the others in transactions. */
 #define SYS_TABLES_COL_NAME 1U
 #define SYS_TABLES_COL_STATUS 4U
 #define SYS_INDEXES_COL_ROOT 5U

@@ -8,8 +8,11 @@ Invariants
    grow or reads outside of it;
 2. needs_sync is set before the write that makes it true, so that a checkpoint never misses a file
    whose write was under way (I19);
-3. the registry is ordered by id: a walk over it, and so the I/O of a checkpoint, is deterministic.
-   */
+3. the registry is ordered by id: a walk over it, and so the I/O of a checkpoint, is deterministic;
+4. at most n_open_max files are open. The one used longest ago gives way, which depends on nothing
+   but the order of uses. It is fsynced first if needs_sync says so: an error that the system keeps
+   for a closed file can be lost, and an fsync on a new descriptor would then report success
+   (I19). */
 #include "fil/fil_int.h"
 
 #include <inttypes.h>
@@ -18,9 +21,9 @@ Invariants
 
 #include "base/check.h"
 
-dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out)
+dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, uint32_t open_files, fil_t **out)
 {
-    CHECK(page_size_is_valid(page_size));
+    CHECK(page_size_is_valid(page_size) && open_files > 0);
     fil_t *fil = calloc(1, sizeof *fil);
     if (fil == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the tablespace registry");
@@ -28,6 +31,7 @@ dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out)
     fil->env = env;
     fil->log = log;
     fil->page_size = page_size;
+    fil->n_open_max = open_files;
     *out = fil;
     return DB_SUCCESS;
 }
@@ -78,6 +82,90 @@ env_t *fil_env(const fil_t *fil)
     return fil->env;
 }
 
+/* ---- open files ---- */
+
+static void fil_lru_remove(fil_t *fil, fil_space_t *space)
+{
+    *(space->lru_prev != NULL ? &space->lru_prev->lru_next : &fil->lru_first) = space->lru_next;
+    *(space->lru_next != NULL ? &space->lru_next->lru_prev : &fil->lru_last) = space->lru_prev;
+}
+
+static void fil_lru_push(fil_t *fil, fil_space_t *space)
+{
+    space->lru_prev = NULL;
+    space->lru_next = fil->lru_first;
+    *(fil->lru_first != NULL ? &fil->lru_first->lru_prev : &fil->lru_last) = space;
+    fil->lru_first = space;
+}
+
+static void fil_file_set(fil_t *fil, fil_space_t *space, os_file_t *file)
+{
+    space->file = file;
+    fil->n_open++;
+    fil_lru_push(fil, space);
+}
+
+static void fil_file_close(fil_t *fil, fil_space_t *space)
+{
+    if (space->file != NULL) {
+        fil_lru_remove(fil, space);
+        fil->n_open--;
+        env_close(fil->env, space->file);
+        space->file = NULL;
+    }
+}
+
+dberr_t fil_make_room(fil_t *fil)
+{
+    while (fil->n_open >= fil->n_open_max) {
+        fil_space_t *space = fil->lru_last;
+        /* Of a poisoned handle nothing is fsynced any more, and nothing relies on it: recovery
+        fsyncs every file (I23). */
+        dberr_t err = fil->env->io_failed ? DB_SUCCESS : fil_sync(fil, space);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        fil_file_close(fil, space);
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t fil_space_file(fil_t *fil, fil_space_t *space, os_file_t **out)
+{
+    if (space->file == NULL) {
+        os_file_t *file = NULL;
+        dberr_t err = fil_make_room(fil);
+        if (err == DB_SUCCESS) {
+            err = env_open(fil->env, space->path, OS_OPEN, &file);
+        }
+        if (err != DB_SUCCESS) {
+            /* A file of an open database that is gone is no answer to whoever asked for a page. */
+            return err == DB_NOT_FOUND ? DB_IO_ERROR : err;
+        }
+        fil_file_set(fil, space, file);
+    } else if (fil->lru_first != space) {
+        fil_lru_remove(fil, space);
+        fil_lru_push(fil, space);
+    }
+    *out = space->file;
+    return DB_SUCCESS;
+}
+
+/* ---- the registry ---- */
+
+fil_names_t fil_names(const fil_t *fil)
+{
+    return fil->names;
+}
+
+void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path)
+{
+    size_t len = strlen(path);
+    CHECK(len <= PATH_LEN_MAX);
+    fil->names.path_bytes += len - strlen(space->path);
+    memcpy(space->path, path, len + 1);
+}
+
 dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
                            uint32_t size_pages, fil_space_t **out)
 {
@@ -86,8 +174,9 @@ dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_
         return err_set(&fil->env->err, DB_OUT_OF_MEMORY, "no memory to open %s", path);
     }
     space->id = id;
-    memcpy(space->path, path, strlen(path) + 1);
-    space->file = file;
+    fil->names.n++;
+    fil_space_set_path(fil, space, path);
+    fil_file_set(fil, space, file);
     space->size_pages = size_pages;
     fil_space_t **link = &fil->first;
     while (*link != NULL && (*link)->id < id) {
@@ -107,7 +196,9 @@ void fil_space_forget(fil_t *fil, fil_space_t *space)
         link = &(*link)->next;
     }
     *link = space->next;
-    env_close(fil->env, space->file);
+    fil->names.n--;
+    fil->names.path_bytes -= strlen(space->path);
+    fil_file_close(fil, space);
     free(space);
 }
 
@@ -129,8 +220,12 @@ dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *p
         return fil_page_beyond(fil, space, page_no);
     }
     size_t n_read = 0;
-    dberr_t err = env_read(fil->env, space->file, (uint64_t)page_no * fil->page_size, page,
-                           fil->page_size, &n_read);
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err == DB_SUCCESS) {
+        err = env_read(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size,
+                       &n_read);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -144,9 +239,13 @@ dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const 
     if (!fil_page_in_space(space, page_no)) {
         return fil_page_beyond(fil, space, page_no);
     }
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     space->needs_sync = true;
-    dberr_t err =
-        env_write(fil->env, space->file, (uint64_t)page_no * fil->page_size, page, fil->page_size);
+    err = env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size);
     if (err == DB_SUCCESS) {
         fil->env->stats.data_writes++;
     }
@@ -158,9 +257,14 @@ dberr_t fil_sync(fil_t *fil, fil_space_t *space)
     if (!space->needs_sync) {
         return DB_SUCCESS;
     }
-    dberr_t err = env_sync(fil->env, space->file);
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err == DB_SUCCESS) {
+        err = env_sync(fil->env, file);
+    }
     if (err == DB_SUCCESS) {
         space->needs_sync = false;
+        space->n_syncs++;
         fil->env->stats.data_fsyncs++;
     }
     return err;

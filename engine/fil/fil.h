@@ -16,28 +16,43 @@ typedef struct fil fil_t;
 
 typedef struct fil_space {
     space_id_t id;
-    char path[PATH_LEN_MAX + 1];
-    os_file_t *file;
-    uint32_t size_pages; /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
-    bool named;          /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
-    bool nonlogged;      /**< redo was or will be off for pages of this space since the last start:
-                                 doublewrite must never be skipped (MDEV-19738) */
-    bool needs_sync;     /**< page writes since the last fsync */
-    lsn_t enable_lsn;    /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
-    lsn_t max_lsn;       /**< end of the newest mtr that changed a page of the space */
-    void *flush_list;    /**< owned by buf/: the dirty pages of this space */
+    char path[PATH_LEN_MAX + 1]; /**< changed by fil_space_set_path() only */
+    uint32_t size_pages;         /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
+    bool named;             /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
+    bool needs_sync;        /**< page writes since the last fsync; a file is not closed with it */
+    uint64_t n_syncs;       /**< fsyncs since the space was registered */
+    lsn_t enable_lsn;       /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
+    lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
+    void *flush_list;       /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */
+    os_file_t *file;        /**< private to fil/: NULL while its descriptor is given to others */
+    struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */
 } fil_space_t;
 
-/** log may still be closed for writing; it must be writable before the first file operation. */
-WARN_UNUSED dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, fil_t **out);
+/** log may still be closed for writing; it must be writable before the first file operation. At most
+open_files files are open at any time (at least 1): the one used longest ago is fsynced, if it needs
+it, and closed for the next one. */
+WARN_UNUSED dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, uint32_t open_files,
+                               fil_t **out);
 void fil_close(fil_t *fil); /**< closes all files; NULL is fine */
 
 fil_space_t *fil_space_get(fil_t *fil, space_id_t id);        /**< NULL if unknown */
 fil_space_t *fil_space_by_path(fil_t *fil, const char *path); /**< NULL if unknown */
 fil_space_t *fil_first(fil_t *fil);                           /**< walk with ->next */
 uint32_t fil_page_size(const fil_t *fil);
+
+/** How many spaces there are, and how long their paths are together: bounds their FILE_NAME records. */
+typedef struct fil_names {
+    uint32_t n;
+    uint64_t path_bytes;
+} fil_names_t;
+fil_names_t fil_names(const fil_t *fil);
+
+/** Another path, after the file was renamed by others (recovery). */
+void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path);
 env_t *fil_env(const fil_t *fil);
+
+/* Create, delete and rename are logged: call buf_log_free_check() (or log_reserve()) before (CHECK). */
 
 /** New file: FILE_CREATE2 durable, create, extend to size_pages zero pages, fsync, directory sync. */
 WARN_UNUSED dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path,
@@ -57,7 +72,10 @@ WARN_UNUSED dberr_t fil_space_delete(fil_t *fil, fil_space_t *space);
 /** FILE_RENAME2 durable, rename, directory sync. */
 WARN_UNUSED dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path);
 
-/** Makes the file at least size_pages long (zero pages) and raises space->size_pages. */
+/** Length of the file, which may differ from size_pages. */
+WARN_UNUSED dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes);
+
+/** Makes the file at least size_pages long (zero pages), fsyncs it if it grew, and raises space->size_pages. */
 WARN_UNUSED dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages);
 
 /** DB_CORRUPTION if page_no is not below size_pages; bytes past the end of the file read as zero. */

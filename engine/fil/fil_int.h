@@ -9,9 +9,21 @@ struct fil {
     log_t *log;
     uint32_t page_size;
     fil_space_t *first; /**< in order of id */
+    fil_names_t names;
+    uint32_t n_open;
+    uint32_t n_open_max;
+    fil_space_t *lru_first; /**< open files, newest use first */
+    fil_space_t *lru_last;
 };
 
-/** Enters a space into the registry; file is owned by it from now on. */
+/** Before a file is opened outside of fil_space_file(): makes room for its descriptor. */
+WARN_UNUSED dberr_t fil_make_room(fil_t *fil);
+
+/** The space's open file, opened again if it was closed for others. Valid until the next call that
+opens a file. */
+WARN_UNUSED dberr_t fil_space_file(fil_t *fil, fil_space_t *space, os_file_t **out);
+
+/** Enters a space into the registry; file, open, is owned by it from now on. */
 WARN_UNUSED dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
                                        uint32_t size_pages, fil_space_t **out);
 

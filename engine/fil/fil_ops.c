@@ -6,15 +6,16 @@ Invariants
 1. (I24) the log record is durable before the operation, the directory is synced after it;
 2. what can be refused (name taken, id taken) is refused before the record is written; once the
    record is durable, a failed operation poisons the handle, because log and directory differ then;
-3. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. */
+3. (I20) whoever asks for an operation has asked for room in the log first, as for an mtr: fil, which is
+   below the page cleaner, can only insist on it;
+4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "fil/fil_int.h"
 
-/** Appends the record of a file operation and makes it durable. */
+/** Appends the record of a file operation and makes it durable. CHECK: there was room (invariant 3). */
 static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const char *path,
                           const char *path2, lsn_t *end_lsn)
 {
@@ -26,17 +27,15 @@ static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const cha
         rec.path2 = path2;
         rec.path2_len = (uint32_t)strlen(path2);
     }
+    CHECK(log_is_reserved(fil->log, LOG_REC_OVERHEAD_MAX + rec.path_len + rec.path2_len));
     log_append_rec(fil->log, &rec, end_lsn);
-    if (MUTANT(fil_op_before_log)) {
-        return DB_SUCCESS; /* ordering rule: record durable, then the operation */
-    }
     return log_write_up_to(fil->log, *end_lsn, true);
 }
 
 /** The logged operation did not happen: nothing may be written on top of that (invariant 2). */
 static dberr_t fil_op_failed(fil_t *fil, dberr_t err)
 {
-    fil->env->io_failed = true;
+    env_poison(fil->env);
     return err;
 }
 
@@ -68,7 +67,10 @@ static dberr_t fil_file_create(fil_t *fil, const char *path, uint32_t size_pages
 {
     env_t *env = fil->env;
     os_file_t *file = NULL;
-    dberr_t err = env_open(env, path, OS_CREATE_NEW, &file);
+    dberr_t err = fil_make_room(fil);
+    if (err == DB_SUCCESS) {
+        err = env_open(env, path, OS_CREATE_NEW, &file);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -80,7 +82,7 @@ static dberr_t fil_file_create(fil_t *fil, const char *path, uint32_t size_pages
     if (err == DB_SUCCESS) {
         env->stats.data_fsyncs++;
         PROBE_POINT(env->probe, "fil.create.synced");
-        err = MUTANT(fil_create_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         env_close(env, file);
@@ -129,6 +131,9 @@ dberr_t fil_space_open(fil_t *fil, space_id_t id, const char *path, uint32_t siz
 {
     dberr_t err = fil_check_new(fil, id, path);
     os_file_t *file = NULL;
+    if (err == DB_SUCCESS) {
+        err = fil_make_room(fil);
+    }
     if (err == DB_SUCCESS) {
         err = env_open(fil->env, path, OS_OPEN, &file);
     }
@@ -195,7 +200,7 @@ dberr_t fil_space_delete(fil_t *fil, fil_space_t *space)
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.delete.unlinked");
-        err = MUTANT(fil_delete_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* as WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         return fil_op_failed(fil, err);
@@ -223,16 +228,23 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
     err = env_rename(env, space->path, new_path);
     if (err == DB_SUCCESS) {
         PROBE_POINT(env->probe, "fil.rename.renamed");
-        err = MUTANT(fil_rename_no_dir_sync) ? DB_SUCCESS : env_sync_dir(env); /* WT-2008 */
+        err = env_sync_dir(env);
     }
     if (err != DB_SUCCESS) {
         return fil_op_failed(fil, err);
     }
     PROBE_MARK(env->probe, "file_op_done op=rename path=%s", space->path);
-    memcpy(space->path, new_path, strlen(new_path) + 1);
+    fil_space_set_path(fil, space, new_path);
     space->named = false; /* the name in the log since the checkpoint is the old one */
     space->max_lsn = lsn;
     return DB_SUCCESS;
+}
+
+dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *size_bytes)
+{
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    return err == DB_SUCCESS ? env_size(fil->env, file, size_bytes) : err;
 }
 
 dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
@@ -242,8 +254,12 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
         return err_set(&env->err, DB_OUT_OF_SPACE, "%s cannot grow to %" PRIu32 " pages",
                        space->path, size_pages);
     }
+    os_file_t *file = NULL;
     uint64_t now_bytes = 0;
-    dberr_t err = env_size(env, space->file, &now_bytes);
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err == DB_SUCCESS) {
+        err = env_size(env, file, &now_bytes);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -251,11 +267,14 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
     if (now_bytes < want_bytes) {
         PROBE_MARK(env->probe, "extend space=%" PRIu32 " pages=%" PRIu32, space->id, size_pages);
         space->needs_sync = true;
-        err = env_truncate(env, space->file, want_bytes);
+        err = env_truncate(env, file, want_bytes);
+        if (err == DB_SUCCESS) {
+            PROBE_POINT(env->probe, "fil.extend");
+            err = fil_sync(fil, space);
+        }
         if (err != DB_SUCCESS) {
             return err;
         }
-        PROBE_POINT(env->probe, "fil.extend");
     }
     if (space->size_pages < size_pages) {
         space->size_pages = size_pages;

@@ -1,73 +1,75 @@
-/** Page allocation inside a space (FORMAT.md, "Allocation map").
+/** Space management: extents, segments, and pages given out to segments (FORMAT.md, "Extents and
+segments"; the layout is in fsp_format.h).
 
-Map pages: page k * M for k = 0, 1, ..., M = page_size / 8. Each maps the pages [kM, (k+1)M), itself
-included, with a 4-byte owner per page: 0 = free, else the owner's id. Page 0 (type FSP_HDR) also
-has the space header; the others are of type XDES. A page is allocated exactly if its owner is not 0.
+A segment is a set of pages with one purpose: an index has two (leaves; root and inner levels), all
+undo logs share one. It owns single pages of shared extents first ("fragments"), and whole extents
+once it has half an extent's worth of pages. Its header lies in a page of its user; everything else is
+found from there, so a tree can be freed by its root page alone.
 
-    38  4  space id                       (page 0 only, zero in XDES pages)
-    42  4  FSP_SIZE: committed size in pages
-    46  4  FSP_N_USED: allocated pages, map pages included
-    50  4  page size in bytes
-    54  4  format version, 1
-    58  6  reserved, zero
-    64  4 * M  owners
-
-Owners: FSP_OWNER_MAP for map pages and the fixed system pages, FSP_OWNER_UNDO for undo pages, otherwise
-an index id (>= INDEX_ID_FIRST). So an index can be dropped without reading any of its pages, which is what
-recovery does with an incomplete non-logged load. */
+All functions take an open MTR_LOG_ALL mtr unless they say otherwise. DB_CORRUPTION: bytes of header,
+descriptors, lists or inodes are impossible. DB_OUT_OF_SPACE: full disk, or 2^26 pages. An error after
+the mtr has changed something poisons the handle when the mtr is aborted; a full disk is met before. */
 #ifndef FSP_FSP_H
 #define FSP_FSP_H
 
+#include "fsp/fsp_format.h"
 #include "mtr/mtr.h"
 
-#define FSP_SPACE_ID 38
-#define FSP_SIZE 42
-#define FSP_N_USED 46
-#define FSP_PAGE_SIZE 50
-#define FSP_VERSION 54
-#define FSP_RESERVED 58
-#define FSP_MAP 64
-
-#define FSP_OWNER_FREE 0U
-#define FSP_OWNER_MAP 1U
-#define FSP_OWNER_UNDO 2U
 #define INDEX_ID_FIRST 16U
+#define FSP_INITIAL_PAGES 4U /**< size of a new space */
 
-#define FSP_INITIAL_PAGES 8U /**< size of a new space */
-#define FSP_EXTEND_PAGES 16U /**< a space grows by this many pages (at least) at a time */
+/** No mtr grows a space by more, in one FSP_SIZE or several: recovery refuses a record that does. */
+#define FSP_GROW_PAGES_MAX 4096U
 
-static inline uint32_t fsp_map_pages(uint32_t page_size)
-{
-    return page_size / 8; /**< M: pages that one map page covers */
-}
+/** Where the header of a segment lies: a pinned page and an offset in it. */
+typedef struct fseg_header {
+    buf_block_t *block;
+    uint32_t offset;
+} fseg_header_t;
 
-/** Formats page 0 of a new space of size_pages pages, in mtr. */
+/** What fseg_page_free() tells the log about the page itself. */
+typedef enum fsp_free_mode {
+    FSP_FREE_LOGGED, /**< MLOG_INIT_FREE_PAGE, the page's only record in the mtr (I15) */
+    FSP_FREE_SILENT  /**< nothing: the frame may still be written, any time later */
+} fsp_free_mode_t;
+
+/** Formats page 0 of a new space of size_pages pages. In the system space the pages up to
+FSP_SYSTEM_PAGES are taken too; their owners create them with mtr_page_create(). */
 WARN_UNUSED dberr_t fsp_header_init(mtr_t *mtr, space_id_t space, uint32_t size_pages);
 
-/** Takes a free page for owner, the lowest one >= hint if any, else the lowest, and initialises it (type);
-extends the file if none is free (logged: FSP_SIZE). mtr: MTR_LOG_ALL. DB_OUT_OF_SPACE beyond 2^26
-pages. */
-WARN_UNUSED dberr_t fsp_page_alloc(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
-                                   page_type_t type, buf_block_t **out);
+/** Makes the file long enough for n_pages more pages of any segments of the space: for mtrs that
+allocate more than once, since a full disk must be met before the first change. */
+WARN_UNUSED dberr_t fsp_reserve(mtr_t *mtr, space_id_t space, uint32_t n_pages);
 
-/** The map half of fsp_page_alloc(): takes a page number and touches no page of it. For index loads, which
-must know the number of the next page before they write this one; the page is created later, in an mtr that may be
-NO_REDO. */
-WARN_UNUSED dberr_t fsp_page_reserve(mtr_t *mtr, space_id_t space, uint32_t owner, page_no_t hint,
-                                     page_no_t *out);
+/** Creates a segment and writes its header to header_offset of *page. *page = NULL: the segment gets its
+first page now, of this type, and the header goes there. Takes up to two pages. */
+WARN_UNUSED dberr_t fseg_create(mtr_t *mtr, space_id_t space, page_type_t type,
+                                uint32_t header_offset, buf_block_t **page);
 
-/** Takes exactly the page page_no (bootstrap of the fixed system pages). */
-WARN_UNUSED dberr_t fsp_page_alloc_at(mtr_t *mtr, space_id_t space, uint32_t owner,
-                                      page_no_t page_no, page_type_t type, buf_block_t **out);
+/** Takes a page for the segment, near hint (FIL_NULL: anywhere), and initialises it. */
+WARN_UNUSED dberr_t fseg_page_alloc(mtr_t *mtr, fseg_header_t header, page_no_t hint,
+                                    page_type_t type, buf_block_t **out);
 
-/** Frees a page: map entry to 0, MLOG_INIT_FREE_PAGE. DB_CORRUPTION if it does not belong to owner. */
-WARN_UNUSED dberr_t fsp_page_free(mtr_t *mtr, page_id_t id, uint32_t owner);
+/** The same without touching the page: for index loads, which must know the number of the next page
+before they write this one. The page is created later, in an mtr that may be NO_REDO. */
+WARN_UNUSED dberr_t fseg_page_reserve(mtr_t *mtr, fseg_header_t header, page_no_t hint,
+                                      page_no_t *out);
 
-/** Frees all pages of an owner, in several mtrs of at most a few pages of log each; starting over after a
-crash is harmless. Reads map pages only. No mtr may be open. */
-WARN_UNUSED dberr_t fsp_owner_free(buf_pool_t *pool, space_id_t space, uint32_t owner);
+/** Frees one page of the segment. DB_CORRUPTION if it is not the segment's. */
+WARN_UNUSED dberr_t fseg_page_free(mtr_t *mtr, fseg_header_t header, page_no_t page_no,
+                                   fsp_free_mode_t mode);
 
-/** Owner of a page by its map entry. */
-WARN_UNUSED dberr_t fsp_page_owner(mtr_t *mtr, page_id_t id, uint32_t *owner);
+/** DB_CORRUPTION unless the page is one that the segment uses. Changes nothing; any mtr. */
+WARN_UNUSED dberr_t fseg_page_check(mtr_t *mtr, fseg_header_t header, page_no_t page_no);
+
+/** One step of freeing a whole segment: an extent, of whose pages the log says nothing, or one fragment
+page. With the last one go inode and header (zeroed). spare_header_page: the header's own page belongs
+to the segment and stays, for fseg_free_last(). *done = no step is left. A segment without a header is
+done, so a repeat after a crash goes on where it was. */
+WARN_UNUSED dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page,
+                                   bool *done);
+
+/** Frees the page that holds the header, all that the segment has left, and the inode. */
+WARN_UNUSED dberr_t fseg_free_last(mtr_t *mtr, fseg_header_t header);
 
 #endif

@@ -1,7 +1,7 @@
 /** The redo log: one circular file in 512-byte blocks (FORMAT.md, "Redo log file").
 
 File: block 0 header (0 magic "TPLG" (4)  4 format id (4)  8 page size (4)  12 file size (8)  20
-start LSN (8)  28 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
+start LSN (8)  28 extent pages (4)  32 zero  508 CRC-32C of [0, 508) (4)); block 1 checkpoint slot 0; block 2 zero; block
 3 checkpoint slot 1; from byte 2048 the circular area of blocks. LSNs count every byte of the area,
 block headers and trailers included; the block of LSN L lies at 2048 + (L - start_lsn) mod area
 size, rounded down to 512.
@@ -44,19 +44,21 @@ Invariants
 
 typedef struct log log_t;
 
-/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 zero 508 CRC.
-*/
+/** A checkpoint slot: 0 magic(4) 4 number(8) 12 C(8) 20 marker LSN(8) 28 epoch(4) 32 mode(4) 36 zero
+508 CRC. */
 typedef struct log_checkpoint {
     uint64_t no;      /**< grows by 1; slot = no % 2 */
     lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
     lsn_t marker_lsn; /**< start of the record group that holds MLOG_CHECKPOINT(C) */
     uint32_t epoch;
+    bool log_optimize_ddl; /**< as it is for all of the log from C on */
 } log_checkpoint_t;
 
 /** Header facts that survive any torn data page. */
 typedef struct log_file_info {
     uint32_t format_id;
     uint32_t page_size;
+    uint32_t extent_pages;
     uint64_t file_size;
     lsn_t start_lsn;
 } log_file_info_t;
@@ -66,7 +68,7 @@ LOG_FILE_SIZE_MIN_PAGES pages) under `path`, synced, replacing what is there. Ch
 LOG_FIRST_LSN, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. Used by
 bootstrap under a temporary name. */
 WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size,
-                                    uint64_t file_size);
+                                    uint32_t extent_pages, uint64_t file_size);
 
 /** Opens LOG_FILE_NAME for reading: header, both slots. Nothing is written. Caller: log_close().
 DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
@@ -140,15 +142,26 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log);
 of the area: the rest is for the FILE_NAME records and the marker of the checkpoint that makes room.
 */
 uint64_t log_capacity(const log_t *log);
+/** Whoever has made room in the log says so: up to len_bytes (block overhead included) may be appended
+before the age exceeds the capacity. CHECK: that is true. Each call replaces the last one. */
+void log_reserve(log_t *log, uint64_t len_bytes);
+/** Is there room for a group of len bytes that log_reserve() has told of? */
+bool log_is_reserved(const log_t *log, size_t len);
+
 const log_format_t *log_format(const log_t *log);
 env_t *log_env(const log_t *log);
 
 /** Writes (and with sync, fsyncs) the log at least up to lsn. No-op when that is done already. */
 WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 
-/** Writes the checkpoint (C, marker) into the alternate slot and fsyncs: the marker must be durable
+/** Writes the checkpoint (C, marker, log_optimize_ddl) into the alternate slot and fsyncs: the marker must be durable
 (CHECK). After success the log before C may be overwritten. */
-WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn);
+WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
+                                         bool log_optimize_ddl);
+
+/** Decodes the header block. DB_CORRUPTION: damaged; DB_UNSUPPORTED: of another format; DB_UNRECOVERABLE: sizes
+that cannot be. *out is filled unless it is damaged. Shared with whoever judges the bytes from outside. */
+WARN_UNUSED dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out);
 
 /** Decodes a checkpoint slot block: false when it is damaged. Shared with the scanner and the
 tools. */

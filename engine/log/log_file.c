@@ -2,7 +2,8 @@
 and the writer (log_write.c) stand beside it.
 
 1. (I30) A damaged header, or two damaged slots, refuse the log with the cause; one damaged slot is
-   what a crash inside its write leaves, and the other is intact then.
+   what a crash inside its write leaves, and the other is intact then. A whole slot whose number
+   nothing can have led to is no torn one: the log is refused, each time it is opened.
 2. (I19) Slot writes alternate: slot = number % 2, and a slot found under the wrong parity is
    damaged.
 3. Nothing is written by log_open. */
@@ -12,7 +13,6 @@ and the writer (log_write.c) stand beside it.
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "base/options.h"
 #include "log/log_int.h"
 
@@ -23,13 +23,17 @@ and the writer (log_write.c) stand beside it.
 #define HDR_PAGE_SIZE 8
 #define HDR_FILE_SIZE 12
 #define HDR_START_LSN 20
-#define HDR_END 28
+#define HDR_EXTENT_PAGES 28
+#define HDR_END 32
 
 #define SLOT_NO 4
 #define SLOT_LSN 12
 #define SLOT_MARKER 20
 #define SLOT_EPOCH 28
-#define SLOT_END 32
+#define SLOT_MODE 32 /* bit 0: log_optimize_ddl */
+#define SLOT_END 36
+
+#define LOG_MARKER_LEN 9U /* MLOG_CHECKPOINT: type and C */
 
 static bool is_zero(const byte *bytes, uint32_t len)
 {
@@ -73,8 +77,7 @@ void log_block_stamp(byte *block, lsn_t block_lsn, uint32_t epoch, uint32_t used
 
 bool log_block_is_valid(const byte *block, lsn_t block_lsn)
 {
-    return (mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
-            || MUTANT(log_block_no_ignored) /* ordering rule: stale laps never parse */)
+    return mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
            && crc_is_right(block);
 }
 
@@ -99,6 +102,7 @@ static void slot_encode(byte *block, const log_checkpoint_t *ckpt)
     mach_write_8(block + SLOT_LSN, ckpt->lsn);
     mach_write_8(block + SLOT_MARKER, ckpt->marker_lsn);
     mach_write_4(block + SLOT_EPOCH, ckpt->epoch);
+    mach_write_4(block + SLOT_MODE, ckpt->log_optimize_ddl ? 1 : 0);
     crc_set(block);
 }
 
@@ -109,16 +113,28 @@ bool log_checkpoint_decode(const byte block[LOG_BLOCK_SIZE], log_checkpoint_t *o
         .lsn = mach_read_8(block + SLOT_LSN),
         .marker_lsn = mach_read_8(block + SLOT_MARKER),
         .epoch = mach_read_4(block + SLOT_EPOCH),
+        .log_optimize_ddl = mach_read_4(block + SLOT_MODE) == 1,
     };
 
     if (!crc_is_right(block) || mach_read_4(block) != SLOT_MAGIC
-        || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END) || ckpt.epoch == 0
-        || ckpt.no >= LOG_LSN_LIMIT || !lsn_is_credible(ckpt.lsn)
-        || !lsn_is_credible(ckpt.marker_lsn) || ckpt.marker_lsn < ckpt.lsn) {
+        || !is_zero(block + SLOT_END, LOG_CRC_OFFSET - SLOT_END)
+        || mach_read_4(block + SLOT_MODE) > 1 || ckpt.epoch == 0 || ckpt.no >= LOG_LSN_LIMIT
+        || !lsn_is_credible(ckpt.lsn) || !lsn_is_credible(ckpt.marker_lsn)
+        || ckpt.marker_lsn < ckpt.lsn) {
         return false;
     }
     *out = ckpt;
     return true;
+}
+
+/** Could the engine have come to this number? Each start takes one number and one epoch; each other
+checkpoint takes one number and writes a marker, which moves the next one on by its length at least.
+What holds for a slot holds for all that follow it, so that numbers cannot run out before LSNs do. */
+static bool checkpoint_is_justified(const log_checkpoint_t *ckpt)
+{
+    uint64_t starts = ckpt->epoch - 1;
+
+    return starts <= ckpt->no && ckpt->no - starts <= ckpt->marker_lsn / LOG_MARKER_LEN;
 }
 
 /** Enters a checkpoint that is durable now; the slot of the other parity is as it was. */
@@ -172,6 +188,7 @@ static void header_encode(byte *block, const log_file_info_t *info)
     mach_write_4(block + HDR_PAGE_SIZE, info->page_size);
     mach_write_8(block + HDR_FILE_SIZE, info->file_size);
     mach_write_8(block + HDR_START_LSN, info->start_lsn);
+    mach_write_4(block + HDR_EXTENT_PAGES, info->extent_pages);
     crc_set(block);
 }
 
@@ -198,11 +215,13 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
            && file_size < LOG_LSN_LIMIT;
 }
 
-dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64_t file_size)
+dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32_t extent_pages,
+                        uint64_t file_size)
 {
     const log_file_info_t info = {
         .format_id = log_format_10_4.id,
         .page_size = page_size,
+        .extent_pages = extent_pages,
         .file_size = file_size,
         .start_lsn = LOG_START_LSN,
     };
@@ -210,6 +229,7 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64
     os_file_t *file;
     dberr_t e;
 
+    CHECK(extent_pages_is_valid(extent_pages));
     if (!size_is_valid(page_size, file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %llu bytes is not possible with pages of %u bytes",
@@ -237,39 +257,53 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint64
 
 /* ---- opening ---- */
 
+dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
+{
+    if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
+        || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
+        return DB_CORRUPTION;
+    }
+    *out = (log_file_info_t){
+        .format_id = mach_read_4(block + HDR_FORMAT),
+        .page_size = mach_read_4(block + HDR_PAGE_SIZE),
+        .file_size = mach_read_8(block + HDR_FILE_SIZE),
+        .start_lsn = mach_read_8(block + HDR_START_LSN),
+        .extent_pages = mach_read_4(block + HDR_EXTENT_PAGES),
+    };
+    if (out->format_id != log_format_10_4.id) {
+        return DB_UNSUPPORTED;
+    }
+    bool possible = size_is_valid(out->page_size, out->file_size) && lsn_offset(out->start_lsn) == 0
+                    && out->start_lsn < LOG_LSN_LIMIT;
+    return possible ? DB_SUCCESS : DB_UNRECOVERABLE;
+}
+
 static dberr_t header_decode(log_t *log, const byte *block)
 {
     err_sink_t *err = &log->env->err;
     log_file_info_t *info = &log->info;
     uint64_t size = 0;
-    dberr_t e;
+    dberr_t e = log_info_decode(block, info);
 
-    if (mach_read_4(block) != LOG_MAGIC || !crc_is_right(block)
-        || !is_zero(block + HDR_END, LOG_CRC_OFFSET - HDR_END)) {
-        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is damaged",
-                       log->file->path);
+    if (e == DB_CORRUPTION) {
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is damaged", log->file->path);
     }
-    info->format_id = mach_read_4(block + HDR_FORMAT);
-    info->page_size = mach_read_4(block + HDR_PAGE_SIZE);
-    info->file_size = mach_read_8(block + HDR_FILE_SIZE);
-    info->start_lsn = mach_read_8(block + HDR_START_LSN);
-    if (info->format_id != log_format_10_4.id) {
-        return err_set(err, DB_UNSUPPORTED, "%s: unknown redo format %u", log->file->path,
-                       info->format_id);
+    if (e == DB_UNSUPPORTED) {
+        return err_set(err, e, "%s: unknown redo format %u", log->file->path, info->format_id);
     }
-    if (!size_is_valid(info->page_size, info->file_size) || lsn_offset(info->start_lsn) != 0
-        || info->start_lsn >= LOG_LSN_LIMIT) {
-        return err_set(err, DB_UNRECOVERABLE, "%s: the header of the redo file is impossible",
-                       log->file->path);
+    if (e != DB_SUCCESS) {
+        return err_refuse(err, e, REFUSAL_LOG_DAMAGED,
+                          "%s: the header of the redo file is impossible", log->file->path);
     }
     e = env_size(log->env, log->file, &size);
     if (e != DB_SUCCESS) {
         return e;
     }
     if (size < info->file_size) {
-        return err_set(err, DB_UNRECOVERABLE,
-                       "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
-                       (unsigned long long)size, (unsigned long long)info->file_size);
+        return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
+                          (unsigned long long)size, (unsigned long long)info->file_size);
     }
     log->format = &log_format_10_4;
     log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
@@ -278,19 +312,26 @@ static dberr_t header_decode(log_t *log, const byte *block)
 
 static dberr_t slots_decode(log_t *log, const byte *bytes)
 {
-    const uint32_t n = MUTANT(log_one_slot_read) ? 1 : 2; /* LMDB: one header at the start */
-
-    for (uint32_t slot = 0; slot < n; slot++) {
+    for (uint32_t slot = 0; slot < 2; slot++) {
         log_checkpoint_t ckpt;
 
-        if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot
-            && ckpt.lsn >= log->info.start_lsn) {
-            log->slots[log->n_slots++] = ckpt;
+        if (!log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) || ckpt.no % 2 != slot
+            || ckpt.lsn < log->info.start_lsn) {
+            continue; /* torn, or not written yet: invariant 1 */
         }
+        if (!checkpoint_is_justified(&ckpt)) {
+            return err_refuse(
+                &log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                "%s: checkpoint slot %u: no start and no log up to %llu can have led to "
+                "number %llu with epoch %u",
+                log->file->path, slot, (unsigned long long)ckpt.marker_lsn,
+                (unsigned long long)ckpt.no, ckpt.epoch);
+        }
+        log->slots[log->n_slots++] = ckpt;
     }
     if (log->n_slots == 0) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: both checkpoint slots are damaged",
-                       log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: both checkpoint slots are damaged", log->file->path);
     }
     if (log->n_slots == 2 && log->slots[1].no > log->slots[0].no) {
         log_checkpoint_t newer = log->slots[1];

@@ -13,7 +13,6 @@ log_file.c; used by recovery, the scanner and the tools, on bytes that may be an
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "log/log_int.h"
 
 #define CHUNK_BYTES (64U * 1024)
@@ -47,8 +46,8 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
 
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
-    return err_set(&r->log->env->err, DB_CORRUPTION, "%s: %s at LSN %llu", r->log->file->path, what,
-                   (unsigned long long)lsn);
+    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED, "%s: %s at LSN %llu",
+                      r->log->file->path, what, (unsigned long long)lsn);
 }
 
 /** The next block, through the chunk. DB_NOT_FOUND when the file has none there. */
@@ -109,8 +108,7 @@ static dberr_t block_add(log_reader_t *r)
         return e;
     }
     epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
-    if (!log_block_is_valid(block, r->block_lsn)
-        || (epoch < r->epoch && !MUTANT(log_epoch_ignored) /* ordering rule: epochs ascend */)) {
+    if (!log_block_is_valid(block, r->block_lsn) || epoch < r->epoch) {
         return DB_NOT_FOUND;
     }
     if (!log_block_is_sane(block)) {
@@ -164,8 +162,9 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
     dberr_t e;
 
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
-        return err_set(&log->env->err, DB_CORRUPTION, "%s: LSN %llu is not a position in the log",
-                       log->file->path, (unsigned long long)from);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: LSN %llu is not a position in the log", log->file->path,
+                          (unsigned long long)from);
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {
@@ -280,24 +279,6 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
     return DB_SUCCESS;
 }
 
-/** For the mutant log_reader_passes_hole: goes on behind a block that never reached the file. */
-static bool reader_pass_hole(log_reader_t *r)
-{
-    const byte *block = NULL;
-    uint32_t first_group;
-
-    r->block_lsn += LOG_BLOCK_SIZE;
-    if (r->at_end || block_fetch(r, &block) != DB_SUCCESS
-        || !log_block_is_valid(block, r->block_lsn)) {
-        return false;
-    }
-    first_group = mach_read_2(block + LOG_BLOCK_FIRST_GROUP);
-    r->n_bytes = 0;
-    r->skip = first_group;
-    r->lsn = r->block_lsn + first_group;
-    return first_group != 0;
-}
-
 dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
 {
     size_t len = 0;
@@ -310,9 +291,6 @@ dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
         reader->consumed = 0;
     }
     e = group_read(reader, &len, &n_recs);
-    if (MUTANT(log_reader_passes_hole) && e == DB_NOT_FOUND && reader_pass_hole(reader)) {
-        e = group_read(reader, &len, &n_recs); /* RocksDB 12489 */
-    }
     if (e != DB_SUCCESS) {
         return e;
     }

@@ -21,7 +21,6 @@ log_file.c.
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "log/log_int.h"
 
 #define LOG_BUF_SIZE_MIN ((size_t)64 * 1024)
@@ -54,10 +53,18 @@ const log_checkpoint_t *log_last_checkpoint(const log_t *log)
 
 uint64_t log_capacity(const log_t *log)
 {
-    if (MUTANT(log_overwrites_checkpoint)) {
-        return 2 * log->area_size;
-    }
     return log->area_size - log->area_size / LOG_MARGIN_DIVISOR;
+}
+
+void log_reserve(log_t *log, uint64_t len_bytes)
+{
+    CHECK(log->lsn - log->ckpt.lsn + len_bytes <= log_capacity(log));
+    log->reserved_lsn = log->lsn + len_bytes;
+}
+
+bool log_is_reserved(const log_t *log, size_t len)
+{
+    return log_lsn_add(log->lsn, len) <= log->reserved_lsn;
 }
 
 /** First byte after the last block that holds log up to lsn. */
@@ -69,8 +76,7 @@ static lsn_t blocks_end(lsn_t lsn)
 /** Would blocks up to `end` leave the log from the last checkpoint on alone? (I20) */
 static bool area_has_room(const log_t *log, lsn_t end)
 {
-    return MUTANT(log_overwrites_checkpoint) /* ordering rule: never over [C, end) */
-           || end - lsn_block(log->ckpt.lsn) <= log->area_size;
+    return end - lsn_block(log->ckpt.lsn) <= log->area_size;
 }
 
 dberr_t log_sync(log_t *log)
@@ -123,6 +129,7 @@ static dberr_t buffer_write(log_t *log)
     }
     e = blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end);
     if (e == DB_SUCCESS && middle < end) {
+        log->env->stats.log_wraps++;
         e = blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn);
     }
     if (e != DB_SUCCESS) {
@@ -139,9 +146,6 @@ dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync)
     dberr_t e;
 
     CHECK(lsn <= log->lsn);
-    if (MUTANT(log_waiter_returns_early) && lsn <= log->written_lsn) {
-        return DB_SUCCESS; /* MDEV-17158: written is taken for durable */
-    }
     if (lsn > log->written_lsn) {
         if (log->env->io_failed) {
             return err_set(&log->env->err, DB_IO_ERROR,
@@ -170,6 +174,7 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     dberr_t e;
 
     if (end - log->base > log->buf_size && log->lsn > log->written_lsn) {
+        log->env->stats.log_buffer_full++;
         e = log_write_up_to(log, log->lsn, false);
         if (e != DB_SUCCESS) {
             return e;
@@ -183,8 +188,9 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     }
     buf = realloc(log->buf, size);
     if (buf == NULL) {
-        log->env->io_failed = true;
-        return err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        env_poison(log->env);
+        return e;
     }
     log->buf = buf;
     log->buf_size = size;
@@ -275,8 +281,9 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
     }
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
-        return err_set(&log->env->err, DB_CORRUPTION, "%s: the log does not end at LSN %llu",
-                       log->file->path, (unsigned long long)end);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log does not end at LSN %llu", log->file->path,
+                          (unsigned long long)end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
     first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
@@ -298,20 +305,18 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
         start.epoch = start.epoch > log->slots[i].epoch ? start.epoch : log->slots[i].epoch;
     }
     if (start.epoch == UINT32_MAX) {
-        return err_set(&log->env->err, DB_UNRECOVERABLE, "%s: no epoch is left", log->file->path);
+        return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                          "%s: no epoch is left", log->file->path);
     }
     start.epoch++;
     start.no++;
     log->epoch = start.epoch;
-    e = MUTANT(log_epoch_slot_late) ? DB_SUCCESS : log_slot_write(log, &start, true);
-    if (e != DB_SUCCESS || MUTANT(log_tail_not_cut) /* ordering rule: cut before append */) {
+    e = log_slot_write(log, &start, true);
+    if (e != DB_SUCCESS) {
         return e;
     }
     log_block_stamp(log->buf, block_lsn, log->epoch, lsn_offset(log->lsn));
     e = blocks_write(log, log->buf, block_lsn, block_lsn + LOG_BLOCK_SIZE, log->lsn, log->lsn);
-    if (MUTANT(log_epoch_slot_late) && e == DB_SUCCESS) {
-        e = log_slot_write(log, &start, true); /* ordering rule: slot, then blocks of its epoch */
-    }
     return e == DB_SUCCESS ? log_sync(log) : e;
 }
 
@@ -328,9 +333,9 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, blocks_end(end) + room)) {
-        return err_set(&log->env->err, DB_CORRUPTION,
-                       "%s: the log cannot go on at LSN %llu after checkpoint %llu",
-                       log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
+        return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                          "%s: the log cannot go on at LSN %llu after checkpoint %llu",
+                          log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
     }
     log->buf = malloc(LOG_BUF_SIZE_MIN);
     if (log->buf == NULL) {
@@ -353,21 +358,19 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     return DB_SUCCESS;
 }
 
-dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn)
+dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, bool log_optimize_ddl)
 {
-    log_checkpoint_t next = {
-        .no = log->ckpt.no + 1, .lsn = c, .marker_lsn = marker_lsn, .epoch = log->epoch};
+    log_checkpoint_t next = {.no = log->ckpt.no + 1,
+                             .lsn = c,
+                             .marker_lsn = marker_lsn,
+                             .epoch = log->epoch,
+                             .log_optimize_ddl = log_optimize_ddl};
     dberr_t e;
 
-    if (MUTANT(ckpt_same_slot)) {
-        next.no++; /* ordering rule: slots alternate */
-    }
     CHECK(log->writable && lsn_is_boundary(c) && lsn_is_boundary(marker_lsn));
     CHECK(c >= log->ckpt.lsn && marker_lsn >= c);
     /* Writes end at group ends: a durable first byte means a durable group. */
-    bool early = MUTANT(ckpt_marker_after_slot) || MUTANT(ckpt_marker_unsynced)
-                 || MUTANT(log_waiter_returns_early);
-    CHECK(early || marker_lsn < log->flushed_lsn);
+    CHECK(marker_lsn < log->flushed_lsn);
     e = log_slot_write(log, &next, false);
     if (e == DB_SUCCESS) {
         log->env->stats.checkpoints++;

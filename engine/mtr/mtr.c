@@ -8,9 +8,9 @@ Invariants
    changes;
 3. nothing can fail at commit: log and pages get the same LSN, or the process ends;
 4. (I13) a page is marked init_on_flush by a logged initialisation only, with log_optimize_ddl off
-   and its space fully logged; any NO_REDO change clears it and marks the space;
-5. (I15) a freed page stays on the flush lists until its freeing is durable, and has no other
-   record in the freeing mtr. */
+   as it is then; nothing else sets or asks it here;
+5. (I15) a freed page has no other record in the freeing mtr. Freeing changes no byte of it and makes
+   it no dirtier than it is. */
 #include "mtr/mtr.h"
 
 #include <inttypes.h>
@@ -18,7 +18,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "mtr/mtr_int.h"
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
@@ -79,6 +78,13 @@ dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out)
     dberr_t err = mtr_memo_check_room(mtr);
     if (err == DB_SUCCESS) {
         err = buf_page_get(mtr->pool, id, &block);
+    }
+    if (err == DB_SUCCESS && mtr->mode != MTR_READ_ONLY) {
+        /* Pinned, it is in no later batch: from here on it can be changed at any time. */
+        err = buf_block_wait(mtr->pool, block);
+        if (err != DB_SUCCESS) {
+            buf_block_unfix(mtr->pool, block);
+        }
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -170,6 +176,7 @@ static dberr_t mtr_try(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
 {
     CHECK(mtr->mode != MTR_READ_ONLY);
     CHECK(block->writer == NULL || block->writer == mtr);
+    CHECK(!block->in_flight);
     rec->space = block->id.space;
     rec->page_no = block->id.page_no;
     dberr_t err = log_rec_apply(rec, block->frame, buf_page_size(mtr->pool));
@@ -281,21 +288,10 @@ void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t ind
     mtr->changed = true;
 }
 
-static fil_space_t *mtr_space(const mtr_t *mtr, space_id_t id)
-{
-    fil_space_t *space = fil_space_get(buf_fil(mtr->pool), id);
-    CHECK(space != NULL);
-    return space;
-}
-
 static void mtr_commit_init(mtr_t *mtr, buf_block_t *block)
 {
     block->init_lsn = mtr->end_lsn;
-    block->init_on_flush =
-        !buf_log_optimize_ddl(mtr->pool) && !mtr_space(mtr, block->id.space)->nonlogged;
-    if (MUTANT(dblwr_skip_nonlogged)) {
-        block->init_on_flush = true; /* MDEV-19738, first patch: whatever happens to the space */
-    }
+    block->init_on_flush = !buf_log_optimize_ddl(mtr->pool);
     PROBE_MARK(buf_env(mtr->pool)->probe,
                "page_init space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, block->id.space,
                block->id.page_no, mtr->end_lsn);
@@ -309,23 +305,14 @@ static void mtr_commit_free(mtr_t *mtr, page_id_t id, buf_block_t *block)
     if (block != NULL) {
         block->freed = true;
         block->init_on_flush = false;
-        block->nonlogged = false;
-        block->observer = 0;
     }
 }
 
 static void mtr_commit_noredo(mtr_t *mtr, buf_block_t *block)
 {
-    probe_t *probe = buf_env(mtr->pool)->probe;
-    fil_space_t *space = mtr_space(mtr, block->id.space);
-    if (!space->nonlogged) {
-        space->nonlogged = true;
-        PROBE_MARK(probe, "nonlogged space=%" PRIu32, space->id);
-    }
-    block->nonlogged = true;
     block->observer = mtr->observer;
-    block->init_on_flush = false;
-    PROBE_MARK(probe, "page_noredo space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, space->id,
+    PROBE_MARK(buf_env(mtr->pool)->probe,
+               "page_noredo space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, block->id.space,
                block->id.page_no, mtr->end_lsn);
 }
 
@@ -336,21 +323,18 @@ static void mtr_commit_pages(mtr_t *mtr, lsn_t start_lsn)
         buf_block_t *block = mtr->memo[i].block;
         if (mtr->memo[i].freed) {
             mtr_commit_free(mtr, mtr->memo[i].id, block);
-        } else if (mtr->memo[i].dirty) {
-            if (mtr->mode != MTR_LOG_NO_REDO || !MUTANT(mtr_noredo_not_stamped)) {
-                fil_page_set_lsn(block->frame, buf_page_size(mtr->pool), mtr->end_lsn);
-            }
-            if (mtr->mode == MTR_LOG_NO_REDO) {
-                mtr_commit_noredo(mtr, block);
-            } else if (mtr->memo[i].init) {
-                mtr_commit_init(mtr, block);
-            }
-        } else {
             continue;
         }
-        if (block != NULL) {
-            buf_block_set_dirty(mtr->pool, block, start_lsn, mtr->end_lsn);
+        if (!mtr->memo[i].dirty) {
+            continue;
         }
+        fil_page_set_lsn(block->frame, buf_page_size(mtr->pool), mtr->end_lsn);
+        if (mtr->mode == MTR_LOG_NO_REDO) {
+            mtr_commit_noredo(mtr, block);
+        } else if (mtr->memo[i].init) {
+            mtr_commit_init(mtr, block);
+        }
+        buf_block_set_dirty(mtr->pool, block, start_lsn, mtr->end_lsn);
     }
 }
 
@@ -385,7 +369,7 @@ void mtr_commit(mtr_t *mtr)
 void mtr_abort(mtr_t *mtr)
 {
     if (mtr->changed) {
-        buf_env(mtr->pool)->io_failed = true;
+        env_poison(buf_env(mtr->pool));
     }
     mtr_release(mtr);
 }

@@ -6,7 +6,7 @@ change. If an error strikes later, mtr_abort() poisons the handle, because half 
 memory: nothing is written any more and recovery will restore the last consistent state.
 
 Modes: MTR_LOG_ALL writes redo. MTR_LOG_NO_REDO writes none and stamps pages with the current LSN; its
-pages belong to a flush observer (the index being loaded) and its space is marked nonlogged. */
+pages carry the stamp of a flush observer (the index being loaded) until they are written. */
 #ifndef MTR_MTR_H
 #define MTR_MTR_H
 

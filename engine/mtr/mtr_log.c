@@ -12,7 +12,6 @@ Invariants
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "mtr/mtr_int.h"
 
 #define MTR_LOG_INITIAL_SIZE 1024U
@@ -51,10 +50,6 @@ void mtr_log_add(mtr_t *mtr, const redo_rec_t *rec)
 {
     if (mtr->mode != MTR_LOG_ALL) {
         return;
-    }
-    if (MUTANT(mtr_links_not_logged) && rec->type == MLOG_4BYTES && rec->offset < FIL_PAGE_LSN
-        && !buf_log_optimize_ddl(mtr->pool)) {
-        return; /* MDEV-20608: the page lists */
     }
     mtr_log_note_space(mtr, rec->space);
     mtr_log_reserve(mtr, LOG_REC_OVERHEAD_MAX + rec->len);

@@ -3,13 +3,14 @@
 1. (I23) After one failed create, write, truncate, rename, unlink or sync of a handle, every later
    change is refused; a failed fsync is never retried, since the kernel may have dropped the pages.
 2. A path reaches a back end only when os_path_is_valid() accepts it.
-3. Every failure leaves one line in env->err. */
+   A temporary file is the exception: nothing durable depends on it, so its failures stay with the
+   statement.
+3. Every failure leaves one line in env->err; that of the failure that poisons stays. */
 #include "os/os.h"
 
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 
 bool os_path_is_valid(const char *path, size_t len)
 {
@@ -36,6 +37,25 @@ void os_destroy(os_t *os)
     }
 }
 
+void env_poison(env_t *env)
+{
+    env->io_failed = true;
+    (void)env_hold(env);
+}
+
+bool env_hold(env_t *env)
+{
+    bool before = env->err.held;
+
+    env->err.held = before || env->err.msg[0] != '\0';
+    return before;
+}
+
+void env_release(env_t *env, bool before)
+{
+    env->err.held = before || (env->io_failed && env->err.held);
+}
+
 /** Turns a back end's failure into a message. */
 static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *path)
 {
@@ -58,14 +78,18 @@ static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *p
 /** The same for an operation that changes something: poisons the handle (I23). */
 static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
 {
-    if (e != DB_SUCCESS && MUTANT(os_error_not_fatal)) { /* WT-4045: as if the disk were full */
-        (void)env_report(env, e, what, path);
-        return DB_OUT_OF_SPACE;
-    }
+    e = env_report(env, e, what, path);
     if (e != DB_SUCCESS) {
-        env->io_failed = true;
+        env_poison(env);
     }
-    return env_report(env, e, what, path);
+    return e;
+}
+
+/** The same for a temporary file: the statement fails, the handle goes on. */
+static dberr_t env_report_tmp(env_t *env, dberr_t e, const char *what, const char *path)
+{
+    e = env_report(env, e, what, path);
+    return e == DB_SUCCESS || e == DB_OUT_OF_MEMORY ? e : DB_TEMP_FILE_FAILED;
 }
 
 static dberr_t env_check_poison(env_t *env, const char *what, const char *path)
@@ -108,10 +132,41 @@ dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **
     return DB_SUCCESS;
 }
 
+dberr_t env_tmp_create(env_t *env, const char *path, os_file_t **out)
+{
+    dberr_t e = env_check_path(env, path);
+    os_file_t *file = NULL;
+
+    if (e == DB_SUCCESS) {
+        e = env_check_poison(env, "create", path);
+    }
+    if (e != DB_SUCCESS) {
+        return e;
+    }
+    e = env_report_tmp(env, env->os->vt->open(env->os, path, OS_CREATE_TRUNC, &file), "create",
+                       path);
+    if (e == DB_SUCCESS) {
+        memcpy(file->path, path, strlen(path) + 1);
+        file->temporary = true;
+        *out = file;
+    }
+    return e;
+}
+
+void env_tmp_remove(env_t *env, const char *path)
+{
+    if (!env->io_failed && os_path_is_valid(path, strnlen(path, PATH_LEN_MAX + 1))) {
+        (void)env->os->vt->unlink(env->os, path);
+    }
+}
+
 dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,
                  size_t *n_read)
 {
-    return env_report(env, env->os->vt->read(file, offset, buf, len, n_read), "read", file->path);
+    dberr_t e = env->os->vt->read(file, offset, buf, len, n_read);
+
+    return file->temporary ? env_report_tmp(env, e, "read", file->path)
+                           : env_report(env, e, "read", file->path);
 }
 
 dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf, size_t len)
@@ -121,7 +176,9 @@ dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf,
     if (e != DB_SUCCESS) {
         return e;
     }
-    return env_report_change(env, env->os->vt->write(file, offset, buf, len), "write", file->path);
+    e = env->os->vt->write(file, offset, buf, len);
+    return file->temporary ? env_report_tmp(env, e, "write", file->path)
+                           : env_report_change(env, e, "write", file->path);
 }
 
 dberr_t env_sync(env_t *env, os_file_t *file)
@@ -132,9 +189,6 @@ dberr_t env_sync(env_t *env, os_file_t *file)
         return e;
     }
     e = env->os->vt->sync(file);
-    if (MUTANT(os_sync_retried) && e != DB_SUCCESS) {
-        e = env->os->vt->sync(file); /* fsyncgate */
-    }
     return env_report_change(env, e, "fsync", file->path);
 }
 

@@ -50,6 +50,7 @@ struct os {
 struct os_file {
     os_t *os;
     char path[PATH_LEN_MAX + 1]; /**< as it was opened, for messages */
+    bool temporary;              /**< by env_tmp_create() */
 };
 
 /** Is this a path that the back ends accept: at most PATH_LEN_MAX bytes, none of them 0, one or two
@@ -85,6 +86,14 @@ typedef struct env {
     bool io_failed;
 } env_t;
 
+/** Closes the handle for changes, and keeps the present message as the cause for good (I23). */
+void env_poison(env_t *env);
+
+/** Around what follows a failure (undoing, cleaning up): the present message, if there is one, stays.
+Returns what env_release() takes to end that; they nest. After a poisoning it stays for good. */
+bool env_hold(env_t *env);
+void env_release(env_t *env, bool before);
+
 /** Wrappers that apply the poison rule and set env->err; modules call these, never the vtable. */
 WARN_UNUSED dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out);
 WARN_UNUSED dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,
@@ -95,6 +104,14 @@ WARN_UNUSED dberr_t env_sync(env_t *env, os_file_t *file);
 WARN_UNUSED dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes);
 WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
 void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
+
+/** A temporary file holds nothing that must outlive the statement. Creating, reading and writing it may
+fail with DB_TEMP_FILE_FAILED, which does not poison; a poisoned handle refuses it like any other. An
+existing file of that name is emptied. */
+WARN_UNUSED dberr_t env_tmp_create(env_t *env, const char *path, os_file_t **out);
+/** Removes one that is closed. What cannot be removed now stays until the next recovery does it. */
+void env_tmp_remove(env_t *env, const char *path);
+
 WARN_UNUSED dberr_t env_rename(env_t *env, const char *from, const char *to);
 WARN_UNUSED dberr_t env_unlink(env_t *env, const char *path); /**< DB_NOT_FOUND does not poison */
 WARN_UNUSED dberr_t env_sync_dir(env_t *env);

@@ -90,6 +90,8 @@ const char *page_type_name(uint32_t type)
         return "allocated";
     case FIL_PAGE_UNDO_LOG:
         return "undo";
+    case FIL_PAGE_INODE:
+        return "inode";
     case FIL_PAGE_TYPE_SYS:
         return "sys";
     case FIL_PAGE_TYPE_TRX_SYS:

@@ -32,10 +32,11 @@
 typedef enum page_type {
     FIL_PAGE_TYPE_ALLOCATED = 0, /**< fresh, no contents */
     FIL_PAGE_UNDO_LOG = 2,
+    FIL_PAGE_INODE = 3,    /**< segment inodes */
     FIL_PAGE_TYPE_SYS = 6, /**< DICT_HDR and RSEG pages */
     FIL_PAGE_TYPE_TRX_SYS = 7,
     FIL_PAGE_TYPE_FSP_HDR = 8, /**< page 0 of a space */
-    FIL_PAGE_TYPE_XDES = 9,    /**< a later page of the allocation map */
+    FIL_PAGE_TYPE_XDES = 9,    /**< a later page of extent descriptors */
     FIL_PAGE_INDEX = 17855
 } page_type_t;
 

@@ -77,7 +77,8 @@ dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *sh
     if (!shape_is_valid(page_size, shape->level, shape->rec_size, shape->key_len)) {
         return DB_CORRUPTION;
     }
-    memset(page + FIL_PAGE_DATA, 0, page_size - FIL_PAGE_TRAILER - FIL_PAGE_DATA);
+    memset(page + FIL_PAGE_DATA, 0, PAGE_SEG_LEAF - FIL_PAGE_DATA);
+    memset(page + PAGE_DATA, 0, page_size - FIL_PAGE_TRAILER - PAGE_DATA);
     mach_write_2(page + FIL_PAGE_TYPE, FIL_PAGE_INDEX);
     mach_write_2(page + PAGE_HEAP_TOP, PAGE_DATA);
     mach_write_2(page + PAGE_LEVEL, shape->level);

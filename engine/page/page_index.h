@@ -5,7 +5,9 @@
     42  2  heap records, freed included 58  2  record size, its info byte included
     44  2  first freed record, or 0    60  2  key length in bytes
     46  2  number of freed records     62  2  reserved, zero
-    64  .. record heap, upwards; directory of 2-byte record offsets, downwards from the trailer:
+    64 10  header of the segment of leaves (root only, else zero)
+    74 10  header of the segment of the root and the inner levels (the same)
+    84  .. record heap, upwards; directory of 2-byte record offsets, downwards from the trailer:
            slot i at page_size - 8 - 2 * (i + 1); slots are in ascending key order, one per record.
 
 Record: 1 info byte, then the payload of record size - 1 bytes, which starts with the key. Keys are
@@ -32,7 +34,9 @@ unchanged, when the page cannot take the change. */
 #define PAGE_REC_SIZE 58
 #define PAGE_KEY_LEN 60
 #define PAGE_RESERVED 62
-#define PAGE_DATA 64
+#define PAGE_SEG_LEAF 64
+#define PAGE_SEG_TOP 74
+#define PAGE_DATA 84
 
 #define REC_INFO_DELETE_MARK 0x20U
 #define REC_INFO_MIN_REC 0x10U
@@ -47,7 +51,8 @@ typedef struct page_shape {
     uint32_t key_len;
 } page_shape_t;
 
-/** Turns an initialised page into an empty index page (type FIL_PAGE_INDEX; PREV, NEXT and LSN stay).
+/** Turns an initialised page into an empty index page (type FIL_PAGE_INDEX; PREV, NEXT, LSN and the
+segment headers stay).
 DB_CORRUPTION when the shape is impossible for the page size (fewer than 2 records would fit). */
 WARN_UNUSED dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *shape);
 

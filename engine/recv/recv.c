@@ -4,15 +4,14 @@ Place: above everything that stores, below api/, which calls recv_redo() before 
 read and recv_finish() after.
 
     recv_redo    scan -> doublewrite copies listed -> spaces -> log writable (new epoch) -> files
-    extended
-                 -> doublewrite restore -> apply in batches -> all flushed, new marker and
-                 checkpoint
-    recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL ->
-    checkpoint
+    extended -> doublewrite restore -> apply in batches
+    recv_finish  rollback (catalogue first, then it is loaded, then users) -> incomplete DDL
 
 Invariants
-1. nothing is appended to the log before the new checkpoint's marker: until its slot is written,
-   every crash starts over from the same C and end (I17);
+1. recovery takes no checkpoint of its own: C stays where it is until log or age ask for another, and
+   a crash in or after recovery starts over from it, over a log that is longer by what recovery
+   and the work after it have appended (I17). So nothing that recovery found in the log is forgotten:
+   initialisations, INDEX_LOADs, file names;
 2. refusals (I30) name their cause; those of the scan come before anything is changed;
 3. every step may be cut short and repeated. */
 #include <inttypes.h>
@@ -92,7 +91,6 @@ static dberr_t recv_run(recv_t *recv)
     }
     if (err == DB_SUCCESS) {
         PROBE_POINT(recv->env->probe, "recv.applied");
-        err = buf_checkpoint_full(recv->pool);
     }
     return err;
 }
@@ -149,10 +147,6 @@ dberr_t recv_finish(trx_sys_t *sys)
         return err;
     }
     PROBE_POINT(env->probe, "recv.dropped");
-    err = buf_checkpoint_full(pool);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     PROBE_MARK(env->probe, "recv_done lsn=%" PRIu64, log_lsn(buf_log(pool)));
     PROBE_POINT(env->probe, "recv.done");
     return DB_SUCCESS;

@@ -2,9 +2,9 @@
 incomplete DDL, rollback. Split in two because the catalogue can be read only after the pages are
 right:
 
-recv_redo():   everything up to and including "apply" and the first new checkpoint;
-the owner then opens dict and trx_sys; recv_finish(): drops incomplete DDL (ddl_recover), rolls
-resurrected transactions back, takes a full checkpoint.
+recv_redo():   everything up to and including "apply"; the owner then opens dict and trx_sys;
+recv_finish(): rolls resurrected transactions back, drops incomplete DDL (ddl_recover). Neither takes
+a checkpoint.
 
 Idempotent: a crash at any of its I/Os and a repeat give the same logical state (I17); memory for
 parsed records is bounded by recv_memory, several batches giving the same result as one (I18).
@@ -17,7 +17,7 @@ Refuses with DB_UNRECOVERABLE and the cause what cannot be recovered (I30). */
 #include "ddl/ddl.h"
 
 /** log: opened, not yet writable. On success the log is writable, all redo is applied, pages are in
-the pool or files, spaces are registered in fil with their committed size and enable_lsn / nonlogged
+the pool or files, spaces are registered in fil with their committed size and enable_lsn
 set. */
 WARN_UNUSED dberr_t recv_redo(log_t *log, fil_t *fil, buf_pool_t *pool,
                               const engine_options_t *options);

@@ -8,24 +8,28 @@ doublewrite and the write-ahead rule like all others.
 
 What happens to a page in a batch, by its newest initialisation or freeing in the whole log:
     none                          read, apply what is newer than the page
-    init, in this batch           created, never read (MDEV-12699); read if the space has an
-                                  MLOG_INDEX_LOAD
-    init, in a later batch        nothing: all of it is older than the initialisation
+    init, in this batch           created, never read (MDEV-12699); read if there is an
+                                  MLOG_INDEX_LOAD of the space anywhere in the log
+    init, in a later batch        nothing: all of it is older than the initialisation; but read if the
+                                  space has an MLOG_INDEX_LOAD, so that the page is never behind
+                                  the batch that comes to its initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         nothing: no read, no write (I15)
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
 
 Invariants
 1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
-   is always read: the initialisation may be of a previous life, and a non-logged load may have
-   filled the page since;
-2. a record is applied once: it is skipped if the page LSN or the newest initialisation is past it;
+   is always read, also if it was initialised long after: the initialisation may be of a previous
+   life, and a non-logged load may have filled the page since. A torn page is refused there, without
+   a second try from the initialisation: what a torn page may cost is the writer's business (I13);
+2. a record is applied once. On a page that was read only the page LSN tells: an initialisation
+   among the records wipes what is there, and an all-zero page is one of LSN 0. On a page that was
+   created the newest initialisation tells;
 3. (I4) a page from beyond the end of the log is refused;
 4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it
    there. */
 #include <inttypes.h>
 
-#include "base/mutant.h"
 #include "recv/recv_int.h"
 
 typedef enum recv_fate {
@@ -43,19 +47,13 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
         return hist != NULL && hist->freed && hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
     }
     if (hist->event_lsn > batch->end_lsn) {
-        return MUTANT(recv_later_batch_unknown) /* MDEV-34156 */ ? FATE_READ : FATE_NOTHING;
+        if (!hist->freed && space->enable_lsn != 0) {
+            return FATE_READ_INDEX_LOAD;
+        }
+        return FATE_NOTHING;
     }
     if (hist->freed) {
-        return hist->used_lsn == 0
-                       && !MUTANT(recv_reads_freed) /* ordering rule: no apply after FREE */
-                   ? FATE_FREE
-                   : FATE_READ;
-    }
-    if (MUTANT(recv_always_reads) /* MDEV-12699 */) {
-        return FATE_READ_INDEX_LOAD;
-    }
-    if (MUTANT(recv_enable_lsn_ignored) /* ordering rule: after INDEX_LOAD, no short cut */) {
-        return FATE_CREATE;
+        return hist->used_lsn == 0 ? FATE_FREE : FATE_READ;
     }
     return space->enable_lsn == 0 ? FATE_CREATE : FATE_READ_INDEX_LOAD;
 }
@@ -63,13 +61,12 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
 static dberr_t recv_page_refuse(const recv_t *recv, const fil_space_t *space, page_no_t page_no,
                                 page_verdict_t verdict)
 {
-    return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                   "torn page %" PRIu32 " of %s: no doublewrite copy (%s)", page_no, space->path,
-                   page_verdict_name(verdict));
+    return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_TORN_PAGE,
+                      "torn page %" PRIu32 " of %s: no doublewrite copy (%s)", page_no, space->path,
+                      page_verdict_name(verdict));
 }
 
-/** Reads the page into its frame. *page_lsn = 0: nothing of it may be used, apply starts with the
-initialisation. */
+/** Reads the page into its frame. *page_lsn = 0: it is all zero. */
 static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *block,
                               const recv_hist_t *hist, recv_fate_t fate, lsn_t *page_lsn)
 {
@@ -85,30 +82,27 @@ static dberr_t recv_page_read(recv_t *recv, fil_space_t *space, buf_block_t *blo
     env->stats.recv_pages_read++;
     env->stats.recv_index_load_reads += index_load;
     page_verdict_t verdict = fil_page_verify(block->frame, recv->page_size, id);
+    *page_lsn = 0;
+    if (verdict == PAGE_ZERO && index_load) {
+        /* Never written, so it holds no contents of a load: INDEX_LOAD follows the load's fsync. A
+        page without an initialisation in the log was in its file at the checkpoint. */
+        return DB_SUCCESS;
+    }
     if (verdict != PAGE_OK) {
-        /* A page that was never written holds no contents of a load, since INDEX_LOAD follows the
-        load's fsync. A torn page may still be rebuilt if it was initialised after the last
-        INDEX_LOAD: what a load wrote into it since then belongs to an index without INDEX_LOAD,
-        which is dropped. In every other case the lost bytes may have been the only ones. */
-        bool rebuild = index_load && (verdict == PAGE_ZERO || hist->event_lsn > space->enable_lsn);
-        if (MUTANT(recv_always_reads)) {
-            rebuild = verdict == PAGE_ZERO;
-        }
-        *page_lsn = 0;
-        return rebuild ? DB_SUCCESS : recv_page_refuse(recv, space, id.page_no, verdict);
+        return recv_page_refuse(recv, space, id.page_no, verdict);
     }
     *page_lsn = fil_page_get_lsn(block->frame);
-    if (*page_lsn > recv->end_lsn && !MUTANT(home_before_log) /* MDEV-34830: only warned about */) {
-        return err_set(&env->err, DB_UNRECOVERABLE,
-                       "page %" PRIu32 " of %s: LSN %" PRIu64
-                       " is beyond the end of the log, %" PRIu64,
-                       id.page_no, space->path, *page_lsn, recv->end_lsn);
+    if (*page_lsn > recv->end_lsn) {
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_BEYOND_LOG,
+                          "page %" PRIu32 " of %s: LSN %" PRIu64
+                          " is beyond the end of the log, %" PRIu64,
+                          id.page_no, space->path, *page_lsn, recv->end_lsn);
     }
     if (hist != NULL && hist->freed && *page_lsn < hist->event_lsn) {
-        return err_set(&env->err, DB_UNRECOVERABLE,
-                       "page %" PRIu32 " of %s: changed at %" PRIu64
-                       " after it was freed at %" PRIu64 ", but never initialised",
-                       id.page_no, space->path, hist->used_lsn, hist->event_lsn);
+        return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_FREED,
+                          "page %" PRIu32 " of %s: changed at %" PRIu64
+                          " after it was freed at %" PRIu64 ", but never initialised",
+                          id.page_no, space->path, hist->used_lsn, hist->event_lsn);
     }
     return DB_SUCCESS;
 }
@@ -125,22 +119,22 @@ static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_
 {
     dberr_t err = log_rec_apply(rec, block->frame, recv->page_size);
     if (err == DB_CORRUPTION) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
-                      space->path, mlog_type_name(rec->type), end_lsn);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                         "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
+                         space->path, mlog_type_name(rec->type), end_lsn);
     }
     return err;
 }
 
+/** created_lsn: the initialisation that the page was created for, or 0 if it was read. */
 static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_t *block,
-                               const fil_space_t *space, const recv_hist_t *hist, lsn_t page_lsn,
+                               const fil_space_t *space, lsn_t created_lsn, lsn_t page_lsn,
                                recv_applied_t *done)
 {
     const log_format_t *format = log_format(recv->log);
-    bool initialised = page_lsn != 0; /* does the frame hold a page? */
+    bool initialised = created_lsn == 0; /* does the frame hold a page? */
     for (const recv_rec_t *stored = page->first; stored != NULL; stored = stored->next) {
-        if (stored->end_lsn + MUTANT(recv_applies_again) <= page_lsn
-            || (hist != NULL && stored->end_lsn < hist->event_lsn)) {
+        if (stored->end_lsn <= page_lsn || stored->end_lsn < created_lsn) {
             continue;
         }
         redo_rec_t rec;
@@ -148,8 +142,9 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
         bool single = false;
         dberr_t err = format->decode(stored->bytes, stored->len, &rec, &used, &single);
         if (err != DB_SUCCESS) {
-            return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                           "redo record at %" PRIu64 " cannot be decoded again", stored->end_lsn);
+            return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                              "redo record at %" PRIu64 " cannot be decoded again",
+                              stored->end_lsn);
         }
         initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
         if (!initialised) {
@@ -189,6 +184,7 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
         return err;
     }
     lsn_t page_lsn = 0;
+    lsn_t created_lsn = fate == FATE_CREATE ? hist->event_lsn : 0;
     if (fate == FATE_CREATE) {
         PROBE_MARK(recv->env->probe,
                    "recv_create space=%" PRIu32 " page=%" PRIu32 " init_lsn=%" PRIu64,
@@ -199,10 +195,13 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
     }
     recv_applied_t done = {.n = 0};
     if (err == DB_SUCCESS) {
-        err = recv_page_apply(recv, page, block, space, hist, page_lsn, &done);
+        err = recv_page_apply(recv, page, block, space, created_lsn, page_lsn, &done);
     }
     if (err == DB_SUCCESS && done.n > 0) {
         recv_page_dirty(recv, batch, block, page_lsn, &done);
+        /* It can be created again, for as long as the checkpoint stays where it is. */
+        block->init_lsn = created_lsn;
+        block->init_on_flush = created_lsn != 0 && !buf_log_optimize_ddl(recv->pool);
     }
     buf_block_unfix(recv->pool, block);
     return err;
@@ -246,10 +245,7 @@ static dberr_t recv_batch_apply(recv_t *recv, recv_batch_t *batch, bool final)
         return DB_SUCCESS;
     }
     /* The next batch reads what this one has changed: its pages must be in the files by then. */
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(recv_batch_not_flushed)) {
-        err = buf_flush_and_evict_all(recv->pool);
-    }
+    dberr_t err = buf_flush_and_evict_all(recv->pool);
     if (err == DB_SUCCESS) {
         PROBE_POINT(recv->env->probe, "recv.batch_flushed");
         recv_batch_reset(batch);
@@ -266,10 +262,10 @@ static dberr_t recv_batch_fill(recv_t *recv, recv_batch_t *batch, log_reader_t *
         if (err == DB_SUCCESS) {
             err = recv_batch_add(recv->env, batch, log_format(recv->log), &group);
         } else if (err == DB_NOT_FOUND) {
-            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                          "the log changed while it was read: it ended at %" PRIu64
-                          ", and now at %" PRIu64,
-                          recv->end_lsn, batch->end_lsn);
+            err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                             "the log changed while it was read: it ended at %" PRIu64
+                             ", and now at %" PRIu64,
+                             recv->end_lsn, batch->end_lsn);
         }
         if (err != DB_SUCCESS) {
             return err;

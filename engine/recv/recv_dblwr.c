@@ -16,7 +16,6 @@ Invariants
 #include <inttypes.h>
 
 #include "base/check.h"
-#include "base/mutant.h"
 #include "recv/recv_int.h"
 
 static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
@@ -61,8 +60,7 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
     recv_t *recv = ctx;
     fil_space_t *space = fil_space_get(recv->fil, id.space);
     if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)
-        || recv_page_is_free(recv, id)
-        || (id.page_no == 0 && MUTANT(recv_page0_not_restored)) /* MDEV-32968 */) {
+        || recv_page_is_free(recv, id)) {
         return DB_SUCCESS;
     }
     dberr_t err = fil_page_read(recv->fil, space, id.page_no, recv->page_buf);
@@ -85,7 +83,7 @@ dberr_t recv_dblwr_restore(recv_t *recv)
     if (recv->n_copies > 0) {
         err = buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_restore, recv);
     }
-    if (err == DB_SUCCESS && !MUTANT(recv_restore_unsynced) /* ordering rule */) {
+    if (err == DB_SUCCESS) {
         err = fil_sync_all(recv->fil);
     }
     if (err == DB_SUCCESS) {

@@ -79,6 +79,7 @@ typedef struct recv_space {
     bool deleted;             /**< FILE_DELETE at or after the checkpoint */
     bool page0_zero;          /**< page 0 was never written */
     lsn_t rename_lsn;         /**< last FILE_RENAME2 of it in the log, or 0 */
+    uint32_t log_size_first;  /**< first logged FSP_SIZE, or 0 */
     uint32_t log_size_pages;  /**< latest logged FSP_SIZE, or 0 */
     uint32_t file_size_pages; /**< FSP_SIZE of an undamaged page 0 */
     char *name;               /**< last name in the log; NULL if the log does not tell */
@@ -95,7 +96,7 @@ typedef struct recv_event {
     char *path2; /**< FILE_RENAME2: the new name */
 } recv_event_t;
 
-#define RECV_COPIES_MAX 512U /**< both doublewrite slots at their largest */
+#define RECV_COPIES_MAX DBLWR_POSITIONS_MAX
 
 /** A usable page copy in the doublewrite file. */
 typedef struct recv_copy {

@@ -64,12 +64,32 @@ static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     return DB_SUCCESS;
 }
 
+/** A committed size. What it may be after the one before it is known here; for the first one,
+recv_space_check_growth() knows the file. */
+static dberr_t recv_scan_size(recv_t *recv, recv_space_t *space, const redo_rec_t *rec,
+                              lsn_t end_lsn)
+{
+    uint32_t before = space->log_size_pages;
+    if (rec->value == 0 || rec->value > FIL_PAGES_MAX
+        || (before != 0 && rec->value > before + FSP_GROW_PAGES_MAX)) {
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "redo record at %" PRIu64 ": impossible size of space %" PRIu32
+                          ": %" PRIu64 " pages after %" PRIu32,
+                          end_lsn, rec->space, rec->value, before);
+    }
+    if (before == 0) {
+        space->log_size_first = (uint32_t)rec->value;
+    }
+    space->log_size_pages = (uint32_t)rec->value;
+    return DB_SUCCESS;
+}
+
 static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     if (rec->page_no >= FIL_PAGES_MAX) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "redo record at %" PRIu64 ": impossible page number %" PRIu32, end_lsn,
-                       rec->page_no);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "redo record at %" PRIu64 ": impossible page number %" PRIu32, end_lsn,
+                          rec->page_no);
     }
     recv_space_t *space = NULL;
     dberr_t err = recv_space_put(recv, rec->space, &space);
@@ -78,14 +98,9 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     }
     space->changed = true;
     if (rec->page_no == 0 && rec->type == MLOG_4BYTES && rec->offset == FSP_SIZE) {
-        if (rec->value == 0 || rec->value > FIL_PAGES_MAX) {
-            return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                           "redo record at %" PRIu64 ": impossible size of space %" PRIu32, end_lsn,
-                           rec->space);
-        }
-        space->log_size_pages = (uint32_t)rec->value;
+        err = recv_scan_size(recv, space, rec, end_lsn);
     }
-    return recv_scan_hist(recv, rec, end_lsn);
+    return err == DB_SUCCESS ? recv_scan_hist(recv, rec, end_lsn) : err;
 }
 
 static bool recv_path_is_table(const char *path, uint32_t len)
@@ -129,15 +144,16 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     directory. */
     if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
         || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s at %" PRIu64 " names no table file",
-                       mlog_type_name(rec->type), end_lsn);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "%s at %" PRIu64 " names no table file", mlog_type_name(rec->type),
+                          end_lsn);
     }
     recv_space_t *space = NULL;
     dberr_t err = recv_space_put(recv, rec->space, &space);
     if (err == DB_SUCCESS && space->deleted) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
-                      mlog_type_name(rec->type), end_lsn, rec->space);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                         "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
+                         mlog_type_name(rec->type), end_lsn, rec->space);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -218,11 +234,11 @@ static dberr_t recv_scan_check_freed(recv_t *recv)
         const recv_space_t *space = recv_space_find(recv, hist->id.space);
         if (!space->deleted && space->enable_lsn <= hist->event_lsn) {
             char name[PATH_LEN_MAX + 1];
-            return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                           "page %" PRIu32 " of %s: changed at %" PRIu64
-                           " although it was freed at %" PRIu64,
-                           hist->id.page_no, recv_space_name(recv, hist->id.space, name),
-                           hist->used_lsn, hist->event_lsn);
+            return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_FREED,
+                              "page %" PRIu32 " of %s: changed at %" PRIu64
+                              " although it was freed at %" PRIu64,
+                              hist->id.page_no, recv_space_name(recv, hist->id.space, name),
+                              hist->used_lsn, hist->event_lsn);
         }
     }
     return DB_SUCCESS;
@@ -247,10 +263,10 @@ static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
     }
     recv->end_lsn = log_reader_end_lsn(reader);
     if (!marker_found) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "the log is damaged: read from checkpoint %" PRIu64 " at %" PRIu64
-                       ", it ends at %" PRIu64 " without the marker at %" PRIu64,
-                       recv->ckpt.no, recv->ckpt.lsn, recv->end_lsn, recv->ckpt.marker_lsn);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                          "the log is damaged: read from checkpoint %" PRIu64 " at %" PRIu64
+                          ", it ends at %" PRIu64 " without the marker at %" PRIu64,
+                          recv->ckpt.no, recv->ckpt.lsn, recv->end_lsn, recv->ckpt.marker_lsn);
     }
     return recv_scan_check_freed(recv);
 }

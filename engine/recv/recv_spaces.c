@@ -15,8 +15,8 @@ Invariants
    one (I17);
 3. a space that the log names is never skipped: its file is there, or FILE_DELETE says why not, or
    recovery refuses (I30);
-4. only what the log says makes a file grow; a file that is shorter than its own page 0 says is
-   damaged;
+4. only what the log says makes a file grow, in steps that the engine takes; a file that is shorter
+   than its own page 0 says is damaged;
 5. what a killed process left in the page cache is not durable, though it can be read: directory
    entries, the log behind a file operation, and data files are fsynced before anything relies on
    them. A page that redo finds up to date is not written again, so nobody else would do it (I17). */
@@ -26,7 +26,6 @@ Invariants
 #include <string.h>
 
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "recv/recv_int.h"
 
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
@@ -86,10 +85,10 @@ static dberr_t recv_file_page0(recv_t *recv, os_file_t *file, const char *path, 
     if (out->page0 != PAGE_OK) {
         return DB_SUCCESS;
     }
-    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn && !MUTANT(home_before_log)) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64, path,
-                       fil_page_get_lsn(recv->page_buf), recv->end_lsn);
+    if (fil_page_get_lsn(recv->page_buf) > recv->end_lsn) {
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_BEYOND_LOG,
+                          "page 0 of %s: LSN %" PRIu64 " is beyond the end of the log, %" PRIu64,
+                          path, fil_page_get_lsn(recv->page_buf), recv->end_lsn);
     }
     out->size_pages = recv_page0_size(recv, recv->page_buf);
     if (out->size_pages == 0) {
@@ -168,8 +167,8 @@ static dberr_t recv_file_enter(recv_t *recv, const char *path, const recv_file_t
         return err;
     }
     if (space->path != NULL) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s and %s both carry space id %" PRIu32,
-                       space->path, path, file->id);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "%s and %s both carry space id %" PRIu32, space->path, path, file->id);
     }
     space->page0_zero = file->page0 == PAGE_ZERO;
     space->file_size_pages = file->size_pages;
@@ -191,8 +190,8 @@ static dberr_t recv_list_entry(void *ctx, const char *name)
         return err; /* nobody's file: the catalogue decides what becomes of it */
     }
     if (file.id == SPACE_SYSTEM) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries the id of the system space",
-                       name);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                          "%s carries the id of the system space", name);
     }
     return recv_file_enter(recv, name, &file);
 }
@@ -202,15 +201,16 @@ static dberr_t recv_system_file(recv_t *recv)
     bool exists = false;
     dberr_t err = env_exists(recv->env, FIL_SYSTEM_PATH, &exists);
     if (err == DB_SUCCESS && !exists) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s is missing", FIL_SYSTEM_PATH);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING, "%s is missing",
+                         FIL_SYSTEM_PATH);
     }
     recv_file_t file = {.known = false};
     if (err == DB_SUCCESS) {
         err = recv_file_identify(recv, FIL_SYSTEM_PATH, &file);
     }
     if (err == DB_SUCCESS && file.known && file.id != SPACE_SYSTEM) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE, "%s carries space id %" PRIu32,
-                      FIL_SYSTEM_PATH, file.id);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                         "%s carries space id %" PRIu32, FIL_SYSTEM_PATH, file.id);
     }
     file.id = SPACE_SYSTEM;
     return err == DB_SUCCESS ? recv_file_enter(recv, FIL_SYSTEM_PATH, &file) : err;
@@ -230,8 +230,8 @@ static dberr_t recv_redo_create(recv_t *recv, const recv_event_t *event, recv_sp
     }
     if (exists || space->enable_lsn != 0) {
         /* Another space's file, or contents that no log could bring back. */
-        return err_set(&recv->env->err, DB_UNRECOVERABLE,
-                       "the file %s of space %" PRIu32 " is missing", space->name, event->space);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                          "the file %s of space %" PRIu32 " is missing", space->name, event->space);
     }
     err = log_sync_found(recv->log);
     if (err != DB_SUCCESS) {
@@ -282,9 +282,9 @@ static dberr_t recv_redo_rename(recv_t *recv, const recv_event_t *event, recv_sp
     bool exists = false;
     dberr_t err = env_exists(env, event->path2, &exists);
     if (err == DB_SUCCESS && exists) {
-        err = err_set(&env->err, DB_UNRECOVERABLE,
-                      "%s cannot be renamed to %s: another space has this file", event->path,
-                      event->path2);
+        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                         "%s cannot be renamed to %s: another space has this file", event->path,
+                         event->path2);
     }
     if (err == DB_SUCCESS) {
         err = log_sync_found(recv->log);
@@ -343,10 +343,25 @@ static dberr_t recv_space_size(recv_t *recv, const recv_space_t *space, uint32_t
     }
     bool empty = space->page0_zero && !space->changed && space->id.space != SPACE_SYSTEM;
     if (*size_pages == 0 && !empty) {
-        return err_set(&recv->env->err, DB_UNRECOVERABLE, "torn page 0 of %s: no doublewrite copy",
-                       space->path);
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_TORN_PAGE,
+                          "torn page 0 of %s: no doublewrite copy", space->path);
     }
     return DB_SUCCESS;
+}
+
+/** Is the first size in the log one step from the file that the checkpoint left? Page 0 is no witness
+of that: it may be damaged, and with a size of its own choice it would be one more thing to forge. */
+static dberr_t recv_space_check_growth(recv_t *recv, const recv_space_t *space, fil_space_t *opened)
+{
+    uint64_t size_bytes = 0;
+    dberr_t err = fil_space_length(recv->fil, opened, &size_bytes);
+    uint64_t pages = size_bytes / recv->page_size;
+    if (err == DB_SUCCESS && space->log_size_first > pages + FSP_GROW_PAGES_MAX) {
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                         "%s: the redo log makes its %" PRIu64 " pages %" PRIu32 " in one step",
+                         space->path, pages, space->log_size_first);
+    }
+    return err;
 }
 
 static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
@@ -364,10 +379,18 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
             return err;
         }
     }
-    memcpy(opened->path, space->path, strlen(space->path) + 1);
+    err = recv_space_check_growth(recv, space, opened);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    fil_space_set_path(recv->fil, opened, space->path);
     opened->enable_lsn = space->enable_lsn;
-    opened->nonlogged = space->enable_lsn != 0;
     opened->needs_sync = true; /* invariant 5 */
+    if (space->named || space->changed) {
+        /* C stays: its name in the log goes on to count, and the next marker's group repeats it. */
+        opened->named = space->named;
+        opened->max_lsn = recv->end_lsn;
+    }
     return DB_SUCCESS;
 }
 
@@ -389,10 +412,10 @@ dberr_t recv_spaces_open(recv_t *recv)
             err = recv_space_register(recv, space);
         } else if ((space->named || space->changed) && !space->deleted) {
             char name[PATH_LEN_MAX + 1];
-            err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                          "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
-                          "record of its deletion",
-                          recv_space_name(recv, space->id.space, name), space->id.space);
+            err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+                             "the file of %s (space id %" PRIu32 ") is missing, and the log has no "
+                             "record of its deletion",
+                             recv_space_name(recv, space->id.space, name), space->id.space);
         }
     }
     return err;
@@ -401,11 +424,11 @@ dberr_t recv_spaces_open(recv_t *recv)
 static dberr_t recv_space_check_length(recv_t *recv, fil_space_t *space)
 {
     uint64_t size_bytes = 0;
-    dberr_t err = env_size(recv->env, space->file, &size_bytes);
+    dberr_t err = fil_space_length(recv->fil, space, &size_bytes);
     if (err == DB_SUCCESS && size_bytes < (uint64_t)space->size_pages * recv->page_size) {
-        err = err_set(&recv->env->err, DB_UNRECOVERABLE,
-                      "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
-                      space->path, size_bytes, space->size_pages);
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_SHORT,
+                         "%s is cut short: %" PRIu64 " bytes instead of %" PRIu32 " pages",
+                         space->path, size_bytes, space->size_pages);
     }
     return err;
 }
@@ -414,9 +437,6 @@ dberr_t recv_spaces_extend(recv_t *recv)
 {
     for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
         const recv_space_t *known = recv_space_find(recv, space->id);
-        if (MUTANT(recv_files_not_extended)) {
-            continue; /* ordering rule: the file is long enough before pages are applied */
-        }
         dberr_t err = known->log_size_pages != 0
                           ? fil_space_extend(recv->fil, space, known->log_size_pages)
                           : recv_space_check_length(recv, space);

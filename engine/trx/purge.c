@@ -17,7 +17,6 @@ Invariants
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /** A log of a table that was dropped meanwhile has nothing to purge there. */
@@ -52,18 +51,12 @@ static dberr_t purge_row(trx_sys_t *sys, const dict_table_t *table, const undo_r
 {
     row_bufs_t *bufs = &sys->bufs;
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(purge_row_before_entries)) { /* ordering rule: entries, then the row */
-        err = btr_delete(sys->pool, &table->indexes[0].tree, rec->pk);
-    }
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, bufs->row, bufs->sec);
             err = row_sec_remove(sys->pool, index, bufs->sec, true);
         }
-    }
-    if (MUTANT(purge_row_before_entries)) {
-        return err;
     }
     return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
 }

@@ -14,7 +14,6 @@ Invariants
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /** The change was the row's insertion: removes the row. */
@@ -80,9 +79,6 @@ static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const 
 {
     row_bufs_t *bufs = &sys->bufs;
     dberr_t err = DB_SUCCESS;
-    if (MUTANT(undo_pair_first)) { /* ordering rule: entries, then the pair that decides */
-        err = row_clust_set_ids(sys->pool, table, rec->pk, rec->old_trx_id, rec->old_roll_ptr);
-    }
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {

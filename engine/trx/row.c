@@ -13,13 +13,13 @@ Invariants
    after it, secondary entries come last;
 3. a row whose newest version belongs to another open transaction is not touched: DB_LOCK_CONFLICT;
 4. a statement that fails in the middle is rolled back to its start;
-5. secondary keys end with the primary key, so an entry belongs to exactly one row (I10). */
+5. a table whose index is being built is not changed (LOCK=SHARED): DB_TABLE_LOCKED;
+6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /* ---- single records ---- */
@@ -89,9 +89,13 @@ dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byt
 
 /* ---- statements ---- */
 
-/** Reads the clustered record and applies the conflict rule; DB_NOT_FOUND if there is none. */
+/** Reads the clustered record and applies the conflict rules; DB_NOT_FOUND if there is none. */
 static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, byte *rec)
 {
+    if (dict_table_has_build(table)) {
+        return err_set(&trx_sys_env(trx->sys)->err, DB_TABLE_LOCKED,
+                       "table '%s': an index build is running", table->name);
+    }
     dberr_t err = row_clust_get(trx->sys->pool, table, pk, rec);
     if (err != DB_SUCCESS) {
         return err;
@@ -179,13 +183,10 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
         || trx->n_recs == savepoint) {
         return err;
     }
-    err_sink_t cause = trx_sys_env(trx->sys)->err;
+    bool held = env_hold(trx_sys_env(trx->sys));
     dberr_t undo_err = trx_rollback_to(trx, savepoint);
-    if (undo_err != DB_SUCCESS) {
-        return undo_err;
-    }
-    trx_sys_env(trx->sys)->err = cause;
-    return err;
+    env_release(trx_sys_env(trx->sys), held);
+    return undo_err != DB_SUCCESS ? undo_err : err;
 }
 
 /** Adds the entries of row to every secondary index. */
@@ -211,9 +212,6 @@ static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, c
     dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
     if (err != DB_SUCCESS) {
         return err;
-    }
-    if (MUTANT(row_entries_before_row) && row_put_entries(trx, table, row) != DB_SUCCESS) {
-        return DB_CORRUPTION; /* ordering rule: row, then entries */
     }
     dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
     err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec);
@@ -369,13 +367,7 @@ static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
     buf_pool_t *pool = trx->sys->pool;
     roll_ptr_t roll_ptr = 0;
     uint32_t len = row_start_undo(trx, table, UNDO_DELETE_MARK, pk, 0);
-    dberr_t err = DB_SUCCESS;
-    if (MUTANT(undo_after_page)) {
-        err = row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK); /* ordering rule */
-    }
-    if (err == DB_SUCCESS) {
-        err = row_write_undo(trx, table, len, &roll_ptr);
-    }
+    dberr_t err = row_write_undo(trx, table, len, &roll_ptr);
     if (err == DB_SUCCESS) {
         err = row_clust_set_ids(pool, table, pk, trx->id, roll_ptr);
     }

@@ -13,7 +13,6 @@ Invariants
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 dberr_t trx_begin(trx_sys_t *sys, trx_t **out)
@@ -57,13 +56,12 @@ static dberr_t trx_broken(trx_t *trx, dberr_t err)
     if (err == DB_SUCCESS) {
         return DB_SUCCESS;
     }
-    env->io_failed = true;
-    if (err == DB_IO_ERROR || err == DB_CORRUPTION) {
-        return err;
+    if (err != DB_IO_ERROR && err != DB_CORRUPTION) {
+        err = err_set(&env->err, DB_IO_ERROR, "transaction %" PRIu64 " cannot be ended: %.400s",
+                      trx->id, env->err.msg);
     }
-    err_sink_t cause = env->err;
-    return err_set(&env->err, DB_IO_ERROR, "transaction %" PRIu64 " cannot be ended: %.400s",
-                   trx->id, cause.msg);
+    env_poison(env);
+    return err;
 }
 
 static dberr_t trx_rollback_last(trx_t *trx)
@@ -72,9 +70,6 @@ static dberr_t trx_rollback_last(trx_t *trx)
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
     dberr_t err = undo_read_last(trx, sys->bufs.undo, &rec, &roll_ptr);
-    if (MUTANT(rollback_truncates_first) && err == DB_SUCCESS) {
-        err = undo_truncate_last(trx); /* ordering rule: undone, then forgotten */
-    }
     if (err == DB_SUCCESS) {
         err = row_undo(trx, &rec, roll_ptr);
     }
@@ -82,7 +77,7 @@ static dberr_t trx_rollback_last(trx_t *trx)
         return err;
     }
     PROBE_POINT(trx_sys_env(sys)->probe, "trx.rollback_step");
-    return MUTANT(rollback_truncates_first) ? DB_SUCCESS : undo_truncate_last(trx);
+    return undo_truncate_last(trx);
 }
 
 dberr_t trx_rollback_to(trx_t *trx, uint64_t savepoint)
@@ -123,14 +118,8 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
         return err;
     }
     PROBE_POINT(env->probe, "trx.commit_logged");
-    if (MUTANT(commit_sync_skipped) && trx->n_recs == 1) {
-        flush_mode = 2; /* MDEV-15740 */
-    }
     if (flush_mode != 0) {
-        err = log_write_up_to(buf_log(sys->pool), end_lsn, flush_mode == 1);
-    }
-    if (MUTANT(commit_error_ignored)) {
-        err = DB_SUCCESS; /* as WT-4045: nobody looks at the log's answer */
+        err = buf_log_wait(sys->pool, end_lsn, flush_mode == 1);
     }
     if (err == DB_SUCCESS && flush_mode == 1) {
         PROBE_POINT(env->probe, "trx.commit_durable");
@@ -155,5 +144,5 @@ dberr_t trx_commit(trx_t *trx)
 
 dberr_t trx_commit_durable(trx_t *trx)
 {
-    return trx_commit_and_end(trx, MUTANT(ddl_commit_not_durable) ? 2 : 1);
+    return trx_commit_and_end(trx, 1);
 }

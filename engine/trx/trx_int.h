@@ -113,6 +113,12 @@ static inline page_id_t undo_page_id(page_no_t page_no)
     return (page_id_t){.space = SPACE_SYSTEM, .page_no = page_no};
 }
 
+/** The segment of all undo pages, by the pinned RSEG page. */
+static inline fseg_header_t undo_segment(buf_block_t *rseg)
+{
+    return (fseg_header_t){.block = rseg, .offset = RSEG_UNDO_SEG};
+}
+
 /** Sets the message for a damaged undo page; DB_CORRUPTION. */
 WARN_UNUSED dberr_t undo_corrupt(const trx_sys_t *sys, page_no_t page_no, const char *what);
 

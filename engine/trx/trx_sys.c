@@ -13,7 +13,6 @@ Invariants
 
 #include "base/check.h"
 #include "base/mach.h"
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 dberr_t trx_sys_bootstrap(buf_pool_t *pool)
@@ -26,11 +25,12 @@ dberr_t trx_sys_bootstrap(buf_pool_t *pool)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     buf_block_t *trx_sys = NULL;
     buf_block_t *rseg = NULL;
-    err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS,
-                            &trx_sys);
+    err = mtr_page_create(&mtr, undo_page_id(TRX_SYS_PAGE), FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
     if (err == DB_SUCCESS) {
-        err = fsp_page_alloc_at(&mtr, SPACE_SYSTEM, FSP_OWNER_MAP, RSEG_PAGE, FIL_PAGE_TYPE_SYS,
-                                &rseg);
+        err = mtr_page_create(&mtr, undo_page_id(RSEG_PAGE), FIL_PAGE_TYPE_SYS, &rseg);
+    }
+    if (err == DB_SUCCESS) {
+        err = fseg_create(&mtr, SPACE_SYSTEM, FIL_PAGE_UNDO_LOG, RSEG_UNDO_SEG, &rseg);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
@@ -175,8 +175,7 @@ dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_c
     if (err == DB_SUCCESS) {
         err = trx_sys_check_history(sys);
     }
-    const uint32_t n_slots = MUTANT(trx_first_resurrected_only) ? 1 : RSEG_N_SLOTS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n_slots; i++) {
+    for (uint32_t i = 0; err == DB_SUCCESS && i < RSEG_N_SLOTS; i++) {
         if (sys->slots[i] != FIL_NULL) {
             err = trx_sys_resurrect(sys, i);
         }
@@ -340,10 +339,7 @@ static dberr_t trx_sys_rollback_some(trx_sys_t *sys, bool catalogue_only,
 
 dberr_t trx_sys_rollback_resurrected(trx_sys_t *sys, void (*fn)(void *ctx, trx_id_t id), void *ctx)
 {
-    dberr_t err = DB_SUCCESS;
-    if (!MUTANT(dict_loaded_before_rollback) /* MDEV-28977: recovered in the wrong order */) {
-        err = trx_sys_rollback_some(sys, true, fn, ctx);
-    }
+    dberr_t err = trx_sys_rollback_some(sys, true, fn, ctx);
     if (err == DB_SUCCESS) {
         err = dict_load(sys->dict);
     }

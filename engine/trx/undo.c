@@ -8,7 +8,7 @@ records; undo_end.c truncates, frees and commits logs.
 
 Invariants
 1. each function is one mini-transaction, so that a log is always whole: linked both ways, reachable
-   from exactly one place, its pages owned by FSP_OWNER_UNDO (I11);
+   from exactly one place, its pages in the segment of all undo pages (I11);
 2. a page other than the first holds at least one record;
 3. an undo record is in the log before the change that it tells of: the caller changes the row only
    with the roll pointer that undo_append() returned;
@@ -199,7 +199,7 @@ static dberr_t undo_log_start(trx_t *trx, mtr_t *mtr, buf_block_t **out, uint32_
     buf_block_t *block = NULL;
     dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
     if (err == DB_SUCCESS) {
-        err = fsp_page_alloc(mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, 0, FIL_PAGE_UNDO_LOG, &block);
+        err = fseg_page_alloc(mtr, undo_segment(rseg), FIL_NULL, FIL_PAGE_UNDO_LOG, &block);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -236,8 +236,11 @@ static dberr_t undo_log_extend(trx_t *trx, mtr_t *mtr, uint32_t len, buf_block_t
         return DB_SUCCESS;
     }
     buf_block_t *block = NULL;
-    err = fsp_page_alloc(mtr, SPACE_SYSTEM, FSP_OWNER_UNDO, trx->undo_last, FIL_PAGE_UNDO_LOG,
-                         &block);
+    buf_block_t *rseg = NULL;
+    err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+    if (err == DB_SUCCESS) {
+        err = fseg_page_alloc(mtr, undo_segment(rseg), trx->undo_last, FIL_PAGE_UNDO_LOG, &block);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }

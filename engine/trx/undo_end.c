@@ -8,7 +8,6 @@ Invariants
    whose rollback or purge can go on;
 2. commit is one mini-transaction: state, commit number, slot and history list change together (I2).
    */
-#include "base/mutant.h"
 #include "trx/trx_int.h"
 
 /** Unlinks and frees the last page of the log, which is not its only one. */
@@ -30,8 +29,12 @@ static dberr_t undo_drop_last_page(trx_sys_t *sys, mtr_t *mtr, page_no_t first, 
     if (err == DB_SUCCESS && (prev_page.next != last || page.next != FIL_NULL)) {
         err = undo_corrupt(sys, last, "broken chain");
     }
+    buf_block_t *rseg = NULL;
     if (err == DB_SUCCESS) {
-        err = fsp_page_free(mtr, undo_page_id(last), FSP_OWNER_UNDO);
+        err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+    }
+    if (err == DB_SUCCESS) {
+        err = fseg_page_free(mtr, undo_segment(rseg), last, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -104,7 +107,7 @@ static dberr_t undo_free_first(trx_sys_t *sys, mtr_t *mtr, page_no_t first, buf_
     mtr_start(mtr, sys->pool, MTR_LOG_ALL);
     dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, rseg);
     if (err == DB_SUCCESS) {
-        err = fsp_page_free(mtr, undo_page_id(first), FSP_OWNER_UNDO);
+        err = fseg_page_free(mtr, undo_segment(*rseg), first, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(mtr);
@@ -120,11 +123,6 @@ dberr_t undo_free_active(trx_t *trx)
     dberr_t err = undo_free_tail(sys, trx->undo_first);
     if (err == DB_SUCCESS) {
         err = undo_free_first(sys, &mtr, trx->undo_first, &rseg);
-    }
-    if (MUTANT(undo_slot_own_mtr) && err == DB_SUCCESS) {
-        mtr_commit(&mtr); /* ordering rule: slot and page go together */
-        mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
-        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
     }
     if (err != DB_SUCCESS) {
         return err;

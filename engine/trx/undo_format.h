@@ -2,26 +2,27 @@
 only; all numbers big-endian; everything that is not named here is zero. FORMAT.md, "Transactions",
 says the same.
 
-TRX_SYS page: page 2 of space 0, type FIL_PAGE_TYPE_TRX_SYS, owner FSP_OWNER_MAP
+TRX_SYS page: page 2 of space 0, type FIL_PAGE_TYPE_TRX_SYS
 
     38  8  max trx id: every id ever given out is >= 1 and less than this (written ahead, in steps)
     46  8  next commit number: every commit number in the history is >= 1 and less than this
     54  ..  zero
 
-RSEG page: page 3 of space 0, type FIL_PAGE_TYPE_SYS, owner FSP_OWNER_MAP
+RSEG page: page 3 of space 0, type FIL_PAGE_TYPE_SYS
 
     38  4  history head: first undo page of the oldest committed, unpurged log, or FIL_NULL
     42  4  history tail: that of the newest one, or FIL_NULL
     46  8  history length: number of logs in that list
     54  10 zero
     64  4 * 64  undo slots: first undo page of an active transaction's log, or FIL_NULL
-    320 ..  zero
+    320 10 header of the segment that all undo pages belong to
+    330 ..  zero
 
 Undo log: one per transaction that changed something; a chain of undo pages. Each log hangs either
 from one slot (active) or from the history list (committed, in ascending order of commit number); a
 page belongs to one log only.
 
-Undo page: space 0, type FIL_PAGE_UNDO_LOG, owner FSP_OWNER_UNDO
+Undo page: space 0, type FIL_PAGE_UNDO_LOG
 
     38  4  previous page of this log, or FIL_NULL (first page)
     42  4  next page of this log, or FIL_NULL (last page)
@@ -75,6 +76,7 @@ DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by 
 #define RSEG_HISTORY_LEN 46
 #define RSEG_SLOTS 64
 #define RSEG_N_SLOTS 64U
+#define RSEG_UNDO_SEG 320
 
 #define UNDO_PREV 38
 #define UNDO_NEXT 42

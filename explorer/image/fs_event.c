@@ -8,7 +8,6 @@
 #include "log/log.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
-#define DICT_INDEX_MAX 32 /* ids below belong to the catalogue's own trees */
 
 struct fs_block {
     fs_block_t *next;
@@ -60,32 +59,6 @@ bool fs_site_is_of(fs_site_t site, bool engine)
            || site == SITE_CHECKPOINT_HEADER || site == SITE_ROLLBACK_JOURNAL;
 }
 
-static const char *marker_value(const char *marker, const char *key)
-{
-    const char *at = strstr(marker, key);
-    return at == NULL ? "" : at + strlen(key);
-}
-
-static fs_site_t site_of_page(const char *marker)
-{
-    const char *type = marker_value(marker, " type=");
-    if (strncmp(type, "undo ", 5) == 0) {
-        return SITE_UNDO_PAGE;
-    }
-    if (strncmp(type, "index ", 6) != 0) {
-        return SITE_SYSTEM_PAGE;
-    }
-    if (*marker_value(marker, " load=") == '1') {
-        return SITE_INDEX_LOAD_PAGE;
-    }
-    if (strtoul(marker_value(marker, " space="), NULL, 10) == SPACE_SYSTEM
-        || strtoul(marker_value(marker, " index="), NULL, 10) < DICT_INDEX_MAX) {
-        return SITE_DICT_PAGE;
-    }
-    return strtoul(marker_value(marker, " level="), NULL, 10) > 0 ? SITE_INTERNAL_PAGE
-                                                                  : SITE_DATA_PAGE;
-}
-
 /** Of SQLite's files. */
 static bool site_of_sqlite(const char *path, uint64_t offset, fs_site_t *site)
 {
@@ -101,9 +74,8 @@ static bool site_of_sqlite(const char *path, uint64_t offset, fs_site_t *site)
     return true;
 }
 
-fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker)
+fs_site_t fs_site_of(const char *path, uint64_t offset)
 {
-    size_t len = strlen(path);
     fs_site_t site;
     if (site_of_sqlite(path, offset, &site)) {
         return site;
@@ -114,13 +86,7 @@ fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker)
     if (strcmp(path, "ib_dblwr") == 0) {
         return SITE_DOUBLEWRITE;
     }
-    if (strcmp(path, "ibdata1") != 0 && (len < 4 || strcmp(path + len - 4, ".ibd") != 0)) {
-        return SITE_OTHER;
-    }
-    if (offset == 0) {
-        return SITE_PAGE0;
-    }
-    return marker == NULL ? SITE_OTHER : site_of_page(marker);
+    return SITE_OTHER;
 }
 
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind)

@@ -39,9 +39,9 @@ const char *fs_site_name(fs_site_t site);
 /** Can a write of the bundled engine, or of SQLite, be of this site? */
 bool fs_site_is_of(fs_site_t site, bool engine);
 
-/** The site of a write to path at offset. marker: the page_write marker right before it, or NULL. A
-checkpoint slot lies in the first 2048 bytes of the redo file. */
-fs_site_t fs_site_of(const char *path, uint64_t offset, const char *marker);
+/** The site of a write to path at offset, as far as that tells: of a page of the engine it is SITE_OTHER, and its bytes
+tell more. A checkpoint slot lies in the first 2048 bytes of the redo file. */
+fs_site_t fs_site_of(const char *path, uint64_t offset);
 
 typedef struct fs_event {
     fs_kind_t kind;

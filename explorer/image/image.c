@@ -298,6 +298,16 @@ uint32_t image_name(image_t *image, const char *path, size_t len)
     return number;
 }
 
+uint32_t image_name_find(const image_t *image, const char *path)
+{
+    size_t len = strlen(path);
+    if (image->n_names == 0) {
+        return IMAGE_NONE;
+    }
+    const uint32_t *slot = name_slot(image, path, len, XXH3_64bits(path, len));
+    return *slot == 0 ? IMAGE_NONE : *slot - 1;
+}
+
 const char *image_name_text(const image_t *image, uint32_t name)
 {
     CHECK(name < image->n_names);

@@ -21,6 +21,8 @@ void image_destroy(image_t *image);
 
 /** The number of a path, the same for equal paths; names are never forgotten. */
 uint32_t image_name(image_t *image, const char *path, size_t len);
+/** The same for a path that may be unknown: IMAGE_NONE then. */
+uint32_t image_name_find(const image_t *image, const char *path);
 const char *image_name_text(const image_t *image, uint32_t name);
 /** The directory of a path: the number of "." or of its first component. */
 uint32_t image_name_dir(const image_t *image, uint32_t name);
@@ -51,10 +53,14 @@ void image_set_hashing(image_t *image, bool on);
 /** Hash of names, sizes and content; equal for equal directories, however they came about. */
 uint64_t image_hash(const image_t *image);
 
-/** Hears of each change and sync that the engine made through image_os(), after it. It may complete
-the event (its site) before it is kept. */
+/** Hears of what the engine does through image_os(). before and read may be NULL. */
 typedef struct image_watch {
+    /** Each change and sync, after it. It may complete the event (its site) before it is kept. */
     void (*event)(void *ctx, fs_event_t *event, const char *path);
+    /** Each write, before it. */
+    void (*before)(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
+    /** Each read of as many bytes as were asked for. */
+    void (*read)(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
     void *ctx;
 } image_watch_t;
 

@@ -90,7 +90,11 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
 static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, size_t *n_read)
 {
     const image_t *image = os_of(file->os)->image;
+    const image_watch_t *watch = os_of(file->os)->watch;
     uint64_t size = image_size(image, file_of(file)->inode);
+    if (watch != NULL && watch->read != NULL) {
+        watch->read(watch->ctx, file_of(file)->inode, file->path, offset, len);
+    }
     uint64_t n = offset >= size ? 0 : size - offset;
     n = n < len ? n : len;
     if (n > 0) {
@@ -108,6 +112,10 @@ static dberr_t io_too_large(os_t *os)
 
 static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
+    const image_watch_t *watch = os_of(file->os)->watch;
+    if (watch != NULL && watch->before != NULL) {
+        watch->before(watch->ctx, file_of(file)->inode, file->path, offset, len);
+    }
     if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, buf, len)) {
         return io_too_large(file->os);
     }

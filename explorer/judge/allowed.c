@@ -208,22 +208,24 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
     uint64_t rows = rows_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
         if (allowed->prefixes[k].rows_digest == rows) {
-            verdict_add(verdict, 10, "rows are those of prefix %u, indexes are not", k);
+            verdict_add(verdict, SOURCE_ORACLE, 10, "rows are those of prefix %u, indexes are not",
+                        k);
             return;
         }
     }
     for (uint32_t i = 0; i < report->n_tables; i++) {
         const check_table_t *table = &report->tables[i];
         if (!table_is_known(allowed, table)) {
-            verdict_add(verdict, 2,
+            verdict_add(verdict, SOURCE_ORACLE, 2,
                         "%s (%llu rows) equals no commit prefix: part of a transaction"
                         " is there",
                         table->name, (unsigned long long)table->rows);
             return;
         }
     }
-    verdict_add(verdict, 3, "%u tables, a mixture of commit prefixes; %u..%u expected",
-                report->n_tables, low, high);
+    verdict_add(verdict, SOURCE_ORACLE, 3,
+                "%u tables, a mixture of commit prefixes; %u..%u expected", report->n_tables, low,
+                high);
 }
 
 void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
@@ -237,7 +239,7 @@ void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint3
     }
     for (uint32_t k = low; k-- > 0;) {
         if (allowed->prefixes[k].digest == digest) {
-            verdict_add(verdict, 1,
+            verdict_add(verdict, SOURCE_ORACLE, 1,
                         "acknowledged commits are missing: prefix %u found, at least %u"
                         " acknowledged",
                         k, low);
@@ -246,8 +248,8 @@ void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint3
     }
     for (uint32_t k = high + 1; k < allowed->n; k++) {
         if (allowed->prefixes[k].digest == digest) {
-            verdict_add(verdict, 3, "prefix %u found, but only %u commits were ever issued", k,
-                        high);
+            verdict_add(verdict, SOURCE_ORACLE, 3,
+                        "prefix %u found, but only %u commits were ever issued", k, high);
             return;
         }
     }

@@ -16,7 +16,6 @@ Rules
 #include <string.h>
 
 #include "base/check.h"
-#include "log/log.h"
 
 #define POOL_SMALLEST 32U
 #define RECV_MEMORY_SMALLEST (64U << 10)
@@ -38,24 +37,20 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
     if (err == DB_SUCCESS) {
         return true;
     }
-    static const char *const TORN[] = {"torn page", ": bad checksum", ": bad lsn", ": bad id",
-                                       ": zero"};
-    uint32_t invariant = strstr(sink.msg, "beyond the end of the log") != NULL ? 4 : 30;
-    for (size_t i = 0; i < sizeof(TORN) / sizeof(TORN[0]); i++) {
-        if (strstr(sink.msg, TORN[i]) != NULL) {
-            invariant = 5;
-        }
-    }
-    verdict_add(verdict, invariant, "%srefused: %s: %.180s", what, err_name(err), sink.msg);
+    uint32_t invariant = sink.refusal == REFUSAL_TORN_PAGE         ? 5
+                         : sink.refusal == REFUSAL_PAGE_BEYOND_LOG ? 4
+                                                                   : 30;
+    verdict_add(verdict, SOURCE_RECOVERY, invariant, "%srefused: %s: %.180s", what, err_name(err),
+                sink.msg);
     return false;
 }
 
 static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
 {
-    dberr_t err = engine_close(engine, true);
+    dberr_t err = engine_close(engine, true, NULL);
     if (err != DB_SUCCESS) {
-        verdict_add(verdict, 30, "%sthe recovered database cannot be closed: %s", what,
-                    err_name(err));
+        verdict_add(verdict, SOURCE_RECOVERY, 30, "%sthe recovered database cannot be closed: %s",
+                    what, err_name(err));
     }
     return err == DB_SUCCESS;
 }
@@ -66,17 +61,18 @@ static bool judge_scan(judge_t *judge, const char *what, check_report_t *report,
     err_sink_t sink = {.msg = ""};
     dberr_t err = check_run(image_os(judge->image), report, &sink);
     if (err != DB_SUCCESS) {
-        verdict_add(verdict, 30, "%sthe recovered database cannot be scanned: %.160s", what,
-                    sink.msg);
+        verdict_add(verdict, SOURCE_RECOVERY, 30,
+                    "%sthe recovered database cannot be scanned: %.160s", what, sink.msg);
         return false;
     }
     if (report->needs_recovery) {
-        verdict_add(verdict, 19, "%sthe log needs recovery after a clean close", what);
+        verdict_add(verdict, SOURCE_RECOVERY, 19, "%sthe log needs recovery after a clean close",
+                    what);
     }
     for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
         const check_finding_t *finding = &report->findings[i];
-        verdict_add(verdict, finding->invariant, "%s%.60s page %d: %.150s", what, finding->path,
-                    (int)finding->page_no, finding->what);
+        verdict_add(verdict, SOURCE_SCAN, finding->invariant, "%s%.60s page %d: %.150s", what,
+                    finding->path, (int)finding->page_no, finding->what);
     }
     return true;
 }
@@ -100,7 +96,8 @@ static void compare(uint32_t invariant, const char *what, uint64_t digest, uint6
                     verdict_t *verdict)
 {
     if (digest != wanted) {
-        verdict_add(verdict, invariant, "%sanother state than the first recovery", what);
+        verdict_add(verdict, SOURCE_ORACLE, invariant, "%sanother state than the first recovery",
+                    what);
     }
 }
 
@@ -112,7 +109,7 @@ static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
     engine_t *engine = NULL;
     image_mark(judge->image);
     if (judge_open(judge, &judge->options, what, &engine, verdict)) {
-        dberr_t err = engine_close(engine, false);
+        dberr_t err = engine_close(engine, false, NULL);
         CHECK(err == DB_SUCCESS);
         if (judge_again(judge, &judge->options, what, &digest, verdict)) {
             compare(17, what, digest, wanted, verdict);
@@ -146,8 +143,9 @@ static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
         dberr_t err = engine_purge(engine, UINT32_MAX, &done);
         bool purged = err == DB_SUCCESS && done;
         if (!purged) {
-            verdict_add(verdict, 30, "%s%s: %.180s", what, err_name(err), engine_error(engine));
-            err = engine_close(engine, false);
+            verdict_add(verdict, SOURCE_RECOVERY, 30, "%s%s: %.180s", what, err_name(err),
+                        engine_error(engine));
+            err = engine_close(engine, false, NULL);
             CHECK(err == DB_SUCCESS);
         }
         if (purged && judge_close(engine, what, verdict)
@@ -194,16 +192,13 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     *stats = (stats_t){.data_reads = 0};
     image_set_hashing(image, false);
     image_mark(image);
-    uint32_t log_file =
-        image_lookup(image, image_name(image, LOG_FILE_NAME, strlen(LOG_FILE_NAME)));
-    rules_start(&judge->rules, verdict, log_file == IMAGE_NONE ? 0 : image_size(image, log_file));
-    atomic_store_explicit(&judge->probe.armed, true, memory_order_relaxed);
+    judge->verdict = verdict;
+    rules_start(judge->rules, image, false, judge->history);
     image_os_watch(image, &judge->watch);
     image_os_record(image, c->record);
     bool ok = judge_first(judge, c, &digest, verdict, stats);
     image_os_record(image, NULL);
     image_os_watch(image, NULL);
-    atomic_store_explicit(&judge->probe.armed, false, memory_order_relaxed);
     image_undo(image);
     if (ok && c->twice) {
         judge_twice(judge, digest, verdict);
@@ -217,9 +212,14 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     image_set_hashing(image, true);
 }
 
-static void judge_mark(void *ctx, const char *text, size_t len)
+/* ---- the rules listen ---- */
+
+static void judge_found(void *ctx, uint32_t invariant, const char *rule, const char *what)
 {
-    rules_mark(ctx, text, len);
+    char text[VERDICT_WHAT_MAX];
+    const judge_t *judge = ctx;
+    (void)snprintf(text, sizeof(text), "recovery: %s", what);
+    verdict_add_rule(judge->verdict, invariant, rule, text);
 }
 
 static void judge_event(void *ctx, fs_event_t *event, const char *path)
@@ -227,17 +227,28 @@ static void judge_event(void *ctx, fs_event_t *event, const char *path)
     rules_event(ctx, event, path);
 }
 
-void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options)
+static void judge_before(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
 {
-    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options};
-    rules_init(&judge->rules, options->doublewrite);
-    judge->probe.mark = judge_mark;
-    judge->probe.ctx = &judge->rules;
-    judge->watch = (image_watch_t){.event = judge_event, .ctx = &judge->rules};
+    rules_before(ctx, inode, path, offset, len);
+}
+
+static void judge_read(void *ctx, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
+{
+    rules_read(ctx, inode, path, offset, len);
+}
+
+void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
+                const engine_options_t *options, const rules_t *history)
+{
+    rules_config_t config = {
+        .doublewrite = options->doublewrite, .found = judge_found, .ctx = judge};
+    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options, .history = history};
+    judge->rules = rules_create(&config);
+    judge->watch = (image_watch_t){
+        .event = judge_event, .before = judge_before, .read = judge_read, .ctx = judge->rules};
 }
 
 void judge_free(judge_t *judge)
 {
-    rules_free(&judge->rules);
+    rules_destroy(judge->rules);
 }

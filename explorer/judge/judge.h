@@ -13,7 +13,9 @@ typedef struct judge {
     engine_options_t options;
     probe_t probe;
     image_watch_t watch;
-    rules_t rules;
+    rules_t *rules;
+    const rules_t *history; /**< of the run that the images come from; NULL: none */
+    verdict_t *verdict;     /**< of the state that is being judged */
 } judge_t;
 
 /** A state to judge. */
@@ -27,8 +29,9 @@ typedef struct judge_case {
     bool purged;       /**< recover again and purge all history (I25) */
 } judge_case_t;
 
+/** The judge must stay where it is. history: outlives it. */
 void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options);
+                const engine_options_t *options, const rules_t *history);
 void judge_free(judge_t *judge);
 
 /** Recovers, closes, scans, compares. The image is left as it was.

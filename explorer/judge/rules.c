@@ -1,239 +1,78 @@
-/* Recovery-time rules.
+/* The stream of one process, handed to the rules.
 
-Place: beside allowed.c, above rules_log.c, below judge.c, which hears markers and file operations for
-them.
+Place: above rules_*.c, which hold the rules of one subject each; below judge.c and the trace reader.
 
-What each rule sees
-  I4   a page goes home with an LSN beyond the durable log
-  I13  a page goes home without doublewrite although doublewrite is on: not at its first write since its
-       initialisation, that one not behind the checkpoint, or in a space that was non-logged
-  I14  a page that recovery made from its initialisation is read by recovery after all
-  I15  a freed page is read, changed or written before it is initialised again; of pages that the
-       log calls free, until redo is applied and checkpointed; or it is given up before its free is
-       durable
-  I19  a checkpoint while a data file has unsynced writes; more in rules_log.c, and I20, I21
-  I22  a home write while its copy is not synced; the area is written again while home writes are
-       not synced
-  I24  a table file is created, renamed or removed without an announcement, or before its record is
-       durable; an operation ends while the directory is not synced
-What they do not see: whether C was chosen right, and what a later recovery would make of it; the
-states at the next depth do. */
-#include "explorer/judge/rules.h"
+    log file   --> rules_log.c (I20, I21), rules_slot.c (I19)   area --> rules_area.c (I22)
+    data files --> rules_home.c (I4, I5, I13, I22)              names --> rules_file.c (I24)
+    index loads -> rules_index.c (I13, I16)                     recovery's reads --> rules_recv.c (I14, I15)
 
-#include <inttypes.h>
+Rules
+1. What is known comes from bytes: of the files found, and of what was written since. The journal of statements
+   is the harness's own, and says when something was promised.
+2. Nothing that the bytes hold can stop the judge: what does not decode is not there, or is the finding. */
+#include "explorer/judge/rules_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
-
-/* ---- markers ---- */
-
-/** Where the page sets hold a space: as the page 0 of it. */
-static uint64_t marker_space(const char *text)
-{
-    return (marker_fact(text, " space=") << 32) + 1;
-}
-
-static void check_not_freed(rules_t *rules, const char *text, uint64_t key)
-{
-    if (page_set_has(&rules->freed, key)) {
-        verdict_add(rules->verdict, 15, "recovery: a freed page is used: %.160s", text);
-    }
-}
-
-/** A page that goes home without doublewrite. */
-static void check_skip(rules_t *rules, const char *text)
-{
-    const char *what = NULL;
-    if (strstr(text, " why=off") != NULL) {
-        what = rules->doublewrite ? "doublewrite is on" : NULL;
-    } else if (page_set_has(&rules->nonlogged, marker_space(text))) {
-        what = "the space has non-logged pages";
-    } else if (!rules->first_flush) {
-        what = "not initialised since its last write";
-    } else if (marker_fact(text, " init_lsn=") <= rules->log.checkpoint) {
-        what = "its initialisation is behind the checkpoint";
-    }
-    if (what != NULL) {
-        verdict_add(rules->verdict, 13, "recovery: doublewrite skipped, %s: %.150s", what, text);
-    }
-}
-
-static void mark_page_write(rules_t *rules, const char *text)
-{
-    memcpy(rules->page_write, text, strlen(text) + 1);
-    if (marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 4,
-                    "recovery: a page goes home, but the log is durable up to %" PRIu64
-                    " only: %.120s",
-                    rules->log.durable, text);
-    }
-    if (rules->area_dirty && strstr(text, " dblwr=used") != NULL) {
-        verdict_add(rules->verdict, 22, "recovery: a home write before the area is synced: %.120s",
-                    text);
-    }
-    uint64_t page = marker_page(text);
-    check_not_freed(rules, text, page);
-    rules->first_flush = flush_is_first(&rules->unwritten, page);
-    if (strstr(text, " dblwr=skip") != NULL) {
-        check_skip(rules, text);
-    }
-}
-
-static void mark_checkpoint(rules_t *rules, const char *text)
-{
-    if (strstr(text, " start=1") == NULL && rules->n_dirty > 0) {
-        verdict_add(rules->verdict, 19, "recovery: %u data files are not synced: %.160s",
-                    rules->n_dirty, text);
-    }
-}
-
-static void mark_file_op(rules_t *rules, const char *text)
-{
-    memcpy(rules->file_op, text, strlen(text) + 1);
-    if (marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 24, "recovery: not durable yet: %.160s", text);
-    }
-}
-
-/** Markers about recovery's own steps. */
-static void mark_recv(rules_t *rules, const char *text)
-{
-    uint64_t key = marker_page(text);
-    if (marker_is(text, "recv_batch")) {
-        page_set_clear(
-            &rules->created); /* what an earlier batch made is on disk, and may be read */
-    } else if (marker_is(text, "recv_free")) {
-        page_set_add(&rules->freed, key);
-    } else if (marker_is(text, "recv_create")) {
-        page_set_remove(&rules->freed, key);
-        page_set_add(&rules->created, key);
-        page_set_add(&rules->unwritten, key);
-    } else if (marker_is(text, "recv_read")) {
-        check_not_freed(rules, text, key);
-        if (strstr(text, " why=index_load") != NULL) {
-            page_set_add(&rules->nonlogged, marker_space(text));
-        }
-        if (page_set_has(&rules->created, key)) {
-            verdict_add(rules->verdict, 14, "recovery: read after it was created: %.160s", text);
-        }
-    } else if (marker_is(text, "recv_apply")) {
-        check_not_freed(rules, text, key);
-    }
-}
-
-void rules_mark(rules_t *rules, const char *bytes, size_t len)
-{
-    char text[RULES_MARKER_MAX];
-    if (len == 0 || len >= sizeof(text)) {
-        return;
-    }
-    memcpy(text, bytes, len);
-    text[len] = '\0';
-    rules_log_mark(&rules->log, text);
-    if (marker_is(text, "point")) {
-        rules->applied |= strcmp(text, "point name=recv.applied") == 0;
-    } else if (marker_is(text, "checkpoint_done") && rules->applied) {
-        /* Redo is over. A page whose last record is a free may be in use by now: a load without
-        redo took it again, and INDEX_LOAD vouches for its contents. */
-        page_set_clear(&rules->freed);
-        rules->applied = false;
-    } else if (strncmp(text, "recv_", 5) == 0) {
-        mark_recv(rules, text);
-    } else if (marker_is(text, "page_write")) {
-        mark_page_write(rules, text);
-    } else if (marker_is(text, "page_noredo")) {
-        page_set_remove(&rules->freed, marker_page(text));
-        page_set_remove(&rules->unwritten, marker_page(text));
-        page_set_add(&rules->nonlogged, marker_space(text));
-    } else if (marker_is(text, "nonlogged")) {
-        page_set_add(&rules->nonlogged, marker_space(text));
-    } else if (marker_is(text, "page_init")) {
-        uint64_t page = marker_page(text);
-        page_set_remove(&rules->freed, page);
-        page_set_add(&rules->unwritten, page);
-    } else if (marker_is(text, "page_free")) {
-        uint64_t page = marker_page(text);
-        page_set_add(&rules->freed, page);
-        page_set_add(&rules->unwritten, page);
-    } else if (marker_is(text, "page_drop_freed")
-               && marker_fact(text, " lsn=") > rules->log.durable) {
-        verdict_add(rules->verdict, 15, "recovery: dropped, its free is not durable: %.160s", text);
-    } else if (marker_is(text, "checkpoint")) {
-        mark_checkpoint(rules, text);
-    } else if (marker_is(text, "file_op")) {
-        mark_file_op(rules, text);
-    } else if (marker_is(text, "file_op_done") && rules->dir_dirty) {
-        verdict_add(rules->verdict, 24, "recovery: the directory is not synced: %.160s", text);
-    }
-}
-
-/* ---- file operations ---- */
-
-static bool is_table_file(const char *path)
+bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
     return len > 4 && strcmp(path + len - 4, ".ibd") == 0;
 }
 
+bool rules_is_data_file(const char *path)
+{
+    return strcmp(path, SYSTEM_PATH) == 0 || rules_is_table_file(path);
+}
+
 /** A database that is being created has its log under another name. */
-static bool is_log_file(const char *path)
+bool rules_is_log_file(const char *path)
 {
     return strncmp(path, "ib_logfile", 10) == 0;
 }
 
-static void dirty_add(rules_t *rules, uint32_t inode)
+void rules_report(const rules_t *rules, uint32_t invariant, const char *rule, const char *format,
+                  ...)
 {
-    for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
-            return;
-        }
-    }
-    if (rules->n_dirty == rules->dirty_capacity) {
-        rules->dirty_capacity = rules->dirty_capacity == 0 ? 16 : rules->dirty_capacity * 2;
-        rules->dirty = mem_grow(rules->dirty, rules->dirty_capacity * sizeof(*rules->dirty));
-    }
-    rules->dirty[rules->n_dirty++] = inode;
+    char what[VERDICT_WHAT_MAX];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof(what), format, args);
+    va_end(args);
+    rules->config.found(rules->config.ctx, invariant, rule, what);
 }
 
-static void dirty_remove(rules_t *rules, uint32_t inode)
+static uint32_t inode_at(const image_t *image, const char *path)
 {
-    for (uint32_t i = 0; i < rules->n_dirty; i++) {
-        if (rules->dirty[i] == inode) {
-            rules->dirty[i] = rules->dirty[--rules->n_dirty];
-            return;
-        }
-    }
+    uint32_t name = image_name_find(image, path);
+    return name == IMAGE_NONE ? IMAGE_NONE : image_lookup(image, name);
 }
 
-static void event_write(rules_t *rules, fs_event_t *event, const char *path)
+static void on_write(rules_t *rules, fs_event_t *event, const char *path)
 {
-    const char *marker = rules->page_write[0] != '\0' ? rules->page_write : NULL;
-    event->site = fs_site_of(path, event->offset, marker);
-    event->first_flush = marker != NULL && rules->first_flush;
-    rules->page_write[0] = '\0';
-    if (event->site == SITE_DOUBLEWRITE) {
-        if (rules->n_dirty > 0) {
-            verdict_add(rules->verdict, 22,
-                        "recovery: the area is written while %u data files are not synced",
-                        rules->n_dirty);
-        }
-        rules->area_dirty = true;
-    } else if (is_log_file(path)) {
-        rules_log_write(&rules->log, event->offset, event->length);
-    } else if (strcmp(path, "ibdata1") == 0 || is_table_file(path)) {
-        dirty_add(rules, event->inode);
+    event->site = fs_site_of(path, event->offset);
+    if (rules_is_log_file(path)) {
+        rules_log_write(rules, event);
+    } else if (strcmp(path, AREA_PATH) == 0) {
+        rules->area_inode = event->inode;
+        rules_area_write(rules, event);
+    } else if (rules_is_data_file(path)) {
+        rules_home_write(rules, event, path);
     }
 }
 
-static void event_entry(rules_t *rules, const fs_event_t *event, const char *path)
+static void on_sync(rules_t *rules, uint32_t inode, const char *path)
 {
-    rules->dir_dirty = true;
-    if (event->kind == FS_UNLINK) {
-        dirty_remove(rules, event->inode);
-    }
-    if (is_table_file(path) && strstr(rules->file_op, path) == NULL) {
-        verdict_add(rules->verdict, 24, "recovery: an operation on %.160s was not announced", path);
+    if (inode == rules->log.inode) {
+        rules_log_sync(rules);
+    } else if (inode == rules->area_inode) {
+        rules_area_sync(rules);
+    } else if (rules_is_data_file(path)) {
+        rules_datafile(rules, inode, path)->synced = true;
+        rules_home_sync(rules, inode);
     }
 }
 
@@ -241,55 +80,140 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
 {
     switch (event->kind) {
     case FS_WRITE:
-        event_write(rules, event, path);
+        on_write(rules, event, path);
         break;
     case FS_SYNC:
-        dirty_remove(rules, event->inode);
-        if (strcmp(path, "ib_dblwr") == 0) {
-            rules->area_dirty = false;
-        } else if (is_log_file(path)) {
-            rules_log_sync(&rules->log);
-        }
+        on_sync(rules, event->inode, path);
+        break;
+    case FS_UNLINK:
+        rules_home_gone(rules, event->inode);
+        rules_file_event(rules, event, path);
         break;
     case FS_LINK:
     case FS_RENAME:
-    case FS_UNLINK:
-        event_entry(rules, event, path);
+        rules_file_event(rules, event, path);
         break;
     case FS_SYNC_DIR:
-        rules->dir_dirty = false;
+        rules->entries.n = 0;
         break;
     case FS_TRUNCATE:
         break;
     }
 }
 
-void rules_init(rules_t *rules, bool doublewrite)
+void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
 {
-    *rules = (rules_t){.doublewrite = doublewrite};
+    uint32_t page_size = rules->page_size;
+    if (page_size == 0 || len == 0 || !rules_is_data_file(path)) {
+        return;
+    }
+    for (uint64_t no = offset / page_size; no <= (offset + len - 1) / page_size; no++) {
+        rules_home_before(rules, inode, path, (page_no_t)no);
+    }
 }
 
-void rules_free(rules_t *rules)
+void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len)
 {
-    free(rules->dirty);
-    page_set_free(&rules->freed);
-    page_set_free(&rules->created);
-    page_set_free(&rules->unwritten);
-    page_set_free(&rules->nonlogged);
+    uint32_t page_size = rules->page_size;
+    if (!rules->log.found || rules->closed || page_size == 0 || len == 0
+        || !rules_is_data_file(path)) {
+        return;
+    }
+    const rules_datafile_t *file = rules_datafile(rules, inode, path);
+    if (!file->known) {
+        return;
+    }
+    space_id_t space = file->space;
+    for (uint64_t no = offset / page_size; no <= (offset + len - 1) / page_size; no++) {
+        rules_recv_read(rules, inode, redo_key(space, (page_no_t)no));
+    }
 }
 
-void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size)
+void rules_failed(rules_t *rules, const char *path)
 {
-    rules->verdict = verdict;
-    rules_log_start(&rules->log, verdict, log_size);
-    rules->area_dirty = false;
-    rules->n_dirty = 0;
-    rules->dir_dirty = false;
-    page_set_clear(&rules->freed);
-    page_set_clear(&rules->created);
-    page_set_clear(&rules->unwritten);
-    page_set_clear(&rules->nonlogged);
-    rules->applied = false;
-    rules->file_op[0] = '\0';
-    rules->page_write[0] = '\0';
+    bool lasts = strncmp(path, SORT_FILE_PREFIX, strlen(SORT_FILE_PREFIX)) != 0;
+    if (lasts && rules->failed[0] == '\0') {
+        (void)snprintf(rules->failed, sizeof(rules->failed), "%s", path);
+    }
+}
+
+void rules_closed(rules_t *rules, const char *path)
+{
+    rules->closed |= rules_is_log_file(path);
+}
+
+void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
+{
+    rules->journal = true;
+    switch (kind) {
+    case JOURNAL_ISSUE:
+        break;
+    case JOURNAL_ACK: {
+        char what[64];
+        (void)snprintf(what, sizeof(what), "line %u is acknowledged", line);
+        if (rules->failed[0] != '\0') {
+            rules_report(rules, 23, "failed_io", "%s after a failed operation on %s", what,
+                         rules->failed);
+        }
+        rules_file_check(rules, LSN_MAX, what);
+        rules->fail_lsn = rules->failing ? rules->redo.end_lsn : rules->fail_lsn;
+        rules->failing = false;
+        break;
+    }
+    case JOURNAL_FAIL:
+        rules->failing = true;
+        break;
+    }
+}
+
+rules_t *rules_create(const rules_config_t *config)
+{
+    rules_t *rules = mem_alloc(sizeof(*rules));
+    rules->config = *config;
+    redo_init(&rules->redo, config->keep_history);
+    rules->redo.ctx = rules;
+    return rules;
+}
+
+void rules_destroy(rules_t *rules)
+{
+    redo_free(&rules->redo);
+    free(rules->pages.items);
+    free(rules->page_table);
+    free(rules->homes.items);
+    free(rules->skips.items);
+    free(rules->indexes.items);
+    free(rules->entries.items);
+    free(rules->files.items);
+    free(rules->copies.items);
+    free(rules->fresh_copies.items);
+    free(rules);
+}
+
+void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t *history)
+{
+    rules->image = image;
+    rules->cold = cold;
+    rules->page_size = 0;
+    rules_pages_clear(rules);
+    rules->homes.n = 0;
+    rules->skips.n = 0;
+    rules->indexes.n = 0;
+    rules->entries.n = 0;
+    rules->files.n = 0;
+    rules->copies.n = 0;
+    rules->fresh_copies.n = 0;
+    rules->journal = rules->failing = rules->closed = false;
+    rules->fail_lsn = 0;
+    rules->failed[0] = '\0';
+    rules->area_inode = inode_at(image, AREA_PATH);
+    rules_log_start(rules, inode_at(image, LOG_FILE_NAME), history);
+}
+
+void rules_log_facts(const rules_t *rules, rules_log_facts_t *out)
+{
+    *out = (rules_log_facts_t){.found = rules->log.found,
+                               .checkpoint = rules->log.found_c,
+                               .end_lsn = rules->log.found_end,
+                               .last_lsn = rules->redo.end_lsn};
 }

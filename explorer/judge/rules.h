@@ -1,41 +1,57 @@
-/** Rules about what recovery itself does, from its markers and file operations: I4, I13 to I15, I19 to I22,
-I24. */
+/** The trace invariants, judged on bytes: one process's file operations, with what they wrote, on top of the files
+that it found. README.md has the rules; what is durable follows from writes and fsyncs, never from what a
+program says of itself.
+
+The stream: each operation after it has happened, so that the image holds what the files hold now. A run without
+a log before it is judged like a recovery, which finds one. */
 #ifndef EXPLORER_RULES_H
 #define EXPLORER_RULES_H
 
-#include "base/types.h"
-#include "explorer/judge/rules_log.h"
+#include "explorer/image/image.h"
+#include "explorer/judge/redo.h"
 #include "explorer/judge/verdict.h"
-#include "explorer/model/flush.h"
 
-#define RULES_MARKER_MAX 256U
+typedef struct rules rules_t;
 
-typedef struct rules {
-    verdict_t *verdict;
-    bool doublewrite; /**< is on */
-    rules_log_t log;
-    bool area_dirty; /**< the doublewrite area was written and not synced */
-    uint32_t *dirty; /**< inodes of data files that were written and not synced */
-    uint32_t n_dirty;
-    uint32_t dirty_capacity;
-    bool dir_dirty; /**< a directory entry was changed and not synced */
-    page_set_t freed;
-    bool applied; /**< all redo is applied; its checkpoint is to come */
-    page_set_t created;
-    page_set_t unwritten;              /**< see flush.h */
-    page_set_t nonlogged;              /**< spaces */
-    char file_op[RULES_MARKER_MAX];    /**< the last one announced */
-    char page_write[RULES_MARKER_MAX]; /**< the page_write marker before the next write, or "" */
-    bool first_flush;                  /**< what that one announces */
-} rules_t;
+typedef struct rules_config {
+    bool doublewrite;  /**< is on */
+    bool keep_history; /**< the log of this process will be shared with others: rules_history() */
+    /** Hears of each finding, in the order of the stream. */
+    void (*found)(void *ctx, uint32_t invariant, const char *rule, const char *what);
+    void *ctx;
+} rules_config_t;
 
-void rules_init(rules_t *rules, bool doublewrite);
-void rules_free(rules_t *rules);
-/** A new process: nothing is known. Findings go to verdict. log_size: bytes of the log file that it finds, 0
-if there is none. */
-void rules_start(rules_t *rules, verdict_t *verdict, uint64_t log_size);
-void rules_mark(rules_t *rules, const char *text, size_t len);
-/** Also sets the site of a write, and whether it is the first since the page was initialised. */
+rules_t *rules_create(const rules_config_t *config);
+void rules_destroy(rules_t *rules);
+
+/** A new process begins, on the files that the image holds.
+cold: what it finds may lie in the page cache only (the process before it was killed).
+history: of an earlier process whose log this one's may begin like; NULL: none. Kept alive by the caller. */
+void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t *history);
+
+/** An operation that succeeded. Also sets the site of a write, and whether one of a page is a first flush
+(flush.h). */
 void rules_event(rules_t *rules, fs_event_t *event, const char *path);
+/** A write is about to happen. */
+void rules_before(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
+/** A read of len bytes that were asked for. */
+void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offset, uint64_t len);
+/** A write, truncation or fsync failed. */
+void rules_failed(rules_t *rules, const char *path);
+/** The last descriptor of a file was closed. */
+void rules_closed(rules_t *rules, const char *path);
+
+/** The journal: a statement was issued, acknowledged, or failed without a change. */
+typedef enum journal_kind { JOURNAL_ISSUE, JOURNAL_ACK, JOURNAL_FAIL } journal_kind_t;
+void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line);
+
+/** What the process found and has made of its log. Only what was found is there at once. */
+typedef struct rules_log_facts {
+    bool found;       /**< there was a log with a valid checkpoint */
+    lsn_t checkpoint; /**< its C */
+    lsn_t end_lsn;    /**< where it ended */
+    lsn_t last_lsn;   /**< where it ends now, complete groups only */
+} rules_log_facts_t;
+void rules_log_facts(const rules_t *rules, rules_log_facts_t *out);
 
 #endif

@@ -1,135 +1,218 @@
-/* The redo log during a recovery.
+/* The redo log's blocks: I20, I21.
 
-Place: below rules.c, which passes on what concerns the log.
+Place: beside rules_slot.c, which judges the slots; above redo.c.
 
 What each rule sees
-  I19  a slot that is not the other one, or with a number that is not newer; a marker that is not durable
-  I20  a block that is written where its LSN does not belong, without announcement, or over [C, end) of
-       the checkpoint in force
-  I21  an append before the last block of the log that was found is cut, durably
-How far the log is durable follows from its writes and fsyncs; what a marker claims of it counts only
-before the first write. */
-#include "explorer/judge/rules_log.h"
+  I20  a block that does not belong where it is written; one over [C of the durable checkpoint, end); one that
+       takes back what the log held durably
+  I21  a start that goes on without an epoch of its own, or with one that no durable slot has; a first block of
+       an epoch that is not the one in which the log ends, cut there; more blocks before that one is fsynced
+
+How far the log is durable: to the end of the last complete group that was there when the file was fsynced last. */
+#include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "explorer/model/page_set.h"
-#include "log/log.h"
+#include "base/mach.h"
 
-static lsn_t block_of(lsn_t lsn)
+static const byte *log_bytes(const rules_t *rules)
 {
-    return lsn - lsn % LOG_BLOCK_SIZE;
+    return image_bytes(rules->image, rules->log.inode);
 }
 
-static void mark_recv_start(rules_log_t *log, const char *text)
+static void tail_save(rules_t *rules)
 {
-    lsn_t end = marker_fact(text, " end=");
-    log->base_known = true;
-    log->checkpoint = marker_fact(text, " c=");
-    log->written = end > log->written ? end : log->written;
-    log->durable = end > log->durable ? end : log->durable;
-    log->tail_lsn = end;
-    log->tail_written = false;
+    const byte *block =
+        log_bytes(rules) + redo_offset(&rules->redo, lsn_block(rules->redo.end_lsn));
+    memcpy(rules->log.tail, block, LOG_BLOCK_SIZE);
 }
 
-static void mark_log_write(rules_log_t *log, const char *text)
+static void listen(rules_t *rules, bool on)
 {
-    lsn_t start = marker_fact(text, " start=");
-    log->base_known = true;
-    log->end_lsn = marker_fact(text, " end=");
-    log->next_lsn = block_of(start);
-    if (log->tail_lsn == 0) {
+    rules->redo.on_load = on ? rules_index_loaded : NULL;
+    rules->redo.on_page = on ? rules_index_changed : NULL;
+}
+
+/** Opens what the file holds now. False: no log. */
+static bool log_open_bytes(rules_t *rules, uint32_t inode, const redo_t *shared,
+                           log_checkpoint_t *slot)
+{
+    const byte *bytes = image_bytes(rules->image, inode);
+    listen(rules, false);
+    if (!redo_open(&rules->redo, bytes, image_size(rules->image, inode), shared)
+        || !redo_slot(&rules->redo, bytes, slot)) {
+        return false;
+    }
+    rules->log.inode = inode;
+    rules->page_size = rules->redo.info.page_size;
+    redo_start(&rules->redo, bytes, slot->lsn);
+    tail_save(rules);
+    listen(rules, true);
+    return true;
+}
+
+void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history)
+{
+    rules_log_t *log = &rules->log;
+    log_checkpoint_t slot;
+    *log = (rules_log_t){.inode = IMAGE_NONE};
+    if (inode == IMAGE_NONE
+        || !log_open_bytes(rules, inode, history != NULL ? &history->redo : NULL, &slot)) {
         return;
     }
-    log->tail_written = start == log->tail_lsn && log->end_lsn == log->tail_lsn;
-    if (!log->tail_written) {
-        verdict_add(log->verdict, 21,
-                    "recovery: the log goes on before its end at %" PRIu64 " was cut: %.120s",
-                    log->tail_lsn, text);
-        log->tail_lsn = 0;
-    }
+    log->found = true;
+    log->found_c = slot.lsn;
+    log->found_end = rules->redo.end_lsn;
+    /* The slot was written when its marker was durable. */
+    log->durable =
+        rules->cold ? redo_marker_end(&rules->redo, slot.marker_lsn, slot.lsn) : log->found_end;
+    log->slot = slot;
+    log->epoch = rules->redo.epoch > slot.epoch ? rules->redo.epoch : slot.epoch;
 }
 
-static void mark_checkpoint(rules_log_t *log, const char *text)
+/** The header was written: a log of this process's own. */
+static void log_created(rules_t *rules, uint32_t inode)
 {
-    uint64_t no = marker_fact(text, " no=");
-    bool start = strstr(text, " start=1") != NULL;
-    if (no % 2 != marker_fact(text, " slot=") || (log->slot_no != 0 && no <= log->slot_no)) {
-        verdict_add(log->verdict, 19, "recovery: the wrong slot: %.160s", text);
-    }
-    if (!start && marker_fact(text, " marker=") >= log->durable) {
-        verdict_add(log->verdict, 19, "recovery: the marker is not durable: %.160s", text);
-    }
-    log->slot_no = no;
-    log->slot_lsn = marker_fact(text, " c=");
-}
-
-void rules_log_mark(rules_log_t *log, const char *text)
-{
-    if (marker_is(text, "recv_start")) {
-        mark_recv_start(log, text);
-    } else if (marker_is(text, "log_write")) {
-        mark_log_write(log, text);
-    } else if (marker_is(text, "checkpoint")) {
-        mark_checkpoint(log, text);
-    } else if (marker_is(text, "log_durable") && !log->base_known) {
-        log->base_known = true;
-        log->written = log->durable = marker_fact(text, " lsn=");
-    }
-}
-
-static void check_place(const rules_log_t *log, uint64_t offset, lsn_t after)
-{
-    uint64_t area = log->file_size - LOG_FILE_HDR_SIZE;
-    uint64_t wanted = LOG_FILE_HDR_SIZE + (log->next_lsn - LOG_START_LSN) % area;
-    if (log->end_lsn == 0) {
-        verdict_add(log->verdict, 20, "recovery: a log write at %" PRIu64 " was not announced",
-                    offset);
-    } else if (offset != wanted) {
-        verdict_add(log->verdict, 20,
-                    "recovery: LSN %" PRIu64 " is written at %" PRIu64 ", belongs at %" PRIu64,
-                    log->next_lsn, offset, wanted);
-    } else if (after > area && after - area > block_of(log->checkpoint)) {
-        verdict_add(log->verdict, 20,
-                    "recovery: the log write to %" PRIu64
-                    " overwrites the checkpoint's LSN %" PRIu64,
-                    after, log->checkpoint);
-    }
-}
-
-void rules_log_write(rules_log_t *log, uint64_t offset, uint64_t length)
-{
-    if (offset < LOG_FILE_HDR_SIZE) {
-        log->slot_written = true;
+    rules_log_t *log = &rules->log;
+    log_checkpoint_t slot;
+    if (!log_open_bytes(rules, inode, NULL, &slot)) {
         return;
     }
-    lsn_t after = log->next_lsn + length;
-    if (log->checkpoint != 0) {
-        check_place(log, offset, after);
-    }
-    log->next_lsn = after;
-    /* An end right behind a block's header needs nothing of that block. */
-    lsn_t block = block_of(log->end_lsn);
-    lsn_t needed = log->end_lsn - block == LOG_BLOCK_HDR_SIZE ? block : log->end_lsn;
-    if (after >= needed && log->end_lsn > log->written) {
-        log->written = log->end_lsn;
+    log->found = false;
+    log->durable = 0;
+    log->slot = (log_checkpoint_t){.no = 0};
+    log->slot_written = slot;
+    log->slot_pending = true;
+    log->epoch = slot.epoch;
+    log->epoch_taken = true;
+    log->cut_unsynced = false;
+}
+
+/** The LSN that a block has which is written there next: the first one behind the end. */
+static lsn_t next_lsn_at(const rules_t *rules, uint64_t offset)
+{
+    uint64_t area = rules->redo.info.file_size - LOG_FILE_HDR_SIZE;
+    lsn_t end = lsn_block(rules->redo.end_lsn);
+    uint64_t end_offset = redo_offset(&rules->redo, end);
+    return end + (offset + area - end_offset) % area;
+}
+
+static void check_place(const rules_t *rules, uint64_t offset, lsn_t lsn, const byte *block)
+{
+    uint64_t area = rules->redo.info.file_size - LOG_FILE_HDR_SIZE;
+    lsn_t end = rules->redo.end_lsn;
+    lsn_t c = rules_c(rules);
+    uint32_t kept = lsn == lsn_block(end) ? lsn_offset(end) : 0;
+    if (mach_read_4(block + LOG_BLOCK_NO) != (uint32_t)(lsn / LOG_BLOCK_SIZE)) {
+        rules_report(rules, 20, "log_place",
+                     "block number %" PRIu32 " is written at %" PRIu64
+                     " of the log, where LSN %" PRIu64 " belongs; its end is %" PRIu64,
+                     mach_read_4(block + LOG_BLOCK_NO), offset, lsn, end);
+    } else if (c != 0 && lsn - lsn_block(c) >= area) {
+        rules_report(rules, 20, "log_overwrite",
+                     "the log block of LSN %" PRIu64 " overwrites the checkpoint's LSN %" PRIu64,
+                     lsn, c);
+    } else if (kept > LOG_BLOCK_HDR_SIZE
+               && (mach_read_2(block + LOG_BLOCK_USED) < kept
+                   || memcmp(block + LOG_BLOCK_HDR_SIZE, rules->log.tail + LOG_BLOCK_HDR_SIZE,
+                             kept - LOG_BLOCK_HDR_SIZE)
+                          != 0)) {
+        rules_report(rules, 20, "log_rewritten",
+                     "the log block of LSN %" PRIu64
+                     " takes back what lies before the end, %" PRIu64,
+                     lsn, end);
     }
 }
 
-void rules_log_sync(rules_log_t *log)
+static void check_epoch(rules_t *rules, lsn_t lsn, const byte *block)
 {
-    log->durable = log->written;
-    if (log->slot_written) {
-        log->checkpoint = log->slot_lsn;
-        log->slot_written = false;
+    rules_log_t *log = &rules->log;
+    lsn_t end = rules->redo.end_lsn;
+    uint32_t epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
+    bool is_cut = lsn == lsn_block(end) && mach_read_2(block + LOG_BLOCK_USED) == lsn_offset(end);
+    if (epoch > log->slot.epoch) {
+        rules_report(rules, 21, "log_epoch",
+                     "the log block of LSN %" PRIu64 " has epoch %" PRIu32
+                     ", the durable checkpoint slot %" PRIu32,
+                     lsn, epoch, log->slot.epoch);
+    } else if (epoch < log->epoch || (epoch == log->epoch && !log->epoch_taken)) {
+        rules_report(rules, 21, "log_epoch",
+                     "the log block of LSN %" PRIu64 " has epoch %" PRIu32
+                     ", and the log had %" PRIu32 " before this start",
+                     lsn, epoch, log->epoch);
+    } else if (epoch > log->epoch && !is_cut) {
+        rules_report(rules, 21, "log_cut",
+                     "the log goes on at LSN %" PRIu64 " before its end at %" PRIu64 " was cut",
+                     lsn, end);
+    } else if (epoch == log->epoch && log->cut_unsynced) {
+        rules_report(rules, 21, "log_cut",
+                     "the log goes on at LSN %" PRIu64 " before the cut at its end is fsynced",
+                     lsn);
     }
-    if (log->tail_written) {
-        log->tail_lsn = 0;
-        log->tail_written = false;
+    log->cut_unsynced |= epoch > log->epoch;
+    log->epoch_taken = true;
+    log->epoch = epoch > log->epoch ? epoch : log->epoch;
+}
+
+static void blocks_written(rules_t *rules, uint64_t from, uint64_t end)
+{
+    uint64_t limit = rules->redo.info.file_size;
+    end = end < limit ? end : limit;
+    for (uint64_t at = from; at + LOG_BLOCK_SIZE <= end; at += LOG_BLOCK_SIZE) {
+        const byte *block = log_bytes(rules) + at;
+        lsn_t lsn = next_lsn_at(rules, at);
+        check_place(rules, at, lsn, block);
+        check_epoch(rules, lsn, block);
+        redo_keep(&rules->redo, lsn, block);
+    }
+    redo_extend(&rules->redo, log_bytes(rules));
+    tail_save(rules);
+}
+
+/** Does [from, end) hold the last byte of the block? What was written in parts counts when that comes. */
+static bool block_ends_in(uint64_t block, uint64_t from, uint64_t end)
+{
+    return from < block + LOG_BLOCK_SIZE && block + LOG_BLOCK_SIZE <= end;
+}
+
+void rules_log_write(rules_t *rules, const fs_event_t *event)
+{
+    uint64_t from = event->offset;
+    uint64_t end = event->offset + event->length;
+    if (block_ends_in(LOG_HDR_OFFSET, from, end)) {
+        log_created(rules, event->inode);
+        for (uint64_t at = LOG_FILE_HDR_SIZE;
+             rules->log.inode == event->inode && at + LOG_BLOCK_SIZE <= end; at += LOG_BLOCK_SIZE) {
+            redo_keep(&rules->redo, rules->redo.info.start_lsn + (at - LOG_FILE_HDR_SIZE),
+                      log_bytes(rules) + at);
+        }
+        return;
+    }
+    if (event->inode != rules->log.inode
+        || image_size(rules->image, event->inode) < rules->redo.info.file_size) {
+        return;
+    }
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        if (block_ends_in(LOG_SLOT_OFFSET(slot), from, end)) {
+            rules_slot_write(rules, slot, log_bytes(rules) + LOG_SLOT_OFFSET(slot));
+        }
+    }
+    if (end > LOG_FILE_HDR_SIZE) {
+        from = from < LOG_FILE_HDR_SIZE ? LOG_FILE_HDR_SIZE : from - from % LOG_BLOCK_SIZE;
+        blocks_written(rules, from, end);
     }
 }
 
-void rules_log_start(rules_log_t *log, verdict_t *verdict, uint64_t file_size)
+void rules_log_sync(rules_t *rules)
 {
-    *log = (rules_log_t){.verdict = verdict, .file_size = file_size};
+    rules_log_t *log = &rules->log;
+    log->durable = rules->redo.end_lsn;
+    log->cut_unsynced = false;
+    if (log->slot_pending) {
+        log->slot = log->slot_written;
+        log->slot_pending = false;
+        rules_skips_passed(rules);
+    }
+    rules_index_durable(rules);
 }

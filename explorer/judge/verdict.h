@@ -1,4 +1,4 @@
-/** What one crash state broke. */
+/** What one crash state, or one run, broke. */
 #ifndef EXPLORER_VERDICT_H
 #define EXPLORER_VERDICT_H
 
@@ -8,8 +8,20 @@
 #define VERDICT_FINDINGS_MAX 8U /**< kept; one state that breaks more says nothing more */
 #define VERDICT_WHAT_MAX 240U
 
+/** Who found it, strongest first: what a crash state became, or a rule on the bytes that were written. */
+typedef enum finding_source {
+    SOURCE_RECOVERY, /**< it was refused, or did not end as it must */
+    SOURCE_SCAN,
+    SOURCE_ORACLE,
+    SOURCE_RULE
+} finding_source_t;
+
+const char *finding_source_name(finding_source_t source);
+
 typedef struct verdict_finding {
     uint32_t invariant;
+    finding_source_t source;
+    const char *rule; /**< name of the rule, static; NULL for other sources */
     char what[VERDICT_WHAT_MAX];
 } verdict_finding_t;
 
@@ -18,8 +30,9 @@ typedef struct verdict {
     verdict_finding_t findings[VERDICT_FINDINGS_MAX];
 } verdict_t;
 
-/** Adds a finding, unless one of the same invariant is there. */
-__attribute__((format(printf, 3, 4))) void verdict_add(verdict_t *verdict, uint32_t invariant,
-                                                       const char *format, ...);
+/** Adds a finding, unless one of the same invariant and source is there. */
+__attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,
+                                                       uint32_t invariant, const char *format, ...);
+void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what);
 
 #endif

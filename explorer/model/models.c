@@ -45,7 +45,7 @@ uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 
 static const char *const MODEL_NAMES[MODEL_KINDS] = {
     "all-persisted", "none-persisted", "one-dropped", "one-persisted", "one-torn",
-    "subset",        "ordered",        "log-cut",     "kill"};
+    "subset",        "ordered",        "log-cut",     "kill",          "by-file"};
 
 const char *model_name(model_t model)
 {
@@ -131,6 +131,24 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
     }
 }
 
+/** What is waiting for the same fsync: a file's content, or names. */
+static uint32_t file_of(const fs_event_t *event)
+{
+    bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
+    return content ? event->inode : IMAGE_NONE;
+}
+
+/** Nothing new where only one file waits: ordered and all or nothing of it are models of their own. */
+static uint32_t count_by_file(const persist_t *persist)
+{
+    for (uint32_t i = 1; i < persist->n_pending; i++) {
+        if (file_of(persist_pending(persist, i)) != file_of(persist_pending(persist, 0))) {
+            return MODEL_FILE_DRAWS;
+        }
+    }
+    return 0;
+}
+
 static uint32_t picks(uint32_t n)
 {
     return n < MODEL_PICKS_MAX ? n : MODEL_PICKS_MAX;
@@ -159,6 +177,8 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
         return count_cuts(config, persist);
     case MODEL_KILL:
         return last_tearable(config, persist) != NULL ? 2 : 1;
+    case MODEL_BY_FILE:
+        return count_by_file(persist);
     case MODEL_KINDS:
         break;
     }
@@ -217,10 +237,23 @@ static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
     torn->places[i].length = event->length;
 }
 
+static uint32_t torn_places(const torn_t *torn)
+{
+    return torn->n_places < MODEL_LOST_MAX ? torn->n_places : MODEL_LOST_MAX;
+}
+
+uint64_t torn_hash(const torn_t *torn, uint64_t from)
+{
+    for (uint32_t i = 0; i < torn_places(torn); i++) {
+        from =
+            stream_mix(from, torn->places[i].inode, torn->places[i].offset, torn->places[i].length);
+    }
+    return from;
+}
+
 bool torn_overlaps(const torn_t *torn, const fs_event_t *event)
 {
-    uint32_t n = torn->n_places < MODEL_LOST_MAX ? torn->n_places : MODEL_LOST_MAX;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < torn_places(torn); i++) {
         if (torn->places[i].inode == event->inode
             && torn->places[i].offset < event->offset + event->length
             && event->offset < torn->places[i].offset + torn->places[i].length) {
@@ -383,6 +416,24 @@ static void apply_subset(const applier_t *applier, uint32_t k)
     }
 }
 
+/** Each file has a fate of its own, drawn by its number: all of its waiting events are kept, none, or those up to one
+of them. A disk may write back one file long before another. */
+static void apply_by_file(const applier_t *applier, uint64_t fate_seed)
+{
+    const persist_t *persist = applier->persist;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        stream_t fate = {.state = stream_mix(fate_seed, file_of(event), 0, 0)};
+        uint32_t kind = (uint32_t)stream_below(&fate, 3);
+        uint32_t last = (uint32_t)stream_below(&fate, persist->n_pending);
+        if (kind == 0 || (kind == 1 && i <= last)) {
+            persist_apply(persist->image, event);
+        } else {
+            drop_range(applier, i, i + 1);
+        }
+    }
+}
+
 static stream_t state_stream(const model_config_t *config, model_t model, uint32_t k,
                              uint64_t point)
 {
@@ -440,6 +491,9 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
         break;
     case MODEL_KILL:
         apply_kill(&applier, k);
+        break;
+    case MODEL_BY_FILE:
+        apply_by_file(&applier, stream_next(&stream));
         break;
     case MODEL_KINDS:
         CHECK(false);

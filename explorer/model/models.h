@@ -17,12 +17,14 @@ typedef enum model {
     MODEL_ORDERED,
     MODEL_LOG_CUT,
     MODEL_KILL,
+    MODEL_BY_FILE,
     MODEL_KINDS
 } model_t;
 
 #define MODELS_ALL ((1U << MODEL_KINDS) - 1U)
 #define MODEL_PICKS_MAX 16U /**< events that one model singles out at one crash point */
 #define MODEL_SUBSETS 8U
+#define MODEL_FILE_DRAWS 6U
 #define MODEL_CUTS_MAX 1024U /**< sectors at which one write of the log is cut */
 #define MODEL_LOST_MAX 16U   /**< places of lost writes that are remembered */
 
@@ -79,6 +81,9 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
 to list, the last write cut as model_apply() cuts it. Payloads stay those of the waiting events. */
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list);
+
+/** A hash of `from` and of the places where writes were lost. */
+uint64_t torn_hash(const torn_t *torn, uint64_t from);
 
 /** A stream of pseudo-random numbers (splitmix64). */
 typedef struct stream {

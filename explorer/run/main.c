@@ -12,7 +12,6 @@ Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no st
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mutant.h"
 #include "explorer/run/report.h"
 #include "explorer/run/runner.h"
 #include "explorer/targets/sqlite/verify_sqlite.h"
@@ -33,7 +32,8 @@ static const char HELP[] =
     "  --set NAME=VALUE   option of the recovering engine\n"
     "  --model NAME       all-persisted, none-persisted, one-dropped, one-persisted, one-torn, "
     "subset,\n"
-    "                     ordered, log-cut, kill; repeatable, default all (kill: with --depth)\n"
+    "                     ordered, log-cut, kill, by-file; repeatable, default all\n"
+    "                     (kill: with --depth)\n"
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"
@@ -361,6 +361,15 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     return code;
 }
 
+/** The run itself is judged by tornpage-judge; here it tells what its states have in common. */
+static void judged_elsewhere(void *ctx, uint32_t invariant, const char *rule, const char *what)
+{
+    (void)ctx;
+    (void)invariant;
+    (void)rule;
+    (void)what;
+}
+
 /** The folder for the images of another target. */
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
@@ -381,7 +390,7 @@ static void scratch_remove(const arguments_t *args)
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         char path[PATH_LEN_MAX + 1];
         external_t external;
-        err_sink_t ignored;
+        err_sink_t ignored = {.msg = ""};
         int len = snprintf(path, sizeof(path), "%s/%s", args->external.base, entry->d_name);
         if (entry->d_name[0] != '.' && len > 0 && (size_t)len < sizeof(path)
             && external_open(&external, args->external.verifier, path, &ignored) == DB_SUCCESS) {
@@ -401,12 +410,6 @@ int main(int argc, char **argv)
     allowed_t allowed;
     char base[PATH_LEN_MAX / 2];
     err_sink_t err = {.msg = ""};
-#ifdef ENGINE_MUTANTS
-    const char *mutant = getenv("TORNPAGE_MUTANT");
-    if (!mutant_select(mutant)) {
-        return usage("no such mutant", mutant);
-    }
-#endif
     int code = parse_arguments(argc, argv, &args);
     if (code != EXIT_CLEAN) {
         return code;
@@ -427,7 +430,10 @@ int main(int argc, char **argv)
         return usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    if (trace_load(args.trace, image, &trace, &err) == DB_SUCCESS) {
+    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
+                                             .keep_history = true,
+                                             .found = judged_elsewhere}};
+    if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {
         code = explore_all(&args, &trace, image, &allowed);
         trace_free(&trace);
     } else {

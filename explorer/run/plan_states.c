@@ -127,6 +127,18 @@ static uint64_t square_root(uint64_t n)
     return root;
 }
 
+/** What rounding has left over, to the first classes that have room. */
+static void share_rest(state_plan_t *plan, const class_counts_t *totals)
+{
+    uint64_t rest = plan->wanted - sum(&plan->share);
+    for (uint32_t class = 0; class < PLAN_CLASSES; class ++) {
+        uint64_t room = totals->n[class] - plan->share.n[class];
+        uint64_t more = room < rest ? room : rest;
+        plan->share.n[class] += more;
+        rest -= more;
+    }
+}
+
 /** Rule 2. A site that has less than its share leaves the rest to the others. */
 static void share_among_sites(state_plan_t *plan, const class_counts_t *totals, uint64_t wanted)
 {
@@ -165,6 +177,7 @@ static void plan_share(state_plan_t *plan)
     plan->share.n[BASIC_CLASS] =
         basic < totals->n[BASIC_CLASS] ? basic : totals->n[BASIC_CLASS]; /* rule 1 */
     share_among_sites(plan, totals, plan->wanted - plan->share.n[BASIC_CLASS]);
+    share_rest(plan, totals);
 }
 
 static void plan_cut(state_plan_t *plan, uint32_t batch_states)

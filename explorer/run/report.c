@@ -2,7 +2,7 @@
 
 Place: above shared.c, below main.c.
 
-The order of the output depends on the findings alone: they are sorted by invariant, site and state
+The order of the output depends on the findings alone: they are sorted by invariant, source, site and state
 id. */
 #include "explorer/run/report.h"
 
@@ -19,34 +19,40 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/** By invariant, site, state. */
+static int compare_findings(const verdict_finding_t *a, const verdict_finding_t *b)
+{
+    int order = compare_u64(a->invariant, b->invariant);
+    return order != 0 ? order : compare_u64((uint64_t)a->source, (uint64_t)b->source);
+}
+
+/** By invariant, source, site, state. */
 static int compare_by_state(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_u64(x->finding.invariant, y->finding.invariant);
+    int order = compare_findings(&x->finding, &y->finding);
     order = order != 0 ? order : compare_u64((uint64_t)x->site, (uint64_t)y->site);
     return order != 0 ? order : state_path_compare(&x->path, &y->path);
 }
 
-/** By invariant, image, state: the first of each image is the one that counts. */
+/** By invariant, source, image, state: the first of each image is the one that counts. */
 static int compare_by_image(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_u64(x->finding.invariant, y->finding.invariant);
+    int order = compare_findings(&x->finding, &y->finding);
     order = order != 0 ? order : compare_u64(x->key, y->key);
     return order != 0 ? order : state_path_compare(&x->path, &y->path);
 }
 
-/** Keeps one record per invariant and image, under the smallest state id. @return their number */
+/** Keeps one record per invariant, source and image, under the smallest state id. @return their number */
 static uint64_t drop_duplicates(record_t *records, uint64_t n)
 {
     uint64_t kept = 0;
     qsort(records, n, sizeof(*records), compare_by_image);
     for (uint64_t i = 0; i < n; i++) {
         if (kept == 0 || records[kept - 1].key != records[i].key
-            || records[kept - 1].finding.invariant != records[i].finding.invariant) {
+            || compare_findings(&records[kept - 1].finding, &records[i].finding) != 0) {
             records[kept++] = records[i];
         }
     }
@@ -83,9 +89,10 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     const char *model = model_name((model_t)record->path.level[record->path.depth - 1].model);
     state_path_format(&record->path, id);
     if (!json) {
-        (void)printf("I%" PRIu32 " %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32 ", %" PRIu64
+        (void)printf("I%" PRIu32 " %s, by %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32 ", %" PRIu64
                      " states like it)\n",
-                     record->finding.invariant, fs_site_name(record->site), record->finding.what,
+                     record->finding.invariant, fs_site_name(record->site),
+                     finding_source_name(record->finding.source), record->finding.what,
                      id, record->low, record->high, count);
         return;
     }
@@ -95,6 +102,10 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     set(object, "what",
         json_stringn_nocheck(record->finding.what,
                              strnlen(record->finding.what, VERDICT_WHAT_MAX)));
+    set(object, "source", json_string(finding_source_name(record->finding.source)));
+    if (record->finding.rule != NULL) {
+        set(object, "rule", json_string(record->finding.rule));
+    }
     set(object, "model", json_string(model));
     set(object, "prefix_range", json_pack("[i,i]", (int)record->low, (int)record->high));
     set(object, "site", json_string(fs_site_name(record->site)));
@@ -108,7 +119,7 @@ static uint32_t print_violations(record_t *records, uint64_t n, bool json)
     qsort(records, n, sizeof(*records), compare_by_state);
     for (uint64_t i = 0; i < n;) {
         uint64_t end = i + 1;
-        while (end < n && records[end].finding.invariant == records[i].finding.invariant
+        while (end < n && compare_findings(&records[end].finding, &records[i].finding) == 0
                && records[end].site == records[i].site) {
             end++;
         }

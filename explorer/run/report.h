@@ -15,7 +15,7 @@ typedef struct summary {
     double seconds;
 } summary_t;
 
-/** Prints one line per violation (one per invariant and site, under the smallest state id), then
+/** Prints one line per violation (one per invariant, source and site, under the smallest state id), then
 the summary; all JSON if json. @return number of violations printed */
 uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
 

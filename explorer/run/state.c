@@ -11,8 +11,8 @@ written and then over the recording, from the image that was durable when the pr
 
 Rules
 1. The image is as it was when a visit ends.
-2. What is drawn below a state depends on its image, and below a kill on what of it was durable, never on the
-   way to it: equal images have equal states below them.
+2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on what was
+   durable: all of that is in the key under which it counts as visited.
 3. Samples (I17, I18, I25, small memory) are drawn by the image too. */
 #include "explorer/run/state.h"
 
@@ -39,8 +39,8 @@ typedef struct visit_case {
     uint32_t high;
     fs_site_t site;
     state_path_t path;
-    torn_t torn;      /**< what the model has lost */
-    uint64_t durable; /**< below a kill: hash of what was durable; else 0 */
+    torn_t torn;  /**< what the model has lost */
+    uint64_t way; /**< hash of what a second crash depends on besides the image */
 } visit_case_t;
 
 static bool explore(explorer_t *explorer, visit_case_t *c, bool counted);
@@ -329,7 +329,6 @@ static bool explore_below_kill(explorer_t *explorer, const visit_case_t *parent,
         *fs_list_add(&list, recovery->events[i].kind) = recovery->events[i];
     }
     image_undo(explorer->image);
-    hash = stream_mix(hash, image_hash(explorer->image), 2, 0);
     bool clean = explore_recording(explorer, parent, &list, n_waiting, hash, counted);
     image_mark(explorer->image);
     fs_list_free(&list);
@@ -367,7 +366,7 @@ static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t k
     shared_add(&progress->beats, 1);
 }
 
-static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t key, bool fresh,
+static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sample, bool fresh,
                         uint32_t remaining)
 {
     fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
@@ -378,17 +377,16 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t ke
         .low = c->low,
         .high = c->high,
         .record = record,
-        .twice = key % SAMPLE_EVERY == 0,
-        .in_batches = ours && key / SAMPLE_EVERY % SAMPLE_EVERY == 0,
-        .purged = ours && key / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
-        .small = ours && record != NULL
-                 && key / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
+        .twice = sample % SAMPLE_EVERY == 0,
+        .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
+        .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
+        .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
     };
     if (record != NULL) {
         fs_list_clear(record);
     }
     target_judge(&explorer->target, &what, &verdict, &stats);
-    report(explorer, c, key, &verdict);
+    report(explorer, c, sample, &verdict);
     if (fresh) {
         count_paths(explorer->shared, &stats);
         shared_add(&explorer->shared->recovered_twice, what.twice);
@@ -406,7 +404,8 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint32_t remaining = campaign->only.depth > 0 ? campaign->only.depth - c->path.depth
                                                   : campaign->depth - c->path.depth;
     uint64_t hash = image_hash(explorer->image);
-    uint64_t key = stream_mix(hash, c->low, c->high, remaining > 0 ? c->durable : 0);
+    uint64_t sample = stream_mix(hash, c->low, c->high, 0);
+    uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
     bool is_only = campaign->only.depth == c->path.depth;
     progress_set(explorer, c, key);
     if (is_only) {
@@ -421,9 +420,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     if (visit.clean) {
         return true;
     }
-    bool clean = judge_image(explorer, c, key, visit.fresh, remaining);
+    bool clean = judge_image(explorer, c, sample, visit.fresh, remaining);
     if (remaining > 0 && !is_only && (clean || campaign->only.depth > 0)) {
-        clean &= explore_below(explorer, c, hash, counted && visit.first_expand);
+        clean &= explore_below(explorer, c, key, counted && visit.first_expand);
     }
     if (clean) {
         visited_leave_clean(&visit, remaining);
@@ -433,9 +432,11 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
 
 static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
 {
-    c->durable = c->model == MODEL_KILL ? image_hash(explorer->image) : 0;
+    uint64_t durable = /* an empty directory has the hash 0 */
+        c->model == MODEL_KILL ? stream_mix(image_hash(explorer->image), 1, 0, 0) : 0;
     image_mark(explorer->image);
     model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &c->torn);
+    c->way = torn_hash(&c->torn, durable);
     if (counted) {
         shared_add(&explorer->shared->states, 1);
         shared_add(&explorer->shared->model_states[c->model], 1);
@@ -479,7 +480,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     *explorer =
         (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
     explorer->progress = &shared->progress[0];
-    target_init(&explorer->target, image, allowed, options, campaign->external);
+    target_init(&explorer->target, image, allowed, options, campaign->external, trace->rules);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
     count_possible(explorer, &trace->list);
 }

@@ -1,6 +1,6 @@
 /* The trace reader.
 
-Place: above flush.c. Trusts nothing in the file: every length is checked against the bytes that are
+Place: above flush.c and rules.c, which judge what is read as it is read. Trusts nothing in the file: every length is checked against the bytes that are
 there.
 
 Rules
@@ -8,7 +8,8 @@ Rules
    transferred.
 2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing.
 3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
-   without its data, a file that was there before) refuses the trace; it is never guessed.
+   without its data, a file that was there before) refuses the trace; it is never guessed. A live trace may have
+   faults: it is only judged, by what the process was told that it did, and ends with its kill.
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
    survive at this point too, since nothing was written in between; a line issued after this event
    cannot have. */
@@ -24,6 +25,7 @@ Rules
 #include <unistd.h>
 
 #include "base/check.h"
+#include "explorer/image/persist.h"
 #include "explorer/model/flush.h"
 #include "faults/trace.h"
 
@@ -46,11 +48,12 @@ typedef struct reader {
     size_t payload_bytes;
     file_map_t *files; /**< by file id */
     uint32_t n_files;
-    char *page_write; /**< text of a page_write marker, until the next write */
+    bool live;
+    bool killed;
+    rules_t *rules;
     uint32_t acked_line;
     uint32_t issued_line;
-    fs_site_t site;       /**< of the last write */
-    page_set_t unwritten; /**< see flush.h */
+    fs_site_t site; /**< of the last write */
 } reader_t;
 
 static dberr_t refuse(reader_t *reader, const char *why)
@@ -122,6 +125,11 @@ static dberr_t on_open(reader_t *reader)
         *file = (file_map_t){.inode = IMAGE_NONE, .name = name_of(reader, path), .known = true};
         return DB_SUCCESS;
     }
+    if (!file->known && reader->live) {
+        uint32_t name = name_of(reader, path);
+        uint32_t inode = image_lookup(reader->image, name);
+        *file = (file_map_t){.inode = inode, .name = name, .known = inode != IMAGE_NONE};
+    }
     if ((reader->rec.flags & TP_OPEN_CREATED) != 0) {
         uint32_t inode = image_inode_create(reader->image);
         *file = (file_map_t){.inode = inode, .name = name_of(reader, path), .known = true};
@@ -129,6 +137,7 @@ static dberr_t on_open(reader_t *reader)
         event->inode = inode;
         event->name = file->name;
         image_link(reader->image, file->name, inode);
+        rules_event(reader->rules, event, path);
         return DB_SUCCESS;
     }
     if (!file->known) {
@@ -139,6 +148,7 @@ static dberr_t on_open(reader_t *reader)
         fs_event_t *event = event_add(reader, FS_TRUNCATE);
         event->inode = file->inode;
         event->name = file->name;
+        persist_apply(reader->image, event);
     }
     return DB_SUCCESS;
 }
@@ -169,18 +179,19 @@ static dberr_t on_write(reader_t *reader)
         || length > IMAGE_FILE_MAX - reader->rec.offset) {
         return refuse(reader, "damaged");
     }
-    const char *marker = reader->page_write;
-    reader->site =
-        fs_site_of(image_name_text(reader->image, file->name), reader->rec.offset, marker);
+    const char *path = image_name_text(reader->image, file->name);
     fs_event_t *event = event_add(reader, FS_WRITE);
-    event->first_flush = marker != NULL && flush_is_first(&reader->unwritten, marker_page(marker));
     event->inode = file->inode;
     event->name = file->name;
     event->offset = reader->rec.offset;
     event->length = length;
     event->data = reader->payload;
-    free(reader->page_write);
-    reader->page_write = NULL;
+    bool empty = flush_place_is_empty(reader->image, event);
+    rules_before(reader->rules, event->inode, path, event->offset, length);
+    persist_apply(reader->image, event);
+    rules_event(reader->rules, event, path);
+    event->first_flush |= empty;
+    reader->site = event->site;
     return DB_SUCCESS;
 }
 
@@ -196,6 +207,10 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
         event->inode = file->inode;
         event->name = file->name;
         event->offset = kind == FS_TRUNCATE ? reader->rec.offset : 0;
+        if (kind == FS_TRUNCATE) {
+            persist_apply(reader->image, event);
+        }
+        rules_event(reader->rules, event, image_name_text(reader->image, event->name));
     }
     return err;
 }
@@ -228,6 +243,7 @@ static dberr_t on_rename(reader_t *reader)
     image_link(reader->image, name, IMAGE_NONE);
     image_link(reader->image, event->name2, inode);
     files_rename(reader, inode, event->name2);
+    rules_event(reader->rules, event, from);
     return DB_SUCCESS;
 }
 
@@ -249,6 +265,7 @@ static dberr_t on_unlink(reader_t *reader)
     event->inode = inode;
     event->name = name;
     image_link(reader->image, name, IMAGE_NONE);
+    rules_event(reader->rules, event, path);
     return DB_SUCCESS;
 }
 
@@ -258,48 +275,83 @@ static dberr_t on_sync_dir(reader_t *reader)
     if (!payload_path(reader, 0, path)) {
         return refuse(reader, "damaged");
     }
-    event_add(reader, FS_SYNC_DIR)->name = name_of(reader, path);
+    fs_event_t *event = event_add(reader, FS_SYNC_DIR);
+    event->name = name_of(reader, path);
+    rules_event(reader->rules, event, path);
     return DB_SUCCESS;
+}
+
+/** The journal of statements; the number behind it is the line. False: the text is something else. */
+static bool on_journal(reader_t *reader, const char *text)
+{
+    static const char *const VERBS[] = {
+        [JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n=", [JOURNAL_FAIL] = "fail n="};
+    fs_list_t *list = &reader->trace->list;
+    for (journal_kind_t kind = JOURNAL_ISSUE; kind <= JOURNAL_FAIL; kind++) {
+        size_t len = strlen(VERBS[kind]);
+        if (strncmp(text, VERBS[kind], len) != 0) {
+            continue;
+        }
+        uint32_t line = (uint32_t)strtoul(text + len, NULL, 10);
+        rules_journal(reader->rules, kind, line);
+        if (kind == JOURNAL_ISSUE) {
+            reader->issued_line = line;
+        } else if (kind == JOURNAL_ACK) {
+            reader->acked_line = line;
+            *(list->n == 0 ? &reader->trace->first_acked_line
+                           : &list->events[list->n - 1].acked_line) = line;
+        }
+        return true;
+    }
+    return false;
 }
 
 static dberr_t on_mark(reader_t *reader)
 {
     size_t len = (size_t)reader->rec.length;
     char text[300];
-    fs_list_t *list = &reader->trace->list;
     if (reader->rec.length > reader->payload_bytes) {
         return refuse(reader, "damaged");
     }
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
-    flush_mark(&reader->unwritten, text);
-    if (strncmp(text, "page_write ", 11) == 0) {
-        free(reader->page_write);
-        reader->page_write = mem_alloc(len + 1);
-        memcpy(reader->page_write, text, len);
-    } else if (strncmp(text, "issue n=", 8) == 0) {
-        reader->issued_line = (uint32_t)strtoul(text + 8, NULL, 10);
-    } else if (strncmp(text, "ack n=", 6) == 0) {
-        reader->acked_line = (uint32_t)strtoul(text + 6, NULL, 10);
-        if (list->n == 0) {
-            reader->trace->first_acked_line = reader->acked_line;
-        } else {
-            list->events[list->n - 1].acked_line = reader->acked_line;
-        }
-    } else if (strncmp(text, "unseen ", 7) == 0) {
+    if (!on_journal(reader, text) && !reader->live && strncmp(text, "unseen ", 7) == 0) {
         const char *path = strstr(text, " path=");
         return path != NULL && path_is_ignored(path + 6) ? DB_SUCCESS : refuse(reader, text);
     }
     return DB_SUCCESS;
 }
 
+/** What changes nothing, and is told to the rules alone. */
+static void on_other(reader_t *reader)
+{
+    const tp_trace_record_t *rec = &reader->rec;
+    const file_map_t *file = file_of(reader);
+    if (file == NULL || !file->known || file->inode == IMAGE_NONE) {
+        return;
+    }
+    const char *path = image_name_text(reader->image, file->name);
+    bool changes = rec->kind == TP_OP_WRITE || rec->kind == TP_OP_TRUNCATE
+                   || rec->kind == TP_OP_FSYNC || rec->kind == TP_OP_FDATASYNC;
+    if (rec->kind == TP_OP_READ) {
+        rules_read(reader->rules, file->inode, path, rec->offset, rec->length);
+    } else if (rec->kind == TP_OP_CLOSE && rec->length == 0) {
+        rules_closed(reader->rules, path);
+    } else if (rec->result < 0 && changes) {
+        rules_failed(reader->rules, path);
+    }
+}
+
 static dberr_t on_record(reader_t *reader)
 {
-    if (reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT) {
+    bool fault = reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT;
+    if (fault && !reader->live) {
         return refuse(reader, "a fault was injected; record an undisturbed run");
     }
-    if (reader->rec.result < 0) {
+    if (fault || reader->rec.result < 0) {
+        reader->killed |= reader->rec.kind == TP_OP_KILL;
+        on_other(reader);
         return DB_SUCCESS;
     }
     switch (reader->rec.kind) {
@@ -323,7 +375,8 @@ static dberr_t on_record(reader_t *reader)
     case TP_OP_MARK:
         return on_mark(reader);
     default:
-        return DB_SUCCESS; /* CLOSE, READ, MKDIR; SYNC_RANGE promises nothing about metadata */
+        on_other(reader);
+        return DB_SUCCESS; /* MKDIR; SYNC_RANGE promises nothing about metadata */
     }
 }
 
@@ -331,7 +384,7 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
 {
     dberr_t err = DB_SUCCESS;
     uint64_t at = TP_TRACE_HEADER_SIZE;
-    while (err == DB_SUCCESS && at < committed) {
+    while (err == DB_SUCCESS && at < committed && !reader->killed) {
         if (committed - at < TP_TRACE_RECORD_SIZE) {
             return err_set(reader->err, DB_ERROR, "trace: cut record at byte %" PRIu64, at);
         }
@@ -342,6 +395,7 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
         }
         reader->payload = bytes + at + TP_TRACE_RECORD_SIZE;
         reader->payload_bytes = reader->rec.total - TP_TRACE_RECORD_SIZE;
+        reader->trace->seq = reader->rec.seq;
         err = on_record(reader);
         at += reader->rec.total;
         reader->trace->n_records++;
@@ -370,16 +424,21 @@ static dberr_t map_file(const char *path, trace_t *trace, err_sink_t *err)
     return DB_SUCCESS;
 }
 
-/** The names that reading has linked are unlinked: the events themselves will link them again. */
-static void unlink_all(void *ctx, uint32_t name, uint32_t inode)
+/** The content that was played, and the names, go; the inodes stay, empty. */
+static void unplay(image_t *image)
 {
-    (void)inode;
-    image_link(ctx, name, IMAGE_NONE);
+    uint32_t n_inodes = image_inode_count(image);
+    image_undo(image);
+    while (image_inode_count(image) < n_inodes) {
+        (void)image_inode_create(image);
+    }
+    image_set_hashing(image, true);
 }
 
-dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t *err)
+dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config, trace_t *trace,
+                   err_sink_t *err)
 {
-    CHECK(image_inode_count(image) == 0 && image_marks(image) == 0);
+    CHECK((config->live || image_inode_count(image) == 0) && image_marks(image) == 0);
     *trace = (trace_t){.map = NULL};
     dberr_t e = map_file(path, trace, err);
     if (e != DB_SUCCESS) {
@@ -390,7 +449,14 @@ dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t 
     uint32_t flags;
     memcpy(&committed, bytes + 8, sizeof(committed));
     memcpy(&flags, bytes + 16, sizeof(flags));
-    reader_t reader = {.image = image, .trace = trace, .err = err};
+    trace->rules = rules_create(&config->rules);
+    reader_t reader = {
+        .image = image, .trace = trace, .err = err, .live = config->live, .rules = trace->rules};
+    rules_start(trace->rules, image, config->live, NULL);
+    image_set_hashing(image, false);
+    if (!config->live) {
+        image_mark(image);
+    }
     if (memcmp(bytes, TP_TRACE_MAGIC, 8) != 0 || committed > trace->map_bytes
         || committed < TP_TRACE_HEADER_SIZE) {
         e = err_set(err, DB_ERROR, "%s: not a trace", path);
@@ -402,13 +468,11 @@ dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t 
         e = read_records(&reader, bytes, committed);
     }
     free(reader.files);
-    free(reader.page_write);
-    page_set_free(&reader.unwritten);
-    image_each(image, unlink_all, image);
+    if (!config->live) {
+        unplay(image);
+    }
     trace->n_inodes = image_inode_count(image);
-    if (e == DB_SUCCESS) {
-        flush_mark_empty_places(&trace->list, image);
-    } else {
+    if (e != DB_SUCCESS) {
         trace_free(trace);
     }
     return e;
@@ -417,6 +481,9 @@ dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t 
 void trace_free(trace_t *trace)
 {
     fs_list_free(&trace->list);
+    if (trace->rules != NULL) {
+        rules_destroy(trace->rules);
+    }
     if (trace->map != NULL) {
         (void)munmap(trace->map, trace->map_bytes);
     }

@@ -3,21 +3,32 @@
 #define EXPLORER_TRACE_READ_H
 
 #include "base/err.h"
-#include "explorer/image/image.h"
+#include "explorer/judge/rules.h"
 
 typedef struct trace {
     fs_list_t list; /**< event i is crash point i + 1; crash point 0 lies before the first */
     uint32_t first_acked_line; /**< last one acknowledged before the first event */
     uint32_t n_inodes;         /**< created in the image, empty and without a name */
     uint64_t n_records;
+    uint64_t seq; /**< of the record that is being read */
+    rules_t *rules; /**< what they know of the run at its end */
     void *map;
     size_t map_bytes;
 } trace_t;
 
-/** Maps and decodes the file; names and inodes are those of image, which must be new. The trace
-must begin with an empty directory, hold the data of all writes and no fault.
+typedef struct trace_config {
+    /** Of the rules that the stream is held against. */
+    rules_config_t rules;
+    /** A process of a trial: it found the files that the image holds, what the one before it did not fsync among
+    them, and it may be disturbed. False: an undisturbed run in an empty directory. */
+    bool live;
+} trace_config_t;
+
+/** Maps and decodes the file; names and inodes are those of image, which must be new unless the trace is live. The
+trace must hold the data of all writes. The image is left without content, or, if live, as the process left it.
 @return DB_ERROR and a message; nothing is left to free then */
-WARN_UNUSED dberr_t trace_load(const char *path, image_t *image, trace_t *trace, err_sink_t *err);
+WARN_UNUSED dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config,
+                               trace_t *trace, err_sink_t *err);
 void trace_free(trace_t *trace);
 
 #endif

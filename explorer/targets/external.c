@@ -66,7 +66,7 @@ dberr_t external_open(external_t *external, const verifier_t *verifier, const ch
 void external_close(external_t *external)
 {
     if (external->dir_fd >= 0) {
-        err_sink_t ignored;
+        err_sink_t ignored = {.msg = ""};
         dberr_t status = clear_dir(external, &ignored);
         close(external->dir_fd);
         external->dir_fd = -1;
@@ -113,7 +113,7 @@ static void add_findings(const check_report_t *report, verdict_t *verdict)
 {
     for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
         const check_finding_t *finding = &report->findings[i];
-        verdict_add(verdict, finding->invariant, "%.60s: %.160s", finding->path, finding->what);
+        verdict_add(verdict, SOURCE_SCAN, finding->invariant, "%.60s: %.160s", finding->path, finding->what);
     }
 }
 
@@ -125,7 +125,7 @@ static dberr_t judge_again(const external_t *external, const check_report_t *fir
     err_sink_t sink = {.msg = ""};
     dberr_t status = external->verifier->run(external->dir, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
-        verdict_add(verdict, 17, "recovered twice: refused: %.200s", sink.msg);
+        verdict_add(verdict, SOURCE_RECOVERY, 17, "recovered twice: refused: %.200s", sink.msg);
         return DB_SUCCESS;
     }
     if (status != DB_SUCCESS) {
@@ -133,7 +133,7 @@ static dberr_t judge_again(const external_t *external, const check_report_t *fir
     }
     if (allowed_digest(report.tables, report.n_tables)
         != allowed_digest(first->tables, first->n_tables)) {
-        verdict_add(verdict, 17, "recovered twice: another state than the first recovery");
+        verdict_add(verdict, SOURCE_ORACLE, 17, "recovered twice: another state than the first recovery");
     }
     check_report_free(&report);
     return DB_SUCCESS;
@@ -160,7 +160,7 @@ dberr_t external_judge(external_t *external, const image_t *image, const allowed
     }
     status = external->verifier->run(external->dir, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
-        verdict_add(verdict, 30, "refused: %.200s", sink.msg);
+        verdict_add(verdict, SOURCE_RECOVERY, 30, "refused: %.200s", sink.msg);
         return DB_SUCCESS;
     }
     if (status != DB_SUCCESS) {

@@ -40,10 +40,11 @@ void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, s
 }
 
 void target_init(target_t *target, image_t *image, const allowed_t *allowed,
-                 const engine_options_t *options, const external_config_t *external)
+                 const engine_options_t *options, const external_config_t *external,
+                 const rules_t *history)
 {
     *target = (target_t){.external = external};
-    judge_init(&target->judge, image, allowed, options);
+    judge_init(&target->judge, image, allowed, options, history);
 }
 
 void target_free(target_t *target)

@@ -14,9 +14,10 @@ typedef struct target {
     external_t directory;              /**< of this process, opened at its first state */
 } target_t;
 
-/** external: NULL for the engine. */
+/** external: NULL for the engine. history: what the rules know of the run that the images come from, or NULL. */
 void target_init(target_t *target, image_t *image, const allowed_t *allowed,
-                 const engine_options_t *options, const external_config_t *external);
+                 const engine_options_t *options, const external_config_t *external,
+                 const rules_t *history);
 void target_free(target_t *target);
 
 /** The verdict on the image, which is left as it was; of judge_case_t an external target knows low, high and

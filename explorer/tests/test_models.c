@@ -212,6 +212,32 @@ static void test_log_cut(void **state)
     assert_state(f, MODEL_LOG_CUT, 6, "abbbbbbb.");
 }
 
+/** Of one file nothing that other models have not; of several, over many draws, all of one without any of the
+other, and the other way. */
+static void test_by_file(void **state)
+{
+    fixture_t *f = *state;
+    persist_t persist;
+    bool seen[2][2] = {{false}};
+    assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &f->persist), 0);
+    uint32_t other = image_inode_create(f->image);
+    add_fill(&f->list, other, 0, 512, 'd');
+    persist_init(&persist, &f->list, f->image, NULL);
+    persist_advance(&persist, 4);
+    assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &persist), MODEL_FILE_DRAWS);
+    for (uint32_t point = 0; point < 50; point++) {
+        torn_t torn = {.n = {{{0}}}};
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_BY_FILE, 0, point, &persist, &torn);
+        bool first = image_bytes(f->image, 0)[0] == 'c';
+        bool second = image_size(f->image, other) > 0;
+        seen[first][second] = true;
+        image_undo(f->image);
+    }
+    assert_true(seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1]);
+    persist_free(&persist);
+}
+
 /** What a state is counted as, by hand from its sectors. */
 static tear_t tear_of(const char *sectors, char kept)
 {
@@ -388,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_places, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_by_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_possible_tears, setup, teardown),

@@ -44,7 +44,7 @@ static int setup(void **state)
     image_os_record(f.image, &f.trace.list);
     assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
                      DB_SUCCESS);
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     image_os_record(f.image, NULL);
     image_undo(f.image);
     for (uint32_t n = count_inodes(&f.trace.list); n > 0; n--) {
@@ -106,7 +106,7 @@ static uint64_t victim;
 
 static void die_at_victim(void *ctx, const char *name)
 {
-    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
+    const explorer_t *explorer = ctx;
     (void)name;
     if (explorer->progress->position == victim) {
         abort();
@@ -115,7 +115,7 @@ static void die_at_victim(void *ctx, const char *name)
 
 static void stall_at_victim(void *ctx, const char *name)
 {
-    explorer_t *explorer = (explorer_t *)((char *)ctx - offsetof(explorer_t, target.judge.rules));
+    const explorer_t *explorer = ctx;
     (void)name;
     while (explorer->progress->position == victim) {
         (void)pause();
@@ -131,11 +131,20 @@ static void check_one_death(fixture_t *f)
     assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
 }
 
+/** Every recovery passes the engine's named points. */
+static void listen(fixture_t *f, void (*point)(void *ctx, const char *name))
+{
+    probe_t *probe = &f->explorer.target.judge.probe;
+    probe->point = point;
+    probe->ctx = &f->explorer;
+    atomic_store(&probe->armed, true);
+}
+
 static void test_crash(void **state)
 {
     fixture_t *f = *state;
     victim = 0;
-    f->explorer.target.judge.probe.point = die_at_victim;
+    listen(f, die_at_victim);
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->crashed), 1);
     check_one_death(f);
@@ -146,7 +155,7 @@ static void test_hang(void **state)
 {
     fixture_t *f = *state;
     victim = 0;
-    f->explorer.target.judge.probe.point = stall_at_victim;
+    listen(f, stall_at_victim);
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->hung), 1);
     check_one_death(f);
@@ -192,13 +201,13 @@ static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
     return chosen;
 }
 
-/** --states: about as many, from all parts of the trace, and of every site. */
+/** --states: exactly as many, from all parts of the trace, and of every site. */
 static void test_choice(void **state)
 {
     fixture_t *f = *state;
     state_plan_t plan;
     chosen_t chosen = choose(f, 100, &plan);
-    assert_in_range(chosen.n[0] + chosen.n[1], 100 - SITE_KINDS, 100);
+    assert_int_equal(chosen.n[0] + chosen.n[1], 100);
     assert_in_range(chosen.n[0], 25 - SITE_KINDS, 25);
     for (uint32_t i = 0; i < 4; i++) {
         assert_true(chosen.in_part[i] > 10);

@@ -58,7 +58,7 @@ static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const 
     engine_get_status(engine, &status);
     crash->dropped_indexes += (uint32_t)status.stats.recv_indexes_dropped;
     crash->load_reads += (uint32_t)status.stats.recv_index_load_reads;
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(image, &report);
     const check_table_t *t = report_table(&report, crash->table);
     bool before = shape_fits(&crash->before, t);
@@ -79,7 +79,7 @@ static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const 
                      DB_SUCCESS);
     engine_get_status(engine, &status);
     assert_false(status.recovered);
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     os_destroy(image);
 }
 
@@ -170,6 +170,62 @@ static void check_add_index_crashes(fixture_t *f, bool optimize, bool nested)
     assert_true(!optimize || crash.load_reads > 0);
 }
 
+static void check_stepped_crashes(fixture_t *f, bool optimize, bool nested)
+{
+    const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
+    const shape_t bare = {.exists = true, .rows = 400};
+    const shape_t full = {.exists = true, .rows = 400, .n_indexes = 2};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 7 : 2, .nested = nested};
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    create_table(f, "o");
+    insert_rows(f, "t", 1, 500);
+    delete_rows(f, "t", 300, 399);
+    for (uint32_t round = 0; round < 2; round++) {
+        crash_arm(&crash, bare, bare);
+        OK(f, engine_start_indexes(f->engine, "t", defs, 2));
+        OK(f, engine_start_indexes(f->engine, "o", defs, 1));
+        for (uint32_t i = 0; i < 12; i++) {
+            OK(f, engine_step_indexes(f->engine, "t", 1, round == 0 ? 80 : 150));
+            OK(f, engine_clean_pages(f->engine, i % 4));
+            create_table(f, "n");
+            insert_rows(f, "n", 1, 10);
+            OK(f, engine_drop_table(f->engine, "n"));
+        }
+        OK(f, engine_checkpoint(f->engine, round == 1));
+        OK(f, engine_abort_indexes(f->engine, "o"));
+        crash.seen_after = 0;
+        if (round == 0) {
+            OK(f, engine_abort_indexes(f->engine, "t"));
+            assert_true(crash.dropped_indexes > 0);
+        } else {
+            crash.after = full;
+            OK(f, engine_finish_indexes(f->engine, "t"));
+            assert_true(nested || crash.seen_after > 0);
+        }
+        crash_disarm(&crash);
+    }
+    assert_true(point_count(&crash, "ddl.load_begin") >= 3);
+    assert_true(crash.crashes > (nested ? 20 : 200));
+}
+
+/** A build in steps, another one beside it, DDL and cleaning between the steps, an abort, and the same build
+again to its end: a crash at any fault point of all that leaves no index until finish has committed. */
+static void test_stepped_not_logged(void **state)
+{
+    check_stepped_crashes(*state, true, false);
+}
+
+static void test_stepped_logged(void **state)
+{
+    check_stepped_crashes(*state, false, false);
+}
+
+static void test_stepped_nested(void **state)
+{
+    check_stepped_crashes(*state, true, true);
+}
+
 /** A crash at any fault point of ADD INDEX leaves no index or the full ones, and nothing else (I10
 to I12, I16), with non-logged loads. */
 static void test_add_index_not_logged(void **state)
@@ -234,6 +290,25 @@ static void test_table_statements(void **state)
 static void test_table_statements_nested(void **state)
 {
     check_table_crashes(*state, true);
+}
+
+/** DROP INDEX frees an extent or a page per mini-transaction; with a log that is written through, a crash
+after each of them, and one in its recovery, finds the rest and drops it. */
+static void test_drop_in_steps(void **state)
+{
+    fixture_t *f = *state;
+    crash_t crash = {.f = f, .table = "t", .every = 1, .nested = true};
+    fixture_close(f, true);
+    f->options.log_write_through = true;
+    fixture_open(f);
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 1200);
+    add_two_indexes(f, "t");
+    crash_arm(&crash, (shape_t){true, 1200, 2}, (shape_t){true, 1200, 1});
+    OK(f, engine_drop_index(f->engine, "t", "ib"));
+    crash_disarm(&crash);
+    assert_true(point_count(&crash, "btr.free_step") > 8);
+    assert_true(crash.seen_before > 0 && crash.seen_after > 0);
 }
 
 /** A page number's earlier life must not come back: an index is dropped and another one, not
@@ -302,7 +377,7 @@ static void on_bootstrap_point(void *ctx, const char *name)
     if (engine_open(image, &probe, &crash->f->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("creation cut at %s: %s", name, err.msg);
     }
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(image, &report);
     check_report_free(&report);
     os_destroy(image);
@@ -329,9 +404,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_add_index_nested, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_add_index_logged_nested, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_stepped_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_stepped_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_stepped_nested, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements_nested, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_drop_in_steps, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_reused_pages, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_transactions, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_creation, fixture_setup, fixture_teardown),

@@ -45,7 +45,7 @@ static inline void fixture_close(fixture_t *f, bool clean)
 {
     engine_t *engine = f->engine;
     f->engine = NULL;
-    assert_int_equal(engine_close(engine, clean), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, clean, NULL), DB_SUCCESS);
 }
 
 /** A small pool, and a small log that wraps soon. */
@@ -53,6 +53,7 @@ static inline void fixture_options(engine_options_t *options)
 {
     options_set_defaults(options);
     options->log_file_size = 64 * 4096;
+    options->extent_pages = 8;
     options->buffer_pool_pages = 32;
     options->dblwr_pages = 8;
     options->sort_buffer_size = 64 * 1024;
@@ -81,7 +82,7 @@ static inline int fixture_teardown(void **state)
 {
     fixture_t *f = *state;
     if (f->engine != NULL) {
-        (void)!engine_close(f->engine, false);
+        (void)!engine_close(f->engine, false, NULL);
     }
     os_destroy(f->os);
     free(f);

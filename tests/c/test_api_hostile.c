@@ -303,7 +303,7 @@ static void trial(const images_t *images, uint64_t seed, tally_t *tally)
         tally->opened++;
         bool at_work = below(&rnd, 2) == 0;
         bool clean = !at_work || work(engine, &rnd);
-        e = engine_close(engine, clean);
+        e = engine_close(engine, clean, NULL);
         bool scanned = check_run(m.os, &report, &err) == DB_SUCCESS;
         if (scanned && !at_work && e == DB_SUCCESS) {
             check_seen(&seen, &report, m.os);

@@ -109,7 +109,7 @@ static inline void mutate_page(const mutation_t *m)
             poke(m, page, 38);
             break;
         case 1:
-            poke(m, page + FIL_PAGE_DATA, 90);
+            poke(m, page + FIL_PAGE_DATA, 300); /* descriptors and inodes too */
             break;
         case 2:
             poke(m, page + m->page_size - 200, 192);

@@ -9,7 +9,7 @@ static dberr_t try_open(fixture_t *f, bool create)
     engine_t *engine = NULL;
     dberr_t err = engine_open(f->os, &f->probe, &f->options, create, &engine, &f->err);
     if (err == DB_SUCCESS) {
-        assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     }
     return err;
 }
@@ -55,6 +55,9 @@ static void test_fixed_options(void **state)
     assert_refused(f, false, DB_ERROR, "log_file_size is 262144 in this directory");
     f->options.page_size = 0;
     f->options.log_file_size = 0;
+    f->options.extent_pages = 16;
+    assert_refused(f, false, DB_ERROR, "extent_pages is 8 in this directory");
+    f->options.extent_pages = 0;
     fixture_open(f);
     engine_get_status(f->engine, &status);
     assert_int_equal(status.page_size, 4096);
@@ -63,7 +66,7 @@ static void test_fixed_options(void **state)
     assert_refused(f, true, DB_ERROR, "buffer_pool_pages");
 }
 
-/** Every page size works, with its own default redo size. */
+/** Every page size works, with its own default redo and extent size. */
 static void test_page_sizes(void **state)
 {
     fixture_t *f = *state;
@@ -72,6 +75,7 @@ static void test_page_sizes(void **state)
         check_report_t report;
         fixture_empty(f);
         f->options.page_size = size;
+        f->options.extent_pages = 0;
         f->options.log_file_size = 0;
         fixture_open(f);
         create_table(f, "t");
@@ -228,7 +232,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
         assert_true(engine_error(f->engine)[0] != '\0');
         assert_int_equal(engine_checkpoint(f->engine, true), DB_IO_ERROR);
         assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_IO_ERROR);
-        assert_int_equal(engine_close(f->engine, true), DB_IO_ERROR);
+        assert_int_equal(engine_close(f->engine, true, NULL), DB_IO_ERROR);
         f->engine = NULL;
         assert_int_equal(calls_after_failure, 1);
         f->os->vt = real;

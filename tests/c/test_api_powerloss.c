@@ -7,6 +7,7 @@ few changes of files drawn beforehand its directory is copied, crashed, and beco
 session. Everything follows from one seed:
 
     POWERLOSS_ITERATIONS=1000 POWERLOSS_SEED=1 test_api_powerloss */
+#include "api/api_int.h"
 #include "log/log.h"
 #include "page/fil_page.h"
 #include "test_api_fixture.h"
@@ -102,10 +103,24 @@ static bool table_is(const check_table_t *t, const model_table_t *m)
                            && t->n_indexes == m->n_indexes;
 }
 
+/** A killed copy of the directory, recovered and closed cleanly: recovery itself leaves the pages in the
+pool and the checkpoint where it was. */
+static disk_t *session_settled_copy(session_t *s)
+{
+    disk_t *copy = disk_kill(s->disk);
+    fixture_t f = {.os = disk_os(copy), .options = s->f.options};
+    dberr_t err = engine_open(f.os, &f.probe, &f.options, false, &f.engine, &f.err);
+    if (err != DB_SUCCESS) {
+        fail_msg("%s%s open again: %s", seed_line, s->story, f.err.msg);
+    }
+    fixture_close(&f, true);
+    return copy;
+}
+
 /** The latest allowed state that the files are in. */
 static void session_identify(session_t *s, const allowed_t *allowed)
 {
-    disk_t *copy = disk_kill(s->disk);
+    disk_t *copy = session_settled_copy(s);
     err_sink_t err = {.msg = ""};
     check_report_t report;
     if (check_run(disk_os(copy), &report, &err) != DB_SUCCESS || report.needs_recovery) {
@@ -198,9 +213,29 @@ static void work_rolled_back(session_t *s, uint32_t t)
     OK(&s->f, engine_rollback(s->f.engine, trx));
 }
 
+/** An index build given up in its scan or load, before it can have committed. */
+static void work_build_given_up(session_t *s, uint32_t t)
+{
+    const ddl_index_def_t def = index_def("ig", "b", 0);
+    uint32_t rows = (uint32_t)(s->model.at[t].next - s->model.at[t].first);
+    ddl_add_index_t *build = NULL;
+    bool done = false;
+    OK(&s->f, ddl_add_index_begin(s->f.engine->sys, NAMES[t], &def, 1, 64 * 1024, &build));
+    for (uint32_t n = draw(s->rnd, 2 * rows / 10 + 1); n > 0; n--) {
+        OK(&s->f, ddl_add_index_step(build, 10, &done));
+    }
+    assert_false(done);
+    OK(&s->f, ddl_add_index_abort(build));
+    ddl_add_index_free(build);
+}
+
 static void work_index(session_t *s, uint32_t t)
 {
     tables_t after = s->model;
+    if (draw(s->rnd, 3) == 0) {
+        work_build_given_up(s, t);
+        return;
+    }
     if (s->model.at[t].n_indexes == 0) {
         after.at[t].n_indexes = 2;
         statement_begin(s, &after);
@@ -292,6 +327,7 @@ static void session_run(disk_t *disk, const engine_options_t *options, const all
     s->f.options = *options;
     s->f.options.log_optimize_ddl = draw(rnd, 2) == 0;
     s->f.options.dblwr_pages = 4U << draw(rnd, 3);
+    s->f.options.cleaner_interval = draw(rnd, 2) * (1 + draw(rnd, 5));
     s->f.options.flush_log_at_trx_commit = draw(rnd, 3) == 0 ? 2 * draw(rnd, 2) : 1;
     for (uint32_t i = 0; i < CRASHES_MAX; i++) {
         s->crash_at[i] = draw(rnd, i == 0 ? 60 : 600) << (depth == 0 ? 2 : 0);
@@ -375,7 +411,7 @@ static uint64_t recover_clean(const fixture_t *of, disk_t *disk, probe_t *probe,
     if (engine_open(disk_os(disk), probe, &of->options, true, &engine, &err) != DB_SUCCESS) {
         fail_msg("%s: %s", where, err.msg);
     }
-    assert_int_equal(engine_close(engine, true), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
     scan_clean(disk_os(disk), &report);
     const check_table_t *t = report_table(&report, "t");
     assert_non_null(t);

@@ -70,7 +70,7 @@ static void test_mach_round_trip(void **state)
 /* A message is one printable line of UTF-8, whatever bytes went into it; good UTF-8 stays. */
 static void test_err_set_is_one_clean_line(void **state)
 {
-    err_sink_t err = {""};
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     assert_int_equal(err_set(&err, DB_CORRUPTION, "a\nb\x7f%s", "\xC3\xA9\xFF\xC0\x80\xED\xA0\x80"),
@@ -82,7 +82,7 @@ static void test_err_set_is_one_clean_line(void **state)
 /* The old message may be an argument of the new one, and a long one is cut, not overrun. */
 static void test_err_set_wraps_and_cuts(void **state)
 {
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
     char text[2000];
 
     (void)state;
@@ -108,9 +108,34 @@ static void test_err_names(void **state)
     assert_string_equal(err_name(DB_CORRUPTION), "DB_CORRUPTION");
 }
 
+/* Every refusal has a name of its own that a script can match: lower case and hyphens. A status stands for
+one, err_refuse() says another, and a message that is none has none. */
+static void test_refusal_names(void **state)
+{
+    err_sink_t err = {.msg = ""};
+
+    (void)state;
+    assert_string_equal(refusal_name(REFUSAL_NONE), "");
+    for (int a = REFUSAL_NONE + 1; a <= REFUSAL_OUT_OF_MEMORY; a++) {
+        const char *name = refusal_name((refusal_t)a);
+
+        assert_true(strlen(name) > 0
+                    && strspn(name, "abcdefghijklmnopqrstuvwxyz-") == strlen(name));
+        for (int b = REFUSAL_NONE; b < a; b++) {
+            assert_string_not_equal(name, refusal_name((refusal_t)b));
+        }
+    }
+    (void)err_set(&err, DB_CORRUPTION, "x");
+    assert_int_equal(err.refusal, REFUSAL_CORRUPTION);
+    assert_int_equal(err_refuse(&err, DB_CORRUPTION, REFUSAL_TORN_PAGE, "x"), DB_CORRUPTION);
+    assert_int_equal(err.refusal, REFUSAL_TORN_PAGE);
+    (void)err_set(&err, DB_ERROR, "x");
+    assert_int_equal(err.refusal, REFUSAL_NONE);
+}
+
 static dberr_t parse(engine_options_t *o, const char *name, const char *value)
 {
-    err_sink_t err = {""};
+    err_sink_t err = {.msg = ""};
     dberr_t e = options_parse(o, name, value, &err);
 
     assert_true((e == DB_SUCCESS) == (err.msg[0] == '\0'));
@@ -121,13 +146,15 @@ static dberr_t parse(engine_options_t *o, const char *name, const char *value)
 static void test_options_parse(void **state)
 {
     engine_options_t o;
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     options_set_defaults(&o);
     assert_int_equal(options_validate(&o, &err), DB_SUCCESS);
     assert_int_equal(parse(&o, "page_size", "16k"), DB_SUCCESS);
     assert_int_equal(o.page_size, 16384);
+    assert_int_equal(parse(&o, "extent_pages", "8"), DB_SUCCESS);
+    assert_int_equal(o.extent_pages, 8);
     assert_int_equal(parse(&o, "log_file_size", "2M"), DB_SUCCESS);
     assert_int_equal(o.log_file_size, 2097152);
     assert_int_equal(parse(&o, "log_optimize_ddl", "off"), DB_SUCCESS);
@@ -136,6 +163,8 @@ static void test_options_parse(void **state)
     assert_false(o.doublewrite);
     assert_int_equal(parse(&o, "doublewrite", "on"), DB_SUCCESS);
     assert_true(o.doublewrite);
+    assert_int_equal(parse(&o, "cleaner_interval", "3"), DB_SUCCESS);
+    assert_int_equal(o.cleaner_interval, 3);
     assert_int_equal(parse(&o, "log_write_through", "on"), DB_SUCCESS);
     assert_true(o.log_write_through);
     assert_int_equal(parse(&o, "flush_log_at_trx_commit", "2"), DB_SUCCESS);
@@ -156,6 +185,9 @@ static void test_options_parse_refuses(void **state)
         {"page_size", "4k "},
         {"page_size", "-4096"},
         {"page_size", "4kk"},
+        {"extent_pages", "4"},
+        {"extent_pages", "24"},
+        {"extent_pages", "512"},
         {"buffer_pool_pages", "1k"},
         {"buffer_pool_pages", "31"},
         {"dblwr_pages", "257"},
@@ -187,7 +219,7 @@ static void test_options_parse_refuses(void **state)
 static void test_options_validate_together(void **state)
 {
     engine_options_t o;
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
 
     (void)state;
     options_set_defaults(&o);
@@ -203,6 +235,10 @@ static void test_options_validate_together(void **state)
     o.page_size = 12288;
     assert_int_equal(options_validate(&o, &err), DB_ERROR);
     o.page_size = 4096;
+    o.extent_pages = 24;
+    assert_int_equal(options_validate(&o, &err), DB_ERROR);
+    assert_non_null(strstr(err.msg, "extent_pages"));
+    o.extent_pages = 0;
     o.dblwr_pages = 0;
     assert_int_equal(options_validate(&o, &err), DB_ERROR);
     assert_non_null(strstr(err.msg, "dblwr_pages"));
@@ -290,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_mach_round_trip),
         cmocka_unit_test(test_err_set_is_one_clean_line),
         cmocka_unit_test(test_err_set_wraps_and_cuts),
+        cmocka_unit_test(test_refusal_names),
         cmocka_unit_test(test_err_names),
         cmocka_unit_test(test_options_parse),
         cmocka_unit_test(test_options_parse_refuses),

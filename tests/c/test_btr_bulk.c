@@ -27,12 +27,13 @@ static btr_t load(btr_fixture_t *fx, const load_t *l)
     btr_bulk_t *bulk = NULL;
     byte rec[8192];
 
+    tree_create(&fx->env, fx->pool, &btr);
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo, l->fill, &bulk));
     for (uint32_t k = 0; k < l->n; k++) {
         rec_set(&btr, 2 * k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
-    ASSERT_OK(fx, btr_bulk_finish(bulk, &btr.root));
+    ASSERT_OK(fx, btr_bulk_finish(bulk));
     btr_bulk_free(bulk);
     return btr;
 }
@@ -66,9 +67,8 @@ static void check_load(const load_t *l)
     bfx_walk_t w;
 
     if (root != NULL && root->oldest_modification != 0) {
-        assert_int_equal(root->observer, l->redo ? 0 : INDEX_ID);
+        assert_int_equal(root->observer, l->redo || l->n == 0 ? 0 : INDEX_ID);
     }
-    assert_int_equal(fil_space_get(fx->fil, BFX_SPACE)->nonlogged, !l->redo);
     w = bfx_walk_tree(fx, &btr);
     assert_int_equal(w.n, l->n);
     assert_int_equal(w.leaves, l->n == 0 ? 1 : (l->n + per_leaf - 1) / per_leaf);
@@ -118,6 +118,7 @@ static void test_order(void **state)
     byte rec[1800];
 
     (void)state;
+    tree_create(&fx->env, fx->pool, &btr);
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 10; k < 15; k++) {
         rec_set(&btr, k, rec);
@@ -130,7 +131,7 @@ static void test_order(void **state)
     bfx_destroy(fx);
 }
 
-/** An interrupted load leaves nothing: its dirty pages are discarded, its numbers freed by owner.
+/** An interrupted load leaves nothing: its numbers are freed through the segments, its dirty pages given up.
 */
 static void test_interrupted(void **state)
 {
@@ -138,36 +139,69 @@ static void test_interrupted(void **state)
     btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800};
     btr_bulk_t *bulk = NULL;
     byte rec[1800];
-    uint32_t size;
 
     (void)state;
+    tree_create(&fx->env, fx->pool, &btr);
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 0; k < 61; k++) {
         rec_set(&btr, k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec));
     }
     btr_bulk_free(bulk);
-    buf_discard_observer(fx->pool, BFX_SPACE, INDEX_ID);
-    ASSERT_OK(fx, btr_free(fx->pool, &btr));
-    size = bfx_space_pages(fx, BFX_SPACE);
-    for (page_no_t no = 1; no < size; no++) {
-        uint32_t owner = 1;
-        mtr_t mtr;
+    tree_free(&fx->env, fx->pool, &btr);
+    ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
+    assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
+    bfx_destroy(fx);
+}
 
-        mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
-        ASSERT_OK(fx, fsp_page_owner(&mtr, (page_id_t){BFX_SPACE, no}, &owner));
-        mtr_commit(&mtr);
-        assert_int_equal(owner, FSP_OWNER_FREE);
+/** A load that is given up after its last page, with a root that was never written. */
+static void test_interrupted_at_the_end(void **state)
+{
+    btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
+    load_t l = {4096, 8, 1800, 9, 100, false};
+    btr_t btr = load(fx, &l);
+
+    (void)state;
+    assert_true(buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root})->oldest_modification
+                != 0);
+    tree_free(&fx->env, fx->pool, &btr);
+    ASSERT_OK(fx, buf_observer_drop(fx->pool, BFX_SPACE, INDEX_ID));
+    assert_int_equal(space_n_used(&fx->env, fx->pool, BFX_SPACE), 1);
+    bfx_destroy(fx);
+}
+
+/** The page that the root is a copy of is free, in no log record of its own, and of no observer: it is
+dirty and may be written at any time. */
+static void test_topmost_page(void **state)
+{
+    btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
+    load_t l = {4096, 8, 1800, 9, 100, false};
+    btr_t btr = load(fx, &l);
+    uint32_t n_stray = 0;
+
+    (void)state;
+    for (page_no_t no = 0; no < bfx_space_pages(fx, BFX_SPACE); no++) {
+        buf_block_t *block = buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, no});
+
+        if (block != NULL && !page_is_used(&fx->env, fx->pool, block->id)) {
+            assert_true(block->oldest_modification != 0);
+            assert_false(block->freed);
+            assert_int_equal(block->observer, 0);
+            assert_int_equal(page_level(block->frame), 1);
+            n_stray++;
+        }
     }
+    assert_int_equal(n_stray, 1);
+    assert_int_equal(buf_page_peek(fx->pool, (page_id_t){BFX_SPACE, btr.root})->observer, INDEX_ID);
     bfx_destroy(fx);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_loads),        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_interrupted),  cmocka_unit_test(test_interrupted_at_the_end),
+        cmocka_unit_test(test_topmost_page),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

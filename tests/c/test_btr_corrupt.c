@@ -21,14 +21,14 @@ static void key_set(uint32_t k, byte *key)
 }
 
 /** Three levels: 25 pointers a node, 2 records a leaf. Only even keys are there. */
-static tree_t tree_create(void)
+static tree_t tree_create_full(void)
 {
     tree_t t = {bfx_create(4096, 400, BFX_SPACE),
                 {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE}};
     byte rec[REC_SIZE] = {0};
     byte *root;
 
-    ASSERT_OK(t.fx, btr_create(t.fx->pool, &t.btr));
+    tree_create(&t.fx->env, t.fx->pool, &t.btr);
     for (uint32_t k = 0; k < N_KEYS; k++) {
         key_set(2 * ((k * 7919) % N_KEYS), rec + 1);
         ASSERT_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec));
@@ -103,12 +103,13 @@ static void test_named_damage(void **state)
         {2, FIL_PAGE_NEXT, {0, 0, 0, 3}, 4, "sibling"},
         {0, 4096 - 10, {0xFF, 0xF0}, 2, "slot"},
         {1, PAGE_FREE, {0, 99}, 2, "free"},
+        {0, PAGE_SEG_LEAF, {0, 0, 0, 5}, 4, "segment header"},
         {1, FIL_PAGE_PREV, {0xFF, 0xFF, 0xFF, 0xFF}, 4, "minimum record"},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        tree_t t = tree_create();
+        tree_t t = tree_create_full();
         page_no_t path[3];
 
         tree_path(&t, N_KEYS, path);
@@ -125,7 +126,7 @@ static void test_bad_contents(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 4; i++) {
-        tree_t t = tree_create();
+        tree_t t = tree_create_full();
         page_no_t path[3];
         byte *page;
         byte bytes[KEY_LEN] = {0};
@@ -166,7 +167,7 @@ static void test_circular_chain(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < 2; i++) {
-        tree_t t = tree_create();
+        tree_t t = tree_create_full();
         page_no_t a[3];
         page_no_t b[3];
         byte bytes[4];
@@ -203,30 +204,33 @@ static void test_circular_chain(void **state)
     }
 }
 
-/** A page that the allocation map gives to another owner is not freed, and nothing was changed
+/** Pages of extents whose descriptors name another segment are not freed, and nothing was changed
 before that was found out. */
 static void test_wrong_owner(void **state)
 {
-    tree_t t = tree_create();
-    byte *map = bfx_page(t.fx, BFX_SPACE, 0);
+    tree_t t = tree_create_full();
     byte key[KEY_LEN];
-    byte other[4];
+    byte other[8];
     dberr_t err = DB_SUCCESS;
+    uint32_t covers = xdes_page_covers(4096, FX_EXTENT_PAGES);
 
     (void)state;
-    mach_write_4(other, 99);
-    for (page_no_t no = 1; no < bfx_space_pages(t.fx, BFX_SPACE); no++) {
-        if (mach_read_4(map + FSP_MAP + 4 * no) == INDEX_ID) {
-            tree_damage(&t, 0, FSP_MAP + 4 * no, other, 4);
+    mach_write_8(other, 99);
+    for (page_no_t no = 0; no < bfx_space_pages(t.fx, BFX_SPACE); no += FX_EXTENT_PAGES) {
+        byte *page = bfx_page(t.fx, BFX_SPACE, no - no % covers);
+        const byte *xdes = xdes_in(page, 4096, no);
+
+        if (mach_read_4(xdes + XDES_STATE) == XDES_STATE_FSEG) {
+            tree_damage(&t, no - no % covers, (uint32_t)(xdes - page) + XDES_ID, other, 8);
         }
+        free(page);
     }
-    free(map);
     for (uint32_t k = 0; k < 40 && err == DB_SUCCESS; k++) {
         key_set(2 * k, key);
         err = btr_delete(t.fx->pool, &t.btr, key);
     }
     assert_int_equal(err, DB_CORRUPTION);
-    assert_non_null(strstr(t.fx->env.err.msg, "another owner"));
+    assert_non_null(strstr(t.fx->env.err.msg, "does not belong to its segment"));
     assert_false(t.fx->env.io_failed);
     bfx_destroy(t.fx);
 }
@@ -313,7 +317,7 @@ static void test_fuzz(void **state)
 
     (void)state;
     for (uint32_t round = 0; round < 150; round++) {
-        tree_t t = tree_create();
+        tree_t t = tree_create_full();
 
         fuzz_page(&t, &seed);
         fuzz_ops(&t, &seed);

@@ -68,7 +68,7 @@ static void recover_and_scan(history_t *h, dbx_t *image, char state[CFX_STATE_MA
     h->indexes_dropped += image->env.stats.recv_indexes_dropped;
     h->rolled_back += image->env.stats.recv_trx_rolled_back;
     h->batches += image->env.stats.recv_batches;
-    dbx_close(image);
+    dbx_close_clean(image);
     check_report_t report;
     cfx_scan(image, &report);
     if (report.n_findings > 0) {

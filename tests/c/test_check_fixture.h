@@ -116,7 +116,7 @@ static inline void cfx_print_findings(const check_report_t *report)
 /** Scans the closed database; the caller frees the report. */
 static inline void cfx_scan(dbx_t *db, check_report_t *report)
 {
-    err_sink_t sink = {""};
+    err_sink_t sink = {.msg = ""};
     dberr_t err = check_run(dbx_os(db), report, &sink);
     if (err != DB_SUCCESS) {
         fail_msg("check_run: %s: %s", err_name(err), sink.msg);

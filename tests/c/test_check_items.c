@@ -65,6 +65,21 @@ static void expect_stamped(items_t *it, byte *page, uint32_t invariant)
     expect_only(it, invariant);
 }
 
+#define COVERS 128U /**< pages per descriptor page: 4096 / 256 * 8 */
+
+/** Descriptor of a page's extent in the bytes of a space. */
+static byte *bytes_xdes(byte *bytes, page_no_t page_no)
+{
+    byte *page = bytes + (size_t)(page_no - page_no % COVERS) * 4096;
+    return page + FSP_XDES + page_no % COVERS / FX_EXTENT_PAGES * xdes_size(FX_EXTENT_PAGES);
+}
+
+static bool bytes_page_is_used(byte *bytes, page_no_t page_no)
+{
+    return page_no < mach_read_4(bytes + FSP_FREE_LIMIT)
+           && (bytes_xdes(bytes, page_no)[XDES_BITMAP] >> page_no % FX_EXTENT_PAGES & 1) != 0;
+}
+
 /** The n-th leaf (from 0) of an index, in page order. */
 static byte *leaf(items_t *it, uint32_t index, uint32_t n)
 {
@@ -72,8 +87,9 @@ static byte *leaf(items_t *it, uint32_t index, uint32_t n)
     byte *bytes = dbx_bytes(it->db, "t1.ibd", &size);
     for (uint64_t at = 0; at + 4096 <= size; at += 4096) {
         byte *page = bytes + at;
-        /* Freed pages keep their old contents: the map tells. */
-        if (mach_read_4(bytes + FSP_MAP + 4 * (at / 4096)) == it->ids[index]
+        /* Freed pages keep their old contents: the descriptors tell. */
+        if (bytes_page_is_used(bytes, (page_no_t)(at / 4096))
+            && fil_page_get_type(page) == FIL_PAGE_INDEX && page_index_id(page) == it->ids[index]
             && page_level(page) == 0 && n-- == 0) {
             return page;
         }
@@ -238,36 +254,146 @@ static void test_i10_index_agrees(void **state)
     expect_stamped(&it, page, 10);
 }
 
-static void test_i11_allocation(void **state)
+/** Bytes of the table's space. */
+static byte *space_bytes(items_t *it)
+{
+    uint64_t size = 0;
+    return dbx_bytes(it->db, "t1.ibd", &size);
+}
+
+/** A leaf of the clustered index in an extent of its segment that is not full. */
+static byte *leaf_in_extent(items_t *it)
+{
+    byte *bytes = space_bytes(it);
+    for (uint32_t n = 0;; n++) {
+        byte *page = leaf(it, 0, n);
+        const byte *xdes = bytes_xdes(bytes, fil_page_get_id(page).page_no);
+        if (mach_read_4(xdes + XDES_STATE) == XDES_STATE_FSEG && xdes[XDES_BITMAP] != 0xFF) {
+            return page;
+        }
+    }
+}
+
+/** The inode that a root's header leads to. */
+static byte *inode_of(items_t *it, uint32_t index, uint32_t header)
+{
+    const byte *at = root(it, index) + header;
+    return space_bytes(it) + (size_t)mach_read_4(at + FSEG_HEADER_PAGE) * 4096
+           + mach_read_2(at + FSEG_HEADER_OFFSET);
+}
+
+/** Repairs the checksum of the page that a byte of the space lies in. */
+static void stamp_at(items_t *it, const byte *at)
+{
+    byte *bytes = space_bytes(it);
+    dbx_stamp(it->db, bytes + (size_t)(at - bytes) / 4096 * 4096);
+}
+
+static void add_4(byte *at, uint32_t n)
+{
+    mach_write_4(at, mach_read_4(at) + n);
+}
+
+/** Each count and each list base of page 0 and of an inode. */
+static void test_i11_counts(void **state)
+{
+    (void)state;
+    static const uint32_t HEADER[] = {FSP_FRAG_N_USED,     FSP_FREE,
+                                      FSP_FREE_FRAG,       FSP_FULL_FRAG,
+                                      FSP_SEG_INODES_FREE, FSP_FREE + FLST_LAST,
+                                      FSP_FREE_LIMIT,      FSP_SEG_INODES_FULL};
+    for (size_t i = 0; i < sizeof HEADER / sizeof *HEADER; i++) {
+        items_t it = items_create(true);
+        byte *page0 = space_bytes(&it);
+        add_4(page0 + HEADER[i], 1);
+        expect_stamped(&it, page0, 11);
+    }
+    static const uint32_t INODE[] = {FSEG_NOT_FULL_N_USED, FSEG_FREE, FSEG_NOT_FULL, FSEG_FULL,
+                                     FSEG_MAGIC,           FSEG_FRAGS};
+    for (size_t i = 0; i < sizeof INODE / sizeof *INODE; i++) {
+        items_t it = items_create(true);
+        byte *inode = inode_of(&it, 0, PAGE_SEG_LEAF);
+        add_4(inode + INODE[i], 1);
+        stamp_at(&it, inode);
+        expect_only(&it, 11);
+    }
+}
+
+/** Descriptors: state, segment, links, a bit too few and too many. */
+static void test_i11_descriptors(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++) {
+        items_t it = items_create(true);
+        byte *page = leaf_in_extent(&it);
+        page_no_t page_no = fil_page_get_id(page).page_no;
+        byte *xdes = bytes_xdes(space_bytes(&it), page_no);
+        byte bit = (byte)(1U << page_no % FX_EXTENT_PAGES);
+        switch (i) {
+        case 0:
+            mach_write_4(xdes + XDES_STATE, XDES_STATE_FREE_FRAG);
+            break;
+        case 1:
+            mach_write_8(xdes + XDES_ID, mach_read_8(xdes + XDES_ID) + 1);
+            break;
+        case 2:
+            mach_write_4(xdes + XDES_STATE, 9);
+            break;
+        case 3:
+            mach_write_4(xdes + XDES_NODE + FLST_PREV, 1);
+            break;
+        case 4:
+            mach_write_4(xdes + XDES_NODE + FLST_NEXT, 0);
+            mach_write_2(xdes + XDES_NODE + FLST_NEXT + 4, FSP_XDES + XDES_NODE);
+            break;
+        default: /* a leaf that its extent calls free */
+            xdes[XDES_BITMAP] = (byte)(xdes[XDES_BITMAP] & ~bit);
+            break;
+        }
+        stamp_at(&it, xdes);
+        expect_only(&it, 11);
+    }
+}
+
+/** Pages: one that no tree leads to, a leaf of another segment, a fragment named twice, a file cut. */
+static void test_i11_pages(void **state)
 {
     (void)state;
     items_t it = items_create(true);
-    byte *map = dbx_home(it.db, "t1.ibd", 0);
-    mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) + 1);
-    expect_stamped(&it, map, 11);
+    byte *page = leaf_in_extent(&it);
+    page_no_t page_no = fil_page_get_id(page).page_no;
+    byte *xdes = bytes_xdes(space_bytes(&it), page_no);
+    while (bytes_page_is_used(space_bytes(&it), page_no)) {
+        page_no = page_no / FX_EXTENT_PAGES * FX_EXTENT_PAGES + (page_no + 1) % FX_EXTENT_PAGES;
+    }
+    xdes[XDES_BITMAP] = (byte)(xdes[XDES_BITMAP] | 1U << page_no % FX_EXTENT_PAGES);
+    stamp_at(&it, xdes);
+    byte *inode = inode_of(&it, 0, PAGE_SEG_LEAF);
+    byte *copy = dbx_home(it.db, "t1.ibd", page_no);
+    memcpy(copy, page, 4096);
+    mach_write_4(copy + FIL_PAGE_OFFSET, page_no);
+    dbx_stamp(it.db, copy);
+    if (__builtin_popcount(xdes[XDES_BITMAP]) < (int)FX_EXTENT_PAGES) {
+        add_4(inode + FSEG_NOT_FULL_N_USED, 1);
+        stamp_at(&it, inode);
+    }
+    expect_only(&it, 11);
     it = items_create(true);
-    map = dbx_home(it.db, "t1.ibd", 0);
-    page_no_t page_no = fil_page_get_id(leaf(&it, 0, 3)).page_no;
-    mach_write_4(map + FSP_MAP + 4 * page_no, FSP_OWNER_FREE);
-    mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) - 1);
-    expect_stamped(&it, map, 11);
-    it = items_create(true);
-    map = dbx_home(it.db, "t1.ibd", 0);
-    mach_write_4(map + FSP_MAP + 4 * mach_read_4(map + FSP_SIZE), FSP_OWNER_UNDO);
-    mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) + 1);
-    expect_stamped(&it, map, 11);
-    it = items_create(true);
-    /* A whole page that no tree leads to. */
-    map = dbx_home(it.db, "t1.ibd", 0);
-    page_no = mach_read_4(map + FSP_SIZE) - 1;
-    assert_int_equal(mach_read_4(map + FSP_MAP + 4 * page_no), FSP_OWNER_FREE);
-    mach_write_4(map + FSP_MAP + 4 * page_no, (uint32_t)it.ids[1]);
-    mach_write_4(map + FSP_N_USED, mach_read_4(map + FSP_N_USED) + 1);
-    dbx_stamp(it.db, map);
-    byte *page = dbx_home(it.db, "t1.ibd", page_no);
-    memcpy(page, leaf(&it, 1, 0), 4096);
-    mach_write_4(page + FIL_PAGE_OFFSET, page_no);
+    byte header[FSEG_HEADER_SIZE];
+    page = root(&it, 1);
+    memcpy(header, page + PAGE_SEG_LEAF, sizeof header);
+    memcpy(page + PAGE_SEG_LEAF, page + PAGE_SEG_TOP, sizeof header);
+    memcpy(page + PAGE_SEG_TOP, header, sizeof header);
     expect_stamped(&it, page, 11);
+    it = items_create(true);
+    page = root(&it, 1);
+    memcpy(page + PAGE_SEG_LEAF, root(&it, 0) + PAGE_SEG_LEAF, sizeof header);
+    expect_stamped(&it, page, 11);
+    it = items_create(true);
+    inode = inode_of(&it, 1, PAGE_SEG_LEAF);
+    memcpy(inode + FSEG_FRAGS, inode_of(&it, 0, PAGE_SEG_LEAF) + FSEG_FRAGS, 4);
+    stamp_at(&it, inode);
+    expect_only(&it, 11);
     it = items_create(true);
     os_file_t *file = NULL;
     ASSERT_OK(it.db, env_open(&it.db->env, "t1.ibd", OS_OPEN, &file));
@@ -276,6 +402,25 @@ static void test_i11_allocation(void **state)
     ASSERT_OK(it.db, env_truncate(&it.db->env, file, size - 1));
     env_close(&it.db->env, file);
     expect_only(&it, 11);
+}
+
+/** Reserved bytes of descriptor pages and free inodes; segment headers outside of a root. */
+static void test_i6_space_management(void **state)
+{
+    (void)state;
+    items_t it = items_create(true);
+    byte *page = space_bytes(&it);
+    page[4096 - 9] = 1;
+    expect_stamped(&it, page, 6);
+    it = items_create(true);
+    const byte *header = root(&it, 0) + PAGE_SEG_TOP;
+    page = dbx_home(it.db, "t1.ibd", mach_read_4(header + FSEG_HEADER_PAGE));
+    page[FSEG_INODES + 40 * fseg_inode_size(FX_EXTENT_PAGES) + 20] = 1;
+    expect_stamped(&it, page, 6);
+    it = items_create(true);
+    page = leaf(&it, 0, 1);
+    page[PAGE_SEG_LEAF + 3] = 1;
+    expect_stamped(&it, page, 6);
 }
 
 /** Overwrites a BIGINT in the only row of SYS_TABLES: its page is found by the index id. */
@@ -405,7 +550,7 @@ static void test_needs_recovery(void **state)
     cfx_create_table(db, "t1");
     dbx_close(db);
     check_report_t report;
-    err_sink_t sink = {""};
+    err_sink_t sink = {.msg = ""};
     assert_int_equal(check_run(dbx_os(db), &report, &sink), DB_SUCCESS);
     assert_true(report.needs_recovery);
     assert_int_equal(report.n_findings, 0);
@@ -430,7 +575,7 @@ static void test_on_files(void **state)
     char dir[] = "/tmp/tornpage-check-XXXXXX";
     assert_non_null(mkdtemp(dir));
     os_t *os = NULL;
-    err_sink_t sink = {""};
+    err_sink_t sink = {.msg = ""};
     assert_int_equal(os_posix_create(dir, false, &sink, &os), DB_SUCCESS);
     dbx_t *db = dbx_alloc(os);
     dbx_bootstrap(db, false);
@@ -445,7 +590,7 @@ static void test_on_files(void **state)
     dbx_close(db);
     ASSERT_OK(db, dbx_open(db));
     assert_int_equal(db->env.stats.recv_trx_rolled_back, 1);
-    dbx_close(db);
+    dbx_close_clean(db);
     check_report_t report;
     cfx_scan_clean(db, &report);
     assert_int_equal(report.tables[0].rows, 60);
@@ -487,7 +632,7 @@ static void test_hostile_images(void **state)
         dbx_t *image = dbx_clone(dirty);
         if (round % 3 == 0) { /* a clean image, so that the scanner looks at all of it */
             ASSERT_OK(image, dbx_open(image));
-            dbx_close(image);
+            dbx_close_clean(image);
         }
         const char *path = files[round % 4];
         uint64_t size = 0;
@@ -503,11 +648,11 @@ static void test_hostile_images(void **state)
             }
         }
         check_report_t report;
-        err_sink_t sink = {""};
+        err_sink_t sink = {.msg = ""};
         if (check_run(dbx_os(image), &report, &sink) == DB_SUCCESS) {
             check_report_free(&report);
         }
-        if (dbx_open(image) == DB_SUCCESS) {
+        if (dbx_open(image) == DB_SUCCESS && buf_checkpoint_full(image->pool) == DB_SUCCESS) {
             dbx_close(image);
             if (check_run(dbx_os(image), &report, &sink) == DB_SUCCESS) {
                 check_report_free(&report);
@@ -530,7 +675,10 @@ int main(void)
         cmocka_unit_test(test_i8_links),
         cmocka_unit_test(test_i9_bounds_and_parents),
         cmocka_unit_test(test_i10_index_agrees),
-        cmocka_unit_test(test_i11_allocation),
+        cmocka_unit_test(test_i11_counts),
+        cmocka_unit_test(test_i11_descriptors),
+        cmocka_unit_test(test_i11_pages),
+        cmocka_unit_test(test_i6_space_management),
         cmocka_unit_test(test_i12_catalogue_and_files),
         cmocka_unit_test(test_i12_leftovers),
         cmocka_unit_test(test_i25_marks),

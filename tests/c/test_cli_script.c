@@ -90,6 +90,32 @@ static void test_add_index(void **state)
     script_free(s);
 }
 
+/** An index build in steps; counts have defaults. */
+static void test_stepped_index(void **state)
+{
+    (void)state;
+    script_t *s = parse_ok("start index t ib(b) ief(e:10,f)\nstep index t\nstep index t 3\n"
+                           "step index t 4 2147483647\nfinish index t\nabort index u\nbegin index");
+    const stmt_t *start = script_stmt(s, 0);
+    assert_int_equal(start->kind, STMT_START_INDEX);
+    assert_int_equal(start->n_indexes, 2);
+    assert_int_equal(start->indexes[1].fields[0].prefix_len, 10);
+    assert_int_equal(script_stmt(s, 1)->kind, STMT_STEP_INDEX);
+    assert_int_equal(script_stmt(s, 1)->count, 1);
+    assert_int_equal(script_stmt(s, 1)->rows, BUILD_STEP_ROWS);
+    assert_int_equal(script_stmt(s, 2)->count, 3);
+    assert_int_equal(script_stmt(s, 2)->rows, BUILD_STEP_ROWS);
+    assert_int_equal(script_stmt(s, 3)->count, 4);
+    assert_int_equal(script_stmt(s, 3)->rows, INT32_MAX);
+    assert_int_equal(script_stmt(s, 4)->kind, STMT_FINISH_INDEX);
+    assert_string_equal(script_stmt(s, 4)->table, "t");
+    assert_int_equal(script_stmt(s, 5)->kind, STMT_ABORT_INDEX);
+    assert_string_equal(script_stmt(s, 5)->table, "u");
+    assert_int_equal(script_stmt(s, 6)->kind, STMT_BEGIN);
+    assert_string_equal(script_stmt(s, 6)->trx, "index");
+    script_free(s);
+}
+
 /** Values: extreme integers, escapes, blanks and equal signs inside quotes, zero bytes. */
 static void test_values(void **state)
 {
@@ -157,6 +183,12 @@ static void test_refusals(void **state)
     assert_refused("add index t ib(b", 1, "without blanks");
     assert_refused("add index t ib(b:0)", 1, "prefix");
     assert_refused("add index t ib()", 1, "bad column name");
+    assert_refused("start index t", 1, "indexes expected");
+    assert_refused("step index t 0", 1, "number of steps");
+    assert_refused("step index t 1 0", 1, "rows per step");
+    assert_refused("step index t 1 2 3", 1, "'3' is too much");
+    assert_refused("finish t", 1, "unknown statement");
+    assert_refused("abort index t ib", 1, "'ib' is too much");
     assert_refused("begin -", 1, "bad transaction name");
     assert_refused("insert - t", 1, "COLUMN=VALUE");
     assert_refused("insert - t a=1 a=2", 1, "twice");
@@ -218,10 +250,15 @@ static void test_hostile_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_and_comments), cmocka_unit_test(test_create_table),
-        cmocka_unit_test(test_add_index),          cmocka_unit_test(test_values),
-        cmocka_unit_test(test_other_statements),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_longest_value),      cmocka_unit_test(test_hostile_lines),
+        cmocka_unit_test(test_lines_and_comments),
+        cmocka_unit_test(test_create_table),
+        cmocka_unit_test(test_add_index),
+        cmocka_unit_test(test_stepped_index),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_other_statements),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_longest_value),
+        cmocka_unit_test(test_hostile_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,7 +135,7 @@ static void test_random_round_trip(void **state)
 
 static void expect_refused(dict_table_t *t, uint32_t page_size, const char *message)
 {
-    err_sink_t err = {{0}};
+    err_sink_t err = {.msg = ""};
 
     assert_int_equal(dict_table_layout(t, page_size, &err), DB_ERROR);
     if (strstr(err.msg, message) == NULL) {

@@ -57,7 +57,7 @@ static inline void disk_keep_event(disk_t *disk, const image_t *from, const fs_e
 static inline void disk_event(void *ctx, fs_event_t *event, const char *path)
 {
     disk_t *disk = ctx;
-    event->site = event->kind == FS_WRITE ? fs_site_of(path, event->offset, NULL) : SITE_OTHER;
+    event->site = event->kind == FS_WRITE ? fs_site_of(path, event->offset) : SITE_OTHER;
     while (image_inode_count(disk->durable) < image_inode_count(disk->live)) {
         (void)image_inode_create(disk->durable);
     }

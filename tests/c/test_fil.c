@@ -120,6 +120,85 @@ static void test_sync_when_needed(void **state)
     assert_int_equal(fil_space_extend(fx->fil, b, FIL_PAGES_MAX + 1), DB_OUT_OF_SPACE);
 }
 
+/** More spaces than open files: every page is still read and written, a file that needs its fsync gets
+it before it is closed, and no fsync is lost or done twice. */
+static void test_open_files_bounded(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *spaces[4 * FX_OPEN_FILES];
+    const uint32_t n = sizeof spaces / sizeof spaces[0];
+    byte page[4096] = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        char path[PATH_LEN_MAX + 1];
+        (void)snprintf(path, sizeof path, "t%u.ibd", i);
+        ASSERT_OK(fx, fil_space_create(fx->fil, 5 + i, path, 2, &spaces[i]));
+        assert_true(tap_n_open(&fx->rec.tap) <= FX_OPEN_FILES + 1); /* and the log */
+    }
+    uint32_t from = fx->rec.n;
+    for (uint32_t i = 0; i < n; i++) {
+        page[0] = (byte)i;
+        ASSERT_OK(fx, fil_page_write(fx->fil, spaces[i], 1, page));
+        assert_true(tap_n_open(&fx->rec.tap) <= FX_OPEN_FILES + 1);
+    }
+    rec_assert_order(&fx->rec, from, "write t0.ibd", "sync t0.ibd", "write t2.ibd", NULL);
+    assert_int_equal(rec_count(&fx->rec, from, "sync t"), n - FX_OPEN_FILES);
+    ASSERT_OK(fx, fil_sync_all(fx->fil));
+    for (uint32_t i = 0; i < n; i++) {
+        char line[PATH_LEN_MAX + 1];
+        (void)snprintf(line, sizeof line, "sync t%u.ibd", i);
+        assert_int_equal(rec_count(&fx->rec, from, line), 1);
+        ASSERT_OK(fx, fil_page_read(fx->fil, spaces[i], 1, page));
+        assert_int_equal(page[0], i);
+    }
+    ASSERT_OK(fx, fil_space_rename(fx->fil, spaces[0], "t99.ibd")); /* closed at the moment */
+    ASSERT_OK(fx, fil_page_read(fx->fil, spaces[0], 1, page));
+    assert_int_equal(page[0], 0);
+    ASSERT_OK(fx, fil_space_delete(fx->fil, spaces[1]));
+}
+
+/** What bounds the FILE_NAME records of a checkpoint follows every change of the registry. */
+static void test_names(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *a = NULL;
+    fil_space_t *b = NULL;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
+    ASSERT_OK(fx, fil_space_create(fx->fil, 6, "bb.ibd", 2, &b));
+    assert_int_equal(fil_names(fx->fil).n, 2);
+    assert_int_equal(fil_names(fx->fil).path_bytes, 5 + 6);
+    ASSERT_OK(fx, fil_space_rename(fx->fil, a, "longer.ibd"));
+    assert_int_equal(fil_names(fx->fil).path_bytes, 10 + 6);
+    fil_space_set_path(fx->fil, b, "b.ibd");
+    assert_int_equal(fil_names(fx->fil).path_bytes, 10 + 5);
+    ASSERT_OK(fx, fil_space_delete(fx->fil, a));
+    assert_int_equal(fil_names(fx->fil).n, 1);
+    assert_int_equal(fil_names(fx->fil).path_bytes, 5);
+}
+
+/** I23: the fsync before a close that fails poisons the handle, and is not tried again; reads go on. */
+static void test_failed_sync_before_close(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *spaces[FX_OPEN_FILES + 1];
+    byte page[4096] = {0};
+    for (uint32_t i = 0; i <= FX_OPEN_FILES; i++) {
+        char path[PATH_LEN_MAX + 1];
+        (void)snprintf(path, sizeof path, "t%u.ibd", i);
+        ASSERT_OK(fx, fil_space_create(fx->fil, 5 + i, path, 2, &spaces[i]));
+    }
+    for (uint32_t i = 0; i < FX_OPEN_FILES; i++) {
+        ASSERT_OK(fx, fil_page_write(fx->fil, spaces[i], 1, page));
+    }
+    fx->rec.fail_prefix = "sync t0.ibd";
+    assert_int_equal(fil_page_write(fx->fil, spaces[FX_OPEN_FILES], 1, page), DB_IO_ERROR);
+    assert_true(fx->env.io_failed);
+    fx->rec.fail_prefix = NULL;
+    uint32_t from = fx->rec.n;
+    ASSERT_OK(fx, fil_page_read(fx->fil, spaces[FX_OPEN_FILES], 1, page));
+    assert_int_equal(fil_sync_all(fx->fil), DB_IO_ERROR);
+    assert_int_equal(fx->rec.n, from);
+}
+
 /** I23: a logged operation that fails poisons the handle: nothing more reaches any file. */
 static void test_failed_create_poisons(void **state)
 {
@@ -149,7 +228,7 @@ static void test_recreate(void **state)
     memset(page, 1, sizeof page);
     ASSERT_OK(fx, fil_page_write(fx->fil, space, 2, page));
     fil_close(fx->fil);
-    ASSERT_OK(fx, fil_create(&fx->env, fx->log, 4096, &fx->fil));
+    ASSERT_OK(fx, fil_create(&fx->env, fx->log, 4096, FX_OPEN_FILES, &fx->fil));
     ASSERT_OK(fx, fil_space_recreate(fx->fil, 5, "t1.ibd", &space));
     assert_int_equal(space->size_pages, 3);
     ASSERT_OK(fx, fil_page_read(fx->fil, space, 2, page));
@@ -175,6 +254,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_create_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_page_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sync_when_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_open_files_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed_sync_before_close, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_create_poisons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recreate, setup, teardown),
         cmocka_unit_test(test_path_of_table),

@@ -10,6 +10,8 @@ assert the real order of I/O. It can fail the n-th operation that starts with a 
 #include "test_env_fixture.h"
 #include "test_tap_os.h"
 
+#define FX_OPEN_FILES 2U           /* few: closed and opened again all the time */
+#define FX_LOG_RESERVE (64U << 10) /* for file operations without a pool that makes room */
 #define REC_LINES_MAX 20000U
 #define REC_LINE_LEN 300U
 
@@ -118,16 +120,19 @@ static inline void rec_assert_order(const recorder_t *rec, uint32_t from, ...)
 static inline void files_open(env_t *env, uint32_t page_size, log_t **log, fil_t **fil)
 {
     *log = efx_log_start(env);
-    ENV_OK(env, fil_create(env, *log, page_size, fil));
+    log_reserve(*log, FX_LOG_RESERVE);
+    ENV_OK(env, fil_create(env, *log, page_size, FX_OPEN_FILES, fil));
 }
 
 /** The same in a directory that has no log: it gets one. */
-static inline void files_create(env_t *env, uint32_t page_size, uint64_t log_size_bytes,
-                                log_t **log, fil_t **fil)
+static inline void files_create(env_t *env, uint32_t page_size, uint32_t extent_pages,
+                                uint64_t log_size_bytes, log_t **log, fil_t **fil)
 {
-    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, page_size, log_size_bytes));
+    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, page_size, extent_pages, log_size_bytes));
     files_open(env, page_size, log, fil);
 }
+
+#define FX_EXTENT_PAGES 8U /**< small, so that tests reach lists, extents and descriptor pages */
 
 /** The fixture proper. */
 typedef struct base_fixture {
@@ -154,7 +159,7 @@ static inline void base_open(base_fixture_t *fx, uint32_t page_size)
     fx->probe.ctx = &fx->rec;
     fx->env.os = &fx->rec.tap.base;
     fx->env.probe = &fx->probe;
-    files_create(&fx->env, page_size, 256ULL * page_size, &fx->log, &fx->fil);
+    files_create(&fx->env, page_size, FX_EXTENT_PAGES, 256ULL * page_size, &fx->log, &fx->fil);
     fx->env.stats = (stats_t){0};
     fx->rec.n = 0;
     atomic_store(&fx->probe.armed, true);

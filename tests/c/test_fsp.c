@@ -1,27 +1,7 @@
-/** fsp: the owner map, growth of a space, freeing, and maps with hostile bytes. */
+/** fsp: pages for segments, growth, freeing, whole segments in steps, descriptor pages. */
 #include <unistd.h>
 
-#include "base/mach.h"
-#include "test_fsp_fixture.h"
-#include "test_mtr_fixture.h"
-
-#define SPACE 3U
-#define OWNER 16U
-
-typedef struct fsp_fixture {
-    buf_fixture_t *buf;
-    fil_space_t *space;
-} fsp_fixture_t;
-
-static fsp_fixture_t *fsp_create_on(os_t *os)
-{
-    fsp_fixture_t *fx = calloc(1, sizeof *fx);
-    assert_non_null(fx);
-    fx->buf = fx_create_on(os, 4096, 64, true);
-    base_fixture_t *base = &fx->buf->base;
-    fx->space = space_create(&base->env, base->fil, fx->buf->pool, SPACE, "t3.ibd");
-    return fx;
-}
+#include "test_fsp_segments.h"
 
 static int setup(void **state)
 {
@@ -39,281 +19,299 @@ static int teardown(void **state)
     return 0;
 }
 
-static page_no_t fsp_alloc(fsp_fixture_t *fx, uint32_t owner, page_no_t hint)
+/** A small segment gets single pages of shared extents, then whole extents, whose pages come in order;
+the hinted page is taken if it is free in an own extent. */
+static void test_fragments_then_extents(void **state)
 {
-    FX_OK(fx->buf, buf_log_free_check(fx->buf->pool));
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_alloc(&mtr, SPACE, owner, hint, FIL_PAGE_TYPE_SYS, &block));
-    page_no_t page_no = block->id.page_no;
-    mtr_commit(&mtr);
-    return page_no;
-}
-
-static uint32_t fsp_owner(fsp_fixture_t *fx, page_no_t page_no)
-{
-    mtr_t mtr;
-    uint32_t owner = UINT32_MAX;
-    mtr_start(&mtr, fx->buf->pool, MTR_READ_ONLY);
-    FX_OK(fx->buf, fsp_page_owner(&mtr, fx_id(SPACE, page_no), &owner));
-    mtr_commit(&mtr);
-    return owner;
-}
-
-static uint32_t fsp_header_field(fsp_fixture_t *fx, uint32_t offset)
-{
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    mtr_start(&mtr, fx->buf->pool, MTR_READ_ONLY);
-    FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, 0), &block));
-    uint32_t value = mach_read_4(block->frame + offset);
-    mtr_commit(&mtr);
-    return value;
-}
-
-/** I11: FSP_N_USED is the number of map entries that are not 0. */
-static void assert_counts(fsp_fixture_t *fx)
-{
-    uint32_t size = fsp_header_field(fx, FSP_SIZE);
-    uint32_t n_used = 0;
-    for (page_no_t i = 0; i < size; i++) {
-        n_used += fsp_owner(fx, i) != FSP_OWNER_FREE;
+    fsp_fixture_t *fx = *state;
+    assert_int_equal(n_used(fx, HEADER_A), 1);
+    assert_int_equal(n_used(fx, HEADER_B), 0);
+    for (uint32_t i = 0; i < E / 2; i++) {
+        page_no_t page_no = alloc(fx, HEADER_B, 0);
+        assert_int_equal(extent_state(fx, page_no),
+                         page_no == E - 1 ? XDES_STATE_FULL_FRAG : XDES_STATE_FREE_FRAG);
     }
-    assert_int_equal(fsp_header_field(fx, FSP_N_USED), n_used);
-    assert_true(size <= fx->space->size_pages);
-}
-
-/** The lowest free page from the hint on, else the lowest; freed pages come again. */
-static void test_alloc_order(void **state)
-{
-    fsp_fixture_t *fx = *state;
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-    assert_int_equal(fsp_alloc(fx, OWNER, 5), 5);
-    assert_int_equal(fsp_alloc(fx, OWNER + 1, 5), 6);
-    assert_int_equal(fsp_alloc(fx, OWNER, 7), 7);
-    assert_int_equal(fsp_alloc(fx, OWNER, 7), 2);
-    assert_int_equal(fsp_alloc(fx, OWNER, FIL_NULL), 3);
-    assert_int_equal(fsp_owner(fx, 0), FSP_OWNER_MAP);
-    assert_int_equal(fsp_owner(fx, 6), OWNER + 1);
-    assert_int_equal(fsp_owner(fx, 4), FSP_OWNER_FREE);
-    mtr_t mtr;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_free(&mtr, fx_id(SPACE, 5), OWNER));
-    mtr_commit(&mtr);
     assert_counts(fx);
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 4);
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 5);
-    assert_counts(fx);
-}
-
-/** A full space grows: file first, then FSP_SIZE in the log. */
-static void test_extend(void **state)
-{
-    fsp_fixture_t *fx = *state;
-    for (page_no_t i = 1; i < FSP_INITIAL_PAGES; i++) {
-        assert_int_equal(fsp_alloc(fx, OWNER, 0), i);
+    page_no_t first = alloc(fx, HEADER_B, 0);
+    assert_int_equal(first % E, 0);
+    assert_int_equal(extent_state(fx, first), XDES_STATE_FSEG);
+    for (page_no_t i = 1; i < E; i++) {
+        assert_int_equal(alloc(fx, HEADER_B, first + i), first + i);
     }
-    assert_int_equal(fx->space->size_pages, FSP_INITIAL_PAGES);
-    uint32_t from = fx->buf->base.rec.n;
-    lsn_t lsn = log_lsn(fx->buf->base.log);
-    assert_int_equal(fsp_alloc(fx, OWNER, 3), FSP_INITIAL_PAGES);
-    rec_assert_order(&fx->buf->base.rec, from, "# extend space=3 pages=24", "truncate t3.ibd 98304",
-                     "# page_init space=3 page=8", NULL);
-    assert_int_equal(fx->space->size_pages, 24);
-    assert_int_equal(fsp_header_field(fx, FSP_SIZE), 24);
-    char text[1000];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
-    assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_INIT_FILE_PAGE2 3 8; MLOG_4BYTES 3 0; "
-                              "MLOG_4BYTES 3 0; | ");
+    assert_int_equal(n_used(fx, HEADER_B), E / 2 + E);
+    FX_OK(fx->buf, try_free(fx, HEADER_B, first + 3));
+    assert_int_equal(alloc(fx, HEADER_B, first + 3), first + 3);
     assert_counts(fx);
 }
 
-/** Growth over a map page boundary (M = 512 at 4k): the new map page owns itself, is logged, and
-maps its pages; freeing an owner finds them. */
-static void test_second_map_page(void **state)
+/** Growth: by pages up to one extent, by one extent up to 128 pages, by four from there on. The file is
+extended and fsynced before anything is logged. */
+static void test_growth(void **state)
 {
     fsp_fixture_t *fx = *state;
+    uint32_t sizes[64];
+    uint32_t n = 0;
     page_no_t hint = 0;
-    for (uint32_t i = 0; i < 520; i++) {
-        hint = fsp_alloc(fx, OWNER + i % 2, hint);
-        assert_int_not_equal(hint, 512);
+    sizes[n++] = field(fx, FSP_SIZE);
+    uint32_t from = fx->buf->base.rec.n;
+    for (uint32_t i = 0; i < 300; i++) {
+        hint = alloc(fx, i % 3 != 0 ? HEADER_A : HEADER_B, hint + 1);
+        uint32_t size = field(fx, FSP_SIZE);
+        if (size != sizes[n - 1]) {
+            assert_true(n < 64);
+            sizes[n++] = size;
+        }
     }
-    assert_int_equal(hint, 521);
-    assert_int_equal(fsp_owner(fx, 512), FSP_OWNER_MAP);
-    assert_int_equal(rec_count(&fx->buf->base.rec, 0, "# page_init space=3 page=512"), 1);
-    assert_counts(fx);
-    FX_OK(fx->buf, fsp_owner_free(fx->buf->pool, SPACE, OWNER));
-    assert_counts(fx);
-    assert_int_equal(fsp_header_field(fx, FSP_N_USED), 2 + 260);
-    for (page_no_t i = 1; i < 522; i++) {
-        assert_int_not_equal(fsp_owner(fx, i), OWNER);
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t grown = sizes[i] - sizes[i - 1];
+        if (sizes[i] <= E) {
+            assert_int_equal(grown, 1);
+        } else {
+            assert_int_equal(grown, sizes[i - 1] < COVERS ? E : 4 * E);
+        }
     }
-    assert_int_equal(rec_count(&fx->buf->base.rec, 0, "# page_free space=3"), 260);
-    /* Again is harmless: nothing is left to free. */
-    lsn_t lsn = log_lsn(fx->buf->base.log);
-    FX_OK(fx->buf, fsp_owner_free(fx->buf->pool, SPACE, OWNER));
-    assert_int_equal(rec_count(&fx->buf->base.rec, 0, "# page_free space=3"), 260);
-    assert_true(log_lsn(fx->buf->base.log) >= lsn);
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-    /* Map pages survive eviction and reading back. */
+    assert_true(sizes[n - 1] > 2 * COVERS);
+    rec_assert_order(&fx->buf->base.rec, from, "# extend space=3 pages=5", "truncate t3.ibd 20480",
+                     "sync t3.ibd", "# page_init space=3 page=4", NULL);
+    assert_counts(fx);
     FX_OK(fx->buf, buf_flush_and_evict_all(fx->buf->pool));
     assert_counts(fx);
 }
 
-/** Growth that lands exactly on a map page. */
-static void test_extend_at_boundary(void **state)
+/** Each descriptor page is created when the free limit passes it, its extent shared from birth. */
+static void test_descriptor_pages(void **state)
 {
     fsp_fixture_t *fx = *state;
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    FX_OK(fx->buf, fil_space_extend(fx->buf->base.fil, fx->space, 512));
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, 0), &block));
-    mtr_write_4(&mtr, block, FSP_SIZE, 512);
-    mtr_write_4(&mtr, block, FSP_N_USED, 512);
-    mtr_commit(&mtr);
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 513);
-    assert_int_equal(fsp_owner(fx, 512), FSP_OWNER_MAP);
-    assert_int_equal(fsp_owner(fx, 513), OWNER);
-    assert_int_equal(fsp_header_field(fx, FSP_N_USED), 514);
+    page_no_t hint = 0;
+    for (uint32_t i = 0; i < 280; i++) {
+        hint = alloc(fx, HEADER_A, hint + 1);
+        assert_int_not_equal(hint % COVERS, 0);
+    }
+    for (page_no_t page_no = COVERS; page_no <= 2 * COVERS; page_no += COVERS) {
+        byte page[4096];
+        char text[80];
+        page_copy(&fx->buf->base.env, fx->buf->pool, fx_id(SPACE, page_no), page);
+        assert_int_equal(fil_page_get_type(page), FIL_PAGE_TYPE_XDES);
+        assert_true(page_is_used(&fx->buf->base.env, fx->buf->pool, fx_id(SPACE, page_no)));
+        assert_in_range(extent_state(fx, page_no), XDES_STATE_FREE_FRAG, XDES_STATE_FULL_FRAG);
+        snprintf(text, sizeof text, "# page_init space=3 page=%" PRIu32 " ", page_no);
+        assert_int_equal(rec_count(&fx->buf->base.rec, 0, text), 1);
+    }
+    assert_counts(fx);
 }
 
-/** Contents may be NO_REDO, the map never is. */
-static void test_alloc_for_load(void **state)
+/** What fseg_free_step() logs: descriptors, lists and inode for an extent; FREE for a single page. */
+static void test_drop_logs_no_page_of_an_extent(void **state)
 {
     fsp_fixture_t *fx = *state;
+    page_no_t hint = 0;
+    for (uint32_t i = 0; i < E / 2 + 2 * E; i++) {
+        hint = alloc(fx, HEADER_B, hint + 1);
+    }
+    page_no_t in_extent = hint;
+    buf_block_t *block = buf_page_peek(fx->buf->pool, fx_id(SPACE, in_extent));
+    assert_non_null(block);
+    lsn_t oldest = block->oldest_modification;
+    assert_true(oldest != 0);
     lsn_t lsn = log_lsn(fx->buf->base.log);
+    uint32_t steps = 0;
+    for (bool done = false; !done; steps++) {
+        mtr_t mtr;
+        mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+        FX_OK(fx->buf, fseg_free_step(&mtr, seg(fx, &mtr, HEADER_B), false, &done));
+        mtr_commit(&mtr);
+        assert_true(steps < 100);
+    }
+    assert_int_equal(steps, 2 + E / 2 + 1);
+    char text[20000];
+    fx_log_text(fx->buf, lsn, text, sizeof text);
+    uint32_t n_free = 0;
+    for (const char *at = text; (at = strstr(at, "MLOG_INIT_FREE_PAGE")) != NULL; at++) {
+        n_free++;
+    }
+    assert_int_equal(n_free, E / 2);
+    char record[40];
+    snprintf(record, sizeof record, " 3 %" PRIu32 ";", in_extent);
+    assert_null(strstr(text, record));
+    /* The frame is as it was: dirty, not marked as freed, and given out again it is taken over. */
+    assert_false(block->freed);
+    assert_int_equal(block->oldest_modification, oldest);
+    assert_int_equal(n_used(fx, HEADER_B), 0);
+    assert_counts(fx);
+    /* The header is zero: one more step has nothing to do. */
+    bool done = false;
     mtr_t mtr;
-    page_no_t page_no = FIL_NULL;
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fseg_free_step(&mtr, seg(fx, &mtr, HEADER_B), false, &done));
+    mtr_commit(&mtr);
+    assert_true(done);
+    page_no_t again = 0;
+    for (uint32_t i = 0; i < 4 * E && again != in_extent; i++) {
+        again = alloc(fx, HEADER_A, in_extent);
+    }
+    assert_int_equal(again, in_extent);
+    assert_ptr_equal(buf_page_peek(fx->buf->pool, fx_id(SPACE, in_extent)), block);
+    assert_counts(fx);
+}
+
+/** The last page of an extent takes it back to FREE; a page freed in an mtr is not given out by it (I15),
+and the page of the inode goes with its last one. */
+static void test_single_frees(void **state)
+{
+    fsp_fixture_t *fx = *state;
+    page_no_t pages[E / 2 + E];
+    page_no_t hint = 0;
+    for (uint32_t i = 0; i < E / 2 + E; i++) {
+        hint = alloc(fx, HEADER_B, hint + 1);
+        pages[i] = hint;
+    }
+    page_no_t extent = pages[E / 2] / E * E;
+    for (uint32_t i = E / 2; i < E / 2 + E; i++) {
+        assert_int_equal(extent_state(fx, extent), XDES_STATE_FSEG);
+        FX_OK(fx->buf, try_free(fx, HEADER_B, pages[i]));
+        assert_counts(fx);
+    }
+    assert_int_equal(extent_state(fx, extent), XDES_STATE_FREE);
+    mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_reserve(&mtr, SPACE, OWNER, 0, &page_no));
+    FX_OK(fx->buf, fseg_page_free(&mtr, seg(fx, &mtr, HEADER_B), pages[1], FSP_FREE_LOGGED));
+    FX_OK(fx->buf,
+          fseg_page_alloc(&mtr, seg(fx, &mtr, HEADER_B), pages[1], FIL_PAGE_TYPE_SYS, &block));
+    assert_int_not_equal(block->id.page_no, pages[1]);
     mtr_commit(&mtr);
+    assert_int_equal(alloc(fx, HEADER_A, pages[1]), pages[1]);
+    assert_counts(fx);
+}
+
+/** A whole life: both segments freed in steps, the header's page last, the inode page with it. */
+static void test_free_everything(void **state)
+{
+    fsp_fixture_t *fx = *state;
+    page_no_t hint = 0;
+    for (uint32_t i = 0; i < 200; i++) {
+        hint = alloc(fx, i % 2 != 0 ? HEADER_A : HEADER_B, hint + 1);
+    }
+    static const uint32_t headers[] = {HEADER_B, HEADER_A};
+    mtr_t mtr;
+    for (uint32_t i = 0; i < 2; i++) {
+        for (bool done = false; !done;) {
+            mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+            FX_OK(fx->buf, fseg_free_step(&mtr, seg(fx, &mtr, headers[i]), i == 1, &done));
+            mtr_commit(&mtr);
+        }
+    }
+    assert_int_equal(n_used(fx, HEADER_A), 1);
+    lsn_t lsn = log_lsn(fx->buf->base.log);
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fseg_free_last(&mtr, seg(fx, &mtr, HEADER_A)));
+    mtr_commit(&mtr);
+    char text[2000];
+    fx_log_text(fx->buf, lsn, text, sizeof text);
+    char record[60];
+    snprintf(record, sizeof record, "MLOG_INIT_FREE_PAGE 3 %" PRIu32 ";", fx->headers);
+    assert_non_null(strstr(text, record));
+    assert_int_equal(field(fx, FSP_SEG_INODES_FREE), 0);
+    uint32_t limit = field(fx, FSP_FREE_LIMIT);
+    assert_int_equal(space_n_used(&fx->buf->base.env, fx->buf->pool, SPACE),
+                     (limit + COVERS - 1) / COVERS);
+    /* The space can be used again. */
+    buf_block_t *block = NULL;
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fseg_create(&mtr, SPACE, FIL_PAGE_TYPE_SYS, HEADER_A, &block));
+    mtr_commit(&mtr);
+}
+
+/** More segments than an inode page holds: the pages move between their two lists. */
+static void test_many_segments(void **state)
+{
+    fsp_fixture_t *fx = *state;
+    uint32_t per_page = fseg_inodes_per_page(4096, E);
+    buf_block_t *blocks[120];
+    page_no_t pages[120];
+    mtr_t mtr;
+    assert_in_range(per_page, 40, 60);
+    for (uint32_t i = 0; i < 120; i++) {
+        mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+        blocks[i] = NULL;
+        FX_OK(fx->buf, fseg_create(&mtr, SPACE, FIL_PAGE_TYPE_SYS, HEADER_A, &blocks[i]));
+        pages[i] = blocks[i]->id.page_no;
+        mtr_commit(&mtr);
+    }
+    assert_int_equal(field(fx, FSP_SEG_INODES_FULL), 122 / per_page);
+    for (uint32_t i = 0; i < 120; i++) {
+        uint32_t at = (i * 7) % 120;
+        buf_block_t *block = NULL;
+        mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+        FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, pages[at]), &block));
+        FX_OK(fx->buf, fseg_free_last(&mtr, (fseg_header_t){block, HEADER_A}));
+        mtr_commit(&mtr);
+    }
+    assert_int_equal(field(fx, FSP_SEG_INODES_FULL), 0);
+    assert_int_equal(field(fx, FSP_SEG_INODES_FREE), 1);
+    assert_counts(fx);
+}
+
+/** Reserving takes a number, logged, and touches no page of that number. */
+static void test_reserve_for_load(void **state)
+{
+    fsp_fixture_t *fx = *state;
+    page_no_t page_no = FIL_NULL;
+    mtr_t mtr;
+    lsn_t lsn = log_lsn(fx->buf->base.log);
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fseg_page_reserve(&mtr, seg(fx, &mtr, HEADER_B), 0, &page_no));
+    mtr_commit(&mtr);
+    assert_null(buf_page_peek(fx->buf->pool, fx_id(SPACE, page_no)));
+    char text[2000];
+    char record[40];
+    fx_log_text(fx->buf, lsn, text, sizeof text);
+    snprintf(record, sizeof record, " 3 %" PRIu32 ";", page_no);
+    assert_null(strstr(text, record));
+    buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_NO_REDO);
-    mtr_set_observer(&mtr, OWNER);
+    mtr_set_observer(&mtr, 16);
     FX_OK(fx->buf, mtr_page_create(&mtr, fx_id(SPACE, page_no), FIL_PAGE_TYPE_SYS, &block));
     mtr_write_1(&mtr, block, 100, 5);
     mtr_commit(&mtr);
-    char text[1000];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
-    assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_4BYTES 3 0; | ");
-    assert_true(block->nonlogged);
-    assert_int_equal(block->observer, OWNER);
+    assert_int_equal(block->observer, 16);
     assert_int_equal(fil_page_get_lsn(block->frame), log_lsn(fx->buf->base.log));
-    assert_int_equal(fsp_owner(fx, 1), OWNER);
     assert_counts(fx);
 }
 
-/** Reserving takes a number in the map, logged, and touches no page of that number; it is not given out
-again, and its owner's pages are freed with it. */
-static void test_reserve(void **state)
+/** After fsp_reserve() the pages it spoke of do not make the file grow. */
+static void test_reserve_room(void **state)
 {
     fsp_fixture_t *fx = *state;
-    lsn_t lsn = log_lsn(fx->buf->base.log);
-    page_no_t page_no = FIL_NULL;
     mtr_t mtr;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_reserve(&mtr, SPACE, OWNER, 4, &page_no));
+    FX_OK(fx->buf, fsp_reserve(&mtr, SPACE, 4));
     mtr_commit(&mtr);
-    assert_int_equal(page_no, 4);
-    char text[1000];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
-    assert_string_equal(text, "MLOG_4BYTES 3 0; MLOG_4BYTES 3 0; | ");
-    assert_null(buf_page_peek(fx->buf->pool, fx_id(SPACE, page_no)));
-    assert_int_equal(fsp_alloc(fx, OWNER, 4), 5);
-    assert_counts(fx);
-    FX_OK(fx->buf, fsp_owner_free(fx->buf->pool, SPACE, OWNER));
-    assert_int_equal(fsp_owner(fx, page_no), FSP_OWNER_FREE);
+    assert_int_equal(field(fx, FSP_SIZE), 7);
+    for (uint32_t i = 0; i < 4; i++) {
+        alloc(fx, i % 2 != 0 ? HEADER_A : HEADER_B, 0);
+        assert_int_equal(field(fx, FSP_SIZE), 7);
+    }
+    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
+    FX_OK(fx->buf, fsp_reserve(&mtr, SPACE, 4));
+    mtr_commit(&mtr);
+    assert_int_equal(field(fx, FSP_SIZE), 4 * E);
     assert_counts(fx);
 }
 
-/** I15: a page freed in an mtr is not given out by the same mtr. */
-static void test_no_reuse_within_mtr(void **state)
-{
-    fsp_fixture_t *fx = *state;
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_free(&mtr, fx_id(SPACE, 1), OWNER));
-    FX_OK(fx->buf, fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block));
-    assert_int_equal(block->id.page_no, 2);
-    mtr_commit(&mtr);
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-}
-
-/** Wrong owner, map page, free page, page beyond the space: refused, nothing changed. */
+/** Pages that are not the segment's are not freed, and nothing is changed. */
 static void test_free_refused(void **state)
 {
     fsp_fixture_t *fx = *state;
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-    mtr_t mtr;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 1), OWNER + 1), DB_CORRUPTION);
-    assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 0), OWNER), DB_CORRUPTION);
-    assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 2), OWNER), DB_CORRUPTION);
-    assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 8), OWNER), DB_CORRUPTION);
-    assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, FIL_NULL), OWNER), DB_CORRUPTION);
-    buf_block_t *block = NULL;
-    assert_int_equal(fsp_page_alloc_at(&mtr, SPACE, OWNER, 1, FIL_PAGE_TYPE_SYS, &block),
-                     DB_CORRUPTION);
-    assert_int_equal(fsp_page_alloc_at(&mtr, SPACE, OWNER, 8, FIL_PAGE_TYPE_SYS, &block),
-                     DB_CORRUPTION);
-    mtr_abort(&mtr);
-    assert_false(fx->buf->base.env.io_failed);
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, fsp_page_alloc_at(&mtr, SPACE, FSP_OWNER_MAP, 5, FIL_PAGE_TYPE_SYS, &block));
-    assert_int_equal(block->id.page_no, 5);
-    mtr_commit(&mtr);
-    assert_counts(fx);
-}
-
-typedef struct damage {
-    uint32_t offset;
-    uint32_t value;
-} damage_t;
-
-/** Hostile header and map bytes give DB_CORRUPTION from every entry point, never a crash. */
-static void test_hostile_map(void **state)
-{
-    fsp_fixture_t *fx = *state;
-    static const damage_t damages[] = {
-        {FSP_SPACE_ID, 9},      {FSP_SIZE, 0},    {FSP_SIZE, FSP_INITIAL_PAGES + 1},
-        {FSP_SIZE, UINT32_MAX}, {FSP_N_USED, 0},  {FSP_N_USED, FSP_INITIAL_PAGES + 1},
-        {FSP_PAGE_SIZE, 8192},  {FSP_VERSION, 2}, {FSP_RESERVED, 1},
-        {FSP_MAP, 0},           {FSP_MAP, OWNER},
-    };
-    buf_block_t *header = buf_page_peek(fx->buf->pool, fx_id(SPACE, 0));
-    assert_non_null(header);
-    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
-        byte saved[4];
-        memcpy(saved, header->frame + damages[i].offset, 4);
-        mach_write_4(header->frame + damages[i].offset, damages[i].value);
-        mtr_t mtr;
-        buf_block_t *block = NULL;
-        uint32_t owner = 0;
-        mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-        assert_int_equal(fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
-                         DB_CORRUPTION);
-        assert_int_equal(fsp_page_free(&mtr, fx_id(SPACE, 1), OWNER), DB_CORRUPTION);
-        assert_int_equal(fsp_page_owner(&mtr, fx_id(SPACE, 1), &owner), DB_CORRUPTION);
-        mtr_abort(&mtr);
-        assert_int_equal(fsp_owner_free(fx->buf->pool, SPACE, OWNER), DB_CORRUPTION);
-        memcpy(header->frame + damages[i].offset, saved, 4);
+    page_no_t page_no = alloc(fx, HEADER_B, 0);
+    const page_no_t others[] = {0, 1, page_no + 1, 1000, FIL_NULL};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(try_free(fx, HEADER_B, others[i]), DB_CORRUPTION);
     }
+    assert_int_equal(try_free(fx, HEADER_A, page_no), DB_CORRUPTION);
     assert_false(fx->buf->base.env.io_failed);
-    /* A map that gives out a page in use: refused while that page is pinned. */
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 1);
-    mach_write_4(header->frame + FSP_MAP + 4, FSP_OWNER_FREE);
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    mtr_start(&mtr, fx->buf->pool, MTR_LOG_ALL);
-    FX_OK(fx->buf, mtr_page_get(&mtr, fx_id(SPACE, 1), &block));
-    assert_int_equal(fsp_page_alloc(&mtr, SPACE, OWNER, 0, FIL_PAGE_TYPE_SYS, &block),
-                     DB_CORRUPTION);
-    mtr_abort(&mtr);
-    assert_false(fx->buf->base.env.io_failed);
+    FX_OK(fx->buf, try_free(fx, HEADER_B, page_no));
+    assert_counts(fx);
 }
 
 static int unlink_entry(const char *dir, const char *name)
@@ -323,7 +321,7 @@ static int unlink_entry(const char *dir, const char *name)
     return unlink(path);
 }
 
-/** On real files, closed and opened again: map and pages are in the files. */
+/** On real files, closed and opened again: everything is in the files. */
 static void test_reopen_posix(void **state)
 {
     (void)state;
@@ -333,17 +331,16 @@ static void test_reopen_posix(void **state)
     assert_int_equal(os_posix_create(dir, false, NULL, &os), DB_SUCCESS);
     fsp_fixture_t *fx = fsp_create_on(os);
     for (page_no_t i = 1; i <= 150; i++) {
-        assert_int_equal(fsp_alloc(fx, OWNER + i % 3, 0), i);
+        alloc(fx, i % 3 != 0 ? HEADER_A : HEADER_B, i);
     }
+    uint32_t size = field(fx, FSP_SIZE);
     FX_OK(fx->buf, buf_checkpoint_full(fx->buf->pool));
     fx_reopen(fx->buf);
     FX_OK(fx->buf, fil_space_open(fx->buf->base.fil, SPACE, "t3.ibd", 0, &fx->space));
-    assert_int_equal(fx->space->size_pages, 152);
+    assert_int_equal(fx->space->size_pages, size);
+    assert_int_equal(n_used(fx, HEADER_A), 101);
+    assert_int_equal(n_used(fx, HEADER_B), 50);
     assert_counts(fx);
-    for (page_no_t i = 1; i <= 150; i++) {
-        assert_int_equal(fsp_owner(fx, i), OWNER + i % 3);
-    }
-    assert_int_equal(fsp_alloc(fx, OWNER, 0), 151);
     fx_destroy(fx->buf);
     free(fx);
     static const char *const names[] = {"t1.ibd", "t2.ibd", "t3.ibd", LOG_FILE_NAME,
@@ -357,15 +354,16 @@ static void test_reopen_posix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_alloc_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_extend, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_second_map_page, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_extend_at_boundary, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_alloc_for_load, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_reserve, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_reuse_within_mtr, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fragments_then_extents, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_growth, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_descriptor_pages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_drop_logs_no_page_of_an_extent, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_single_frees, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_everything, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_segments, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reserve_for_load, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reserve_room, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_hostile_map, setup, teardown),
         cmocka_unit_test(test_reopen_posix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

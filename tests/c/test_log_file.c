@@ -29,8 +29,8 @@ static void test_create(void **state)
     assert_int_equal(log_reader_next(reader, &group), DB_NOT_FOUND);
     log_reader_free(reader);
     log_close(log);
-    assert_int_equal(log_file_create(&f->env, "small", PAGE_SIZE, FILE_SIZE - 512), DB_ERROR);
-    assert_int_equal(log_file_create(&f->env, "odd", PAGE_SIZE, FILE_SIZE + 1), DB_ERROR);
+    assert_int_equal(log_file_create(&f->env, "small", PAGE_SIZE, 256, FILE_SIZE - 512), DB_ERROR);
+    assert_int_equal(log_file_create(&f->env, "odd", PAGE_SIZE, 256, FILE_SIZE + 1), DB_ERROR);
 }
 
 /* What is written up to an LSN is read back, group by group, over any sizes that meet block ends.
@@ -195,7 +195,8 @@ static void test_open_refuses(void **state)
     assert_non_null(strstr(f->env.err.msg, "cut"));
     assert_int_equal(env_unlink(&f->env, LOG_FILE_NAME), DB_SUCCESS);
     assert_int_equal(log_open(&f->env, &log), DB_NOT_FOUND);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
 }
 
 /* Markers and fault points, in order with the writes that they describe; counters with them. */
@@ -215,7 +216,7 @@ static void test_markers(void **state)
     assert_int_equal(log_write_up_to(log, end, false), DB_SUCCESS);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
-    assert_int_equal(log_checkpoint_write(log, from, from), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, from, from, true), DB_SUCCESS);
     atomic_store(&f->probe.armed, false);
     (void)snprintf(expected, sizeof(expected),
                    "log_write start=%llu end=%llu|point name=log.before_write|"
@@ -261,11 +262,12 @@ static void test_io_failure(void **state)
     }
     assert_int_equal(log_write_up_to(log, log_lsn(log), true), DB_IO_ERROR);
     assert_true(log_written_lsn(log) == before && log_flushed_lsn(log) == before);
-    assert_int_equal(log_checkpoint_write(log, LOG_FIRST_LSN, LOG_FIRST_LSN), DB_IO_ERROR);
+    assert_int_equal(log_checkpoint_write(log, LOG_FIRST_LSN, LOG_FIRST_LSN, true), DB_IO_ERROR);
     s = efx_log_scan(log, LOG_FIRST_LSN);
     assert_true(s.end == before);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 /* Written through, the log in the file ends at each group as it is appended, none of them durable; a failed write
@@ -293,6 +295,7 @@ static void test_write_through(void **state)
     assert_int_equal(log_write_up_to(log, log_lsn(log), false), DB_IO_ERROR);
     log_close(log);
     f->env.io_failed = false;
+    f->env.err = (err_sink_t){.msg = ""};
 }
 
 int main(void)

@@ -44,7 +44,8 @@ static inline int lfx_setup(void **state)
     log_fixture_t *f = lfx_create();
 
     assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
     *state = f;
     return 0;
 }
@@ -56,7 +57,8 @@ static inline int lfx_setup_posix(void **state)
     strcpy(f->dir, "test_log_XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     assert_int_equal(os_posix_create(f->dir, false, &f->env.err, &f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, FILE_SIZE), DB_SUCCESS);
+    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
+                     DB_SUCCESS);
     *state = f;
     return 0;
 }
@@ -129,7 +131,7 @@ static inline void lfx_checkpoint(log_t *log)
 
     log_append_rec(log, &marker, &end);
     assert_int_equal(log_write_up_to(log, end, true), DB_SUCCESS);
-    assert_int_equal(log_checkpoint_write(log, c, c), DB_SUCCESS);
+    assert_int_equal(log_checkpoint_write(log, c, c, true), DB_SUCCESS);
     assert_true(log_checkpoint_lsn(log) == c);
 }
 

@@ -119,13 +119,11 @@ static void test_memo(void **state)
     assert_false(fx->base.env.io_failed);
 }
 
-/** I13: who may be marked init_on_flush: logged initialisation, log_optimize_ddl off, space
-logged. */
-static void assert_init_flag(bool optimize, bool nonlogged, mtr_mode_t mode, bool expected)
+/** I13: who is marked init_on_flush: a logged initialisation with log_optimize_ddl off. */
+static void assert_init_flag(bool optimize, mtr_mode_t mode, bool expected)
 {
     buf_fixture_t *fx = fx_create(4096, 64, true);
     FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, optimize));
-    fx->t1->nonlogged = nonlogged;
     buf_block_t *block = fx_mtr_create(fx, mode, mode == MTR_LOG_NO_REDO ? 20 : 0, fx_id(1, 3));
     assert_int_equal(block->init_on_flush, expected);
     FX_OK(fx, buf_flush_all(fx->pool));
@@ -138,38 +136,44 @@ static void assert_init_flag(bool optimize, bool nonlogged, mtr_mode_t mode, boo
 static void test_init_on_flush(void **state)
 {
     (void)state;
-    assert_init_flag(false, false, MTR_LOG_ALL, true);
-    assert_init_flag(false, true, MTR_LOG_ALL, false);
-    assert_init_flag(true, false, MTR_LOG_ALL, false);
-    assert_init_flag(true, true, MTR_LOG_ALL, false);
-    assert_init_flag(false, false, MTR_LOG_NO_REDO, false);
-    assert_init_flag(true, false, MTR_LOG_NO_REDO, false);
+    assert_init_flag(false, MTR_LOG_ALL, true);
+    assert_init_flag(true, MTR_LOG_ALL, false);
+    assert_init_flag(false, MTR_LOG_NO_REDO, false);
+    assert_init_flag(true, MTR_LOG_NO_REDO, false);
 }
 
-/** MDEV-19738: once a space has non-logged pages, its logged pages that wait for their first flush
-use doublewrite too; a changed, not initialised, page never skips. */
-static void test_nonlogged_space_never_skips(void **state)
+/** I13: the flag's life: kept by logged changes, gone with the write, the free, the frame and with
+every next initialisation that is not logged; each logged initialisation sets it again. */
+static void test_flag_life(void **state)
 {
     buf_fixture_t *fx = *state;
     FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
     buf_block_t *block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
-    assert_true(block->init_on_flush);
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 7);
-    assert_true(block->init_on_flush); /* a logged change keeps it */
-    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 4));
+    assert_true(block->init_on_flush);
     FX_OK(fx, buf_flush_all(fx->pool));
-    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 2);
-    for (uint32_t i = 0; i < fx->base.rec.n; i++) {
-        assert_null(strstr(fx->base.rec.lines[i], "dblwr=skip"));
-    }
+    assert_false(block->init_on_flush);
+    fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 8);
+    assert_false(block->init_on_flush);
+    fx_mtr_free(fx, fx_id(1, 3));
+    block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    assert_true(block->init_on_flush);
+    fx_mtr_free(fx, fx_id(1, 3));
+    assert_false(block->init_on_flush);
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    block = fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 3));
+    assert_false(block->init_on_flush);
+    block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    FX_OK(fx, buf_flush_and_evict_all(fx->pool));
+    FX_OK(fx, buf_page_get(fx->pool, fx_id(1, 3), &block));
+    assert_false(block->init_on_flush);
+    buf_block_unfix(fx->pool, block);
 }
 
-/** NO_REDO: no log, the current LSN in the page, space and block marked, observer until the write.
-*/
+/** NO_REDO: no log, the current LSN in the page, the observer's stamp until the write. */
 static void test_no_redo(void **state)
 {
     buf_fixture_t *fx = *state;
-    FX_OK(fx, buf_set_log_optimize_ddl(fx->pool, false));
     buf_block_t *block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     lsn_t lsn = log_lsn(fx->base.log);
     uint32_t from = fx->base.rec.n;
@@ -183,23 +187,15 @@ static void test_no_redo(void **state)
     assert_int_equal(mtr.end_lsn, lsn);
     assert_int_equal(fil_page_get_lsn(block->frame), lsn);
     assert_int_equal(block->newest_modification, lsn);
-    assert_true(block->nonlogged);
-    assert_false(block->init_on_flush);
     assert_int_equal(block->observer, 21);
-    assert_true(fx->t1->nonlogged);
-    assert_false(fx->t2->nonlogged);
     assert_true(fx->t1->max_lsn >= lsn);
-    rec_assert_order(&fx->base.rec, from, "# nonlogged space=1", "# page_noredo space=1 page=3",
-                     NULL);
-    fx_mtr_create(fx, MTR_LOG_NO_REDO, 21, fx_id(1, 4));
-    assert_int_equal(rec_count(&fx->base.rec, from, "# nonlogged"), 1);
+    rec_assert_order(&fx->base.rec, from, "# page_noredo space=1 page=3", NULL);
     FX_OK(fx, buf_flush_space(fx->pool, 1));
-    assert_false(block->nonlogged);
     assert_int_equal(block->observer, 0);
-    assert_true(fx->t1->nonlogged); /* for as long as the handle lives */
 }
 
-/** A free is one record; the block is dropped in flush order; reuse needs an initialisation. */
+/** A free is one record; a dirty page stays where it is on the flush list; reuse needs an
+initialisation. */
 static void test_free_page(void **state)
 {
     buf_fixture_t *fx = *state;
@@ -209,9 +205,8 @@ static void test_free_page(void **state)
     lsn_t from = log_lsn(fx->base.log);
     fx_mtr_free(fx, fx_id(1, 3));
     assert_true(block->freed);
-    assert_false(block->init_on_flush);
     assert_int_equal(block->oldest_modification, oldest);
-    assert_int_equal(block->newest_modification, log_lsn(fx->base.log));
+    assert_int_equal(block->newest_modification, from);
     fx_mtr_free(fx, fx_id(1, 99)); /* not in the pool: the record only */
     char text[1000];
     fx_log_text(fx, from, text, sizeof text);
@@ -223,18 +218,17 @@ static void test_free_page(void **state)
     FX_OK(fx, mtr_page_create(&mtr, fx_id(1, 3), FIL_PAGE_TYPE_SYS, &block));
     mtr_commit(&mtr);
     assert_false(block->freed);
+    assert_int_equal(block->oldest_modification, oldest);
     FX_OK(fx, buf_flush_all(fx->pool));
     assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write space=1 page=3"), 1);
-    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_drop_freed"), 0);
 }
 
-/** A clean page that is freed enters the flush lists, so that the checkpoint knows of the free. */
+/** Freeing does not make a page dirty: its bytes are what they were. */
 static void test_free_clean_page(void **state)
 {
     buf_fixture_t *fx = *state;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
     FX_OK(fx, buf_flush_all(fx->pool));
-    lsn_t start = log_lsn(fx->base.log);
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
@@ -244,12 +238,8 @@ static void test_free_clean_page(void **state)
     buf_block_t *again = NULL;
     assert_int_equal(mtr_page_get(&mtr, fx_id(1, 3), &again), DB_CORRUPTION);
     mtr_commit(&mtr);
-    assert_int_equal(buf_oldest_modification(fx->pool), start);
-    uint32_t from = fx->base.rec.n;
-    FX_OK(fx, buf_flush_all(fx->pool));
-    rec_assert_order(&fx->base.rec, from, "sync " LOG_FILE_NAME, "# page_drop_freed space=1 page=3",
-                     NULL);
-    assert_int_equal(rec_count(&fx->base.rec, from, "# page_write"), 0);
+    assert_true(block->freed);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
 }
 
 /** I23: an mtr that gives up after a change poisons the handle; before a change it does not. */
@@ -354,7 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_single_flag, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_memo, fx_setup, fx_teardown),
         cmocka_unit_test(test_init_on_flush),
-        cmocka_unit_test_setup_teardown(test_nonlogged_space_never_skips, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_flag_life, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_no_redo, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_free_page, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_free_clean_page, fx_setup, fx_teardown),

@@ -298,10 +298,13 @@ static void test_poison(void **state)
         assert_int_equal(env_sync_dir(env), DB_IO_ERROR);
         assert_int_equal(env_open(env, "n", OS_CREATE_NEW, &other), DB_IO_ERROR);
         assert_int_equal(env_open(env, "f", OS_CREATE_TRUNC, &other), DB_IO_ERROR);
+        /* What was refused since has not replaced the cause. */
+        assert_non_null(strstr(env->err.msg, what == 0 ? "No space" : "Input/output"));
         env_close(env, file);
         assert_content(env, "f", "data");
         assert_content(env, "g", "data");
         env->io_failed = false;
+        env->err = (err_sink_t){.msg = ""};
     }
 }
 
@@ -333,7 +336,7 @@ static void test_mem_clone(void **state)
 /* A data directory is made on request only, and something else in its place is refused. */
 static void test_posix_create(void **state)
 {
-    err_sink_t err;
+    err_sink_t err = {.msg = ""};
     os_t *os;
 
     (void)state;

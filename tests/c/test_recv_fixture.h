@@ -96,6 +96,16 @@ static inline void dbx_close(dbx_t *db)
     db->log = NULL;
 }
 
+/** As a clean shutdown: with a full checkpoint. */
+static inline void dbx_close_clean(dbx_t *db)
+{
+    dberr_t err = buf_checkpoint_full(db->pool);
+    if (err != DB_SUCCESS) {
+        fail_msg("%s: %s", err_name(err), db->env.err.msg);
+    }
+    dbx_close(db);
+}
+
 static inline void dbx_free(dbx_t *db)
 {
     dbx_close(db);
@@ -109,11 +119,13 @@ static inline dberr_t dbx_redo(dbx_t *db)
 {
     db->env.stats = (stats_t){0};
     db->env.io_failed = false;
+    db->env.err = (err_sink_t){.msg = ""};
     db->marks_len = 0;
     db->marks[0] = '\0';
     dberr_t err = log_open(&db->env, &db->log);
     if (err == DB_SUCCESS) {
-        err = fil_create(&db->env, db->log, db->options.page_size, &db->fil);
+        err =
+            fil_create(&db->env, db->log, db->options.page_size, db->options.open_files, &db->fil);
     }
     if (err == DB_SUCCESS) {
         err = buf_pool_create(&db->env, db->log, db->fil, &db->options, &db->pool);
@@ -140,7 +152,8 @@ static inline dberr_t dbx_open(dbx_t *db)
 /** Log and ibdata1 with a space header, checkpointed; no catalogue when bare. Then opened. */
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
-    files_create(&db->env, db->options.page_size, db->options.log_file_size, &db->log, &db->fil);
+    files_create(&db->env, db->options.page_size, FX_EXTENT_PAGES, db->options.log_file_size,
+                 &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
         ASSERT_OK(db, trx_sys_bootstrap(db->pool));

@@ -145,8 +145,9 @@ static dbx_t *torn_after_flush(bool second_flush)
     page_change(db, 3, 200, 1);
     ASSERT_OK(db, buf_flush_all(db->pool));
     if (second_flush) {
-        page_change(db, 3, 200, 2);
-        ASSERT_OK(db, buf_flush_all(db->pool));
+        page_change(db, 3, 200, 2); /* its copy goes into a single-page slot */
+        buf_page_peek(db->pool, (page_id_t){T1, 3})->observer = 77;
+        ASSERT_OK(db, buf_observer_flush(db->pool, T1, 77));
     }
     page_change(db, 3, 201, 9);
     db = dbx_crash(db);
@@ -223,7 +224,7 @@ static void test_dblwr_copy_beyond_end(void **state)
     dbx_free(db);
 }
 
-/** Fills the doublewrite file with copies of pages that differ from each other, and more than both slots
+/** Fills the doublewrite file with copies of pages that differ from each other, and more than the area
 can hold; the one of page 3 lies at this position. */
 static void overfill_area(dbx_t *db, uint32_t position)
 {
@@ -247,19 +248,19 @@ static void overfill_area(dbx_t *db, uint32_t position)
     free(area);
 }
 
-/* As many copies count as both slots can hold at their largest, 512; what lies behind them was never
-written by a batch. */
+/* As many copies count as the area can hold at its largest, 264; what lies behind them was never
+written. */
 static void test_dblwr_area_too_long(void **state)
 {
     (void)state;
     dbx_t *db = torn_after_flush(false);
     dbx_t *behind = dbx_clone(db);
-    overfill_area(db, 511);
+    overfill_area(db, DBLWR_POSITIONS_MAX - 1);
     ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(db->env.stats.recv_dblwr_restored, 1);
     assert_int_equal(page_byte(db, 3, 200), 1);
     dbx_free(db);
-    overfill_area(behind, 512);
+    overfill_area(behind, DBLWR_POSITIONS_MAX);
     dbx_assert_refused(behind, "torn page 3 of t1.ibd: no doublewrite copy");
     dbx_free(behind);
 }
@@ -284,7 +285,7 @@ static void test_torn_page_0(void **state)
     mtr_t mtr;
     buf_block_t *block = NULL;
     mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    ASSERT_OK(db, fsp_page_alloc(&mtr, T1, 99, 0, FIL_PAGE_TYPE_SYS, &block));
+    ASSERT_OK(db, fseg_create(&mtr, T1, FIL_PAGE_TYPE_SYS, 100, &block));
     mtr_commit(&mtr);
     ASSERT_OK(db, buf_flush_all(db->pool));
     db = dbx_crash(db);
@@ -298,7 +299,7 @@ static void test_torn_page_0(void **state)
     dbx_free(moved);
     ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=0"));
-    assert_int_equal(fil_space_get(db->fil, T1)->size_pages, FSP_INITIAL_PAGES);
+    assert_int_equal(fil_space_get(db->fil, T1)->size_pages, FX_EXTENT_PAGES);
     dbx_free(db);
     refused_without_copy(no_copy, "torn page 0 of t1.ibd");
 }
@@ -418,21 +419,107 @@ static void test_index_load_reads(void **state)
     dbx_free(zero);
 }
 
-/* A torn page that was initialised after the last INDEX_LOAD is rebuilt from the log. */
-static void test_index_load_rebuild(void **state)
+/* An INDEX_LOAD anywhere in the log makes every page of its space be read, also one that is
+initialised after it: torn, it is refused, unless a copy has restored it. */
+static void test_index_load_no_mercy(void **state)
 {
     (void)state;
     dbx_t *db = pages_create();
     page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
     index_load(db);
     page_init(db, 3, 0xA1, MTR_LOG_ALL);
+    ASSERT_OK(db, buf_flush_all(db->pool));
+    page_change(db, 3, 200, 0xD4);
     db = dbx_crash(db);
-    memset(dbx_home(db, T1_PATH, 3), 0xEE, 4096);
+    dbx_tear(db, T1_PATH, 3);
+    dbx_t *torn = dbx_clone(db);
     ASSERT_OK(db, dbx_redo(db));
+    assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=3"));
     assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
     assert_int_equal(page_byte(db, 3, 150), 0xA1);
-    assert_true(fil_space_get(db->fil, T1)->nonlogged);
+    assert_int_equal(page_byte(db, 3, 200), 0xD4);
     dbx_free(db);
+    refused_without_copy(torn, "torn page 3 of t1.ibd");
+}
+
+/* The same with the INDEX_LOAD behind the initialisation and the write. */
+static void test_index_load_no_mercy_later(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_create(false);
+    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
+    index_load(db);
+    db = dbx_crash(db);
+    dbx_tear(db, T1_PATH, 3);
+    refused_without_copy(db, "torn page 3 of t1.ibd");
+}
+
+/* On the read path the page LSN alone tells what is old: records from before an initialisation are
+applied to an older page and wiped by it. */
+static void test_index_load_read_applies_all(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_create(true);
+    page_change(db, 3, 150, 0x11);
+    page_init(db, 3, 0xA2, MTR_LOG_ALL);
+    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
+    index_load(db);
+    byte old_home[4096];
+    db = dbx_crash(db);
+    fil_page_init(old_home, 4096, (page_id_t){T1, 3}, FIL_PAGE_TYPE_SYS);
+    fil_page_set_lsn(old_home, 4096, LOG_FIRST_LSN);
+    dbx_stamp(db, old_home);
+    memcpy(dbx_home(db, T1_PATH, 3), old_home, sizeof old_home);
+    ASSERT_OK(db, dbx_redo(db));
+    assert_int_equal(page_byte(db, 3, 150), 0xA2);
+    /* MLOG_1BYTE, INIT, MEMSET of page 3. */
+    assert_true(dbx_marked(db, "recv_apply space=5 page=3"));
+    assert_int_equal(db->env.stats.recv_records, 3);
+    dbx_free(db);
+}
+
+/* The same in several batches: a page that a later batch initialises is not left behind by the earlier
+ones, so that what comes before that initialisation finds the page that it was written for (I18). */
+static void test_index_load_batches(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_create(false);
+    for (uint32_t i = 0; i < 300; i++) {
+        dbx_page_write(db, T1, 4, (byte)i, i == 0);
+    }
+    page_change(db, 3, 150, 0x11);
+    page_init(db, 3, 0xA2, MTR_LOG_ALL);
+    page_init(db, 5, 0xC3, MTR_LOG_NO_REDO);
+    index_load(db);
+    db = dbx_crash(db);
+    memset(dbx_home(db, T1_PATH, 3), 0, 4096);
+    lose_copies(db);
+    db->options.recv_memory = 64 * 1024;
+    ASSERT_OK(db, dbx_redo(db));
+    assert_true(db->env.stats.recv_batches > 1);
+    assert_int_equal(page_byte(db, 3, 150), 0xA2);
+    dbx_free(db);
+}
+
+/* A page that recovery made from its initialisation is as fresh as it was in the run: with
+log_optimize_ddl off its first write skips doublewrite again, and only that one. */
+static void test_created_page_skips(void **state)
+{
+    (void)state;
+    for (int optimize = 0; optimize < 2; optimize++) {
+        dbx_t *db = page_3_create(false);
+        db->options.log_optimize_ddl = optimize;
+        db = dbx_crash_and_redo(db);
+        ASSERT_OK(db, buf_flush_all(db->pool));
+        char text[300];
+        const char *write = strstr(db->marks, "page_write space=5 page=3");
+        assert_non_null(write);
+        snprintf(text, sizeof text, "%s", write);
+        *strchr(text, '\n') = '\0';
+        assert_true((strstr(text, "dblwr=skip why=init") != NULL) == !optimize);
+        assert_non_null(strstr(strstr(db->marks, "recv_create space=5 page=3"), "recv_apply"));
+        dbx_free(db);
+    }
 }
 
 /* A page LSN beyond the end of the log refuses the start (I4). */
@@ -477,7 +564,11 @@ int main(void)
         cmocka_unit_test(test_change_after_free_without_load),
         cmocka_unit_test(test_previous_life),
         cmocka_unit_test(test_index_load_reads),
-        cmocka_unit_test(test_index_load_rebuild),
+        cmocka_unit_test(test_index_load_no_mercy),
+        cmocka_unit_test(test_index_load_no_mercy_later),
+        cmocka_unit_test(test_index_load_read_applies_all),
+        cmocka_unit_test(test_index_load_batches),
+        cmocka_unit_test(test_created_page_skips),
         cmocka_unit_test(test_page_beyond_log),
         cmocka_unit_test(test_impossible_record),
     };

@@ -5,7 +5,9 @@ Each is refused with its cause, and not one byte of it is changed (I30). */
 
 #define T9_PATH "t9.ibd"
 
+#define SLOT_NO 4U
 #define SLOT_MARKER 20U
+#define SLOT_EPOCH 28U
 #define BLOCK_CRC 508U
 
 /** The same bytes in the file of this name in both images? */
@@ -24,7 +26,8 @@ static dberr_t same_file(void *ctx, const char *name)
 }
 
 /** The start is refused with this message, and no file changes. Frees db. */
-__attribute__((format(printf, 2, 3))) static void refused(dbx_t *db, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void refused(dbx_t *db, refusal_t refusal,
+                                                          const char *format, ...)
 {
     char text[sizeof db->env.err.msg];
     va_list args;
@@ -34,6 +37,7 @@ __attribute__((format(printf, 2, 3))) static void refused(dbx_t *db, const char 
     dbx_t *images[2] = {db, dbx_clone(db)};
     assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
     assert_string_equal(db->env.err.msg, text);
+    assert_string_equal(refusal_name(db->env.err.refusal), refusal_name(refusal));
     ASSERT_OK(db, env_list(&images[1]->env, same_file, images));
     ASSERT_OK(db, env_list(&db->env, same_file, images));
     dbx_free(images[1]);
@@ -76,7 +80,7 @@ static void test_no_marker_at_its_lsn(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         dbx_t *image = dbx_clone(db);
         set_marker(image, wrong[i]);
-        refused(image,
+        refused(image, REFUSAL_MARKER_MISSING,
                 "the log is damaged: read from checkpoint %" PRIu64 " at %" PRIu64
                 ", it ends at %" PRIu64 " without the marker at %" PRIu64,
                 ckpt.no, ckpt.lsn, end, wrong[i]);
@@ -102,6 +106,31 @@ static void test_marker_before_checkpoint(void **state)
     dbx_free(db);
 }
 
+/* A checkpoint number, or an epoch, that starts and log cannot have led to. Taken for true, the number
+would have no successor after one or a few starts; so it is refused, each time. */
+static void test_impossible_checkpoint_number(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t no;
+        uint32_t epoch;
+    } forged[] = {
+        {(1ULL << 62) - 1, 1}, {(1ULL << 62) - 4, 2}, {(1ULL << 33), 3}, {5, UINT32_MAX - 1}};
+    for (uint32_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        dbx_t *db = dbx_crash(dbx_create_t1());
+        byte *slot = dbx_slot(db, forged[i].no);
+        memmove(slot, dbx_slot(db, dbx_newest_slot(db)), LOG_BLOCK_SIZE);
+        mach_write_8(slot + SLOT_NO, forged[i].no);
+        mach_write_4(slot + SLOT_EPOCH, forged[i].epoch);
+        mach_write_4(slot + BLOCK_CRC, crc32c(slot, BLOCK_CRC));
+        refused(db, REFUSAL_LOG_DAMAGED,
+                "%s: checkpoint slot %u: no start and no log up to %" PRIu64
+                " can have led to number %" PRIu64 " with epoch %" PRIu32,
+                LOG_FILE_NAME, (uint32_t)(forged[i].no % 2), mach_read_8(slot + SLOT_MARKER),
+                forged[i].no, forged[i].epoch);
+    }
+}
+
 /** A crash after a record that was appended by hand; *end_lsn = where it ends. */
 static dbx_t *crash_after(dbx_t *db, const redo_rec_t *rec, lsn_t *end_lsn)
 {
@@ -119,7 +148,8 @@ static void test_impossible_page_number(void **state)
             .type = MLOG_1BYTE, .space = T1, .page_no = numbers[i], .offset = 200, .value = 1};
         lsn_t end = 0;
         dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
-        refused(db, "redo record at %" PRIu64 ": impossible page number %" PRIu32, end, numbers[i]);
+        refused(db, REFUSAL_BAD_RECORD,
+                "redo record at %" PRIu64 ": impossible page number %" PRIu32, end, numbers[i]);
     }
 }
 
@@ -131,8 +161,45 @@ static void test_impossible_space_size(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE, .value = sizes[i]};
         lsn_t end = 0;
-        dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
-        refused(db, "redo record at %" PRIu64 ": impossible size of space 5", end);
+        dbx_t *db = dbx_create_t1();
+        ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        db = crash_after(db, &rec, &end);
+        refused(db, REFUSAL_BAD_RECORD,
+                "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu32 " pages after 0",
+                end, sizes[i]);
+    }
+}
+
+/* Records that make a space grow by more than any step of the engine: after another one, and as the
+first one of the log, for which the file stands, whatever its page 0 says. */
+static void test_impossible_growth(void **state)
+{
+    (void)state;
+    redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE};
+    lsn_t end = 0;
+    for (uint32_t first = 0; first < 2; first++) {
+        dbx_t *db = dbx_create_t1();
+        ASSERT_OK(db, buf_checkpoint_full(db->pool));
+        size_t size_bytes = 0;
+        (void)dbx_bytes(db, "t1.ibd", &size_bytes);
+        uint64_t before = size_bytes / buf_page_size(db->pool);
+        if (!first) {
+            rec.value = before + FSP_GROW_PAGES_MAX;
+            log_append_rec(db->log, &rec, NULL);
+            before = rec.value;
+        }
+        rec.value = before + FSP_GROW_PAGES_MAX + 1;
+        db = crash_after(db, &rec, &end);
+        if (first) {
+            refused(db, REFUSAL_BAD_RECORD,
+                    "t1.ibd: the redo log makes its %" PRIu64 " pages %" PRIu64 " in one step",
+                    before, rec.value);
+        } else {
+            refused(db, REFUSAL_BAD_RECORD,
+                    "redo record at %" PRIu64 ": impossible size of space 5: %" PRIu64
+                    " pages after %" PRIu64,
+                    end, rec.value, before);
+        }
     }
 }
 
@@ -153,7 +220,8 @@ static void test_file_record_after_delete(void **state)
         }
         lsn_t end = 0;
         db = crash_after(db, &rec, &end);
-        refused(db, "%s at %" PRIu64 ": space 7 was deleted before", mlog_type_name(rec.type), end);
+        refused(db, REFUSAL_BAD_RECORD, "%s at %" PRIu64 ": space 7 was deleted before",
+                mlog_type_name(rec.type), end);
     }
 }
 
@@ -163,7 +231,7 @@ static void test_two_files_of_one_space(void **state)
     (void)state;
     dbx_t *db = dbx_crash(dbx_create_t1());
     copy_file(db, T1_PATH, T9_PATH);
-    refused(db, "t1.ibd and t9.ibd both carry space id 5");
+    refused(db, REFUSAL_FILE_CONFLICT, "t1.ibd and t9.ibd both carry space id 5");
 }
 
 /* The system space lies in its own file, and nothing else lies there. */
@@ -173,9 +241,9 @@ static void test_system_space_misplaced(void **state)
     dbx_t *db = dbx_crash(dbx_create_t1());
     dbx_t *image = dbx_clone(db);
     copy_file(image, FIL_SYSTEM_PATH, T9_PATH);
-    refused(image, "t9.ibd carries the id of the system space");
+    refused(image, REFUSAL_FILE_CONFLICT, "t9.ibd carries the id of the system space");
     copy_file(db, T1_PATH, FIL_SYSTEM_PATH);
-    refused(db, "ibdata1 carries space id 5");
+    refused(db, REFUSAL_FILE_CONFLICT, "ibdata1 carries space id 5");
 }
 
 /* A rename that was logged but not done does not replace the file of another space. */
@@ -187,10 +255,12 @@ static void test_rename_onto_a_file(void **state)
     ASSERT_OK(db, buf_checkpoint_full(db->pool));
     dbx_keeper_t k;
     dbx_keep_at(&k, db, "fil.rename.logged");
+    ASSERT_OK(db, buf_log_free_check(db->pool));
     ASSERT_OK(db, fil_space_rename(db->fil, fil_space_get(db->fil, T1), "t7.ibd"));
     dbx_free(db);
     ASSERT_OK(k.image, env_rename(&k.image->env, T9_PATH, "t7.ibd"));
-    refused(k.image, "t1.ibd cannot be renamed to t7.ibd: another space has this file");
+    refused(k.image, REFUSAL_FILE_CONFLICT,
+            "t1.ibd cannot be renamed to t7.ibd: another space has this file");
 }
 
 /** A log block that is lost at a fault point of recovery. */
@@ -247,8 +317,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_marker_at_its_lsn),
         cmocka_unit_test(test_marker_before_checkpoint),
+        cmocka_unit_test(test_impossible_checkpoint_number),
         cmocka_unit_test(test_impossible_page_number),
         cmocka_unit_test(test_impossible_space_size),
+        cmocka_unit_test(test_impossible_growth),
         cmocka_unit_test(test_file_record_after_delete),
         cmocka_unit_test(test_two_files_of_one_space),
         cmocka_unit_test(test_system_space_misplaced),

@@ -46,6 +46,15 @@ typedef struct tap_file {
     struct tap_file *next;
 } tap_file_t;
 
+static inline uint32_t tap_n_open(const tap_t *tap)
+{
+    uint32_t n = 0;
+    for (const tap_file_t *file = tap->files; file != NULL; file = file->next) {
+        n++;
+    }
+    return n;
+}
+
 static inline os_t *tap_inner(os_t *os)
 {
     return ((tap_t *)os)->inner;
@@ -165,6 +174,16 @@ static inline dberr_t tap_list(os_t *os, os_list_fn fn, void *ctx)
     return tap_inner(os)->vt->list(tap_inner(os), fn, ctx);
 }
 
+static inline dberr_t tap_lock(os_t *os)
+{
+    return tap_inner(os)->vt->lock(tap_inner(os));
+}
+
+static inline void tap_unlock(os_t *os)
+{
+    tap_inner(os)->vt->unlock(tap_inner(os));
+}
+
 static const os_vtable_t tap_vtable = {.open = tap_open,
                                        .read = tap_read,
                                        .write = tap_write,
@@ -176,7 +195,9 @@ static const os_vtable_t tap_vtable = {.open = tap_open,
                                        .unlink = tap_unlink,
                                        .sync_dir = tap_sync_dir,
                                        .exists = tap_exists,
-                                       .list = tap_list};
+                                       .list = tap_list,
+                                       .lock = tap_lock,
+                                       .unlock = tap_unlock};
 
 /** A tap in front of inner, which stays the caller's. */
 static inline tap_t tap_of(os_t *inner)

@@ -139,7 +139,7 @@ static trx_fixture_t *images_open(const images_t *images)
     byte *copy = malloc((size_t)IMAGE_PAGES * images->page_size);
     for (uint32_t i = 0; i < N_SPACES; i++) {
         uint32_t n_pages = mach_read_4(images->bytes[i] + FSP_SIZE);
-        assert_in_range(n_pages, FSP_INITIAL_PAGES, IMAGE_PAGES);
+        assert_in_range(n_pages, FX_EXTENT_PAGES, IMAGE_PAGES);
         size_t size = (size_t)n_pages * images->page_size;
         memcpy(copy, images->bytes[i], size);
         for (byte *page = copy; page < copy + size; page += images->page_size) {

@@ -10,7 +10,9 @@ Table t1: a BIGINT primary key, b BIGINT, c CHAR(10), d CHAR(200); index ib on (
 #include "test_dict_fixture.h"
 #include "test_fsp_fixture.h"
 #include "test_random.h"
+#include "test_tree.h"
 #include "trx/trx.h"
+#include "trx/undo_format.h"
 
 typedef struct trx_fixture {
     os_t *os;
@@ -50,7 +52,8 @@ static inline void tfx_mark(void *ctx, const char *text, size_t len)
 /** A new log and an empty registry in the directory fx->os. */
 static inline void tfx_create_files(trx_fixture_t *fx)
 {
-    files_create(&fx->env, fx->options.page_size, fx->options.log_file_size, &fx->log, &fx->fil);
+    files_create(&fx->env, fx->options.page_size, FX_EXTENT_PAGES, fx->options.log_file_size,
+                 &fx->log, &fx->fil);
 }
 
 /** Catalogue and transaction system, as a start after a crash reads them. */
@@ -158,7 +161,7 @@ static inline void tfx_create_table(trx_fixture_t *fx, const char *name)
     fil_path_of_table(name, path);
     space_create(&fx->env, fx->fil, fx->pool, table->space, path);
     for (uint32_t i = 0; i < table->n_indexes; i++) {
-        ASSERT_OK(fx, btr_create(fx->pool, &table->indexes[i].tree));
+        tree_create(&fx->env, fx->pool, &table->indexes[i].tree);
     }
     tfx_sys_insert_t in = {fx, tfx_begin(fx)};
     table_each_sys_row(table, tfx_insert_sys_row, &in);
@@ -319,21 +322,10 @@ static inline void tfx_verify(trx_fixture_t *fx, const tfx_row_t *model, uint32_
     assert_int_equal(n.entries, present * (fx->table->n_indexes - 1));
 }
 
-/** Allocated undo pages of the system space: 0 when nothing is open and the history is empty (I11).
-*/
+/** Undo pages of the system space: 0 when nothing is open and the history is empty (I11). */
 static inline uint32_t tfx_undo_pages(trx_fixture_t *fx)
 {
-    uint32_t n = 0;
-    uint32_t size = fil_space_get(fx->fil, SPACE_SYSTEM)->size_pages;
-    mtr_t mtr;
-    mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
-    for (page_no_t page_no = 0; page_no < size; page_no++) {
-        uint32_t owner = 0;
-        ASSERT_OK(fx, fsp_page_owner(&mtr, (page_id_t){SPACE_SYSTEM, page_no}, &owner));
-        n += owner == FSP_OWNER_UNDO;
-    }
-    mtr_commit(&mtr);
-    return n;
+    return segment_n_used(&fx->env, fx->pool, (page_id_t){SPACE_SYSTEM, RSEG_PAGE}, RSEG_UNDO_SEG);
 }
 
 /** With an empty history and no open transaction: no ids, no marks (I25), no undo pages (I11). */

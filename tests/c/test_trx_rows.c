@@ -314,6 +314,7 @@ static void test_poisoned(void **state)
     assert_int_equal(trx_rollback(trx[1]), DB_IO_ERROR);
     assert_int_equal(trx_sys_n_active(fx->sys), 0);
     fx->env.io_failed = false;
+    fx->env.err = (err_sink_t){.msg = ""};
     tfx_restart(fx);
     tfx_verify(fx, model, 4);
     tfx_verify_at_rest(fx);

@@ -144,7 +144,7 @@ def test_log_missing(engine: Engine, clean: Path, command: str) -> None:
     (clean / "ib_logfile0").unlink()
     before = contents(clean)
     done = engine(command, clean, *(["-"] if command == "run" else []))
-    refused(done, REFUSED, "redo log missing")
+    refused(done, REFUSED, "error[log-missing]: redo log missing")
     assert contents(clean) == before
 
 
@@ -170,7 +170,7 @@ def test_log_header_damaged(engine: Engine, clean: Path, command: str) -> None:
     log.write_bytes(data)
     before = contents(clean)
     done = engine(command, clean, *(["-"] if command == "run" else []))
-    refused(done, REFUSED, "ib_logfile0", "damaged")
+    refused(done, REFUSED, "error[log-damaged]: ib_logfile0", "damaged")
     assert contents(clean) == before
 
 
@@ -179,7 +179,7 @@ def test_log_cut(engine: Engine, clean: Path, command: str) -> None:
     """A redo log that is too short is refused."""
     os.truncate(clean / "ib_logfile0", 100_000)
     before = contents(clean)
-    refused(engine(command, clean), REFUSED, "ib_logfile0", "cut")
+    refused(engine(command, clean), REFUSED, "error[log-damaged]: ib_logfile0", "cut")
     assert contents(clean) == before
 
 
@@ -191,7 +191,7 @@ def test_data_file_cut(engine: Engine, clean: Path, name: str) -> None:
     done = engine("check", clean)
     assert (done.code, done.err) == (FINDINGS, "") and name in done.out
     assert contents(clean) == before
-    refused(engine("recover", clean), REFUSED, name, "cut short")
+    refused(engine("recover", clean), REFUSED, f"error[file-short]: {name}", "cut short")
 
 
 def test_data_file_missing(engine: Engine, clean: Path) -> None:
@@ -199,7 +199,13 @@ def test_data_file_missing(engine: Engine, clean: Path) -> None:
     (clean / "t.ibd").unlink()
     done = engine("check", clean)
     assert (done.code, done.err) == (FINDINGS, "") and "table t" in done.out
-    refused(engine("recover", clean), REFUSED, "t.ibd", "missing")
+    refused(engine("recover", clean), REFUSED, "error[file-missing]: ", "t.ibd", "missing")
+    answer = json.loads(engine("recover", clean, "--json").out)
+    assert (answer["ok"], answer["error"], answer["refusal"]) == (
+        False,
+        "DB_UNRECOVERABLE",
+        "file-missing",
+    )
 
 
 def test_page(engine: Engine, clean: Path) -> None:

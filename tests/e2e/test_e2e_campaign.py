@@ -15,11 +15,13 @@ from e2e_support import Tornpage
 
 def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
     """Every site is hit, every claimed recovery path is taken, and nothing is broken."""
-    answer = tornpage("run", "smoke", "--trials", "400")
+    answer = tornpage("run", "smoke", "--trials", "400", "--scripts", "4", "--undisturbed", "20")
     assert answer.code == 0, answer.text
     data = answer.data
     assert data["violations"] == 0
-    assert data["exercised"] == data["trials"] == 400
+    assert data["exercised"] + data["not_exercised"] == data["trials"] == 400
+    assert data["not_exercised"] < 40 and data["vacuous"] == 0
+    assert (data["scripts"], data["undisturbed"]) == (8, 20)
     assert data["uncovered_sites"] == data["claims_missed"] == []
     for path in ("dblwr_restored", "index_load_reads", "indexes_dropped"):
         assert data["counters"][path] > 0
@@ -28,7 +30,7 @@ def test_the_clean_engine_raises_no_alarm(tornpage: Tornpage) -> None:
 
 def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
     """The engine stops, acknowledges nothing more, and recovers what it had acknowledged."""
-    answer = tornpage("run", "io_error", "--trials", "150")
+    answer = tornpage("run", "io_error", "--trials", "150", "--scripts", "2")
     assert answer.code == 0, answer.text
     data = answer.data
     assert data["exercised"] + data["not_exercised"] == data["trials"] == 150
@@ -41,7 +43,7 @@ def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
 def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path: Path) -> None:
     """The plan in the store is the one that was played: the kill, and the fault of the recovery after it."""
     for number, (campaign, trials) in enumerate((("smoke", "60"), ("io_error", "40")), start=1):
-        tornpage("run", campaign, "--trials", trials)
+        tornpage("run", campaign, "--trials", trials, "--scripts", "2", "--undisturbed", "0")
         with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
             rows = db.execute(
                 "select number, json_array_length(spec, '$.plan.recover[0]') from trial"
@@ -58,11 +60,10 @@ def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path
 def test_the_same_seed_gives_the_same_verdicts(tornpage: Tornpage, tmp_path: Path) -> None:
     """trace_hash does not depend on the number of workers; another seed gives another one."""
     runs = []
+    run = ("run", "mix_kill", "--trials", "60", "--scripts", "2", "--undisturbed", "2")
     for seed, jobs in [("5", "1"), ("5", "2"), ("6", "2")]:
         out = tmp_path / f"{seed}-{jobs}"
-        runs.append(
-            tornpage("run", "smoke", "--trials", "60", "--seed", seed, "--jobs", jobs, out=out)
-        )
+        runs.append(tornpage(*run, "--seed", seed, "--jobs", jobs, out=out))
     hashes = [run.data["trace_hash"] for run in runs]
     assert hashes[0] == hashes[1] != hashes[2]
     assert runs[0].data["counters"] == runs[1].data["counters"]
@@ -72,7 +73,8 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
     tornpage: Tornpage, tmp_path: Path
 ) -> None:
     """The control: exit code 1, only I5, and each of the first findings replays from its line."""
-    answer = tornpage("run", "smoke", "--trials", "60", "--set", "doublewrite=off")
+    small = ("run", "smoke", "--scripts", "2", "--undisturbed", "0", "--trials")
+    answer = tornpage(*small, "60", "--set", "doublewrite=off")
     assert answer.code == 1, answer.text
     assert set(answer.data["by_invariant"]) == {"I5"}
     with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
@@ -88,14 +90,14 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
 def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, build: Path) -> None:
     """SIGKILL in the middle, then --resume: the result equals that of an undisturbed run."""
     out = tmp_path / "killed"
+    size = ("--trials", "120", "--scripts", "2", "--undisturbed", "3")
     command = [
         sys.executable,
         "-m",
         "tornpage",
         "run",
         "smoke",
-        "--trials",
-        "120",
+        *size,
         "--json",
     ]
     with subprocess.Popen(
@@ -107,7 +109,7 @@ def test_a_killed_harness_loses_no_verdict(tornpage: Tornpage, tmp_path: Path, b
         finished = wait_for_verdicts(out / "tornpage.db", 20)
         os.killpg(child.pid, signal.SIGKILL)
     resumed = tornpage("run", "smoke", "--resume", out=out)
-    whole = tornpage("run", "smoke", "--trials", "120", out=tmp_path / "whole")
+    whole = tornpage("run", "smoke", *size, out=tmp_path / "whole")
     assert 20 <= finished < 120
     assert resumed.data["trials"] == 120
     assert resumed.data["trace_hash"] == whole.data["trace_hash"]
@@ -131,6 +133,30 @@ def wait_for_verdicts(store: Path, count: int) -> int:
                 return found
         time.sleep(0.02)
     raise AssertionError("the campaign made no progress")
+
+
+def test_a_configuration_whose_run_fails_is_a_finding(
+    tornpage: Tornpage, tmp_path: Path, build: Path
+) -> None:
+    """The target fails with nothing done to it: a violation with a line that repeats it; the others go on."""
+    folder = tmp_path / "build"
+    (folder / "engine").mkdir(parents=True)
+    for part in ("faults", "explorer"):
+        (folder / part).symlink_to(build / part)
+    program = folder / "engine" / "engine"
+    program.write_text(
+        '#!/bin/sh\ncase "$*" in *log_optimize_ddl=off*) exit 1;; esac\n'
+        f'exec {build}/engine/engine "$@"\n'
+    )
+    program.chmod(0o755)
+    kills = tornpage("run", "smoke", "--trials", "4", TORNPAGE_BUILD=str(folder))
+    losses = tornpage("run", "powerloss", "--states", "20", TORNPAGE_BUILD=str(folder))
+    assert kills.data["trials"] == 4 and losses.data["states"] > 0
+    for answer in (kills, losses):
+        assert answer.code == 1, answer.text
+        assert set(answer.data["by_invariant"]) == {"I0"}
+        report = Path(answer.data["report"]).read_text("utf-8")
+        assert "--set log_optimize_ddl=off" in report
 
 
 def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path) -> None:

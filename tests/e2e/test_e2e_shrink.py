@@ -11,9 +11,10 @@ from e2e_support import Tornpage
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.store import Store
 
+SMALL = ("--scripts", "1", "--undisturbed", "0")
 RUNS = {
-    "kill": ("run", "smoke", "--trials", "40", "--set", "doublewrite=off"),
-    "power loss": ("run", "powerloss", "--states", "600", "--set", "doublewrite=off"),
+    "kill": ("run", "smoke", "--trials", "40", *SMALL, "--set", "doublewrite=off"),
+    "power loss": ("run", "powerloss", "--states", "300", *SMALL, "--set", "doublewrite=off"),
 }
 
 
@@ -82,7 +83,7 @@ def test_time_that_is_up_leaves_a_valid_result(tornpage: Tornpage, tmp_path: Pat
 
 def test_a_clean_trial_is_refused(tornpage: Tornpage) -> None:
     """One line that says so, exit code 2."""
-    assert tornpage("run", "smoke", "--trials", "20").code == 0
+    assert tornpage("run", "smoke", "--trials", "20", *SMALL).code == 0
     answer = tornpage("shrink", "1.0")
     assert answer.code == 2
     assert "broke no invariant" in answer.text

@@ -121,11 +121,13 @@ def test_kills_inside_writes_lose_nothing(tornpage: Tornpage) -> None:
 
 def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
     """WAL with full is clean under every model; with off it is caught, also as corruption."""
-    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000")
+    clean = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1")
     assert clean.code == 0, clean.text
     assert clean.data["violations"] == 0
     off = ("--set", "synchronous=off")
-    caught = tornpage("run", "powerloss", "--target", "sqlite", "--states", "2000", *off)
+    caught = tornpage(
+        "run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1", *off
+    )
     assert caught.code == 1, caught.text
     assert {"I1", "I30"} <= set(caught.data["by_invariant"])
 
@@ -134,7 +136,7 @@ def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
     answers = [
         tornpage(
-            *("run", "powerloss", "--target", "sqlite", "--states", "2000"),
+            *("run", "powerloss", "--target", "sqlite", "--states", "2000", "--scripts", "1"),
             *("--set", "journal_mode=delete", "--set", f"synchronous={level}"),
         )
         for level in ("full", "extra")

@@ -1,102 +1,105 @@
-"""A slice of `make mutants`: the mutant build is the product until a bug is switched on, and planted bugs are
-caught by the invariants that their rows name."""
+"""A slice of `make mutants`: patched programs are built, and the bugs are caught, by state and by rule."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from e2e_support import Answer, Tornpage
 
 ROOT = Path(__file__).resolve().parents[2]
-CAUGHT = {
-    "dblwr_skip_nonlogged": 13,
-    "fil_create_no_dir_sync": 24,
-    "recv_page0_not_restored": None,
-}
-"""Mutants of this test, and by which invariant; None: by any that the row names."""
+RULES = {"ckpt_partial": 19, "fil_create_no_dir_sync": 24}
+"""Mutants of this test that a rule catches too, and the invariant that it names."""
+CAUGHT = (*RULES, "recv_page0_not_restored")
+PROGRAMS = ROOT / "build" / "mutants" / "bin"
+
+
+def mutants(tornpage: Tornpage, *arguments: str) -> Answer:
+    """`tornpage mutants` without the base line, which has a test of its own."""
+    return tornpage("mutants", "--kills", "0", *arguments)
+
+
+def only(*names: str) -> list[str]:
+    """The options that choose these mutants."""
+    return [word for name in names for word in ("--only", name)]
 
 
 @pytest.fixture(scope="session")
-def mutant_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """build/mutants, made or brought up to date; one worker of pytest at a time does that."""
-    lock = tmp_path_factory.getbasetemp().parent / "mutants.lock"
-    script = "cmake --preset mutants >/dev/null && cmake --build --preset mutants -- --quiet"
-    subprocess.run(["flock", lock, "sh", "-c", script], cwd=ROOT, check=True, timeout=600)
-    return ROOT / "build" / "mutants"
+def patched() -> str:
+    """The mutant whose programs other tests run by themselves."""
+    return "dblwr_skip_nonlogged"
 
 
-def mutants(tornpage: Tornpage, build: Path, *arguments: str) -> Answer:
-    """`tornpage mutants` without the base line, which has a test of its own."""
-    return tornpage("mutants", "--kills", "0", *arguments, TORNPAGE_BUILD=str(build))
-
-
-def test_without_a_choice_the_mutant_build_is_the_product(
-    tornpage: Tornpage, mutant_build: Path, tmp_path: Path
-) -> None:
-    """The same campaign gives the same events, byte for byte, and the same verdicts: no alarm."""
-    run = ("run", "smoke", "--trials", "60")
-    product = tornpage(*run, out=tmp_path / "product")
-    planted = tornpage(*run, out=tmp_path / "planted", TORNPAGE_BUILD=str(mutant_build))
-    assert product.code == planted.code == 0, planted.text
-    assert product.data["trace_hash"] == planted.data["trace_hash"]
-    assert product.data["counters"] == planted.data["counters"]
-
-
-def test_planted_bugs_are_caught_and_replay(tornpage: Tornpage, mutant_build: Path) -> None:
-    """Among them MDEV-19738's first patch, by I13. Each line in `replay` finds the same bug again."""
-    only = [word for name in CAUGHT for word in ("--only", name)]
-    answer = mutants(tornpage, mutant_build, *only)
+def test_planted_bugs_are_caught_by_state_and_replay(tornpage: Tornpage) -> None:
+    """The catch by a rule does not end the hunt. Each line in `replay` finds the same bug again."""
+    answer = mutants(tornpage, *only(*CAUGHT))
     assert answer.code == 0, answer.text
-    assert answer.data["score"] == 100 and answer.data["mutants"] == len(CAUGHT)
+    assert answer.data["mutants"] == answer.data["caught"] == answer.data["by_state"] == len(CAUGHT)
+    assert answer.data["by_rule"] >= len(RULES)
     for row in answer.data["rows"]:
-        assert row["caught"] and row["invariant"] == (CAUGHT[row["name"]] or row["invariant"])
-        assert row["tries"] > 0 and row["seconds"] > 0 and row["what"]
-        words = row["replay"].split()
-        environment = dict(word.split("=", 1) for word in words[:2])
-        command = words[3 : words.index("--out")]
-        again = tornpage(*command, out=Path(words[-1]), **environment)
-        assert again.code == 1, again.text
-        assert again.data.get("same_verdict", True), again.text
+        state, rule = row["by_state"], row["by_rule"]
+        assert row["caught"] and state["source"] == "state" and state["tries"] > 0
+        assert rule is None or rule["source"] in {"rule", "run"}
+        assert row["name"] not in RULES or rule["invariant"] == RULES[row["name"]]
+        for catch in filter(None, (state, rule)):
+            assert repeated(tornpage, catch["replay"]), catch
+
+
+def repeated(tornpage: Tornpage, line: str) -> bool:
+    """Whether the line finds something, and the same as before."""
+    words = line.split()
+    environment = dict([words[0].split("=", 1)])
+    command = words[2 : words.index("--out")]
+    again = tornpage(*command, out=Path(words[-1]), **environment)
+    return again.code == 1 and bool(again.data.get("same_verdict", True))
 
 
 def test_power_loss_judges_the_recorded_run_too(
-    tornpage: Tornpage, mutant_build: Path, tmp_path: Path
+    tornpage: Tornpage, tmp_path: Path, patched: str
 ) -> None:
     """A wrong order of writes is found even where no state is explored; the finding's line repeats it."""
-    planted = {"TORNPAGE_BUILD": str(mutant_build), "TORNPAGE_MUTANT": "dblwr_skip_nonlogged"}
+    checked = tornpage("mutants", "--check", *only(patched))
+    assert checked.code == 0 and checked.data == {"mutants": 1, "compiled": 1}, checked.text
+    planted = {"TORNPAGE_BUILD": str(PROGRAMS / patched)}
     run = ("run", "powerloss", "--states", "1", "--set", "params.rows=200", "--seed", "7")
     answer = tornpage(*run, out=tmp_path / "first", **planted)
     assert answer.code == 1 and answer.data["by_invariant"].get("I13"), answer.text
     report = Path(answer.data["report"]).read_text(encoding="utf-8")
+    assert "<td>rule</td>" in report
     line = re.search(r"tornpage (run powerloss [^<]*)", report)
     assert line is not None
     again = tornpage(*line[1].split(), out=tmp_path / "again", **planted)
     assert again.code == 1 and again.data["by_invariant"].get("I13"), again.text
 
 
-def test_finished_mutants_are_kept(tornpage: Tornpage, mutant_build: Path, tmp_path: Path) -> None:
+def test_finished_mutants_are_kept(tornpage: Tornpage, tmp_path: Path) -> None:
     """The same command again hunts for nothing that it has caught."""
-    only = ("--only", "dblwr_skip_nonlogged")
-    first = mutants(tornpage, mutant_build, *only)
-    kept = tmp_path / "out" / "dblwr_skip_nonlogged.json"
+    first = mutants(tornpage, *only("ckpt_partial"))
+    kept = tmp_path / "out" / "ckpt_partial.json"
     before = kept.stat().st_mtime_ns
-    assert mutants(tornpage, mutant_build, *only).data == first.data
+    assert mutants(tornpage, *only("ckpt_partial")).data == first.data
     assert kept.stat().st_mtime_ns == before
 
 
-def test_the_base_line_kills_at_random(tornpage: Tornpage, mutant_build: Path) -> None:
+def test_the_base_line_kills_at_random(tornpage: Tornpage) -> None:
     """Random kills of the engine raise no alarm where only fsyncs are wrong: they lose nothing."""
-    only = ("mutants", "--only", "fil_create_no_dir_sync", "--kills", "30")
-    answer = tornpage(*only, TORNPAGE_BUILD=str(mutant_build))
+    answer = tornpage("mutants", *only("fil_create_no_dir_sync"), "--kills", "30")
     assert answer.code == 0, answer.text
     assert answer.data["baseline_caught"] == 0
 
 
-def test_a_build_without_mutants_is_refused(tornpage: Tornpage, build: Path) -> None:
-    """It would prove nothing: exit code 2, and what to build."""
-    answer = mutants(tornpage, build, "--only", "dblwr_off")
-    assert answer.code == 2
-    assert "not a mutant build" in answer.text
+def test_as_shipped_the_default_campaigns_detect(tornpage: Tornpage, tmp_path: Path) -> None:
+    """Default campaigns and budgets, one seed; the result is kept."""
+    command = ("mutants", "--as-shipped", "--seeds", "1", *only("fil_create_no_dir_sync"))
+    answer = tornpage(*command)
+    assert answer.code == 0, answer.text
+    data = answer.data
+    assert (data["mutants"], data["detected_every_seed"], data["by_state"]) == (1, 1, 1)
+    assert data["rate"] == 100
+    seed = data["rows"][0]["seeds"][0]
+    assert seed["by_state"]["source"] == "state" and seed["by_rule"]["source"] == "rule"
+    kept = tmp_path / "out" / "as-shipped" / "fil_create_no_dir_sync.1.json"
+    before = kept.stat().st_mtime_ns
+    assert tornpage(*command).data == data
+    assert kept.stat().st_mtime_ns == before

@@ -42,7 +42,7 @@ static json_t *report_json(const check_report_t *report)
 static int verify_one(const char *dir)
 {
     check_report_t report;
-    err_sink_t sink;
+    err_sink_t sink = {.msg = ""};
     dberr_t err = verify_sqlite.run(dir, &report, &sink);
     int code = 3;
     json_t *answer;

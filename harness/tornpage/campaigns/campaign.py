@@ -2,10 +2,14 @@
 workloads/ and draws trials from a census.
 
 A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets its
-share whatever the seed; the write inside the cell and random masks come from a random stream of the
-trial's own, derived from seed and number. Drawing trial 17 needs no other trial.
+share whatever the seed; each round over the cells takes the next script; the write inside the cell and random
+masks come from a random stream of the trial's own, derived from seed and number. Drawing trial 17 needs no
+other trial.
 
-May import: aim, errors, model, seeds.
+A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
+Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
+
+May import: aim, errors, model, seeds, workload.
 """
 
 from __future__ import annotations
@@ -24,8 +28,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tornpage.faults.aim import RecoveryAim, fault_of, fits, is_error
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent
+from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
 from tornpage.vocabulary.seeds import derive_seed, make_rng
+from tornpage.workloads.workload import fit_params
 
 __all__ = [
     "Campaign",
@@ -34,6 +39,7 @@ __all__ = [
     "Draw",
     "Hit",
     "cells_of",
+    "default_campaigns",
     "draw_trial",
     "hit_of_place",
     "load_campaign",
@@ -44,6 +50,7 @@ RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
 
 SEEDS_MAX = 100_000
+SCRIPTS_MAX = 1_000_000
 SEED_MAX = (1 << 62) - 1
 TRIALS_MAX = 10_000_000
 STATES_MAX = 1_000_000_000
@@ -52,6 +59,9 @@ PARAM_MAX = 1_000_000
 CONFIGS_MAX = 1000
 FILE_MAX_BYTES = 1 << 20
 """Bounds of a campaign: beyond them nobody would see the end, or a store could not hold the number."""
+
+SEED_STEP = 1000
+"""From the seed of a script to that of the next one: campaigns of neighbouring seeds share none."""
 
 CRASH = "random"
 """The mask of the kill whose recovery is to be hit."""
@@ -89,7 +99,7 @@ class Hit(BaseModel):
 class PowerLoss(BaseModel):
     """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
     empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too; depths:
-    several, each an exploration of its own; seeds: so many of each depth, each with its own workload."""
+    several, each an exploration of its own; seeds: so many of each depth, each with its own script."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -100,18 +110,21 @@ class PowerLoss(BaseModel):
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
     seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
 
-    def parts(self) -> list[tuple[int, int]]:
-        """(depth, how much to add to the seed) of every exploration of a configuration. No two have
-        the same seed: a deeper exploration would visit states of the other once more."""
-        depths = self.depths or [self.depth]
-        return [(depths[i % len(depths)], i) for i in range(self.seeds * len(depths))]
+    def parts(self) -> list[int]:
+        """The depth of every exploration of a configuration."""
+        return (self.depths or [self.depth]) * self.seeds
 
 
 class Campaign(BaseModel):
     """A campaign file. Options and params are handed on to target and workload, which check them.
 
-    crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the fsync
-    after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
+    crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the
+    fsync after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
+    default: it is one of those that planted bugs are measured by.
+    scripts: of a configuration that get trials; undisturbed: further ones, over all configurations, that
+    are only run and judged. vary: lists of option values, of which each script draws one; a key may name
+    several options that belong together, as "page_size,log_file_size" with values "4k,256k".
+    claims, run_claims: counters of recoveries, and of the runs, that must be above zero.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -120,12 +133,17 @@ class Campaign(BaseModel):
     description: str
     workload: str
     crash_model: Literal["kill", "io_error", "power_loss"]
+    default: bool = False
     trials: int = Field(default=0, ge=0, le=TRIALS_MAX)
     seed: int = Field(ge=0, le=SEED_MAX)
+    scripts: int = Field(default=1, ge=1, le=SCRIPTS_MAX)
+    undisturbed: int = Field(default=0, ge=0, le=SCRIPTS_MAX)
     claims: list[str] = []
+    run_claims: list[str] = []
     options: dict[str, str] = {}
     params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
     cross: dict[str, list[str]] = {}
+    vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
     hit: list[Hit] = []
     explore: PowerLoss | None = None
 
@@ -145,6 +163,11 @@ class Campaign(BaseModel):
         masks = [mask for hit in self.hit for mask in hit.masks]
         if any(is_error(mask) != (self.crash_model == "io_error") for mask in masks):
             raise ValueError("masks write:ERROR and fsync:ERROR are those of crash_model io_error")
+        if not live and self.scripts != 1:
+            raise ValueError("crash_model power_loss has its number of scripts in [explore] seeds")
+        for names, values in self.vary.items():
+            if any(value.count(",") != names.count(",") for value in values):
+                raise ValueError(f"vary: {names!r}: each value needs one part per name")
         return self
 
     def configs(self) -> list[Config]:
@@ -154,22 +177,50 @@ class Campaign(BaseModel):
         for values in itertools.product(*(self.cross[name] for name in names)):
             chosen = dict(zip(names, values, strict=True))
             label = ",".join(f"{name}={value}" for name, value in chosen.items()) or "default"
-            found.append(Config(label, {**self.options, **chosen}))
+            found.append(Config(label, {**self.options, **chosen}, self.seed))
         return found
+
+    def scripted(self) -> list[Config]:
+        """Every script that is crashed, with its configuration: in power loss one per exploration."""
+        count = len(self.explore.parts()) if self.explore else self.scripts
+        alone = count == 1 and not self.vary
+        return self.configs() if alone else self._scripts(0, count * len(self.configs()))
+
+    def only_undisturbed(self) -> list[Config]:
+        """The scripts that are run and judged without a crash."""
+        return self._scripts(len(self.scripted()), self.undisturbed)
+
+    def _scripts(self, first: int, count: int) -> list[Config]:
+        configs = self.configs()
+        return [self._script(configs[n % len(configs)], n) for n in range(first, first + count)]
+
+    def _script(self, config: Config, number: int) -> Config:
+        seed = self.seed + number * SEED_STEP
+        drawn: dict[str, str] = {}
+        for names, values in self.vary.items():
+            value = make_rng(seed, "vary", names).choice(values)
+            drawn |= zip(names.split(","), value.split(","), strict=True)
+        parts = ",".join(f"{name}={value}" for name, value in {"seed": str(seed), **drawn}.items())
+        return Config(f"{config.label} {parts}", {**config.options, **drawn}, seed)
 
     def with_settings(self, settings: Mapping[str, str]) -> Campaign:
         """Applies --set key=value: `params.NAME` is the workload's, anything else a target option,
-        which is then no longer crossed."""
+        which is then no longer crossed or drawn, nor are those that are drawn together with it."""
         options = dict(self.options)
         cross = dict(self.cross)
         params = dict(self.params)
+        vary = {
+            names: values
+            for names, values in self.vary.items()
+            if not set(names.split(",")) & set(settings)
+        }
         for key, value in settings.items():
             if key.startswith("params."):
                 params[key.removeprefix("params.")] = _param(value)
             else:
                 cross.pop(key, None)
                 options[key] = value
-        return self.changed({"options": options, "cross": cross, "params": params})
+        return self.changed({"options": options, "cross": cross, "vary": vary, "params": params})
 
     def changed(self, update: Mapping[str, Any]) -> Campaign:
         """The campaign with other values. Raises ConfigError naming the first that cannot be."""
@@ -181,21 +232,23 @@ class Campaign(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """One combination of target options; label as "log_optimize_ddl=on"."""
+    """One combination of target options, and the seed of a script. label: what is crossed, as
+    "log_optimize_ddl=on"; for one of several scripts a space, its seed, and what was drawn for it."""
 
     label: str
     options: dict[str, str]
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of the matrix. writes: those of the run that it may hit (never empty); during a recovery any may
-    be the crash before it."""
+    """A cell of the matrix. label: of what is crossed. runs: the scripts, each with those of its writes
+    that may be hit (never empty); during a recovery any may be the crash before it."""
 
-    config: Config
+    label: str
     site: Site
     mask: str
-    writes: tuple[WriteEvent, ...]
+    runs: tuple[tuple[Config, tuple[WriteEvent, ...]], ...]
     during: str = "run"
 
     @property
@@ -241,15 +294,26 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
         raise ConfigError(f"{path}: {error}") from error
 
 
+def default_campaigns(folder: Path) -> list[Campaign]:
+    """The campaigns of a folder that say `default`, by name."""
+    campaigns = [load_campaign(str(path), folder) for path in sorted(folder.glob("*.toml"))]
+    return [campaign for campaign in campaigns if campaign.default]
+
+
 def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
-    """All cells that the censuses (by config label) have writes for, interleaved so that any stretch
-    of trials meets every configuration and site."""
+    """All cells that the censuses (by label of their script) have writes for, in an order in which any
+    stretch of trials meets every configuration and site. A script without a census has none."""
+    scripts: dict[str, list[Config]] = {}
+    for script in campaign.scripted():
+        scripts.setdefault(config_of(script.label), []).append(script)
     cells = []
     for hit in campaign.hit:
-        for site, mask, config in itertools.product(hit.sites, hit.masks, campaign.configs()):
-            writes = _writes_to_hit(hit, site, mask, censuses[config.label])
-            if writes:
-                cells.append(Cell(config, site, mask, writes, hit.during))
+        for site, mask, label in itertools.product(hit.sites, hit.masks, scripts):
+            taken = [script for script in scripts[label] if script.label in censuses]
+            writes = (_writes_to_hit(hit, site, mask, censuses[s.label]) for s in taken)
+            runs = [run for run in zip(taken, writes, strict=True) if run[1]]
+            if runs:
+                cells.append(Cell(label, site, mask, tuple(runs), hit.during))
     if not cells:
         raise ConfigError(f"campaign {campaign.name}: no write of the run belongs to its sites")
     make_rng(campaign.seed, "cells").shuffle(cells)
@@ -257,41 +321,36 @@ def cells_of(campaign: Campaign, censuses: Mapping[str, Census]) -> list[Cell]:
 
 
 def undisturbed_spec(campaign: Campaign, target: str, config: Config) -> TrialSpec:
-    """The run of a configuration without a fault: what a census, a recording and every trial start from."""
+    """The run of a script without a fault: what a census, a recording and every trial start from."""
     return TrialSpec(
         campaign=campaign.name,
         target=target,
         config=config.label,
         options=config.options,
         workload=campaign.workload,
-        params=dict(campaign.params),
-        workload_seed=campaign.seed,
-        seed=campaign.seed,
+        params=fit_params(campaign.workload, campaign.params, config.options),
+        workload_seed=config.seed,
+        seed=config.seed,
         number=0,
         plan=FaultPlan(name="undisturbed"),
     )
 
 
-def draw_trial(
-    campaign: Campaign, target: str, workload_seed: int, cells: list[Cell], number: int
-) -> Draw:
+def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) -> Draw:
     """Trial `number` of the campaign: depends on seed and number only."""
     cell = cells[number % len(cells)]
+    config, writes = cell.runs[number // len(cells) % len(cell.runs)]
     seed = derive_seed(campaign.seed, "trial", number)
     rng = make_rng(seed, "draw")
-    write = rng.choice(_of_one_site(cell.writes, rng))
+    write = rng.choice(_of_one_site(writes, rng))
     mask = cell.mask if cell.during == "run" else CRASH
     fault = fault_of(mask, write, rng)
     stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
     plan = FaultPlan(
         name=f"{cell.place}-{number}", run=(fault,), stale_log=stale and not is_error(mask)
     )
-    spec = replace(
-        undisturbed_spec(campaign.model_copy(update={"seed": workload_seed}), target, cell.config),
-        seed=seed,
-        number=number,
-        plan=plan,
-    )
+    undisturbed = undisturbed_spec(campaign, target, config)
+    spec = replace(undisturbed, seed=seed, number=number, plan=plan)
     aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
     return Draw(spec, cell, aim)
 

@@ -3,7 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, invariants, model, oracle, process, rules, rules_recovery, stream, target,
+May import: codec, errors, image, judgement, model, oracle, paths, process, rules, store, stream, target,
 trace, workload.
 """
 
@@ -22,14 +22,15 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.invariants import check_run
-from tornpage.oracle.oracle import Oracle, judge
-from tornpage.oracle.rules import LOG_FILE, Finding, Setting
-from tornpage.oracle.rules_recovery import LogHistory
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, MachineError, TargetError
-from tornpage.vocabulary.model import Census, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.errors import CensusError, FailedRunError, MachineError, TargetError
+from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Journal",
     "UndisturbedRun",
     "census_key",
+    "failed_run",
     "judge_run",
     "list_writes",
     "load_baseline",
@@ -49,6 +51,8 @@ __all__ = [
 RUN_DEADLINE_S = 60.0
 _WHOLE = {"TORNPAGE_PAYLOAD": "full", "TORNPAGE_TRACE_MAX": str(1 << 31)}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
+EXIT_USAGE = 2
+"""Of every target's program: what it was asked for is wrong, not what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,7 @@ class Baseline:
     trace: Trace
     setting: Setting
     journal: Journal
-    findings: list[Finding]
-    history: LogHistory
+    findings: tuple[Finding, ...]
     by_seq: dict[int, WriteEvent]
     starts: dict[int, int]
 
@@ -88,7 +91,6 @@ class _Facts:
 
     census: Census
     page_size: int
-    log_size: int
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -133,19 +135,18 @@ def take_baseline(
         counters={name: int(value) for name, value in run.answer.status.items()},
     )
     if share:
-        facts = _Facts(census, setting.page_size, setting.log_size)
+        facts = _Facts(census, setting.page_size)
         (work / "facts.json").write_text(to_json(facts), "utf-8")
     remove_image(folder)
     work.rename(folder)
-    judged = (run.findings, run.history)
-    return _baseline(census, folder / "script", run.oracle, run.trace, setting, judged)
+    return _baseline(census, folder / "script", run.oracle, run.trace, setting, run.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class UndisturbedRun:
     """A run without a fault, recorded and judged.
 
-    findings: of its trace, history: what its log held; violations: all that is wrong with it, those
+    findings: of the rules; violations: all that is wrong with it, those
     of the trace, of its answers and of the database that it left.
     """
 
@@ -153,8 +154,7 @@ class UndisturbedRun:
     oracle: Oracle
     trace: Trace
     setting: Setting
-    findings: list[Finding]
-    history: LogHistory
+    findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
 
 
@@ -162,8 +162,8 @@ def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
 ) -> UndisturbedRun:
     """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents: leave the
-    contents of its writes in the trace. Raises CensusError when the run fails, or did what its stream does
-    not show."""
+    contents of its writes in the trace. Raises FailedRunError when the target failed, CensusError when the
+    run cannot be made or did what its stream does not show."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
@@ -175,23 +175,44 @@ def run_undisturbed(
     answer = target.parse_run(child)
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
-        raise CensusError(f"{what} failed: {answer.message}")
+        _check_machine(work, what)
+        error = CensusError if child.exit_code == EXIT_USAGE else FailedRunError
+        raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     _check_stream(trace, target, data, what)
-    if not contents:
+    if not contents and preload.get("TORNPAGE_PAYLOAD") != "full":
         trace = trace.without_contents()
         (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
-    log_size = (data / LOG_FILE).stat().st_size if (data / LOG_FILE).exists() else 0
-    setting = _setting(spec, int(answer.status["page_size"]), log_size)
-    findings, history = judge_run(target, trace, setting)
+    setting = _setting(spec, int(answer.status["page_size"]))
+    findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
         *(finding.violation for finding in findings),
-        *_judge_errors(oracle, answer.failed),
-        *_judge_end(oracle, target, data, spec),
+        *(
+            replace(violation, source=Source.RUN)
+            for violation in (
+                *_judge_errors(oracle, answer.failed),
+                *_judge_end(oracle, target, data, spec),
+            )
+        ),
     )
     remove_image(data)
-    return UndisturbedRun(answer, oracle, trace, setting, findings, history, violations)
+    return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
+
+
+def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
+    """The row of an undisturbed run that the target failed: nothing was done to it."""
+    broken = Violation(0, str(error), source=Source.RUN)
+    return CensusRow(config, crashed, "", 0, 0, (broken,), {})
+
+
+def _check_machine(work: Path, what: str) -> None:
+    """MachineError if it was a full machine that made a run fail."""
+    require_floor(work)
+    if (work / "trace").exists():
+        starved = Trace.load(work / "trace").starved()
+        if starved:
+            raise MachineError(f"{what}: an operation failed by {starved}")
 
 
 def _check_stream(trace: Trace, target: Target, data: Path, what: str) -> None:
@@ -216,10 +237,10 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, facts.page_size, facts.log_size)
+    setting = _setting(spec, facts.page_size)
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
-    judged = judge_run(target, trace, setting)
-    return _baseline(facts.census, folder / "script", oracle, trace, setting, judged)
+    findings = judge_run(target, folder / "trace", setting, live=False)
+    return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
 
 
 def _baseline(
@@ -228,7 +249,7 @@ def _baseline(
     oracle: Oracle,
     trace: Trace,
     setting: Setting,
-    judged: tuple[list[Finding], LogHistory],
+    findings: tuple[Finding, ...],
 ) -> Baseline:
     return Baseline(
         census=census,
@@ -237,18 +258,18 @@ def _baseline(
         trace=trace,
         setting=setting,
         journal=read_journal(trace),
-        findings=judged[0],
-        history=judged[1],
+        findings=findings,
         by_seq={write.seq: write for write in census.writes},
         starts={event.seq: event.at for event in trace.events()},
     )
 
 
-def judge_run(target: Target, trace: Trace, setting: Setting) -> tuple[list[Finding], LogHistory]:
-    """The trace invariants of a run; nothing for a target that does not mark what they are about."""
-    if Capability.PAGE_MARKERS not in target.capabilities:
-        return [], LogHistory()
-    return check_run(trace, setting)
+def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
+    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot decode.
+    live: it may have been disturbed."""
+    if Capability.RULES not in target.capabilities:
+        return ()
+    return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -264,12 +285,10 @@ def read_journal(trace: Trace) -> Journal:
     return journal
 
 
-def _setting(spec: TrialSpec, page_size: int, log_size: int) -> Setting:
+def _setting(spec: TrialSpec, page_size: int) -> Setting:
     return Setting(
         page_size=page_size,
-        log_size=log_size,
         doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
-        durable_commits=spec.options.get("flush_log_at_trx_commit", "1") == "1",
     )
 
 

@@ -1,27 +1,30 @@
-"""Runs a power-loss campaign: per configuration a recorded run, then the explorer over its crash states. Each
+"""Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, images, model, paths, powerloss, registry, store, target, workers.
+May import: campaign, census, errors, images, model, paths, powerloss, registry, store, target, workers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
+from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
 from tornpage.campaigns.workers import confirmed
 from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 
-__all__ = ["check_parts", "loss_parts", "replay_loss", "run_losses"]
+__all__ = ["check_parts", "loss_limits", "loss_parts", "replay_loss", "run_losses"]
 
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
@@ -51,29 +54,29 @@ def run_losses(
     """Makes every exploration that the store has no result of yet; `advance` is called after each."""
     target = make_target(run.target, paths.build)
     done = store.explorations(run.id)
-    for position, (config, depth, seed) in enumerate(loss_parts(campaign)):
+    for position, (config, depth) in enumerate(loss_parts(campaign)):
         if config.label in done:
             continue
         clock = time.monotonic()
-        spec = undisturbed_spec(campaign.model_copy(update={"seed": seed}), run.target, config)
-        limits = _limits(campaign, depth, jobs)
+        spec = undisturbed_spec(campaign, run.target, config)
+        limits = loss_limits(campaign, depth, jobs)
         part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
         advance(broken)
 
 
-def loss_parts(campaign: Campaign) -> list[tuple[Config, int, int]]:
-    """(configuration, depth, seed) of every exploration. Where a campaign has several of a configuration,
-    the label tells them apart."""
+def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
+    """Script and depth of every exploration. Where there are several, the label tells the depth too."""
     assert campaign.explore is not None, "the campaign's model says so"
-    parts = campaign.explore.parts()
+    depths = campaign.explore.parts()
+    scripts = campaign.scripted()
+    configs = len(scripts) // len(depths)
     found = []
-    for config in campaign.configs():
-        for depth, number in parts:
-            seed = campaign.seed + number
-            label = f"{config.label},seed={seed},depth={depth}" if len(parts) > 1 else config.label
-            found.append((replace(config, label=label), depth, seed))
+    for number, script in enumerate(scripts):
+        depth = depths[number // configs]
+        label = f"{script.label},depth={depth}" if len(depths) > 1 else script.label
+        found.append((replace(script, label=label), depth))
     return found
 
 
@@ -83,14 +86,19 @@ def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) ->
     return _replay(spec, target, recording, images)
 
 
-def _limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
+    """How far the campaign explores one configuration at this depth."""
     limits = campaign.explore
     assert limits is not None, "the campaign's model says so"
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
 
 
 def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
-    recording = record_run(part.spec, part.target, part.scratch)
+    try:
+        recording = record_run(part.spec, part.target, part.scratch)
+    except FailedRunError as error:
+        store.put_census(run.id, failed_run(part.spec.config, True, error))
+        return True
     found = explore(part.spec, part.target, recording, part.limits)
     store.put_census(
         run.id,
@@ -124,9 +132,10 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
 
 def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
     """Raises CensusError or ConfigError if the first run of the campaign cannot even be recorded."""
-    config, _depth, seed = loss_parts(campaign)[0]
-    spec = undisturbed_spec(campaign.model_copy(update={"seed": seed}), target, config)
-    record_run(spec, make_target(target, paths.build), scratch)
+    config, _depth = loss_parts(campaign)[0]
+    with contextlib.suppress(FailedRunError):  # a verdict, which is found again
+        spec = undisturbed_spec(campaign, target, config)
+        record_run(spec, make_target(target, paths.build), scratch)
 
 
 def _replay(spec: TrialSpec, target: Target, recording: Recording, images: Path) -> TrialResult:

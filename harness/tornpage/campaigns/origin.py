@@ -19,7 +19,7 @@ from tornpage import __version__
 from tornpage.campaigns.campaign import Campaign
 from tornpage.faults.process import launcher_path
 from tornpage.store.store import Origin
-from tornpage.targets.target import MUTANT_VARIABLE, Target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT
 
@@ -36,8 +36,6 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
         sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql"))
     )
     programs["campaign"] = xxhash.xxh3_64_hexdigest(campaign.model_dump_json().encode())
-    if os.environ.get(MUTANT_VARIABLE):
-        programs["mutant"] = os.environ[MUTANT_VARIABLE]
     return Origin(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node(),
@@ -49,8 +47,8 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
 
 def command_line(line: str, out: Path) -> str:
     """A command of ours with what makes it find this store and these programs from anywhere else."""
-    names = (BUILD_VARIABLE, MUTANT_VARIABLE)
-    variables = [f"{name}={shlex.quote(os.environ[name])}" for name in names if name in os.environ]
+    chosen = os.environ.get(BUILD_VARIABLE)
+    variables = [f"{BUILD_VARIABLE}={shlex.quote(chosen)}"] if chosen else []
     folder = [] if out == DEFAULT_OUT else ["--out", shlex.quote(str(out))]
     return " ".join([*variables, line, *folder])
 

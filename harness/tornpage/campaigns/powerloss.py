@@ -18,7 +18,7 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
-from tornpage.vocabulary.model import Outcome, Site, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
 
@@ -49,7 +49,7 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave. violations:
-    what is wrong with the run itself, whatever crash follows."""
+    what is wrong with the run itself, whatever crash follows; counters: its status at the end."""
 
     trace: Path
     allowed: Path
@@ -148,6 +148,11 @@ def _prefixes(oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _source(name: str) -> Source:
+    """The explorer tells recovery, scan and oracle apart: all of them speak of the state."""
+    return Source.RULE if name == Source.RULE else Source.STATE
+
+
 def _run(
     spec: TrialSpec,
     target: Target,
@@ -172,7 +177,9 @@ def _read(child: ChildResult) -> Exploration:
     alike: dict[str, int] = {}
     for item in objects[:-1]:
         what = f"{item['what']} (model {item['model']})"
-        violation = Violation(int(item["invariant"]), what, Site(item["site"]))
+        violation = Violation(
+            int(item["invariant"]), what, Site(item["site"]), source=_source(item["source"])
+        )
         state = item["state"]
         broken[state] = (*broken.get(state, ()), violation)
         alike[state] = max(alike.get(state, 0), int(item["count"]))

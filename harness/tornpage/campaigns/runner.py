@@ -1,11 +1,12 @@
-"""Runs a campaign: a census per configuration, then trials on worker processes, verdicts into the store.
+"""Runs a campaign: a census per script that is to be crashed, undisturbed runs of many more, then trials on
+worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, errors, images, lossrunner, model, origin, paths, report, scratch, store,
+May import: campaign, census, errors, images, lossrunner, model, origin, paths, report, scratch, store,
 summary, workers.
 """
 
@@ -22,6 +23,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
+from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
@@ -31,14 +33,15 @@ from tornpage.campaigns.workers import (
     machine_errors,
     play,
     play_census,
+    play_undisturbed,
     submit,
     worker_pool,
 )
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Summary, summarise
+from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.store import CensusRow, Origin, Run, Store
-from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError
+from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
 from tornpage.vocabulary.model import Census, Outcome
 from tornpage.vocabulary.paths import Paths, require_floor, require_room
 
@@ -155,8 +158,7 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.censuses(run.id),
         store.trials(run.id),
         store.explorations(run.id),
-        campaign.claims,
-        sites,
+        Claims(campaign.claims, campaign.run_claims, sites),
     )
     out = store.path.parent
     summary.findings = [
@@ -189,6 +191,12 @@ def _go_on(
     return load_summary(store, run)
 
 
+def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
+    """What all workers are told; each gets a trial of its own in it."""
+    spec = undisturbed_spec(campaign, target, campaign.configs()[0])
+    return Job(spec, crew.paths, scratch, crew.out)
+
+
 def _kill(
     store: Store,
     begin: Callable[[], Run],
@@ -198,19 +206,19 @@ def _kill(
     scratch: Path,
 ) -> Run:
     with worker_pool(crew.jobs) as pool:
-        first = undisturbed_spec(campaign, target, campaign.configs()[0])
-        job = Job(first, crew.paths, scratch, crew.out)
-        censuses = _take_censuses(campaign, target, job, pool, crew.progress)
-        cells = cells_of(campaign, censuses)
+        job = _job(campaign, target, crew, scratch)
+        rows, censuses = _take_censuses(campaign, target, job, pool, crew.progress)
+        cells = cells_of(campaign, censuses) if censuses else []
         run = begin()
         with _ended(store, run):
-            for label, census in censuses.items():
-                store.put_census(run.id, _row_of(label, census))
+            for row in rows:
+                store.put_census(run.id, row)
+            _run_undisturbed(store, run, campaign, job, pool, crew.progress)
+            if not cells:  # nothing that could be disturbed
+                return store.give_up_trials(run.id)
             done = store.finished_numbers(run.id)
             numbers = [number for number in range(run.trials) if number not in done]
-            draws = (
-                draw_trial(campaign, run.target, campaign.seed, cells, number) for number in numbers
-            )
+            draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             crew.progress.phase("trials", len(numbers))
             job = replace(job, images=crew.out / "images" / str(run.id))
             _run_trials(store, run, draws, job, pool, crew)
@@ -229,11 +237,33 @@ def _lose(
     check_parts(campaign, target, crew.paths, scratch)
     run = begin()
     with _ended(store, run):
+        with worker_pool(crew.jobs) as pool:
+            job = _job(campaign, target, crew, scratch)
+            _run_undisturbed(store, run, campaign, job, pool, crew.progress)
         crew.progress.phase("runs explored", len(parts))
         run_losses(
             store, run, campaign, crew.paths, crew.jobs, scratch, crew.out, crew.progress.advance
         )
     return store.finish_run(run.id, len(parts))
+
+
+def _run_undisturbed(
+    store: Store,
+    run: Run,
+    campaign: Campaign,
+    job: Job,
+    pool: ProcessPoolExecutor,
+    progress: Progress,
+) -> None:
+    """Runs and judges the scripts that nothing happens to, but for those that the store has."""
+    done = {row.config for row in store.censuses(run.id)}
+    scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
+    progress.phase("undisturbed", len(scripts))
+    specs = (undisturbed_spec(campaign, run.target, script) for script in scripts)
+    for future in [submit(pool, play_undisturbed, replace(job, spec=spec)) for spec in specs]:
+        row = future.result()
+        store.put_census(run.id, row)
+        progress.advance(bool(row.violations))
 
 
 @contextmanager
@@ -255,20 +285,24 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
 
 def _take_censuses(
     campaign: Campaign, target: str, job: Job, pool: ProcessPoolExecutor, progress: Progress
-) -> dict[str, Census]:
-    configs = campaign.configs()
-    progress.phase("census", len(configs))
-    futures = {
-        config.label: submit(
-            pool, play_census, replace(job, spec=undisturbed_spec(campaign, target, config))
-        )
-        for config in configs
-    }
-    censuses = {}
-    for label, future in futures.items():
-        censuses[label] = future.result()
-        progress.advance(bool(censuses[label].violations))
-    return censuses
+) -> tuple[list[CensusRow], dict[str, Census]]:
+    """The rows of all scripts that are to be crashed, and the censuses of those that can be."""
+    scripts = campaign.scripted()
+    progress.phase("census", len(scripts))
+    specs = [undisturbed_spec(campaign, target, script) for script in scripts]
+    futures = [submit(pool, play_census, replace(job, spec=spec)) for spec in specs]
+    rows, censuses = [], {}
+    for script, future in zip(scripts, futures, strict=True):
+        try:
+            census = future.result()
+        except FailedRunError as error:
+            rows.append(failed_run(script.label, True, error))
+            progress.advance(True)
+            continue
+        censuses[script.label] = census
+        rows.append(_row_of(script.label, census))
+        progress.advance(bool(census.violations))
+    return rows, censuses
 
 
 def _row_of(label: str, census: Census) -> CensusRow:

@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, invariants, model, oracle, plan, process, rules, stream,
-target, trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, stream, target,
+trace.
 """
 
 from __future__ import annotations
@@ -28,14 +28,20 @@ from tornpage.campaigns.census import (
     take_census,
 )
 from tornpage.faults.aim import RecoveryAim
-from tornpage.faults.image import PlantedBlock, copy_image, plant_stale_block, remove_image
+from tornpage.faults.image import (
+    LOG_FILE,
+    PlantedBlock,
+    copy_image,
+    plant_stale_block,
+    remove_image,
+)
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
-from tornpage.oracle.invariants import check_recovery
-from tornpage.oracle.oracle import State, judge
-from tornpage.oracle.rules import LOG_FILE
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import State
+from tornpage.oracle.rules import ask_rules
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
@@ -44,6 +50,7 @@ from tornpage.vocabulary.model import (
     FaultPlan,
     Outcome,
     Site,
+    Source,
     TornWrite,
     TrialResult,
     TrialSpec,
@@ -70,7 +77,10 @@ PAGE_SITES = frozenset(
         Site.SYSTEM_PAGE,
     }
 )
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5."""
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For targets
+that do not name the cause of a refusal."""
+REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4}
+"""What a refusal for such a cause breaks; any other breaks I30."""
 
 
 def run_trial(
@@ -179,9 +189,7 @@ class _Trial:
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
-        self.history = baseline.history
         self.stale: PlantedBlock | None = None
-        self.log_end = 0
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -195,6 +203,7 @@ class _Trial:
             return self._not_exercised(reason, child.timed_out)
         self._find_hit(trace)
         self._judge_run(trace, child)
+        self.whole = _tears_nothing(trace, self.hit, self.spec.plan.run)
         clock = time.monotonic()
         self._plant_stale_block()
         copy_image(self.data, self.image)
@@ -206,6 +215,8 @@ class _Trial:
         reason = self._nested_recoveries()
         if not reason:
             reason = self._recover()
+        if self.whole and not reason:
+            return self._not_exercised("the mask leaves the whole write")
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
@@ -270,13 +281,14 @@ class _Trial:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
             finished, issued = self.base.journal.at(hit.seq)
         else:
-            findings, self.history = judge_run(self.target, trace, self.base.setting)
+            path = self.work / "run.trace"
+            findings = judge_run(self.target, path, self.base.setting, live=True)
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal:
-            self.violations.append(Violation(0, "the run differs from the census before the fault"))
+            self._add_of_run("the run differs from the census before the fault")
         if child.timed_out:
-            self.violations.append(Violation(0, f"the run hung: {child.describe()}"))
+            self._add_of_run(f"the run hung: {child.describe()}")
         self.before_first = issued == 0
         self.range = self._prefixes(finished, issued)
 
@@ -289,7 +301,7 @@ class _Trial:
         return oracle.after(finished), oracle.after(issued)
 
     def _plant_stale_block(self) -> None:
-        if self.spec.plan.stale_log and Capability.PAGE_MARKERS in self.target.capabilities:
+        if self.spec.plan.stale_log and Capability.RULES in self.target.capabilities:
             self.stale = plant_stale_block(self.data, self.spec.seed % 2)
             self.counters["stale_log"] = int(self.stale is not None)
 
@@ -310,11 +322,13 @@ class _Trial:
     def _nested_recoveries(self) -> str:
         """Recoveries that are disturbed as well; the reason if one was not, else ""."""
         for i, faults in enumerate(self.spec.plan.recover):
+            found = self._found_files()
             child = self._child("recover", faults)
             trace = self._load_trace("recover", child)
-            self._check_recovery(trace, first=i == 0)
+            self._check_recovery(found)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
+            self.whole |= _tears_nothing(trace, trace.kill(), faults)
             errors = any(fault.action is Action.ERROR for fault in faults)
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
@@ -329,7 +343,7 @@ class _Trial:
         """A recovery whose write or fsync failed must say so and stop."""
         answer = self.target.parse_recovery(child)
         if answer.ok:
-            judged = Capability.PAGE_MARKERS in self.target.capabilities
+            judged = Capability.RULES in self.target.capabilities
             if judged and not any(found.invariant == 23 for found in self.violations):
                 self._add([Violation(23, f"{name} succeeds after a failed write or fsync")])
         elif not (answer.stopped or answer.refused):
@@ -337,12 +351,13 @@ class _Trial:
 
     def _recover(self) -> str:
         """The undisturbed recovery and the one after it; why the trial is vacuous, else ""."""
+        found = self._found_files()
         child = self._child("recover", ())
-        trace = self._load_trace("recover", child)
+        self._load_trace("recover", child)
         answer = self.target.parse_recovery(child)
         self.counters.update(answer.counters)
         clock = time.monotonic()
-        traced = self._check_recovery(trace, first=not self.spec.plan.recover)
+        traced = self._check_recovery(found)
         recovered = traced if answer.recovered is None else answer.recovered
         if answer.ok:
             self._judge_state(answer)
@@ -354,22 +369,24 @@ class _Trial:
             return "" if recovered else "no recovery ran after the crash"
         return ""
 
-    def _check_recovery(self, trace: Trace, first: bool) -> bool:
-        """Trace invariants of a recovery. Returns whether the trace shows that one took place."""
-        if Capability.PAGE_MARKERS not in self.target.capabilities:
-            return False
-        findings, log = check_recovery(trace, self.base.setting, self.history, first)
-        self._add(finding.violation for finding in findings)
-        if log.recv_end is not None:
-            self._check_end(log.recv_end)
-        self.log_end = max(self.log_end, log.announced()[1])
-        return log.recv_end is not None
+    def _found_files(self) -> Path:
+        """A copy of what the recovery that comes next finds."""
+        if not (self.work / "recover-1.trace").exists():
+            return self.image
+        found = self.work / "found"
+        remove_image(found)
+        copy_image(self.data, found)
+        return found
 
-    def _check_end(self, end: int) -> None:
-        # A recovery that was disturbed may have added to the log, up to log_end.
-        if self.stale is not None and end > max(self.stale.end, self.log_end):
-            what = f"the log ended before {self.stale.end}; with a stale block there, at {end}"
-            self.violations.append(Violation(21, what, path=LOG_FILE))
+    def _check_recovery(self, found: Path) -> bool:
+        """The rules over the recovery that was recorded last. Returns whether it found a log."""
+        if Capability.RULES not in self.target.capabilities:
+            return False
+        argv = self.target.judge_command().argv
+        trace = self.work / "recover.trace"
+        judged = ask_rules(argv, trace, self.base.setting, base=found, live=True)
+        self._add(finding.violation for finding in judged.findings)
+        return judged.found
 
     def _judge_state(self, answer: RecoveryAnswer) -> None:
         self._add(answer.findings)
@@ -393,10 +410,11 @@ class _Trial:
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
             return
-        torn = self.site in PAGE_SITES
-        self.violations.append(
-            Violation(5 if torn else 30, f"recovery refused: {answer.message}", self.site)
-        )
+        if answer.refusal:
+            number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
+        else:
+            number = 5 if self.site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""
@@ -422,11 +440,14 @@ class _Trial:
             if item not in self.violations:
                 self.violations.append(item)
 
+    def _add_of_run(self, what: str) -> None:
+        self.violations.append(Violation(0, what, source=Source.RUN))
+
     # -- result ---------------------------------------------------------------------------------
 
     def _not_exercised(self, reason: str, hung: bool = False) -> TrialResult:
         if hung:
-            self.violations.append(Violation(0, f"the run hung: {reason}"))
+            self._add_of_run(f"the run hung: {reason}")
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.NOT_EXERCISED, reason)
@@ -497,6 +518,14 @@ def _first_hit(trace: Trace, start: int) -> Event | None:
         if event.kind in (Op.KILL, Op.FAULT):
             return event
     return None
+
+
+def _tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -> bool:
+    """Whether a kill was to tear a write and left all of it. A mask "all" says that it is to."""
+    damage = trace.damage(hit) if hit is not None and hit.kind == Op.KILL else None
+    if damage is None or any(fault.sectors == "all" for fault in faults):
+        return False
+    return bool(damage.sectors) and set(damage.sectors) == {1}
 
 
 def _mask(plan: FaultPlan) -> str:

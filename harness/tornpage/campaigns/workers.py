@@ -3,7 +3,7 @@
 A violation is played once more before it goes to the owner: what does not come again is unstable and no
 finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on later.
 
-May import: aim, census, errors, image, model, paths, process, registry, trace, trial.
+May import: aim, census, errors, image, model, paths, process, registry, store, trace, trial.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from tornpage.campaigns.census import take_census
+from tornpage.campaigns.census import failed_run, run_undisturbed, take_census
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
+from tornpage.store.store import CensusRow
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import MachineError, TornpageError
+from tornpage.vocabulary.errors import FailedRunError, MachineError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 
@@ -39,6 +40,7 @@ __all__ = [
     "machine_errors",
     "play",
     "play_census",
+    "play_undisturbed",
     "submit",
     "worker_pool",
 ]
@@ -94,6 +96,29 @@ def play_census(job: Job) -> Census:
         require_floor(job.scratch)
         target = make_target(job.spec.target, job.paths.build)
         return take_census(job.spec, target, job.scratch)
+
+
+def play_undisturbed(job: Job) -> CensusRow:
+    """On a worker: a run without a fault and its verdict; nothing of it stays."""
+    work = job.scratch / f"undisturbed-{os.getpid()}"
+    with machine_errors():
+        require_floor(job.scratch)
+        target = make_target(job.spec.target, job.paths.build)
+        try:
+            run = run_undisturbed(job.spec, target, work)
+        except FailedRunError as error:
+            return failed_run(job.spec.config, False, error)
+        finally:
+            remove_image(work)
+    return CensusRow(
+        config=job.spec.config,
+        crashed=False,
+        hash=run.trace.hash(),
+        events=run.trace.events_declared,
+        writes=0,
+        violations=run.violations,
+        counters=run.answer.status,
+    )
 
 
 def play(job: Job) -> Played:

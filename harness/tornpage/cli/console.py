@@ -93,6 +93,10 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
         f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"
     )
+    console.print(
+        f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed",
+        highlight=False,
+    )
     paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
     console.print(f"recovery paths: {paths}", highlight=False)
     if summary.torn_pages.cells:
@@ -100,6 +104,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
     for name in summary.claims_missed:
         console.print(f"[yellow]claimed but never taken: {escape(name)}[/]")
+    for name in summary.run_claims_missed:
+        console.print(f"[yellow]claimed of the runs but never taken: {escape(name)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
     if not summary.complete:
@@ -111,7 +117,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for finding in summary.findings[:FINDINGS_SHOWN]:
         console.print(
             f"[red]I{finding.invariant}[/] {finding.site} ({escape(finding.config)}), "
-            f"{finding.count} {unit}: {escape(finding.what)}\n    {escape(finding.replay)}",
+            f"by {finding.source}, {finding.count} {unit}: {escape(finding.what)}\n"
+            f"    {escape(finding.replay)}",
             highlight=False,
             soft_wrap=True,
         )
@@ -143,7 +150,7 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
     for violation in result.violations:
         console.print(
-            f"  [red]I{violation.invariant}[/] {escape(violation.what)}",
+            f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
             highlight=False,
             soft_wrap=True,
         )

@@ -6,7 +6,6 @@ May import: options, console, and everything below cli.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -16,20 +15,38 @@ from rich.console import Console
 from tornpage.campaigns.runner import QuietProgress
 from tornpage.cli.console import RichProgress
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
+from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
-from tornpage.lab.mutants import TABLE, Effort, bugs_page, mutants_table, run_mutants
+from tornpage.lab.mutants import (
+    TABLE,
+    Effort,
+    Score,
+    bugs_page,
+    build_all,
+    mutants_table,
+    run_mutants,
+)
+from tornpage.lab.shipped import ShippedScore, run_shipped, shipped_table
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.paths import BUILD_VARIABLE, find_paths
+from tornpage.vocabulary.paths import find_paths
 
 __all__ = ["EPILOG", "mutants"]
 
 EPILOG = (
-    "Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial"
+    "Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial · "
+    "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3"
 )
 
 
 def mutants(
     only: Annotated[list[str] | None, typer.Option(help="Only this mutant; repeatable.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only apply and compile the patches.")
+    ] = False,
+    as_shipped: Annotated[
+        bool, typer.Option("--as-shipped", help="The default campaigns as they are, seeds 1 to N.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="As shipped: how many seeds.")] = 5,
     states: Annotated[
         int, typer.Option(min=1, help="Power-loss states per mutant.")
     ] = Effort().states,
@@ -41,25 +58,49 @@ def mutants(
     json_output: JsonOption = False,
     out: OutOption = Path("out/mutants"),
 ) -> int:
-    """Runs the campaigns on every planted bug (mutant build) and says which they catch. Finished mutants
-    are kept in --out, so that the same command goes on after an interruption."""
+    """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
+    in --out, so that the same command goes on after an interruption."""
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
-    if table is not None and len(chosen) < len(rows):
-        raise ConfigError("--table needs all mutants, no --only")
-    progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
-    with progress:
-        paths = find_paths(default_build="mutants")
-        os.environ[BUILD_VARIABLE] = str(paths.build)  # that of the workers' children too
-        score = run_mutants(chosen, Effort(states, kills), paths, jobs, out, progress)
+    if table is not None and (len(chosen) < len(rows) or check or as_shipped):
+        raise ConfigError(
+            "--table needs the hunt for all mutants: no --only, --check, --as-shipped"
+        )
+    builder, paths = MutantBuilder(), find_paths()
+    # Hours of work: how much is left is told with --json too.
+    quiet = json_output and not as_shipped
+    with QuietProgress() if quiet else RichProgress(Console(stderr=True)) as progress:
+        if check:
+            build_all(chosen, builder, progress)
+            if json_output:
+                print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
+            return 0
+        if as_shipped:
+            shipped = run_shipped(chosen, seeds, builder, paths, jobs, out, progress)
+        else:
+            score = run_mutants(chosen, Effort(states, kills), builder, paths, jobs, out, progress)
+    if as_shipped:
+        return _show_shipped(shipped, json_output)
     if table is not None:
         table.write_text(bugs_page(rows, score), encoding="utf-8")
+    return _show(score, json_output)
+
+
+def _show(score: Score, json_output: bool) -> int:
+    if json_output:
+        print(json.dumps(score.to_json()))
+        return score.exit_code()
+    console = Console()
+    console.print(mutants_table(score))
+    for row in score.rows:
+        if row.catch is not None:
+            console.print(f"{row.name}: {row.catch.replay}", soft_wrap=True, highlight=False)
+    return score.exit_code()
+
+
+def _show_shipped(score: ShippedScore, json_output: bool) -> int:
     if json_output:
         print(json.dumps(score.to_json()))
     else:
-        console = Console()
-        console.print(mutants_table(score))
-        for row in score.rows:
-            if row.caught:
-                console.print(f"{row.name}: {row.replay}", soft_wrap=True, highlight=False)
+        Console().print(shipped_table(score))
     return score.exit_code()

@@ -68,6 +68,12 @@ def run(
         float | None,
         typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per configuration."),
     ] = None,
+    scripts: Annotated[
+        int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
+    ] = None,
+    undisturbed: Annotated[
+        int | None, typer.Option(min=0, help="Further scripts, run and judged without a crash.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
@@ -89,8 +95,12 @@ def run(
     paths = find_paths()
     loaded = load_campaign(campaign, paths.workloads, target)
     origin = origin_of(loaded, make_target(target, paths.build))
-    sizes = _given({"seed": seed, "trials": trials})
+    sizes = _given({"seed": seed, "trials": trials, "undisturbed": undisturbed})
+    if loaded.explore is None:
+        sizes |= _given({"scripts": scripts})
     limits = _given({"models": model, "depth": depth, "states": states, "budget_s": budget})
+    if loaded.explore is not None:
+        limits |= _given({"seeds": scripts})
     chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
     progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
     crew = Crew(paths, jobs, out, progress, origin)
@@ -130,12 +140,13 @@ def _with_settings(chosen: Campaign, settings: list[str], sizes: dict[str, Any])
 
 
 def _with_limits(chosen: Campaign, given: dict[str, Any]) -> Campaign:
-    if not given:
-        return chosen
     if chosen.explore is None:
-        raise ConfigError(
-            f"campaign {chosen.name} is no power-loss campaign: no {next(iter(given))}"
-        )
+        if given:
+            what = next(iter(given))
+            raise ConfigError(f"campaign {chosen.name} is no power-loss campaign: no {what}")
+        return chosen
+    if "depth" in given:
+        given["depths"] = []
     if "budget_s" in given and "states" not in given:
         given["states"] = 0
     return chosen.changed({"explore": chosen.explore.model_dump() | given})

@@ -43,8 +43,17 @@ def is_error(mask: str) -> bool:
 
 
 def fits(mask: str, write: WriteEvent) -> bool:
-    """An fsync can fail only where there is one."""
-    return not mask.startswith("fsync:") or write.next_fsync > 0
+    """An fsync can fail only where there is one. A mask that tears must leave sectors out and keep
+    others: a write of one sector cannot be torn."""
+    if is_error(mask):
+        return mask.startswith("write:") or write.next_fsync > 0
+    count = _count(write)
+    if mask in ("none", "all", "random"):
+        return True
+    kind, _, amount = mask.partition(":")
+    if kind == "mask":
+        return len(set(_repeated(amount, count))) > 1
+    return 0 < _kept(amount, count) < count
 
 
 def fault_of(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
@@ -65,14 +74,26 @@ def fault_of(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
 
 def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:
     """A mask of the campaign as the plan's sector choice for a write of this length."""
-    first = write.offset // SECTOR
-    count = (write.offset + write.length - 1) // SECTOR - first + 1
+    count = _count(write)
     if mask == "random":
-        return "".join(rng.choice("01") for _ in range(count))
+        chosen = ["1"] * count
+        while "0" not in chosen:
+            chosen = [rng.choice("01") for _ in range(count)]
+        return "".join(chosen)
     kind, _, amount = mask.partition(":")
     if kind in ("none", "all"):
         return kind
-    if kind == "mask":
-        return (amount * (count // len(amount) + 1))[:count]
-    kept = count // 2 if amount == "half" else min(int(amount), count)
-    return f"{kind}:{kept}"
+    return _repeated(amount, count) if kind == "mask" else f"{kind}:{_kept(amount, count)}"
+
+
+def _count(write: WriteEvent) -> int:
+    """Sectors that the write lies in."""
+    return (write.offset + write.length - 1) // SECTOR - write.offset // SECTOR + 1
+
+
+def _kept(amount: str, count: int) -> int:
+    return count // 2 if amount == "half" else int(amount)
+
+
+def _repeated(pattern: str, count: int) -> str:
+    return (pattern * (count // len(pattern) + 1))[:count]

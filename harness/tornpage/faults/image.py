@@ -19,7 +19,6 @@ __all__ = ["PlantedBlock", "copy_image", "crc32c", "plant_stale_block", "remove_
 PART_BYTES = 1 << 20
 LOG_FILE = "ib_logfile0"
 BLOCK = 512
-BLOCK_HEADER = 12
 HEADER = 2048
 START_LSN = 8192
 SLOTS = (512, 1536)
@@ -27,13 +26,8 @@ SLOTS = (512, 1536)
 
 @dataclass(frozen=True, slots=True)
 class PlantedBlock:
-    """A stale block that was planted at `offset` of the log file, over the bytes `original`.
+    """A stale block that was planted at `offset` of the log file, over the bytes `original`."""
 
-    end: LSN of its first payload byte, which the end of the log must not exceed: behind a full block the log
-    ends there, and nowhere further.
-    """
-
-    end: int
     offset: int
     original: bytes
 
@@ -181,4 +175,4 @@ def plant_stale_block(data: Path, variant: int) -> PlantedBlock | None:
         struct.pack_into(">I", block, 508, crc32c(bytes(block[:508])))
     offset = _offset(end, area)
     _write_at(path, offset, bytes(block))
-    return PlantedBlock(end + BLOCK_HEADER, offset, log[offset : offset + BLOCK])
+    return PlantedBlock(offset, log[offset : offset + BLOCK])

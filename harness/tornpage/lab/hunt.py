@@ -1,48 +1,39 @@
-"""The hunt for one planted bug: campaigns of growing size, until a violation of an invariant that its row of
-the table names. The campaigns are those of the product; nothing is aimed at the bug.
+"""The hunt for one planted bug: campaigns of growing size, until one of them finds a broken state. The
+campaigns are those of the product; nothing is aimed at the bug.
 
 A round is: kills and power loss, and I/O errors and power loss inside recovery if the row names them. The
-rounds differ in workload seed and size, and in settings; they are the same for every bug. The undisturbed
-run (census) of each round is judged like any other and is a catch too.
+rounds differ in workload seed and size, and in settings; they are the same for every bug. A rule, or the
+undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
+for a broken state all the same.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, store,
-summary, target, trial, workload.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry,
+smoke, store, summary, target, tryout.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 import shutil
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import (
-    Campaign,
-    cells_of,
-    draw_trial,
-    load_campaign,
-    undisturbed_spec,
-)
+from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
 from tornpage.campaigns.lossrunner import replay_loss
-from tornpage.campaigns.powerloss import Limits, explore, record_run
-from tornpage.campaigns.trial import run_aimed, take_census
+from tornpage.campaigns.powerloss import Limits
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
+from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
 from tornpage.reports.summary import undisturbed_line
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import MUTANT_VARIABLE, Target
 from tornpage.vocabulary.errors import TornpageError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
-from tornpage.vocabulary.paths import Paths
-from tornpage.workloads.workload import SmokeParams
+from tornpage.vocabulary.model import Outcome, Violation
+from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
+from tornpage.workloads.smoke import SmokeParams
 
 __all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
 
-TARGET = "engine"
 OTHERWISE = {"flush_log_at_trx_commit": "2", "recv_memory": "64k"}
 LARGE_PAGES = {"page_size": "16k", "log_file_size": "1m"}
 
@@ -73,8 +64,8 @@ CRASH_MODELS = ("kill", "io_error", "powerloss", "nested")
 
 @dataclass(frozen=True, slots=True)
 class HuntJob:
-    """states: bound for the power-loss states of the whole hunt; strikes: kills of the base line;
-    out: where the store of this mutant lies."""
+    """paths: with the mutant's own programs; states: bound for the power-loss states of the whole hunt;
+    strikes: kills of the base line; out: where the store of this mutant lies."""
 
     mutant: Mutant
     paths: Paths
@@ -88,43 +79,30 @@ class HuntJob:
 class MutantRow:
     """What the hunt came to.
 
-    invariant, model, what: of the catch (0, "" if there is none); model: census, or one of CRASH_MODELS.
-    tries: trials or states of that model up to and including the slice of the catch; seconds: since the
-    hunt began. also: other invariants broken on the way. trials, states: all that were run.
-    baseline: number of the first random kill that found anything, 0 = none did.
+    by_state: the first broken state; by_rule: the first catch in any other way, by an invariant of the row.
+    also: invariants broken on the way that are none of the row's. trials, states: all that were run, in so
+    many seconds. baseline: number of the first random kill that found anything, 0 = none did.
     """
 
     name: str
-    caught: bool = False
-    invariant: int = 0
-    model: str = ""
-    tries: int = 0
-    seconds: float = 0.0
-    what: str = ""
-    replay: str = ""
+    by_state: Catch | None = None
+    by_rule: Catch | None = None
     also: tuple[int, ...] = ()
     trials: int = 0
     states: int = 0
+    seconds: float = 0.0
     baseline: int = 0
     baseline_invariants: tuple[int, ...] = ()
     error: str = ""
 
-
-class _Caught(Exception):
-    """Ends a hunt."""
-
-    def __init__(self, model: str, tries: int, spec: TrialSpec, violation: Violation) -> None:
-        super().__init__(violation.what)
-        self.model = model
-        self.tries = tries
-        self.spec = spec
-        self.violation = violation
-        self.result: TrialResult | None = None
+    @property
+    def catch(self) -> Catch | None:
+        """The stronger of the two."""
+        return self.by_state or self.by_rule
 
 
 def hunt(job: HuntJob) -> MutantRow:
     """On a worker. A failure of the harness is in the row's `error`."""
-    os.environ[MUTANT_VARIABLE] = job.mutant.name
     scratch = job.scratch / job.mutant.name
     try:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -133,98 +111,67 @@ def hunt(job: HuntJob) -> MutantRow:
         return MutantRow(job.mutant.name, error=str(error))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        os.environ.pop(MUTANT_VARIABLE)
 
 
-@dataclass(slots=True)
 class _Hunt:
     """The state of one hunt."""
 
-    job: HuntJob
-    tried: dict[str, int] = field(default_factory=dict)
-    also: set[int] = field(default_factory=set)
+    def __init__(self, job: HuntJob) -> None:
+        self.job = job
+        self.target = make_target(TARGET, job.paths.build)
+        self.catches = Catches(self._keep, job.mutant.invariants)
+        shutil.rmtree(job.out / job.mutant.name, ignore_errors=True)
 
     def run(self) -> MutantRow:
-        """All rounds, then the base line."""
-        mutant = self.job.mutant
-        target = make_target(TARGET, self.job.paths.build)
+        """All rounds up to a catch by state, then the base line."""
+        mutant, catches = self.job.mutant, self.catches
         unknown = sorted(set(mutant.models) - set(CRASH_MODELS))
-        clock = time.monotonic()
-        row = MutantRow(mutant.name, error=f"{unknown[0]}: not built" if unknown else "")
-        try:
-            for number, effort in enumerate(ROUNDS):
-                self._round(target, number, effort)
-        except _Caught as catch:
-            row = self._row(row, catch, target)
-        row = replace(
-            row,
-            seconds=round(time.monotonic() - clock, 2),
-            also=tuple(sorted(self.also - {row.invariant})),
-            trials=self.tried.get("kill", 0) + self.tried.get("io_error", 0),
-            states=self.tried.get("powerloss", 0) + self.tried.get("nested", 0),
+        if unknown:
+            return MutantRow(mutant.name, error=f"{unknown[0]}: not built")
+        rounds = (self._round(number, effort) for number, effort in enumerate(ROUNDS))
+        for tried in itertools.chain.from_iterable(rounds):
+            if catches.add(tried):
+                break
+        count = catches.tried.get
+        row = MutantRow(
+            mutant.name,
+            by_state=catches.by_state,
+            by_rule=catches.by_rule,
+            also=tuple(sorted(catches.broken - set(mutant.invariants))),
+            trials=count("kill", 0) + count("io_error", 0),
+            states=count("powerloss", 0) + count("nested", 0),
+            seconds=catches.seconds,
         )
-        return self._base_line(row, target)
+        return self._base_line(row)
 
     # -- rounds ---------------------------------------------------------------------------------
 
-    def _round(self, target: Target, number: int, effort: _Round) -> None:
+    def _round(self, number: int, effort: _Round) -> Iterator[Tried]:
         models = self.job.mutant.models
-        self._live(target, "kill", number, effort.trials)
+        yield from self._live("kill", number, effort.trials)
         if "io_error" in models:
-            self._live(target, "io_error", number, effort.trials)
+            yield from self._live("io_error", number, effort.trials)
         kinds = ["powerloss", *(["nested"] if "nested" in models else [])]
         for kind, name in itertools.product(kinds, LOSS_CAMPAIGNS):
             states = self.job.states / len(kinds) / len(LOSS_CAMPAIGNS)
-            self._lose(target, kind, self._campaign(name, number), states * effort.share)
+            yield from self._lose(kind, self._campaign(name, number), states * effort.share)
 
-    def _live(self, target: Target, model: str, number: int, trials: int) -> None:
-        """A census of each configuration, then trials under the preload."""
+    def _live(self, model: str, number: int, trials: int) -> Iterator[Tried]:
         campaign = self._campaign("smoke" if model == "kill" else model, number)
-        censuses = {}
-        for config in campaign.configs():
-            spec = undisturbed_spec(campaign, TARGET, config)
-            census = take_census(spec, target, self.job.scratch)
-            self._judge("census", number + 1, spec, census.violations)
-            censuses[config.label] = census
-        if trials == 0:
-            return
-        cells = cells_of(campaign, censuses)
-        for trial in range(trials):
-            draw = draw_trial(campaign, TARGET, campaign.seed, cells, trial)
-            self.tried[model] = self.tried.get(model, 0) + 1
-            spec, result = run_aimed(
-                draw.spec, draw.aim, target, self.job.scratch, self.job.scratch / "images"
-            )
-            try:
-                self._judge(model, self.tried[model], spec, result.violations)
-            except _Caught as catch:
-                catch.result = result
-                raise
-            shutil.rmtree(self.job.scratch / "images", ignore_errors=True)
+        return try_live(campaign, self.target, self.job.scratch, model, trials)
 
-    def _lose(self, target: Target, model: str, campaign: Campaign, states: float) -> None:
-        """Power loss of a recorded run of each configuration: ends of the log first, then all models."""
+    def _lose(self, model: str, campaign: Campaign, states: float) -> Iterator[Tried]:
+        """Ends of the log first, then all models, each in every configuration."""
         configs = campaign.configs()
         wanted = max(1, round(states / len(configs)))
         depth = 2 if model == "nested" else 1
         slices = [Limits(("log-cut",), states=wanted // 2 or 1, depth=depth)]
         slices.append(Limits(states=wanted - wanted // 2, depth=depth))
-        for config, limits in itertools.product(configs, slices):
-            spec = undisturbed_spec(campaign, TARGET, config)
-            recording = record_run(spec, target, self.job.scratch)
-            found = explore(spec, target, recording, limits)
-            self.tried[model] = self.tried.get(model, 0) + int(found.summary["states"])
-            for state, violations in sorted(found.broken.items()):
-                plan = FaultPlan(name=f"power loss {state}", loss=state)
-                self._judge(model, self.tried[model], replace(spec, plan=plan), violations)
-
-    def _judge(
-        self, model: str, tries: int, spec: TrialSpec, violations: Iterable[Violation]
-    ) -> None:
-        for violation in violations:
-            if violation.invariant in self.job.mutant.invariants:
-                raise _Caught(model, tries, spec, violation)
-            self.also.add(violation.invariant)
+        parts = (
+            (undisturbed_spec(campaign, TARGET, config), limits)
+            for config, limits in itertools.product(configs, slices)
+        )
+        return lose_power(parts, self.target, self.job.scratch, model)
 
     def _campaign(self, name: str, number: int) -> Campaign:
         campaign = load_campaign(name, self.job.paths.workloads)
@@ -240,43 +187,34 @@ class _Hunt:
 
     # -- results --------------------------------------------------------------------------------
 
-    def _row(self, row: MutantRow, catch: _Caught, target: Target) -> MutantRow:
-        return replace(
-            row,
-            caught=True,
-            invariant=catch.violation.invariant,
-            model=catch.model,
-            tries=catch.tries,
-            what=catch.violation.what,
-            replay=self._keep(catch, target),
-        )
-
-    def _keep(self, catch: _Caught, target: Target) -> str:
-        """Puts the catch into a store of its own; the line that repeats it."""
-        job, spec = self.job, catch.spec
-        variables = f"TORNPAGE_BUILD={job.paths.build} {MUTANT_VARIABLE}={job.mutant.name}"
+    def _keep(self, tried: Tried, violation: Violation) -> str:
+        """Puts a catch into the mutant's own store; the line that repeats it."""
+        job, spec = self.job, tried.spec
         out = job.out / job.mutant.name
-        if catch.model == "census":
+        build = f"{BUILD_VARIABLE}={job.paths.build}"
+        if tried.model == "census":
             sets = {**spec.options, **{f"params.{name}": v for name, v in spec.params.items()}}
-            line = undisturbed_line(f"{spec.campaign} --seed {spec.seed} --trials 1", sets)
-            return f"{variables} {line} --out {out}"
-        shutil.rmtree(out, ignore_errors=True)
+            limit = "--states 1" if spec.campaign in LOSS_CAMPAIGNS else "--trials 1"
+            line = undisturbed_line(
+                f"{spec.campaign} --seed {spec.seed} --scripts 1 --undisturbed 0 {limit}", sets
+            )
+            return f"{build} {line} --out {out}"
         with Store(out / "tornpage.db") as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)
             settings = campaign.model_dump(mode="json")
-            run = store.begin_run(spec.campaign, target.name, spec.seed, 1, settings)
-            site = catch.violation.site
+            run = store.begin_run(spec.campaign, TARGET, spec.seed, 1, settings)
+            site = violation.site
             store.start_trial(run.id, spec, site.value if site else "", spec.plan.loss)
-            result = catch.result
+            result = tried.result
             if result is None:
-                result = replay_loss(spec, target, job.scratch, job.scratch / "images")
+                result = replay_loss(spec, self.target, job.scratch, job.scratch / "images")
             if not result.violations:
-                result = replace(result, outcome=Outcome.VIOLATION, violations=(catch.violation,))
+                result = replace(result, outcome=Outcome.VIOLATION, violations=(violation,))
             store.finish_trial(run.id, replace(result, image=None))
             store.finish_run(run.id)
-        return f"{variables} tornpage replay {run.id}.{spec.number} --out {out}"
+        return f"{build} tornpage replay {run.id}.{spec.number} --out {out}"
 
-    def _base_line(self, row: MutantRow, target: Target) -> MutantRow:
+    def _base_line(self, row: MutantRow) -> MutantRow:
         """Random kills, spread over the configurations, until one of them finds anything."""
         if self.job.strikes == 0:
             return row
@@ -284,7 +222,7 @@ class _Hunt:
         loops = []
         for position, config in enumerate(configs):
             spec = undisturbed_spec(self._campaign("smoke", 0), TARGET, config)
-            loops.append(KillLoop(spec, target, self.job.scratch / f"loop-{position}"))
+            loops.append(KillLoop(spec, self.target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
             strike = loops[number % len(loops)].strike(number)
             if strike.violations:

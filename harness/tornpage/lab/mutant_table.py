@@ -1,11 +1,11 @@
-"""The table of planted bugs, tests/mutants/mutants.toml.
+"""The table of planted bugs: the headers of the patches in tests/mutants.
 
 May import: errors.
 """
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,39 +15,65 @@ from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Mutant", "choose_mutants", "load_mutants"]
 
+_LINE = re.compile(r"# ([a-z]+): (\S.*)")
+
 
 class Mutant(BaseModel):
-    """One row; tests/mutants/README.md explains the fields."""
+    """One row; tests/mutants/README.md explains the fields. diff: what is behind the header."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    mutant: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     bug: str
     mechanism: str
-    module: str
-    invariants: list[int] = Field(min_length=1)
-    models: list[str] = Field(min_length=1)
+    invariants: tuple[int, ...] = Field(min_length=1)
+    models: tuple[str, ...] = Field(min_length=1)
     options: dict[str, str] = {}
+    diff: str = Field(min_length=1)
+
+    @property
+    def name(self) -> str:
+        """The name, which is also that of its patch."""
+        return self.mutant
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+def load_mutants(folder: Path) -> list[Mutant]:
+    """All rows, by name. Raises ConfigError naming the patch and what is wrong with it."""
+    rows = [_load(path) for path in sorted(folder.glob("*.patch"))]
+    if not rows:
+        raise ConfigError(f"{folder}: no patches")
+    return rows
 
-    mutant: list[Mutant] = Field(min_length=1)
 
-
-def load_mutants(path: Path) -> list[Mutant]:
-    """All rows, in the order of the file. Raises ConfigError naming file and key."""
+def _load(path: Path) -> Mutant:
+    header, start, diff = path.read_text(encoding="utf-8").partition("--- a/")
+    fields: dict[str, object] = {"diff": start + diff}
+    for line in header.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None or match[1] in fields:
+            raise ConfigError(f"{path}: {line!r}: expected '# key: value', each key once")
+        fields[match[1]] = _value(match[1], match[2])
     try:
-        return _Table.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).mutant
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        row = Mutant.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+    if row.name != path.stem:
+        raise ConfigError(f"{path}: mutant: {row.name!r} is not the name of the file")
+    return row
+
+
+def _value(key: str, text: str) -> object:
+    words = text.split()
+    match key:
+        case "invariants":
+            return [word.removeprefix("I") for word in words]
+        case "models":
+            return words
+        case "options":
+            return dict(word.partition("=")[::2] for word in words)
+    return text
 
 
 def choose_mutants(rows: list[Mutant], names: Sequence[str]) -> list[Mutant]:

@@ -1,17 +1,14 @@
 """The mutation score: hunts for all planted bugs on worker processes, results kept so that an interrupted
 run goes on, and what is shown of them.
 
-A caught mutant's row lies in OUT/NAME.json and counts as long as programs, table row and limits are the
-same; one that was not caught is hunted again.
+A row lies in OUT/NAME.json and counts as long as sources, patch and limits are the same; one that was not
+caught at all is hunted again.
 
-May import: codec, errors, hunt, mutant_table, paths, runner, target, workers.
+May import: hunt, mutant_build, mutant_pool, mutant_table, paths, runner, codec.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,18 +17,27 @@ import xxhash
 from rich.table import Table
 
 from tornpage.campaigns.runner import Progress
-from tornpage.campaigns.workers import worker_pool
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
+from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
+from tornpage.lab.mutant_pool import KeptRows, each_done
 from tornpage.lab.mutant_table import Mutant
-from tornpage.targets.target import MUTANT_VARIABLE
-from tornpage.vocabulary.codec import from_json, to_json, to_plain
+from tornpage.lab.tryout import Catch
+from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT, Paths
 
-__all__ = ["TABLE", "Effort", "Score", "bugs_page", "mutants_table", "run_mutants"]
+__all__ = [
+    "TABLE",
+    "Effort",
+    "Score",
+    "bugs_page",
+    "build_all",
+    "mutants_table",
+    "run_mutants",
+]
 
-TABLE = ROOT / "tests" / "mutants" / "mutants.toml"
+TABLE = ROOT / "tests" / "mutants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +49,6 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """OUT/NAME.json. key: hash of what the row depends on."""
-
-    key: str
-    row: MutantRow
-
-
-@dataclass(frozen=True, slots=True)
 class Score:
     """All rows, in the order of the table."""
 
@@ -58,8 +56,18 @@ class Score:
 
     @property
     def caught(self) -> int:
-        """How many were caught by an invariant of their row."""
-        return sum(row.caught for row in self.rows)
+        """How many were caught by an invariant of their row, in either way."""
+        return sum(row.catch is not None for row in self.rows)
+
+    @property
+    def by_state(self) -> int:
+        """How many were caught by what a crash left."""
+        return sum(row.by_state is not None for row in self.rows)
+
+    @property
+    def by_rule(self) -> int:
+        """How many were caught by a rule, or by an undisturbed run."""
+        return sum(row.by_rule is not None for row in self.rows)
 
     def exit_code(self) -> int:
         """0: all caught; 1: not all; 2: the harness failed at one of them."""
@@ -72,71 +80,84 @@ class Score:
         return {
             "mutants": len(self.rows),
             "caught": self.caught,
+            "by_state": self.by_state,
+            "by_rule": self.by_rule,
             "score": round(100 * self.caught / len(self.rows), 1),
+            "score_by_state": round(100 * self.by_state / len(self.rows), 1),
             "baseline_caught": sum(row.baseline > 0 for row in self.rows),
-            "rows": to_plain(list(self.rows)),
+            "rows": [{**to_plain(row), "caught": row.catch is not None} for row in self.rows],
         }
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    mutant: Mutant
+    effort: Effort
+    scratch: Path
+    out: Path
 
 
 def run_mutants(
-    mutants: list[Mutant], effort: Effort, paths: Paths, jobs: int, out: Path, progress: Progress
+    mutants: list[Mutant],
+    effort: Effort,
+    builder: MutantBuilder,
+    paths: Paths,
+    jobs: int,
+    out: Path,
+    progress: Progress,
 ) -> Score:
-    """Hunts for each of them; jobs: how many at a time."""
-    _check_build(paths.build)
+    """Hunts for each of them; jobs: how many at a time, while the next one is built. Raises ConfigError
+    naming the patches that do not apply."""
+    builder.check_patches(mutants)
     out = out.resolve()
-    out.mkdir(parents=True, exist_ok=True)
-    keys = {mutant.name: _key(mutant, effort, paths.build) for mutant in mutants}
-    rows = {name: row for name, key in keys.items() if (row := _kept(out, name, key)) is not None}
+    kept = KeptRows(out, MutantRow)
+    keys = {mutant.name: _key(mutant, effort, builder) for mutant in mutants}
+    rows: dict[str, MutantRow] = {}
+    for name, key in keys.items():
+        row = kept.load(name, key)
+        if row is not None and row.catch is not None:
+            rows[name] = row
     left = [mutant for mutant in mutants if mutant.name not in rows]
     progress.phase("mutants", len(left))
-    with scratch_folder() as scratch, worker_pool(jobs) as pool:
-        futures = {
-            pool.submit(
-                hunt, HuntJob(m, paths, scratch, out, effort.states, effort.strikes)
-            ): m.name
-            for m in left
-        }
-        try:
-            for future in as_completed(futures):
-                name, row = futures[future], future.result()
-                rows[name] = row
-                text = to_json(_Kept(keys[name], row))
-                (out / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-                progress.advance(not row.caught)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with scratch_folder() as scratch:
+        tasks = ((mutant, _Task(mutant, effort, scratch, out)) for mutant in left)
+        for task, row in each_done(tasks, _hunt, _failed, builder, paths, jobs):
+            rows[row.name] = row
+            if not row.error:
+                kept.keep(row.name, keys[task.mutant.name], row)
+            progress.advance(row.catch is None)
     return Score(tuple(rows[mutant.name] for mutant in mutants))
 
 
-def _check_build(build: Path) -> None:
-    """A build without mutants would ignore the choice and prove nothing."""
-    program = build / "engine" / "engine"
-    if not program.is_file():
-        raise ConfigError(f"{program} is missing: cmake --build --preset mutants, or make mutants")
-    env = {**os.environ, MUTANT_VARIABLE: "none of these"}
-    done = subprocess.run([program, "--help"], env=env, capture_output=True, check=False)
-    if done.returncode != 2:
-        raise ConfigError(f"{build} is not a mutant build: cmake --preset mutants")
+def build_all(mutants: list[Mutant], builder: MutantBuilder, progress: Progress) -> None:
+    """Applies and compiles every patch. Raises ConfigError naming all that do not apply, or do not
+    compile."""
+    builder.check_patches(mutants)
+    progress.phase("patches compiled", len(mutants))
+    wrong = []
+    for mutant in mutants:
+        try:
+            builder.build(mutant)
+        except BuildFailed as error:
+            wrong.append(str(error))
+        progress.advance(bool(wrong))
+    if wrong:
+        raise ConfigError("\n".join([f"{len(wrong)} mutants do not compile:", *wrong]))
 
 
-def _key(mutant: Mutant, effort: Effort, build: Path) -> str:
-    digest = xxhash.xxh3_64()
-    for name in ("engine/engine", "explorer/tornpage-explore"):
-        path = build / name
-        digest.update(path.read_bytes() if path.is_file() else b"")
-    digest.update(mutant.model_dump_json().encode())
-    digest.update(repr((effort.states, effort.strikes)).encode())
-    return digest.hexdigest()
+def _hunt(task: _Task, paths: Paths) -> MutantRow:
+    """On a worker."""
+    effort = task.effort
+    return hunt(HuntJob(task.mutant, paths, task.scratch, task.out, effort.states, effort.strikes))
 
 
-def _kept(out: Path, name: str, key: str) -> MutantRow | None:
-    """The row of an earlier run, if it is complete and still true."""
-    try:
-        kept = from_json(_Kept, (out / f"{name}.json").read_bytes())
-    except (OSError, ConfigError):
-        return None
-    return kept.row if kept.key == key and kept.row.caught and not kept.row.error else None
+def _failed(task: _Task, why: str) -> MutantRow:
+    return MutantRow(task.mutant.name, error=why)
+
+
+def _key(mutant: Mutant, effort: Effort, builder: MutantBuilder) -> str:
+    parts = (builder.key(mutant), mutant.model_dump_json(), effort.states, effort.strikes)
+    return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
 
 def mutants_table(score: Score) -> Table:
@@ -144,22 +165,30 @@ def mutants_table(score: Score) -> Table:
     caught, total = score.caught, len(score.rows)
     base = sum(row.baseline > 0 for row in score.rows)
     table = Table(
-        title=f"{caught} of {total} mutants caught ({100 * caught / total:.1f} %); "
-        f"by random kills: {base}"
+        title=f"{caught} of {total} mutants caught ({100 * caught / total:.1f} %), {score.by_state} by state "
+        f"and {score.by_rule} by rule; by random kills: {base}"
     )
-    for column in ("mutant", "caught by", "crash model", "tries", "seconds", "kill -9", "also"):
+    for column in ("mutant", "by state", "by rule", "tried", "seconds", "kill -9", "also"):
         table.add_column(column, overflow="fold")
     for row in score.rows:
         table.add_row(
             row.name,
-            f"I{row.invariant}" if row.caught else f"[red]no[/] {row.error}",
-            row.model or f"{row.trials} trials, {row.states} states",
-            str(row.tries) if row.caught else "",
+            _caught(row.by_state) or f"[red]no[/] {row.error}",
+            _caught(row.by_rule) or "no",
+            f"{row.trials} trials, {row.states} states",
             f"{row.seconds:.1f}",
-            f"after {row.baseline}" if row.baseline else "no",
+            _base_line(row),
             ", ".join(f"I{number}" for number in row.also),
         )
     return table
+
+
+def _caught(catch: Catch | None) -> str:
+    return f"I{catch.invariant}, {catch.model}, {catch.tries}" if catch else ""
+
+
+def _base_line(row: MutantRow) -> str:
+    return f"after {row.baseline}" if row.baseline else "no"
 
 
 def bugs_page(mutants: list[Mutant], score: Score) -> str:
@@ -169,26 +198,28 @@ def bugs_page(mutants: list[Mutant], score: Score) -> str:
     lines = [
         "# Bugs",
         "",
-        "Each is planted in the mutant build ([rules](../tests/mutants/README.md)) and must be found by the",
+        "Each is a patch ([rules](../tests/mutants/README.md)) and must be found by the",
         "campaigns that torture the product, with an [invariant](INVARIANTS.md) of its row.",
         "Written by `tornpage mutants --table docs/BUGS.md`; do not edit.",
         "",
-        f"**{score.caught} of {len(score.rows)} caught**; plain random `kill -9`, no preload: {base}.",
+        f"**{score.caught} of {len(score.rows)} caught**, {score.by_state} by state and "
+        f"{score.by_rule} by rule; plain random `kill -9`, no preload: {base}.",
         "",
-        "| mutant | bug or rule | mechanism | must be caught by | caught | kill -9 |",
-        "|---|---|---|---|---|---|",
+        "| mutant | bug or rule | mechanism | must be caught by | by state | by rule | kill -9 |",
+        "|---|---|---|---|---|---|---|",
     ]
     for mutant in mutants:
         row = found[mutant.name]
         wanted = ", ".join(f"I{number}" for number in mutant.invariants)
-        where = f"I{row.invariant}, {row.model}, {row.tries}" if row.caught else "**no**"
-        base_line = f"after {row.baseline}" if row.baseline else "no"
-        cells = (f"`{mutant.name}`", mutant.bug, mutant.mechanism, wanted, where, base_line)
+        ways = (_caught(row.by_state) or "**no**", _caught(row.by_rule) or "no")
+        cells = (f"`{mutant.name}`", mutant.bug, mutant.mechanism, wanted, *ways, _base_line(row))
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
-        "*caught*: the first invariant of the row that broke, the crash model, and how many trials or",
-        "power-loss states that took (rounded up to a slice of the exploration). *census*: the order of",
-        "writes and fsyncs of the undisturbed run is wrong already. *kill -9*: first kill that found any.",
+        "*by state*: recovery, scanner or oracle, of what a crash or an I/O error left; *by rule*: a rule on",
+        "the record of a run or of a recovery, or the undisturbed run itself. Each is the first invariant of",
+        "the row that broke, the crash model, and how many trials or power-loss states that took (rounded up",
+        "to a slice of the exploration); *census*: so many undisturbed runs. A hunt ends with a catch by",
+        "state. *kill -9*: first kill that found any.",
     ]
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 killed by its pid after a time drawn by seed, recovered, checked, and compared with the oracle by the
 acknowledgements that it had printed.
 
-May import: errors, image, model, oracle, process, seeds, target, workload.
+May import: errors, image, judgement, model, oracle, process, seeds, target, workload.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import end_child, launch_argv, run_child
-from tornpage.oracle.oracle import Oracle, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ChildError, TargetError
 from tornpage.vocabulary.model import TrialSpec, Violation

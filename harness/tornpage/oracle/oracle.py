@@ -14,7 +14,7 @@ primary key.
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, model, script.
+May import: errors, script.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from dataclasses import dataclass, field
 import xxhash
 
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.vocabulary.model import Violation
 from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value, Verb
 
-__all__ = ["AUTOCOMMIT", "IndexDigest", "Oracle", "State", "Step", "TableDigest", "judge"]
+__all__ = ["AUTOCOMMIT", "IndexDigest", "Oracle", "State", "Step", "TableDigest"]
 
 AUTOCOMMIT = "-"
 MASK64 = (1 << 64) - 1
@@ -77,6 +76,8 @@ class _Table:
     owner: dict[bytes, str] = field(default_factory=dict)
     hash: int = 0
     indexes: dict[str, _Index] = field(default_factory=dict)
+    build: tuple[IndexDef, ...] = ()
+    """Indexes of the build that is running: until it ends, the table can be read but not changed."""
 
     def current(self, key: bytes) -> bytes | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
@@ -184,6 +185,11 @@ class Oracle:
             _DDL[verb](self, statement)
             self._snapshot(statement.line)
             return True
+        elif verb in _BUILD:
+            _BUILD[verb](self, statement)
+            return verb is not Verb.STEP_INDEX
+        elif verb is Verb.SET and any(table.build for table in self._tables.values()):
+            raise _Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
             table = self._table(statement.table)
             if table.current(self._key(table, statement)) is None:
@@ -216,6 +222,8 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise _Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
+        if table.build:
+            raise _Failure("DB_TABLE_LOCKED")
         planned = self._plan(table, statement)
         touched = self._open[trx] if trx != AUTOCOMMIT else {}
         for key, row in planned:
@@ -286,7 +294,7 @@ class Oracle:
 
     def _unlocked(self, name: str) -> _Table:
         table = self._table(name)
-        if table.owner:
+        if table.owner or table.build:
             raise _Failure("DB_TABLE_LOCKED")
         return table
 
@@ -317,16 +325,39 @@ class Oracle:
         self._tables[statement.name] = table
 
     def _add_index(self, statement: Statement) -> None:
+        self._start_index(statement)
+        self._finish_index(statement)
+
+    def _start_index(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
         names = [index.name for index in statement.indexes]
         if len(set(names)) < len(names) or set(names) & set(table.indexes):
             raise _Failure("DB_ALREADY_EXISTS")
         for definition in statement.indexes:
+            _cuts(table, definition)
+        table.build = statement.indexes
+
+    def _building(self, statement: Statement) -> _Table:
+        table = self._table(statement.table)
+        if not table.build:
+            raise _Failure("DB_NOT_FOUND")
+        return table
+
+    def _step_index(self, statement: Statement) -> None:
+        self._building(statement)
+
+    def _abort_index(self, statement: Statement) -> None:
+        self._building(statement).build = ()
+
+    def _finish_index(self, statement: Statement) -> None:
+        table = self._building(statement)
+        for definition in table.build:
             index = _Index(definition.name, _cuts(table, definition))
             for row in table.committed.values():
                 index.hash = (index.hash + _entry_hash(index, row)) & MASK64
             index.entries = len(table.committed)
             table.indexes[index.name] = index
+        table.build = ()
 
     def _drop_index(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
@@ -341,7 +372,16 @@ _DDL = {
     Verb.RENAME_TABLE: Oracle._rename_table,
     Verb.ADD_INDEX: Oracle._add_index,
     Verb.DROP_INDEX: Oracle._drop_index,
+    Verb.FINISH_INDEX: Oracle._finish_index,
 }
+"""Each gives a new prefix."""
+
+_BUILD = {
+    Verb.START_INDEX: Oracle._start_index,
+    Verb.STEP_INDEX: Oracle._step_index,
+    Verb.ABORT_INDEX: Oracle._abort_index,
+}
+"""They change the catalogue (a step does not), but no state: an index appears when its build is finished."""
 
 
 def _cuts(table: _Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
@@ -355,68 +395,3 @@ def _cuts(table: _Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
         cuts.append((start, start + length if length else end))
     cuts.extend(table.offsets[name] for name in table.primary)
     return tuple(cuts)
-
-
-# -- judgement -------------------------------------------------------------------------------
-
-
-def judge(states: list[State], actual: State, low: int, high: int) -> list[Violation]:
-    """Judges a recovered state: it must equal states[p] for a p in [low, high].
-
-    low: prefix at the last acknowledgement that promised durability; high: prefix if the statement in
-    flight has committed. An older prefix breaks I1, a newer or mixed one I3, part of a transaction I2
-    (recognised when one table alone equals no prefix), right rows under wrong indexes I10.
-    """
-    if any(actual == states[p] for p in range(high, low - 1, -1)):
-        return []
-    for p in range(low - 1, -1, -1):
-        if actual == states[p]:
-            what = (
-                f"acknowledged commits are missing: prefix {p} found, at least {low} acknowledged"
-            )
-            return [Violation(1, what)]
-    for p in range(high + 1, len(states)):
-        if actual == states[p]:
-            return [Violation(3, f"prefix {p} found, but only {high} commits were ever issued")]
-    rows = _rows(actual)
-    for p in range(high, low - 1, -1):
-        if rows == _rows(states[p]):
-            return [Violation(10, _index_difference(actual, states[p]))]
-    return [_judge_mixture(states, actual, low, high)]
-
-
-def _rows(state: State) -> dict[str, tuple[int, int]]:
-    return {name: (table[0], table[1]) for name, table in state.items()}
-
-
-def _index_difference(actual: State, wanted: State) -> str:
-    parts = []
-    for name, table in sorted(wanted.items()):
-        found = {item[0]: item for item in actual[name][2]}
-        for item in table[2]:
-            other = found.pop(item[0], None)
-            if other is None:
-                parts.append(f"{name}.{item[0]} is missing")
-            elif other != item:
-                parts.append(f"{name}.{item[0]} has {other[1]} entries, {item[1]} expected")
-        parts.extend(f"{name}.{extra} must not exist" for extra in sorted(found))
-    return "rows are right, indexes are not: " + "; ".join(parts)
-
-
-def _judge_mixture(states: list[State], actual: State, low: int, high: int) -> Violation:
-    wanted = states[high]
-    if set(actual) != set(wanted) and set(actual) != set(states[low]):
-        what = f"tables {sorted(actual)} found, {sorted(wanted)} expected"
-        return Violation(3, what)
-    places = []
-    for name, table in sorted(actual.items()):
-        found = [p for p, state in enumerate(states) if name in state and state[name] == table]
-        if not found:
-            what = (
-                f"{name} ({table[0]} rows) equals no commit prefix: part of a transaction is there"
-            )
-            return Violation(2, what)
-        places.append(f"{name} at prefix {found[0]}..{found[-1]}")
-    return Violation(
-        3, f"a mixture of commit prefixes: {', '.join(places)}; {low}..{high} expected"
-    )

@@ -1,51 +1,34 @@
-"""The frame of the trace invariants: one walk over a trace feeds many small rules.
+"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per recording.
 
-A rule has a method `mark_VERB(facts)` for each marker and `op_KIND(event, path)` for each kind of I/O
-event that it wants to see, and reports what it finds. All rules share a LogState, which is fed
-first: what is durable is derived from the writes and fsyncs themselves, not from what the engine says.
+The judge decodes what was written; no marker of the target tells it anything. What is told here is only which
+recording it is, and on which files the recorded process began.
 
-May import: model, trace.
+May import: errors, model, process.
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import json
+import os
+import select
+import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any
 
-from tornpage.faults.trace import Event, FilePaths, Op, Trace
-from tornpage.vocabulary.model import Violation
+from tornpage.faults.process import launch_argv
+from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.model import Source, Violation
 
-__all__ = [
-    "LOG_FILE",
-    "LOG_FILES",
-    "Finding",
-    "LogState",
-    "PageKey",
-    "Rule",
-    "Setting",
-    "page_key",
-    "walk",
-]
+__all__ = ["Finding", "Judged", "Setting", "ask_rules"]
 
-LOG_FILE = "ib_logfile0"
-LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
-"""The log has the second name while a new database is being made."""
-LOG_BLOCK = 512
-LOG_BLOCK_HEADER = 12
-"""An LSN with this offset in its block is the first of the block: no byte of the block precedes it."""
-LOG_HEADER = 2048
-LOG_START_LSN = 8192
-
-Facts = Mapping[str, str]
-PageKey = tuple[int, int]
-"""Space id, page number."""
-
-
-def page_key(facts: Facts) -> PageKey:
-    """Which page a marker is about."""
-    return int(facts["space"]), int(facts["page"])
+ANSWER_DEADLINE_S = 60.0
+STOP_DEADLINE_S = 5.0
+LIFE_S = 7 * 24 * 3600.0
+"""No worker needs its judge any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,167 +41,94 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the rules must know of the target: sizes in bytes, doublewrite configured, and whether each
-    commit is fsynced before it is acknowledged (flush_log_at_trx_commit=1)."""
+    """What the judges must know of the target: bytes of a page, doublewrite configured."""
 
     page_size: int
-    log_size: int
     doublewrite: bool = True
-    durable_commits: bool = True
 
 
-class LogState:
-    """What of the log is written, durable and in force, according to the I/O events.
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the rules say of one recorded process. found: it found a log with a valid checkpoint."""
 
-    written, durable: LSN up to which the file holds the log, and holds it durably. checkpoint: C in
-    force, i.e. of the newest slot that was fsynced; None before the first. recv_end: where recovery found
-    the end of the log; None if there was none. found: what the rules report at the present event.
+    findings: tuple[Finding, ...] = ()
+    found: bool = False
+
+
+def ask_rules(
+    argv: Sequence[str], trace: Path, setting: Setting, *, base: Path | None = None, live: bool
+) -> Judged:
+    """Judges one recording with contents.
+
+    argv: the judge's command line. base: the files that the process found, None for an empty directory. live:
+    it is of a trial: it may have been disturbed, and what it found may lie in the page cache only. Raises
+    ChildError when the judge fails, or cannot read the recording.
     """
-
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        self.written = 0
-        self.durable = 0
-        self.checkpoint: int | None = None
-        self.recv_end: int | None = None
-        self.found: list[Violation] = []
-        self._at = 0
-        self._end = 0
-        self._slot: int | None = None
-        self._slot_written: int | None = None
-        self._base_known = False
-
-    def offset_of(self, lsn: int) -> int:
-        """Where in the log file the block of this LSN lies."""
-        area = self.setting.log_size - LOG_HEADER
-        return LOG_HEADER + (lsn - LOG_START_LSN) // LOG_BLOCK * LOG_BLOCK % area
-
-    def mark_log_write(self, facts: Facts) -> None:
-        """The log blocks that the next writes hold."""
-        self._base_known = True
-        self._at = int(facts["start"]) // LOG_BLOCK * LOG_BLOCK
-        self._end = int(facts["end"])
-
-    def mark_log_durable(self, facts: Facts) -> None:
-        """Before the first write: where the log that was found in the file ends."""
-        if not self._base_known:
-            self._base_known = True
-            self.written = self.durable = int(facts["lsn"])
-
-    def mark_checkpoint(self, facts: Facts) -> None:
-        """The checkpoint that the next slot write holds."""
-        self._slot = int(facts["c"])
-
-    def mark_recv_start(self, facts: Facts) -> None:
-        """What recovery has read from the file was written there: it counts as durable."""
-        self._base_known = True
-        self.recv_end = int(facts["end"])
-        self.checkpoint = int(facts["c"])
-        self.written = max(self.written, self.recv_end)
-        self.durable = max(self.durable, self.recv_end)
-
-    def announced(self) -> tuple[int, int]:
-        """LSN of the block that the next log write starts with, and end of what was announced."""
-        return self._at, self._end
-
-    def op_write(self, event: Event, path: str) -> None:
-        """Follows writes of the log file."""
-        if path not in LOG_FILES or event.result < 0:
-            return
-        if event.offset < LOG_HEADER:
-            self._slot_written = self._slot
-            return
-        self._at += event.length
-        empty_tail = LOG_BLOCK_HEADER if self._end % LOG_BLOCK == LOG_BLOCK_HEADER else 0
-        if self._at >= self._end - empty_tail:
-            self.written = max(self.written, self._end)
-
-    def op_fsync(self, event: Event, path: str) -> None:
-        """Follows fsyncs of the log file."""
-        if path not in LOG_FILES or event.result < 0:
-            return
-        self.durable = max(self.durable, self.written)
-        if self._slot_written is not None:
-            self.checkpoint = self._slot_written
-            self._slot_written = None
+    request = {
+        "trace": str(trace),
+        "base": str(base) if base is not None else "",
+        "live": live,
+        "doublewrite": setting.doublewrite,
+    }
+    answer = _judge(tuple(argv)).ask(request)
+    if "error" in answer:
+        raise ChildError(f"tornpage-judge: {answer['error']}")
+    return Judged(
+        tuple(_finding(item) for item in answer["findings"]), bool(answer["log"]["found"])
+    )
 
 
-class Rule:
-    """Base of a rule. numbers: invariants it reports; blind: what it does not verify."""
-
-    numbers: ClassVar[tuple[int, ...]] = ()
-    blind: ClassVar[str] = ""
-
-    def __init__(self, log: LogState) -> None:
-        self.log = log
-
-    def report(self, number: int, what: str, path: str = "") -> None:
-        """Notes a violation at the present event."""
-        self.log.found.append(Violation(number, what, path=path))
-
-
-_OPS: dict[int, str] = {
-    Op.OPEN: "op_open",
-    Op.CLOSE: "op_close",
-    Op.READ: "op_read",
-    Op.WRITE: "op_write",
-    Op.FSYNC: "op_fsync",
-    Op.FDATASYNC: "op_fsync",
-    Op.TRUNCATE: "op_truncate",
-    Op.RENAME: "op_rename",
-    Op.UNLINK: "op_unlink",
-    Op.SYNC_DIR: "op_sync_dir",
-}
-_PATH_IN_RECORD = frozenset({Op.OPEN, Op.UNLINK, Op.SYNC_DIR, Op.RENAME})
-
-
-def walk(trace: Trace, log: LogState, rules: Iterable[Rule]) -> list[Finding]:
-    """Feeds all events of a trace to the log state and the rules; returns what they found, in order.
-
-    op_ methods get the path of the file: for RENAME "old\\0new", for CLOSE, READ, WRITE and syncs the
-    path that the file has at that moment.
-    """
-    listeners = [log, *rules]
-    marks = _methods("mark_", listeners)
-    ops = _methods("op_", listeners)
-    handlers = {kind: ops[name] for kind, name in _OPS.items() if name in ops}
-    findings: list[Finding] = []
-    paths = FilePaths()
-    for event in trace.events():
-        kind = event.kind
-        if kind == 13:  # Op.MARK: most events are
-            mark = trace.mark(event)
-            for handle in marks.get(mark.verb, ()):
-                handle(mark.facts)
-        elif kind in _PATH_IN_RECORD:
-            paths.see(trace, event)
-            path = _path_in(trace, event)
-            for handle in handlers.get(kind, ()):
-                handle(event, path)
-        elif kind in handlers:
-            path = paths[event.file]
-            for handle in handlers[kind]:
-                handle(event, path)
-        if log.found:
-            findings.extend(Finding(event.seq, violation) for violation in log.found)
-            log.found.clear()
-    return findings
-
-
-def _path_in(trace: Trace, event: Event) -> str:
-    return "\0".join(trace.renamed(event)) if event.kind == Op.RENAME else trace.text(event)
+def _finding(item: dict[str, Any]) -> Finding:
+    what = f"{item['rule']}: {item['what']}"
+    return Finding(
+        int(item["seq"]), Violation(int(item["invariant"]), what, source=Source(item["source"]))
+    )
 
 
 @functools.cache
-def _names(cls: Any, prefix: str) -> tuple[str, ...]:
-    return tuple(name for name in dir(cls) if name.startswith(prefix))
+def _judge(argv: tuple[str, ...]) -> _Judge:
+    return _Judge(argv)
 
 
-def _methods(prefix: str, objects: Iterable[object]) -> dict[str, list[Callable[..., None]]]:
-    found: dict[str, list[Callable[..., None]]] = {}
-    for item in objects:
-        kind: Any = type(item)
-        for name in _names(kind, prefix):
-            key = name if prefix == "op_" else name.removeprefix(prefix)
-            found.setdefault(key, []).append(getattr(item, name))
-    return found
+class _Judge:
+    """The process. It ends with its input, and with its owner."""
+
+    def __init__(self, argv: tuple[str, ...]) -> None:
+        try:
+            self._child = subprocess.Popen(
+                launch_argv(argv, LIFE_S), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            )
+        except OSError as error:
+            raise ChildError(f"{argv[0]}: {error.strerror}") from error
+        atexit.register(self.stop)
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """One line there, one line back."""
+        stdin, stdout = self._child.stdin, self._child.stdout
+        assert stdin is not None and stdout is not None, "both are pipes"
+        try:
+            stdin.write(json.dumps(request).encode() + b"\n")
+            stdin.flush()
+        except OSError as error:
+            raise ChildError(f"tornpage-judge has ended: {error.strerror}") from error
+        line = b""
+        while not line.endswith(b"\n"):
+            if not select.select([stdout], [], [], ANSWER_DEADLINE_S)[0]:
+                self._child.kill()
+                raise ChildError(f"tornpage-judge hung on {request['trace']}")
+            part = os.read(stdout.fileno(), 1 << 16)
+            if not part:
+                raise ChildError(f"tornpage-judge died on {request['trace']}")
+            line += part
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def stop(self) -> None:
+        """Ends it and waits for that."""
+        if self._child.stdin is not None:
+            self._child.stdin.close()
+        try:
+            self._child.wait(STOP_DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()

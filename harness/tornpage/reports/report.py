@@ -172,6 +172,7 @@ def _pictures(findings: list[Finding]) -> list[_Picture]:
 def _gaps(summary: Summary) -> list[str]:
     lines = [f"site {site}: no trial hit it" for site in summary.uncovered_sites]
     lines += [f"recovery path {name}: never taken" for name in summary.claims_missed]
+    lines += [f"{name}: in no run above zero" for name in summary.run_claims_missed]
     lines += [
         f"{cell.site} × {cell.mask} × {cell.config}: {cell.total} trials, none exercised"
         for cell in summary.cells

@@ -7,7 +7,7 @@ May import: fingerprint, model, store, torn_matrix.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,26 @@ import xxhash
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.store import CensusRow, Run, TrialRow
-from tornpage.vocabulary.model import Outcome, TornWrite, TrialResult, Violation
+from tornpage.vocabulary.model import (
+    Outcome,
+    Source,
+    TornWrite,
+    TrialResult,
+    Violation,
+    config_of,
+)
 
-__all__ = ["CellCount", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a campaign says that it does. paths: counters of recoveries, run_paths: status counters of
+    undisturbed runs, which both must be above zero; sites: those it hits, by the names of the rows."""
+
+    paths: Sequence[str] = ()
+    run_paths: Sequence[str] = ()
+    sites: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +58,14 @@ class CellCount:
 class Finding:
     """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
 
-    trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
     """
 
     invariant: int
     site: str
     config: str
     what: str
+    source: Source
     trial: str
     replay: str
     count: int
@@ -59,8 +77,9 @@ class Finding:
 class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site counts
     trials; counters are summed over trials, and exercised_by counts the trials in which a counter was above
-    zero. explored: per configuration what the power-loss explorer said; a state counts as a trial there.
-    torn_pages: what these states tore."""
+    zero. scripts: that were crashed; undisturbed: those that only ran; run_counters: in how many undisturbed
+    runs, of both, a status counter was above zero. explored: per script what the power-loss explorer said; a
+    state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
@@ -71,6 +90,9 @@ class Summary:
     by_site: Counter[str] = field(default_factory=Counter)
     counters: Counter[str] = field(default_factory=Counter)
     exercised_by: Counter[str] = field(default_factory=Counter)
+    scripts: int = 0
+    undisturbed: int = 0
+    run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -79,6 +101,7 @@ class Summary:
     explored: dict[str, dict[str, Any]] = field(default_factory=dict)
     torn_pages: TornMatrix = field(default_factory=lambda: TornMatrix(()))
     claims_missed: list[str] = field(default_factory=list)
+    run_claims_missed: list[str] = field(default_factory=list)
     uncovered_sites: list[str] = field(default_factory=list)
 
     @property
@@ -123,7 +146,7 @@ class Summary:
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
             return 2
-        if not self.exercised or self.claims_missed:
+        if not self.exercised or self.claims_missed or self.run_claims_missed:
             return 3
         return 0
 
@@ -148,8 +171,12 @@ class Summary:
             "complete": self.complete,
             "unstable": self.outcomes[Outcome.UNSTABLE],
             "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
+            "scripts": self.scripts,
+            "undisturbed": self.undisturbed,
             "counters": {name: self.counters[name] for name in sorted(self.counters)},
+            "run_counters": {name: self.run_counters[name] for name in sorted(self.run_counters)},
             "claims_missed": self.claims_missed,
+            "run_claims_missed": self.run_claims_missed,
             "uncovered_sites": self.uncovered_sites,
         }
         if self.explored:
@@ -169,11 +196,9 @@ def summarise(
     censuses: Iterable[CensusRow],
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
-    claims: Iterable[str],
-    sites: Iterable[str],
+    claims: Claims,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number. claims: counters that the campaign says it
-    drives above zero; sites: those it says it hits, by the names of the rows."""
+    """Folds the rows of a run, trials in order of number."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str], Finding] = {}
@@ -181,6 +206,9 @@ def summarise(
     for census in censuses:
         known[census.config] = census.violations
         digest.update(f"{census.config} {census.hash}\n".encode())
+        summary.scripts += census.crashed
+        summary.undisturbed += not census.crashed
+        summary.run_counters.update(name for name, value in census.counters.items() if value)
         summary.census_violations += bool(census.violations)
         for violation in census.violations:
             summary.by_invariant[violation.invariant] += 1
@@ -194,7 +222,7 @@ def summarise(
             continue
         digest.update(_verdict_line(row.result).encode())
         _add_trial(summary, row, row.result)
-        key = (row.spec.config, row.site, row.mask)
+        key = (config_of(row.spec.config), row.site, row.mask)
         cells.setdefault(key, Counter())[row.result.outcome] += 1
         if row.result.outcome is Outcome.UNSTABLE:
             continue
@@ -205,8 +233,9 @@ def summarise(
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
     summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     summary.trace_hash = digest.hexdigest()
-    summary.claims_missed = [name for name in claims if not summary.counters[name]]
-    summary.uncovered_sites = [str(s) for s in dict.fromkeys(sites) if not summary.by_site[s]]
+    summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
+    summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
+    summary.uncovered_sites = [s for s in dict.fromkeys(claims.sites) if not summary.by_site[s]]
     return summary
 
 
@@ -244,7 +273,7 @@ def _add_finding(
     violation: Violation,
     row: TrialRow | None,
 ) -> None:
-    key = (fingerprint_of(violation, site), config)
+    key = (fingerprint_of(violation, site), config_of(config))
     known = findings.get(key)
     result = row.result if row else None
     alike = result.alike if result else 1
@@ -256,8 +285,9 @@ def _add_finding(
     findings[key] = Finding(
         invariant=violation.invariant,
         site=key[0].site,
-        config=config,
+        config=known.config if known else config,
         what=known.what if known else violation.what,
+        source=known.source if known else violation.source,
         trial=known.trial if known else trial,
         replay=known.replay if known else replay,
         count=known.count + alike if known and row else alike,
@@ -274,12 +304,16 @@ def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
 
 
 def _undisturbed_line(run: Run, config: str) -> str:
-    """The line that runs a configuration (label "key=value,...") once more and judges the run itself."""
+    """The line that runs a script (label "key=value,... key=value,...") once more and judges the run
+    itself."""
     settings = run.settings
-    chosen = dict(part.partition("=")[::2] for part in config.split(",") if "=" in part)
+    parts = config.replace(" ", ",").split(",")
+    chosen = dict(part.partition("=")[::2] for part in parts if "=" in part)
     seed = chosen.pop("seed", run.seed)
     chosen.pop("depth", None)
     params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
     sets = {**settings.get("options", {}), **chosen, **params}
-    limit = "--states 1" if settings.get("explore") else "--trials 1"
+    limit = (
+        f"--scripts 1 --undisturbed 0 {'--states 1' if settings.get('explore') else '--trials 1'}"
+    )
     return undisturbed_line(f"{run.campaign} --target {run.target} --seed {seed} {limit}", sets)

@@ -5,7 +5,7 @@ A cell is site x flush x mask x configuration. It is covered if a state lost a w
 Whether a cell can be covered at all is not decided here: the explorer counts the recorded writes that have
 sectors enough for the mask (explorer/model/README.md). A cell without such a write is not in the total.
 
-May import: nothing of the package.
+May import: model.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tornpage.vocabulary.model import config_of
+
 __all__ = ["CellState", "TornCell", "TornMatrix", "torn_matrix"]
 
-PART_NAMES = ("seed=", "depth=")
 """What tells explorations of one configuration apart in their labels: such explorations are added up."""
 
 
@@ -136,7 +137,7 @@ def torn_matrix(explored: Mapping[str, Mapping[str, Any]]) -> TornMatrix:
     `torn_pages` holds site -> flush -> mask -> {"writes", "states"}; one without it has nothing to add."""
     found: dict[tuple[str, str, str, str], TornCell] = {}
     for label, summary in explored.items():
-        config = _without_part(label)
+        config = config_of(label)
         for site, flushes in summary.get("torn_pages", {}).items():
             for flush, masks in flushes.items():
                 for mask, counts in masks.items():
@@ -148,9 +149,3 @@ def torn_matrix(explored: Mapping[str, Mapping[str, Any]]) -> TornMatrix:
                         states=cell.states + int(counts["states"]),
                     )
     return TornMatrix(tuple(found[key] for key in sorted(found)))
-
-
-def _without_part(label: str) -> str:
-    """ "log_optimize_ddl=on,seed=3,depth=2" -> "log_optimize_ddl=on"."""
-    kept = [part for part in label.split(",") if not part.startswith(PART_NAMES)]
-    return ",".join(kept)

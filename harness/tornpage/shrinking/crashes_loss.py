@@ -37,7 +37,15 @@ HUNG_S = 2
 JOBS = min(os.cpu_count() or 1, 4)
 """Workers of an exploration; their number changes no result."""
 
-SIMPLE = ("all-persisted", "ordered", "one-dropped", "one-torn", "one-persisted", "none-persisted")
+SIMPLE = (
+    "all-persisted",
+    "ordered",
+    "one-dropped",
+    "one-torn",
+    "one-persisted",
+    "none-persisted",
+    "by-file",
+)
 SUBSET = "subset"
 
 

@@ -129,7 +129,7 @@ def _simplify_one(items: Items, origin: int, fails: Fails) -> Items:
     statement = items[at].statement
     if statement.verb is Verb.INSERT_SEQ:
         shrink_range(*statement.bounds, lambda *bounds: attempt(replace(statement, bounds=bounds)))
-    elif statement.verb is Verb.ADD_INDEX and len(statement.indexes) > 1:
+    elif statement.verb in (Verb.ADD_INDEX, Verb.START_INDEX) and len(statement.indexes) > 1:
         ddmin(
             statement.indexes,
             lambda kept: bool(kept) and attempt(replace(statement, indexes=tuple(kept))),

@@ -38,4 +38,6 @@ create table contents (
     primary key (run, number)
 ) without rowid;
 
+alter table violation add column source text not null default 'state';
+
 update schema_version set version = 2;

@@ -72,5 +72,6 @@ create table violation (
     site        text,
     path        text not null,
     what        text not null,
+    source      text not null,      -- state, rule or run: who says so
     primary key (run, trial, position)
 ) without rowid;

@@ -221,6 +221,12 @@ class Store:
             )
         return self.run(run)
 
+    def give_up_trials(self, run: int) -> Run:
+        """No script of the run can be crashed: its undisturbed runs are all there is to it."""
+        with self._transaction():
+            self._db.execute("update run set trials = 0, state = 'finished' where id = ?", (run,))
+        return self.run(run)
+
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
         with self._transaction():
@@ -378,7 +384,7 @@ class Store:
                     (run, result.number, torn.old, torn.new),
                 )
             self._db.executemany(
-                "insert into violation values (?, ?, ?, ?, ?, ?, ?)",
+                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (
                         run,
@@ -388,6 +394,7 @@ class Store:
                         violation.site.value if violation.site else None,
                         violation.path,
                         violation.what,
+                        violation.source.value,
                     )
                     for position, violation in enumerate(result.violations)
                 ],

@@ -5,12 +5,11 @@ May import: errors, target and the modules of the targets.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 from tornpage.targets.sqlite.target import SqliteTarget
-from tornpage.targets.target import MUTANT_VARIABLE, EngineTarget, Target
+from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["TARGETS", "make_target"]
@@ -26,10 +25,7 @@ def _explorer(build: Path) -> Path:
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
     "engine": lambda build: EngineTarget(
-        build / "engine" / "engine",
-        _preload(build),
-        _explorer(build),
-        os.environ.get(MUTANT_VARIABLE, ""),
+        build / "engine" / "engine", _preload(build), _explorer(build)
     ),
     "sqlite": lambda build: SqliteTarget(_preload(build), _explorer(build)),
 }

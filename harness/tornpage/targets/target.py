@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, process, rules, rules_log.
+May import: errors, model, oracle, process.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from typing import Any, Protocol
 
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import State, TableDigest
-from tornpage.oracle.rules import LOG_FILES
-from tornpage.oracle.rules_log import is_data_file
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
 
 __all__ = [
     "EXIT_REFUSED",
-    "MUTANT_VARIABLE",
     "Capability",
     "Command",
     "EngineTarget",
@@ -44,8 +41,8 @@ class Capability(StrEnum):
 
     ACKS = "acks"
     """It marks each statement in the trace: issued, acknowledged, failed."""
-    PAGE_MARKERS = "page_markers"
-    """It marks what it does with pages and its log, so that the trace invariants can be judged."""
+    RULES = "rules"
+    """What it writes can be decoded, so that the rules on bytes can be judged (judge_command)."""
     DETERMINISTIC = "deterministic"
     """The same script gives the same events, byte for byte."""
     SCAN = "scan"
@@ -76,8 +73,9 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message). stopped: it said
-    clearly that a file operation failed. None of them: it crashed or hung, see message.
+    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
+    failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
     """
@@ -86,6 +84,7 @@ class RecoveryAnswer:
     refused: bool = False
     stopped: bool = False
     error: str = ""
+    refusal: str = ""
     message: str = ""
     state: State | None = None
     findings: tuple[Violation, ...] = ()
@@ -121,6 +120,10 @@ class Target(Protocol):
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py)."""
 
+    def judge_command(self) -> Command:
+        """The program that holds recordings against the rules (rules.py). Raises TargetError without
+        Capability.RULES."""
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
 
@@ -146,12 +149,11 @@ _COUNTERS = {
     "recv_tables_dropped": "tables_dropped",
 }
 
-MUTANT_VARIABLE = "TORNPAGE_MUTANT"
-"""Chooses the planted bug of a mutant build (tests/mutants); the product build does not read it."""
-
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
+LOG_FILES = frozenset({"ib_logfile0", "ib_logfile101"})
+"""The log has the second name while a new database is being made."""
 LOG_HEADER = 2048
 DICT_INDEX_MAX = 32
 """Ids below this belong to the catalogue's own trees."""
@@ -165,22 +167,18 @@ class EngineTarget:
     capabilities = frozenset(
         {
             Capability.ACKS,
-            Capability.PAGE_MARKERS,
+            Capability.RULES,
             Capability.DETERMINISTIC,
             Capability.SCAN,
             Capability.EXPLORE,
         }
     )
 
-    def __init__(
-        self, program: Path, preload: Path, explorer: Path | None = None, mutant: str = ""
-    ) -> None:
-        """program, preload, explorer: absolute paths of the built files. mutant: of tests/mutants, for
-        programs of a mutant build."""
+    def __init__(self, program: Path, preload: Path, explorer: Path | None = None) -> None:
+        """program, preload, explorer: absolute paths of the built files."""
         self.program = program
         self.preload = preload
         self.explorer = explorer
-        self._env = {MUTANT_VARIABLE: mutant} if mutant else {}
 
     def check_ready(self) -> None:
         """Raises TargetError naming the file that is missing."""
@@ -189,31 +187,32 @@ class EngineTarget:
                 raise TargetError(f"{path} is missing: build it first (make setup)")
 
     def programs(self) -> dict[str, Path]:
-        """Engine, preload, explorer."""
-        explorer = {} if self.explorer is None else {"explorer": self.explorer}
-        return {"engine": self.program, "preload": self.preload, **explorer}
+        """Engine, preload, explorer, judge."""
+        files = {"engine": self.program, "preload": self.preload}
+        if self.explorer is not None:
+            files |= {"explorer": self.explorer, "judge": Path(self.judge_command().argv[0])}
+        return files
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """The variables of faults/README.md."""
-        return preload_environment(self.preload, data, trace, plan)
+        """The variables of faults/README.md; contents are recorded, since the rules judge them."""
+        return preload_environment(self.preload, data, trace, plan) | {"TORNPAGE_PAYLOAD": "full"}
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
         return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)), self._env
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script))
         )
 
     def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
         return Command(
-            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script)), self._env
+            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script))
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --set ... DIR."""
         return Command(
             (str(self.program), "recover", "--json", "--check", *_sets(options), str(data)),
-            self._env,
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
@@ -221,9 +220,14 @@ class EngineTarget:
         if self.explorer is None or not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = str(self.explorer)
-        return Command(
-            (program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)), self._env
-        )
+        return Command((program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)))
+
+    def judge_command(self) -> Command:
+        """tornpage-judge, which lies beside tornpage-explore."""
+        judge = self.explorer.with_name("tornpage-judge") if self.explorer is not None else None
+        if judge is None or not judge.is_file():
+            raise TargetError(f"{judge} is missing: build it first (make build)")
+        return Command((str(judge),))
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
@@ -246,6 +250,7 @@ class EngineTarget:
                 refused=bool(message) and child.exit_code != EXIT_IO,
                 stopped=bool(message) and child.exit_code == EXIT_IO,
                 error=error,
+                refusal=str(data.get("refusal", "")) if data else "",
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,
             )
@@ -267,7 +272,7 @@ class EngineTarget:
             return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
         if file == "ib_dblwr":
             return Site.DOUBLEWRITE
-        if not is_data_file(file):
+        if file != "ibdata1" and not file.endswith(".ibd"):
             return Site.OTHER
         if offset < page_size:
             return Site.PAGE0

@@ -7,7 +7,8 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     │   └── WorkloadError    workload definition or script
     ├── TargetError          the target cannot be run at all: program or preload missing
     ├── TraceError           the trace file is not one, or overflowed
-    ├── CensusError          the run without a fault failed, so that no trial can be judged
+    ├── CensusError          the run without a fault cannot be made, so that no trial can be judged
+    │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
     └── MachineError         the machine failed the run (disk or memory full, a worker killed): it can go on
 
@@ -23,6 +24,7 @@ __all__ = [
     "CensusError",
     "ChildError",
     "ConfigError",
+    "FailedRunError",
     "Interrupted",
     "MachineError",
     "PlanError",
@@ -59,6 +61,10 @@ class TraceError(TornpageError):
 
 class CensusError(TornpageError):
     """The run without a fault did not go as it must; no trial can be judged."""
+
+
+class FailedRunError(CensusError):
+    """The target failed although nothing was done to it. The campaign goes on without this configuration."""
 
 
 class ChildError(TornpageError):

@@ -1,7 +1,7 @@
 """The shared vocabulary: what a trial is, what it may find, and what a census of writes says.
 
 Everything here is a frozen value with a JSON form (codec.to_json / codec.from_json), so that the store,
-the report and a replay in another process speak of the same things. No behaviour, no I/O.
+the report and a replay in another process speak of the same things. No behaviour but that of names, no I/O.
 
 May import: nothing of the package.
 """
@@ -23,11 +23,13 @@ __all__ = [
     "FaultPlan",
     "Outcome",
     "Site",
+    "Source",
     "TornWrite",
     "TrialResult",
     "TrialSpec",
     "Violation",
     "WriteEvent",
+    "config_of",
 ]
 
 
@@ -50,6 +52,17 @@ class Outcome(StrEnum):
     """It broke an invariant, and played once more it did not break the same: no finding, and no pass."""
 
 
+class Source(StrEnum):
+    """Who says that an invariant is broken, the strongest first."""
+
+    STATE = "state"
+    """Recovery, scanner or oracle, of what a crash or a failed operation left."""
+    RULE = "rule"
+    """A rule on the record of a run or of a recovery."""
+    RUN = "run"
+    """The run itself: its answers, its end, or the database that it closed cleanly."""
+
+
 class Site(StrEnum):
     """What a write was for: the rows of the report's matrix."""
 
@@ -68,7 +81,7 @@ class Site(StrEnum):
     CHECKPOINT_HEADER = "checkpoint_header"
     """The first 2048 bytes of the redo file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
-    """Other pages of the system space, and allocation map pages beyond page 0."""
+    """Other pages of the system space, and descriptor and inode pages."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"
@@ -151,6 +164,7 @@ class FaultPlan:
 class TrialSpec:
     """Everything that is needed to replay one trial.
 
+    config: label of configuration and script, as "log_optimize_ddl=on seed=3"; see config_of().
     workload_seed makes the script, seed is the trial's own; number counts from 0 in its campaign.
     options: target options by name (for the engine: names of engine_options_t), values as text.
     """
@@ -181,6 +195,7 @@ class Violation:
     what: str
     site: Site | None = None
     path: str = ""
+    source: Source = Source.STATE
 
 
 @_JSON
@@ -285,3 +300,9 @@ class Census:
         for write in self.writes:
             sites.setdefault(write.site, []).append(write)
         return sites
+
+
+def config_of(label: str) -> str:
+    """The configuration of a script's label: "log_optimize_ddl=on seed=3,depth=2" ->
+    "log_optimize_ddl=on"."""
+    return label.partition(" ")[0]

@@ -52,11 +52,11 @@ class Paths:
     out: Path
 
 
-def find_paths(default_build: str = "release") -> Paths:
+def find_paths() -> Paths:
     """The programs are those of build/ in the checkout, for an installed wheel in the working directory.
     TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
     home = Path() if _CARRIED.is_dir() else ROOT
-    build = Path(os.environ.get(BUILD_VARIABLE, home / "build" / default_build)).resolve()
+    build = Path(os.environ.get(BUILD_VARIABLE, home / "build" / "release")).resolve()
     return Paths(build, data_folder("workloads"), data_folder("reports"), DEFAULT_OUT)
 
 

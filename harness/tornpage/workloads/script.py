@@ -1,19 +1,16 @@
-"""The engine's script language as typed statements: parse, format.
+"""The engine's script language as typed statements.
 
-The grammar is `engine run`'s (docs, "script language"). The oracle and the generators speak in these
+The grammar is `engine run`'s (docs/SCRIPT.md). The oracle and the generators speak in these
 statements, and only their text goes to the target.
 
-May import: errors.
+May import: nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-
-from tornpage.vocabulary.errors import WorkloadError
 
 __all__ = [
     "Column",
@@ -23,7 +20,6 @@ __all__ = [
     "Value",
     "Verb",
     "format_value",
-    "parse_script",
 ]
 
 Value = int | bytes
@@ -37,6 +33,10 @@ class Verb(StrEnum):
     RENAME_TABLE = "rename table"
     ADD_INDEX = "add index"
     DROP_INDEX = "drop index"
+    START_INDEX = "start index"
+    STEP_INDEX = "step index"
+    FINISH_INDEX = "finish index"
+    ABORT_INDEX = "abort index"
     BEGIN = "begin"
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -81,7 +81,8 @@ class Statement:
     """One statement on line `line` (from 1). Fields that its verb does not use are empty.
 
     key: primary key columns of update, delete, select; values: new column values.
-    number: of purge (-1 = all) and clean; full: of checkpoint; bounds: of insert_seq.
+    number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
+    set; bounds: of insert_seq.
     """
 
     line: int
@@ -96,6 +97,7 @@ class Statement:
     values: Mapping[str, Value] | None = None
     bounds: tuple[int, int] = (0, 0)
     number: int = 0
+    rows: int = 0
     full: bool = False
 
     def text(self) -> str:
@@ -154,6 +156,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
     Verb.ADD_INDEX: lambda s: " ".join(["add index", s.table, *map(_index_text, s.indexes)]),
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
+    Verb.START_INDEX: lambda s: " ".join(["start index", s.table, *map(_index_text, s.indexes)]),
+    Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
+    Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",
+    Verb.ABORT_INDEX: lambda s: f"abort index {s.table}",
     Verb.BEGIN: lambda s: f"begin {s.trx}",
     Verb.COMMIT: lambda s: f"commit {s.trx}",
     Verb.ROLLBACK: lambda s: f"rollback {s.trx}",
@@ -171,138 +177,3 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.SET: lambda s: f"set log_optimize_ddl {'on' if s.full else 'off'}",
     Verb.STATUS: lambda _: "status",
 }
-
-_TOKEN = re.compile(r'(?:[^\s"]|"(?:[^"\\]|\\.)*")+')
-_INDEX = re.compile(r"(\w+)\(([^()]*)\)$")
-_ESCAPE = re.compile(rb'\\(?:x([0-9a-fA-F]{2})|(["\\]))')
-
-
-def parse_script(text: str) -> Script:
-    """Parses a script. Raises WorkloadError with the line number of what is not understood."""
-    statements = []
-    for line, raw in enumerate(text.split("\n"), start=1):
-        tokens = _TOKEN.findall(raw)
-        if not tokens or tokens[0].startswith("#"):
-            continue
-        try:
-            if _TOKEN.sub("", raw).strip():
-                raise ValueError("unbalanced quotes")
-            statements.append(_parse(line, tokens))
-        except (ValueError, IndexError, KeyError) as error:
-            raise WorkloadError(f"script line {line}: cannot parse {raw.strip()!r}") from error
-    return Script(text, tuple(statements))
-
-
-def _parse(line: int, tokens: list[str]) -> Statement:
-    two = " ".join(tokens[:2])
-    if two in _TWO_WORDS:
-        return _parse_ddl(line, Verb(two), tokens[2:])
-    verb, rest = Verb(tokens[0]), tokens[1:]
-    if verb in (Verb.BEGIN, Verb.COMMIT, Verb.ROLLBACK):
-        _count(rest, 1)
-        return Statement(line, verb, trx=rest[0])
-    if verb is Verb.INSERT:
-        return Statement(line, verb, trx=rest[0], table=rest[1], values=_values(rest[2:]))
-    if verb is Verb.INSERT_SEQ:
-        _count(rest, 4)
-        bounds = (int(rest[2]), int(rest[3]))
-        return Statement(line, verb, trx=rest[0], table=rest[1], bounds=bounds)
-    if verb is Verb.UPDATE:
-        cut = rest.index("set")
-        key, values = _values(rest[2:cut]), _values(rest[cut + 1 :])
-        return Statement(line, verb, trx=rest[0], table=rest[1], key=key, values=values)
-    if verb is Verb.DELETE:
-        return Statement(line, verb, trx=rest[0], table=rest[1], key=_values(rest[2:]))
-    if verb is Verb.SELECT:
-        return Statement(line, verb, table=rest[0], key=_values(rest[1:]))
-    return _parse_housekeeping(line, verb, rest)
-
-
-_TWO_WORDS = {verb.value for verb in Verb if " " in verb.value}
-
-
-def _parse_ddl(line: int, verb: Verb, rest: list[str]) -> Statement:
-    if verb is Verb.CREATE_TABLE:
-        cut = rest.index("primary")
-        columns = tuple(_column(token) for token in rest[1:cut])
-        _count(rest[cut:], 2)
-        return Statement(
-            line, verb, table=rest[0], columns=columns, primary=tuple(rest[cut + 1].split(","))
-        )
-    if verb is Verb.ADD_INDEX:
-        indexes = tuple(_index(token) for token in rest[1:])
-        if not indexes:
-            raise ValueError("no index")
-        return Statement(line, verb, table=rest[0], indexes=indexes)
-    if verb in (Verb.RENAME_TABLE, Verb.DROP_INDEX):
-        _count(rest, 2)
-        return Statement(line, verb, table=rest[0], name=rest[1])
-    if verb is Verb.FLUSH_LOG:
-        _count(rest, 0)
-        return Statement(line, verb)
-    _count(rest, 1)
-    return Statement(line, verb, table=rest[0])
-
-
-def _parse_housekeeping(line: int, verb: Verb, rest: list[str]) -> Statement:
-    if verb is Verb.SCAN:
-        return Statement(line, verb, table=rest[0], name=rest[1] if len(rest) > 1 else "")
-    if verb is Verb.PURGE:
-        return Statement(line, verb, number=-1 if rest[0] == "all" else int(rest[0]))
-    if verb is Verb.CLEAN:
-        return Statement(line, verb, number=int(rest[0]))
-    if verb is Verb.CHECKPOINT:
-        return Statement(line, verb, full=rest == ["full"])
-    if verb is Verb.SET:
-        if rest[0] != "log_optimize_ddl" or rest[1] not in ("on", "off"):
-            raise ValueError("unknown setting")
-        return Statement(line, verb, full=rest[1] == "on")
-    if verb is Verb.STATUS:
-        return Statement(line, verb)
-    raise ValueError("unknown word")
-
-
-def _count(tokens: list[str], wanted: int) -> None:
-    if len(tokens) != wanted:
-        raise ValueError("wrong number of words")
-
-
-def _column(token: str) -> Column:
-    name, _, kind = token.partition(":")
-    if kind == "bigint":
-        return Column(name)
-    match = re.fullmatch(r"char\((\d+)\)", kind)
-    if match is None or not 1 <= int(match[1]) <= 255:
-        raise ValueError("bad type")
-    return Column(name, int(match[1]))
-
-
-def _index(token: str) -> IndexDef:
-    match = _INDEX.match(token)
-    if match is None:
-        raise ValueError("bad index")
-    columns = []
-    for part in match[2].split(","):
-        name, _, length = part.partition(":")
-        columns.append((name, int(length) if length else 0))
-    return IndexDef(match[1], tuple(columns))
-
-
-def _values(tokens: list[str]) -> dict[str, Value]:
-    values: dict[str, Value] = {}
-    for token in tokens:
-        name, sep, text = token.partition("=")
-        if not sep or name in values:
-            raise ValueError("bad value")
-        values[name] = _value(text)
-    return values
-
-
-def _value(text: str) -> Value:
-    if not text.startswith('"'):
-        return int(text)
-    if len(text) < 2 or not text.endswith('"'):
-        raise ValueError("unterminated text")
-    return _ESCAPE.sub(
-        lambda m: bytes([int(m[1], 16)]) if m[1] else m[2], text[1:-1].encode("ascii")
-    )

@@ -9,11 +9,18 @@ from pathlib import Path
 import pytest
 from builders import make_census, make_write
 
-from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, hit_of_place, load_campaign
+from tornpage.campaigns.campaign import (
+    Campaign,
+    cells_of,
+    draw_trial,
+    hit_of_place,
+    load_campaign,
+    undisturbed_spec,
+)
 from tornpage.campaigns.lossrunner import loss_parts
 from tornpage.faults.aim import RecoveryAim
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Action, Site
+from tornpage.vocabulary.model import Action, Site, config_of
 from tornpage.vocabulary.paths import data_folder
 
 TEXT = """
@@ -54,6 +61,8 @@ def census_for(chosen: Campaign) -> dict[str, object]:
         ("seed = 3", "seed = 3\nsede = 4", "sede"),
         ('"kill"', '"power loss"', "crash_model"),
         ('"random"]', '"random"]\nduring = "recovery:2"', "during"),
+        ("[[hit]]", '[vary]\n"a,b" = ["1,2", "3"]\n[[hit]]', "a,b"),
+        ("[[hit]]", "[vary]\na = []\n[[hit]]", "vary"),
     ],
 )
 def test_a_wrong_file_names_the_key(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -80,12 +89,12 @@ def test_drawing_depends_on_seed_and_number_only(tmp_path: Path) -> None:
     """The same number gives the same trial, another seed other ones."""
     chosen = campaign(tmp_path)
     cells = cells_of(chosen, census_for(chosen))
-    draws = [draw_trial(chosen, "engine", 1, cells, number).spec for number in range(50)]
-    again = [draw_trial(chosen, "engine", 1, cells, number).spec for number in reversed(range(50))]
+    draws = [draw_trial(chosen, "engine", cells, number).spec for number in range(50)]
+    again = [draw_trial(chosen, "engine", cells, number).spec for number in reversed(range(50))]
     assert draws == again[::-1]
     other = chosen.model_copy(update={"seed": 4})
     cells = cells_of(other, census_for(other))
-    assert draws != [draw_trial(other, "engine", 1, cells, number).spec for number in range(50)]
+    assert draws != [draw_trial(other, "engine", cells, number).spec for number in range(50)]
 
 
 def test_every_cell_gets_its_share(tmp_path: Path) -> None:
@@ -95,8 +104,8 @@ def test_every_cell_gets_its_share(tmp_path: Path) -> None:
     assert len(cells) == 8
     seen: Counter[tuple[str, str, str]] = Counter()
     for number in range(80):
-        cell = draw_trial(chosen, "engine", 1, cells, number).cell
-        seen[cell.config.label, cell.site, cell.mask] += 1
+        cell = draw_trial(chosen, "engine", cells, number).cell
+        seen[cell.label, cell.site, cell.mask] += 1
     assert set(seen.values()) == {10}
 
 
@@ -105,7 +114,7 @@ def test_masks_fit_the_write(tmp_path: Path) -> None:
     chosen = campaign(tmp_path)
     cells = cells_of(chosen, census_for(chosen))
     for number in range(80):
-        draw = draw_trial(chosen, "engine", 1, cells, number)
+        draw = draw_trial(chosen, "engine", cells, number)
         fault = draw.spec.plan.run[0]
         if draw.cell.mask == "random":
             assert fault.sectors is not None
@@ -129,7 +138,7 @@ def test_io_errors_hit_the_write_or_the_fsync_after_it(tmp_path: Path) -> None:
     cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
     seen: Counter[tuple[str, str, str | None]] = Counter()
     for number in range(40):
-        plan = draw_trial(chosen, "engine", 3, cells, number).spec.plan
+        plan = draw_trial(chosen, "engine", cells, number).spec.plan
         (fault,) = plan.run
         seen[fault.kind.value, fault.action.value, fault.error] += 1
         assert fault.sectors is None and not plan.stale_log
@@ -150,8 +159,8 @@ def test_hits_in_recovery_follow_a_kill_at_any_write(tmp_path: Path, model: str,
     assert chosen.hit[0].places() == ["recovery:undo_page"]
     files: Counter[str] = Counter()
     for number in range(80):
-        draw = draw_trial(chosen, "engine", 1, cells, number)
-        assert draw == draw_trial(chosen, "engine", 1, cells, number)
+        draw = draw_trial(chosen, "engine", cells, number)
+        assert draw == draw_trial(chosen, "engine", cells, number)
         assert draw.aim == RecoveryAim(Site.UNDO_PAGE, mask, draw.spec.seed)
         (fault,) = draw.spec.plan.run
         assert fault.action is Action.KILL and not draw.spec.plan.recover
@@ -163,7 +172,7 @@ def test_a_fault_of_the_run_needs_no_aim(tmp_path: Path) -> None:
     """Its plan is whole when it is drawn."""
     chosen = campaign(tmp_path)
     cells = cells_of(chosen, census_for(chosen))  # type: ignore[arg-type]
-    assert all(draw_trial(chosen, "engine", 1, cells, n).aim is None for n in range(16))
+    assert all(draw_trial(chosen, "engine", cells, n).aim is None for n in range(16))
 
 
 def test_a_failed_fsync_needs_an_fsync(tmp_path: Path) -> None:
@@ -173,7 +182,8 @@ def test_a_failed_fsync_needs_an_fsync(tmp_path: Path) -> None:
     writes = [replace(make_write(n, Site.REDO), next_fsync=n % 2) for n in range(1, 9)]
     census = {config.label: make_census(*writes) for config in chosen.configs()}
     for cell in cells_of(chosen, census):
-        assert [write.nth for write in cell.writes] == [1, 3, 5, 7]
+        ((_, hit),) = cell.runs
+        assert [write.nth for write in hit] == [1, 3, 5, 7]
 
 
 def test_a_place_names_its_hit() -> None:
@@ -195,12 +205,87 @@ def test_the_nightly_campaign_explores_what_it_must() -> None:
     """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million."""
     chosen = load_campaign("nightly", data_folder("workloads"))
     parts = loss_parts(chosen)
-    labels = [config.label for config, _, _ in parts]
+    labels = [config.label for config, _ in parts]
     assert len(set(labels)) == len(labels)
-    assert {depth for _, depth, _ in parts} == {1, 2}
-    assert len({seed for _, _, seed in parts}) >= 3
+    assert {depth for _, depth in parts} == {1, 2}
+    assert len({config.seed for config, _ in parts}) == len(parts)
     for name, values in {"log_optimize_ddl": {"on", "off"}, "page_size": {"4k", "16k"}}.items():
-        assert {config.options[name] for config, _, _ in parts} == values
+        for depth in (1, 2):
+            assert {config.options[name] for config, d in parts if d == depth} == values
     assert chosen.explore is not None
     assert chosen.explore.states * len(parts) > 2_000_000
-    assert len({(config.options["page_size"], seed) for config, _, seed in parts}) == len(parts) / 2
+
+
+VARY = """
+[vary]
+"page_size,log_file_size" = ["4k,256k", "16k,1m"]
+buffer_pool_pages = ["32", "48", "96", "1024"]
+"""
+
+
+def test_each_script_draws_its_options(tmp_path: Path) -> None:
+    """By its seed alone; what belongs together is drawn together; the label says all of it; --set ends it."""
+    text = TEXT.replace("trials = 10", "trials = 10\nscripts = 20\nundisturbed = 30") + VARY
+    chosen = campaign(tmp_path, text)
+    scripts, others = chosen.scripted(), chosen.only_undisturbed()
+    assert len(scripts) == 40 and len(others) == 30
+    seeds = {script.seed for script in [*scripts, *others]}
+    assert len(seeds) == 70 and not {seed + 1 for seed in seeds} & seeds
+    assert chosen.model_copy(update={"scripts": 15}).scripted() == scripts[:30]
+    assert {config_of(script.label) for script in scripts} == {c.label for c in chosen.configs()}
+    pairs = {(s.options["page_size"], s.options["log_file_size"]) for s in scripts}
+    assert pairs == {("4k", "256k"), ("16k", "1m")}
+    assert {s.options["buffer_pool_pages"] for s in scripts} == {"32", "48", "96", "1024"}
+    for script in scripts:
+        told = dict(part.split("=") for part in script.label.replace(" ", ",").split(","))
+        assert int(told.pop("seed")) == script.seed
+        assert told.items() <= script.options.items() and len(told) == 4
+    pinned = chosen.with_settings({"page_size": "4k", "log_file_size": "1m"}).scripted()
+    assert {(s.options["page_size"], s.options["log_file_size"]) for s in pinned} == {("4k", "1m")}
+    assert [s.options["buffer_pool_pages"] for s in pinned] == [
+        s.options["buffer_pool_pages"] for s in scripts
+    ]
+
+
+def test_trials_take_the_scripts_in_turn(tmp_path: Path) -> None:
+    """Each round over the cells has the next script; a script without a write of the site is left out."""
+    chosen = campaign(tmp_path, TEXT.replace("trials = 10", "trials = 10\nscripts = 3"))
+    censuses = {
+        script.label: make_census(*(make_write(n, site) for n in range(1, 4)))
+        for number, script in enumerate(chosen.scripted())
+        for site in [Site.PAGE0 if number < 4 else Site.REDO]
+    }
+    cells = cells_of(chosen, censuses)
+    assert len(cells) == 8
+    for number in range(48):
+        draw = draw_trial(chosen, "engine", cells, number)
+        runs = draw.cell.runs
+        assert len(runs) == (2 if draw.cell.site is Site.PAGE0 else 1)
+        config, _ = runs[number // 8 % len(runs)]
+        assert (draw.spec.config, draw.spec.workload_seed) == (config.label, config.seed)
+        assert config_of(draw.spec.config) == draw.cell.label
+
+
+def test_a_workload_is_told_the_options_that_it_asks_for(tmp_path: Path) -> None:
+    """Sizes of pages and batches follow the drawn options, unless the campaign says otherwise."""
+    text = (
+        TEXT.replace('"smoke"', '"mix"').replace("trials = 10", "trials = 10\nscripts = 5") + VARY
+    )
+    for params, wanted in (("", {4096, 16384}), ("[params]\npage_size = 8192\n", {8192})):
+        chosen = campaign(tmp_path, text + params)
+        specs = [undisturbed_spec(chosen, "engine", script) for script in chosen.scripted()]
+        assert {spec.params["page_size"] for spec in specs} == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "models"),
+    [("smoke", "kill"), ("mix_kill", "kill"), ("io_error", "io_error"), ("mix", "power_loss")],
+)
+def test_default_campaigns_have_many_scripts(name: str, models: str) -> None:
+    """None hangs on one script; power loss also crashes recoveries."""
+    chosen = load_campaign(name, data_folder("workloads"))
+    assert chosen.crash_model == models
+    assert len({script.seed for script in chosen.scripted()}) >= 20
+    for loss in ("powerloss", "churn", "mix"):
+        parts = loss_parts(load_campaign(loss, data_folder("workloads")))
+        assert len(parts) >= 40 and sum(depth == 2 for _, depth in parts) * 4 >= len(parts)

@@ -10,7 +10,7 @@ from builders import make_result, make_spec
 from rich.console import Console
 
 from tornpage.cli.console import print_summary, print_trial
-from tornpage.reports.summary import summarise
+from tornpage.reports.summary import Claims, summarise
 from tornpage.store.store import Run, TrialRow
 from tornpage.vocabulary.model import FaultPlan, Violation
 
@@ -26,7 +26,7 @@ def _printed(count: int) -> str:
         rows.append(TrialRow(1, number, make_spec(number), "page0", "none", result))
     run = Run(1, "smoke", "engine", 1, count, {}, "finished", 2.0)
     text = io.StringIO()
-    print_summary(Console(file=text), summarise(run, [], rows, {}, (), []), Path("report.html"))
+    print_summary(Console(file=text), summarise(run, [], rows, {}, Claims()), Path("report.html"))
     return text.getvalue()
 
 

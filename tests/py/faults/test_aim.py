@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from builders import make_write
 from fake_trace import FakeTrace
 
 from tornpage.campaigns.census import list_writes
-from tornpage.faults.aim import RecoveryAim, fits
+from tornpage.faults.aim import RecoveryAim, fault_of, fits
 from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
@@ -68,3 +69,16 @@ def test_without_a_write_that_fits_there_is_no_fault() -> None:
     assert RecoveryAim(Site.PAGE0, "none", 1).draw(WRITES) is None
     assert RecoveryAim(Site.REDO, "fsync:EIO", 1).draw(unsynced) is None
     assert RecoveryAim(Site.REDO, "write:EIO", 1).draw(unsynced) is not None
+
+
+def test_a_mask_that_tears_leaves_sectors_out_and_keeps_others() -> None:
+    """One sector cannot be torn, and no mask may be as long as its write; whole and lost writes fit."""
+    one, two, page = (make_write(1, Site.REDO, "ib_logfile0", n) for n in (512, 1024, 4096))
+    torn = ["prefix:1", "suffix:1", "prefix:half", "mask:01", "mask:10"]
+    assert not any(fits(mask, one) for mask in torn) and all(fits(mask, two) for mask in torn)
+    assert [fits("prefix:7", write) for write in (two, page)] == [False, True]
+    assert not fits("suffix:8", page) and not fits("mask:11", page) and not fits("prefix:0", page)
+    assert all(fits(mask, one) for mask in ("none", "all", "random"))
+    for seed in range(200):
+        fault = fault_of("random", one if seed % 2 else two, random.Random(seed))
+        assert fault.sectors is not None and "0" in fault.sectors

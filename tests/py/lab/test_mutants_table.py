@@ -1,38 +1,21 @@
-"""tests/mutants/mutants.toml against the engine: names, places, invariants, and a product without mutants."""
+"""The patches of tests/mutants: headers, invariants, what they touch, and that the tree takes them."""
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import tomllib
-from typing import Any
 
 import pytest
 
+from tornpage.lab.mutant_table import Mutant, load_mutants
+from tornpage.lab.mutants import TABLE
 from tornpage.vocabulary.paths import ROOT
 
-ENGINE = ROOT / "engine"
-TABLE = ROOT / "tests" / "mutants" / "mutants.toml"
-MUTANTS: list[dict[str, Any]] = tomllib.loads(TABLE.read_text(encoding="utf-8"))["mutant"]
-NAMES = [mutant["name"] for mutant in MUTANTS]
-
-USE = re.compile(r"\bMUTANT\(\s*(\w+)\s*\)")
-MODELS = {"kill", "powerloss", "io_error", "nested", "config"}
-REQUIRED = {"name", "bug", "mechanism", "module", "invariants", "models"}
-PRODUCT = ROOT / "build" / "release" / "engine" / "engine"
-PLANTED = ROOT / "build" / "mutants" / "engine" / "engine"
-
-
-def uses() -> dict[str, set[str]]:
-    """Name -> folders of engine/ that have a place of it. The macro's own header is no place."""
-    found: dict[str, set[str]] = {}
-    for path in sorted(ENGINE.rglob("*.[ch]")):
-        if path.name == "mutant.h":
-            continue
-        for name in USE.findall(path.read_text(encoding="utf-8")):
-            found.setdefault(name, set()).add(path.relative_to(ENGINE).parts[0])
-    return found
+MUTANTS = load_mutants(TABLE)
+NAMES = [mutant.name for mutant in MUTANTS]
+MODELS = {"kill", "powerloss", "io_error", "nested"}
+FILE = re.compile(r"^\+\+\+ b/(\S+)$", re.MULTILINE)
+ADDED = re.compile(r"^\+(?!\+\+ b/)(.*)$", re.MULTILINE)
 
 
 def known_invariants() -> set[int]:
@@ -41,55 +24,34 @@ def known_invariants() -> set[int]:
     return {int(number) for number in re.findall(r"^\| *I(\d+)\b", text, re.MULTILINE)}
 
 
-def test_the_table_names_what_the_engine_has() -> None:
-    """Every mutant has a place in the engine, every place a row; no name twice; enough of them."""
-    assert len(set(NAMES)) == len(NAMES) >= 45
-    assert uses().keys() == set(NAMES)
-
-
-def test_the_build_reads_the_same_names() -> None:
-    """CMake takes the names line by line; a row written otherwise would be lost without a word."""
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
-    assert [m[1] for line in lines if (m := re.fullmatch(r'name = "([a-z0-9_]+)"', line))] == NAMES
+def test_there_are_enough_of_them() -> None:
+    """A score of a few says little."""
+    assert len(NAMES) >= 45
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
-def test_rows_are_complete(mutant: dict[str, Any]) -> None:
-    """Fields, a mechanism of one sentence, known models and invariants, a folder with a place."""
-    assert mutant.keys() - {"options", "workload"} == REQUIRED
-    assert re.fullmatch(r"[A-Z].*[^.]\.", mutant["mechanism"]) and mutant["bug"]
-    assert mutant["models"] and set(mutant["models"]) <= MODELS
-    assert mutant["invariants"] and set(mutant["invariants"]) <= known_invariants()
-    assert len(set(mutant["invariants"])) == len(mutant["invariants"])
-    assert mutant["module"] in uses()[mutant["name"]]
-    assert all(isinstance(value, str) for value in mutant.get("options", {}).values())
+def test_headers_are_complete(mutant: Mutant) -> None:
+    """A mechanism of one sentence, known models and invariants, none twice."""
+    assert re.fullmatch(r"[A-Z].*[^.]\.", mutant.mechanism)
+    assert set(mutant.models) <= MODELS
+    assert set(mutant.invariants) <= known_invariants()
+    assert len(set(mutant.invariants)) == len(mutant.invariants)
 
 
-def test_the_judges_have_no_mutants() -> None:
-    """The scanner and the programs' output stay as they are in every build."""
-    judges = {"check", "page", "api"}
-    assert not [name for name, folders in uses().items() if folders & judges]
+@pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
+def test_the_tree_takes_the_patch(mutant: Mutant) -> None:
+    """It fits the sources as they are now: `git apply` neither fails nor has to guess."""
+    command = ["git", "apply", "--check", "-"]
+    done = subprocess.run(
+        command, input=mutant.diff, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
-def test_the_product_has_no_mutants() -> None:
-    """Nothing in the release engine tells of a mutant, and the variable that selects one is not read."""
-    if not PRODUCT.is_file():
-        pytest.skip("build/release is not built")
-    image = PRODUCT.read_bytes()
-    assert [name for name in [*NAMES, "TORNPAGE_MUTANT"] if name.encode() in image] == []
-
-
-def test_an_unknown_mutant_is_refused() -> None:
-    """Exit code 2: a campaign must not run the unchanged engine by mistake."""
-    if not PLANTED.is_file():
-        pytest.skip("build/mutants is not built")
-
-    def help_with(name: str) -> subprocess.CompletedProcess[str]:
-        env = os.environ | {"TORNPAGE_MUTANT": name}
-        return subprocess.run(
-            [PLANTED, "--help"], env=env, capture_output=True, text=True, check=False
-        )
-
-    refused = help_with("no_such_mutant")
-    assert refused.returncode == 2 and refused.stderr == "engine: no mutant 'no_such_mutant'\n"
-    assert help_with(NAMES[0]).returncode == help_with("").returncode == 0
+@pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
+def test_only_the_engine_is_wrong(mutant: Mutant) -> None:
+    """The scanner and what it shares with the programs stay as they are, and no code tells of a mutant."""
+    touched = FILE.findall(mutant.diff)
+    assert touched and all(path.startswith("engine/") for path in touched)
+    assert not [path for path in touched if path.split("/")[1] in {"check", "page", "api", "cli"}]
+    assert not [line for line in ADDED.findall(mutant.diff) if "mutant" in line.lower()]

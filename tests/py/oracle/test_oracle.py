@@ -10,9 +10,11 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tornpage.oracle.oracle import Oracle, State, judge
+from tornpage.oracle.judgement import judge
+from tornpage.oracle.oracle import Oracle, State
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.script import Column, Script, Statement, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Column, Script, Statement, Verb
 from tornpage.workloads.workload import generate, validate_params
 
 TABLE = "create table t a:bigint b:char(4) primary a\n"
@@ -62,6 +64,16 @@ def test_sums_wrap_and_removal_restores() -> None:
         ),
         ("begin A\ninsert A t a=1\nadd index t ib(b)\n", ["", "", "DB_TABLE_LOCKED"]),
         ("add index t ib(b)\nadd index t ic(b) ib(b)\n", ["", "DB_ALREADY_EXISTS"]),
+        (
+            "start index t ib(b)\nstart index t ic(b)\ninsert - t a=1\nset log_optimize_ddl on\n"
+            "abort index t\ninsert - t a=1\nfinish index t\n",
+            ["", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "DB_TABLE_LOCKED", "", "", "DB_NOT_FOUND"],
+        ),
+        (
+            "start index t ib(b)\nstep index t\nselect t a=1\nscan t ib\nfinish index t\n"
+            "start index t ib(b)\n",
+            ["", "", "DB_RECORD_NOT_FOUND", "DB_NOT_FOUND", "", "DB_ALREADY_EXISTS"],
+        ),
         ("drop index t nope\nscan t nope\ncommit A\n", ["DB_NOT_FOUND"] * 3),
         (
             "create table t k:bigint primary k\ndrop table u\n",
@@ -91,6 +103,25 @@ def test_prefixes_are_in_commit_order() -> None:
     oracle = _oracle(text)
     assert [state.get("t", (0,))[0] for state in oracle.states] == [0, 0, 1, 3]
     assert [oracle.after(line) for line in (0, 1, 6, 7, 8, 99)] == [0, 1, 1, 2, 3, 3]
+
+
+def test_an_index_appears_when_its_build_is_finished() -> None:
+    """No prefix at start, step or abort; one at finish, over the rows as they are then."""
+    text = (
+        "insert_seq - t 1 9\nstart index t ib(b)\nstep index t 5 5\nabort index t\ndelete - t a=1\n"
+    )
+    text += "start index t ib(b) ic(a)\nstep index t\ncreate table u k:bigint primary k\nfinish index t\n"
+    oracle = _oracle(text)
+    assert [step.prefix for step in oracle.steps] == [1, 2, 2, 2, 2, 3, 3, 3, 4, 5]
+    durable = [step.durable for step in oracle.steps]
+    assert durable == [True, False, True, False, True, False, True, False, True, True]
+    assert [name for name, _, _ in oracle.states[4]["t"][2]] == []
+    assert (
+        oracle.states[5]["t"][2]
+        == _oracle("insert_seq - t 1 9\ndelete - t a=1\nadd index t ib(b) ic(a)\n").states[-1]["t"][
+            2
+        ]
+    )
 
 
 def test_rollback_leaves_no_trace() -> None:
@@ -222,13 +253,16 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
     assert parse_script(script.text).statements == script.statements
     oracle = Oracle(script)
     verbs = [statement.verb for statement in script.statements]
-    assert verbs.count(Verb.ADD_INDEX) == 4 and verbs.count(Verb.DROP_INDEX) == 3
+    assert verbs.count(Verb.ADD_INDEX) == 3 and verbs.count(Verb.DROP_INDEX) == 3
     assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
-    assert verbs.count(Verb.SET) == 2
+    assert verbs.count(Verb.STEP_INDEX) >= 4 and verbs.count(Verb.SET) >= 2
+    assert verbs.count(Verb.FINISH_INDEX) == verbs.count(Verb.ABORT_INDEX) == 1
     failed_ddl = [
         step
         for step, verb in zip(oracle.steps, verbs, strict=True)
-        if verb in (Verb.ADD_INDEX, Verb.DROP_INDEX, Verb.RENAME_TABLE) and step.error
+        if verb
+        in (Verb.ADD_INDEX, Verb.STEP_INDEX, Verb.FINISH_INDEX, Verb.DROP_INDEX, Verb.RENAME_TABLE)
+        and step.error
     ]
     assert not failed_ddl
     assert len(oracle.states) > 40

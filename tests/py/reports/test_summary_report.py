@@ -9,7 +9,7 @@ import pytest
 from builders import make_result, make_spec
 
 from tornpage.reports.report import render_report, sector_states
-from tornpage.reports.summary import Summary, summarise
+from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
@@ -17,16 +17,19 @@ from tornpage.vocabulary.paths import data_folder
 TEMPLATES = data_folder("reports")
 
 
-def census(config: str, *violations: Violation) -> CensusRow:
-    """An undisturbed run of this configuration."""
-    return CensusRow(config, True, "h", 10, 5, violations, {})
+def census_row(config: str, crashed: bool = True, *violations: Violation) -> CensusRow:
+    """An undisturbed run in which one page split."""
+    return CensusRow(config, crashed, "h", 1, 1, violations, {"btr_splits": 3, "btr_merges": 0})
 
 
-def summary_of(*results: TrialResult, claims: tuple[str, ...] = ()) -> Summary:
+def summary_of(
+    *results: TrialResult, claims: tuple[str, ...] = (), run_claims: tuple[str, ...] = ()
+) -> Summary:
     """The summary of a run of these results."""
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
-    return summarise(run, [census("log_optimize_ddl=on")], rows, {}, claims, [Site.PAGE0])
+    censuses = [census_row("log_optimize_ddl=on"), census_row("log_optimize_ddl=on seed=7", False)]
+    return summarise(run, censuses, rows, {}, Claims(claims, run_claims, [Site.PAGE0]))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,7 @@ def test_verdicts_that_are_missing_are_not_clean(state: str) -> None:
     """A run that did not come to its end proves nothing, however clean what it has is."""
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, state, 2.0)
-    summary = summarise(run, [], rows, {}, (), [])
+    summary = summarise(run, [], rows, {}, Claims())
     assert (summary.exit_code(), summary.to_json(Path("s"), Path("r"))["complete"]) == (2, False)
 
 
@@ -70,6 +73,35 @@ def test_states_like_a_broken_one_are_counted() -> None:
     assert [finding.count for finding in summary.findings] == [343]
 
 
+def test_claims_of_the_runs_are_not_those_of_recoveries() -> None:
+    """Each kind is met by its own counters only; what is missed is exit code 3."""
+    summary = summary_of(make_result(0), claims=("dblwr_restored",), run_claims=("btr_splits",))
+    assert (summary.exit_code(), summary.run_counters) == (0, {"btr_splits": 2})
+    assert summary_of(make_result(0), claims=("btr_splits",)).claims_missed == ["btr_splits"]
+    for name in ("btr_merges", "dblwr_restored"):
+        summary = summary_of(make_result(0), run_claims=(name,))
+        assert (summary.exit_code(), summary.run_claims_missed) == (3, [name])
+
+
+def test_undisturbed_runs_are_counted_and_judged() -> None:
+    """A violation of a run that nothing happened to has a line that repeats it; other scripts with the same
+    are the same finding."""
+    settings = {"options": {"page_size": "4k"}}
+    run = Run(1, "mix", "engine", 1, 0, settings, "finished", 2.0)
+    broken = Violation(10, "an index lacks rows")
+    rows = [
+        census_row("log=on seed=1"),
+        *(census_row(f"log=on seed={n},pool=32", False, broken) for n in (5, 6)),
+    ]
+    summary = summarise(run, rows, [], {}, Claims())
+    assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
+    (finding,) = summary.findings
+    assert finding.replay == (
+        "tornpage run mix --target engine --seed 5 --scripts 1 --undisturbed 0 --trials 1"
+        " --set page_size=4k --set log=on --set pool=32"
+    )
+
+
 def test_trials_that_were_not_exercised_hit_no_site() -> None:
     """by_site counts kills that happened."""
     summary = summary_of(make_result(0), make_result(1, outcome=Outcome.NOT_EXERCISED))
@@ -82,9 +114,9 @@ def test_a_site_in_recovery_is_a_row_of_its_own() -> None:
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, "finished", 2.0)
     places = [Site.PAGE0, "recovery:page0"]
-    assert summarise(run, [], rows, {}, (), places).uncovered_sites == ["recovery:page0"]
+    assert summarise(run, [], rows, {}, Claims(sites=places)).uncovered_sites == ["recovery:page0"]
     rows.append(TrialRow(1, 1, make_spec(1), "recovery:page0", "none", make_result(1)))
-    summary = summarise(run, [], rows, {}, (), places)
+    summary = summarise(run, [], rows, {}, Claims(sites=places))
     assert summary.by_site == {"page0": 1, "recovery:page0": 1}
     assert summary.uncovered_sites == []
 
@@ -113,10 +145,10 @@ def test_what_the_census_shows_already_is_one_finding() -> None:
     rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
     run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
     config = make_spec(0).config
-    shown = [census(config, *broken.violations)]
-    (finding,) = summarise(run, shown, rows, {}, (), [Site.PAGE0]).findings
+    shown = [census_row(config, True, *broken.violations)]
+    (finding,) = summarise(run, shown, rows, {}, Claims()).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
-    assert len(summarise(run, [census(config)], rows, {}, (), [Site.PAGE0]).findings) == 3
+    assert len(summarise(run, [census_row(config)], rows, {}, Claims()).findings) == 3
 
 
 def test_report_is_self_contained_and_escapes() -> None:

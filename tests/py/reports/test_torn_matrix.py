@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Summary, summarise
+from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.reports.torn_matrix import CellState, TornMatrix, torn_matrix
 from tornpage.store.store import Run
 from tornpage.vocabulary.paths import data_folder
@@ -86,9 +86,9 @@ def test_seeds_and_depths_of_a_configuration_are_added() -> None:
     hit = explorer_says(data_page=(((5, 1),) * 4, NONE))
     matrix = torn_matrix(
         {
-            "log=on,page=4k,seed=1,depth=1": miss,
-            "log=on,page=4k,seed=2,depth=2": hit,
-            "log=off,page=4k,seed=1,depth=1": miss,
+            "log=on,page=4k seed=1,depth=1": miss,
+            "log=on,page=4k seed=2,depth=2": hit,
+            "log=off,page=4k seed=1,depth=1": miss,
         }
     )
     assert matrix.configs == ["log=off,page=4k", "log=on,page=4k"]
@@ -107,7 +107,7 @@ def test_no_exploration_no_matrix() -> None:
 def summary_of(explored: dict[str, dict[str, Any]]) -> Summary:
     """The summary of a power-loss run."""
     run = Run(1, "powerloss", "engine", 1, 0, {}, "finished", 2.0)
-    return summarise(run, [], [], explored, (), ())
+    return summarise(run, [], [], explored, Claims())
 
 
 def test_json_lists_every_cell_once() -> None:

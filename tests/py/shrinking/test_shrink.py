@@ -16,7 +16,8 @@ from tornpage.shrinking.crashes_loss import different_sectors
 from tornpage.shrinking.ddmin import ddmin, shrink_range
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.vocabulary.model import Site, Violation
-from tornpage.workloads.script import Script, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.workload import generate
 
 NUMBERS = st.lists(st.integers(0, 30), max_size=40, unique=True)

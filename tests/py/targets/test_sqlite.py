@@ -17,7 +17,8 @@ from tornpage.targets.sqlite.target import PROMISES, SqliteTarget, promise_of
 from tornpage.targets.target import read_state
 from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
-from tornpage.workloads.script import Script, Verb, parse_script
+from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.workload import generate
 
 SCRIPT = """create table t1 a:bigint b:char(10) c:bigint primary a

@@ -69,8 +69,10 @@ def test_unrecovered_image_after_recovery_is_a_finding() -> None:
 
 def test_refusal_needs_a_clear_message() -> None:
     """Exit 3 with a message is a refusal; without one it is a failure like a crash."""
-    good = recovery(3, ok=False, error="DB_UNRECOVERABLE", message="torn page 3")
+    words = {"error": "DB_UNRECOVERABLE", "refusal": "torn-page", "message": "torn page 3"}
+    good = recovery(3, ok=False, **words)
     assert (good.ok, good.refused, good.message) == (False, True, "torn page 3")
+    assert good.refusal == "torn-page"
     silent = TARGET.parse_recovery(child(3))
     assert (silent.ok, silent.refused) == (False, False)
 

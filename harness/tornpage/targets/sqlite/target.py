@@ -139,6 +139,10 @@ class SqliteTarget:
         program = (str(self.explorer), "--target", "sqlite", "--scratch", str(trace.parent))
         return Command((*program, "--trace", str(trace), "--allowed", str(allowed)))
 
+    def judge_command(self) -> Command:
+        """There is none: what SQLite writes is not decoded."""
+        raise TargetError("no rules on what SQLite writes")
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""
         data = last_object(child.stdout)

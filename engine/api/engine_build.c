@@ -1,0 +1,152 @@
+/* Index builds on an open database: in one call, or in steps between other calls.
+
+Place: top of the engine, beside engine_calls.c.
+
+Rules
+1. A build is found by the id of its table: objects of the catalogue's cache come and go.
+2. A build that fails is aborted by the call that met the failure, which has then changed nothing. If
+   even that fails (no undo slot is free), the build stays, its table stays locked, and only
+   engine_abort_indexes() or a restart ends it.
+3. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
+#include <stdlib.h>
+
+#include "api/api_int.h"
+#include "base/check.h"
+
+/** The place of a table's build in the list. */
+static dberr_t engine_find_build(engine_t *engine, const char *name, engine_build_t ***out)
+{
+    dict_table_t *table = NULL;
+    dberr_t err = engine_enter_table(engine, name, &table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    engine_build_t **link = &engine->builds;
+    while (*link != NULL && (*link)->table != table->id) {
+        link = &(*link)->next;
+    }
+    if (*link == NULL) {
+        return err_set(&engine->env.err, DB_NOT_FOUND, "table '%s': no index build is running",
+                       name);
+    }
+    *out = link;
+    return DB_SUCCESS;
+}
+
+static void engine_forget_build(engine_build_t **link)
+{
+    engine_build_t *build = *link;
+    *link = build->next;
+    ddl_add_index_free(build->ddl);
+    free(build);
+}
+
+static dberr_t engine_abort_build(engine_t *engine, engine_build_t **link)
+{
+    dberr_t err = engine_leave(engine, ddl_add_index_abort((*link)->ddl));
+    if (err == DB_SUCCESS) {
+        engine_forget_build(link);
+    }
+    return err;
+}
+
+/** Ends a call that met err in a build. */
+static dberr_t engine_fail_build(engine_t *engine, engine_build_t **link, dberr_t err)
+{
+    err = engine_leave(engine, err);
+    if (engine->env.io_failed) {
+        return err;
+    }
+    bool held = env_hold(&engine->env);
+    dberr_t abort_err = engine_abort_build(engine, link);
+    env_release(&engine->env, held);
+    return abort_err != DB_SUCCESS ? abort_err : err;
+}
+
+dberr_t engine_start_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
+                             uint32_t n_defs)
+{
+    dict_table_t *t = NULL;
+    dberr_t err = engine_enter_table(engine, table, &t);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    engine_build_t *build = calloc(1, sizeof(*build));
+    if (build == NULL) {
+        return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for an index build");
+    }
+    build->table = t->id;
+    err = ddl_add_index_begin(engine->sys, table, defs, n_defs, engine->options.sort_buffer_size,
+                              &build->ddl);
+    if (err != DB_SUCCESS) {
+        free(build);
+        return engine_leave(engine, err);
+    }
+    build->next = engine->builds;
+    engine->builds = build;
+    return DB_SUCCESS;
+}
+
+dberr_t engine_step_indexes(engine_t *engine, const char *table, uint32_t n_steps,
+                            uint32_t step_rows)
+{
+    engine_build_t **link = NULL;
+    dberr_t err = engine_find_build(engine, table, &link);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    ddl_add_index_t *ddl = (*link)->ddl;
+    bool done = false;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n_steps && !ddl_add_index_is_loaded(ddl); i++) {
+        err = ddl_add_index_step(ddl, step_rows, &done);
+    }
+    return err == DB_SUCCESS ? err : engine_fail_build(engine, link, err);
+}
+
+dberr_t engine_finish_indexes(engine_t *engine, const char *table)
+{
+    engine_build_t **link = NULL;
+    dberr_t err = engine_find_build(engine, table, &link);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    bool done = false;
+    while (err == DB_SUCCESS && !done) {
+        err = ddl_add_index_step((*link)->ddl, BUILD_STEP_ROWS, &done);
+    }
+    if (err != DB_SUCCESS) {
+        return engine_fail_build(engine, link, err);
+    }
+    engine_forget_build(link);
+    return DB_SUCCESS;
+}
+
+dberr_t engine_add_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
+                           uint32_t n_defs)
+{
+    dberr_t err = engine_start_indexes(engine, table, defs, n_defs);
+    return err == DB_SUCCESS ? engine_finish_indexes(engine, table) : err;
+}
+
+dberr_t engine_abort_indexes(engine_t *engine, const char *table)
+{
+    engine_build_t **link = NULL;
+    dberr_t err = engine_find_build(engine, table, &link);
+    return err == DB_SUCCESS ? engine_abort_build(engine, link) : err;
+}
+
+dberr_t engine_abort_builds(engine_t *engine)
+{
+    dberr_t err = DB_SUCCESS;
+    while (err == DB_SUCCESS && engine->builds != NULL) {
+        err = engine_abort_build(engine, &engine->builds);
+    }
+    return err;
+}
+
+void engine_free_builds(engine_t *engine)
+{
+    while (engine->builds != NULL) {
+        engine_forget_build(&engine->builds);
+    }
+}

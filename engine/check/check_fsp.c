@@ -1,0 +1,309 @@
+/** Space management of one file: descriptors, lists of extents, who uses which page.
+
+Place: check/; before the scan of the pages, which asks for their owners. check_seg.c has the inodes.
+
+Checked (I11): state, segment and bitmap of each extent agree; each extent is on exactly one list, that
+of its state, with links both ways and the length that the base says; used pages are counted right;
+descriptors behind the free limit, and those of pages behind FSP_SIZE, say nothing is used.
+
+Memory: a few bytes per page and per extent of a file, which must be as long as that. What is damaged is
+reported by the scan of the pages; what it would have told is UNKNOWN. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mach.h"
+#include "check/check_int.h"
+
+void chk_fsp_find(const chk_fsp_t *fsp, page_no_t page_no, const char *format, ...)
+{
+    char what[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    chk_find(fsp->chk, 11, fsp->file, page_no, "%s", what);
+}
+
+chk_addr_t chk_addr_read(const byte *at)
+{
+    return (chk_addr_t){mach_read_4(at), mach_read_2(at + 4)};
+}
+
+chk_list_t chk_list_read(const byte *base)
+{
+    return (chk_list_t){mach_read_4(base), chk_addr_read(base + 4), chk_addr_read(base + 10)};
+}
+
+static bool chk_addr_eq(chk_addr_t a, chk_addr_t b)
+{
+    return a.page_no == b.page_no && (a.offset == b.offset || a.page_no == FIL_NULL);
+}
+
+static const chk_addr_t CHK_NOWHERE = {FIL_NULL, 0};
+
+/* ---- descriptors ---- */
+
+static bool chk_bitmap_bit(const byte *xdes, uint32_t i)
+{
+    return (xdes[CHK_XDES_BITMAP + i / 8] >> i % 8 & 1) != 0;
+}
+
+/** What a used page of an extent is, as far as its descriptor tells. */
+static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent,
+                                 page_no_t page_no)
+{
+    if (extent->state == CHK_XDES_FSEG) {
+        return chk_seg_by_id(fsp->file, extent->seg);
+    }
+    bool system = fsp->file->space == SPACE_SYSTEM && page_no < CHK_SYSTEM_PAGES;
+    if (page_no % fsp->covers == 0 || system) {
+        return CHK_OWNER_FIXED;
+    }
+    return fsp->file->segs_whole ? CHK_OWNER_NONE : CHK_OWNER_UNKNOWN;
+}
+
+static void chk_extent_read(chk_fsp_t *fsp, const byte *xdes, uint32_t no)
+{
+    chk_file_t *file = fsp->file;
+    chk_extent_t *extent = &fsp->extents[no];
+    uint32_t n_pages = fsp->chk->extent_pages;
+    page_no_t first = no * n_pages;
+    *extent = (chk_extent_t){.state = mach_read_4(xdes + CHK_XDES_STATE),
+                             .seg = mach_read_8(xdes + CHK_XDES_ID),
+                             .prev = chk_addr_read(xdes + CHK_XDES_NODE),
+                             .next = chk_addr_read(xdes + CHK_XDES_NODE + 6)};
+    for (uint32_t i = 0; i < n_pages; i++) {
+        bool used = chk_bitmap_bit(xdes, i);
+        extent->n_used += used;
+        if (first + i < file->size_pages) {
+            /* An inode page is known already; its bit is checked here. */
+            bool inodes = file->owner[first + i] == CHK_OWNER_INODES;
+            if (inodes && (!used || extent->state == CHK_XDES_FSEG)) {
+                chk_fsp_find(fsp, first + i, "an inode page that is free, or a segment's");
+            } else if (!inodes) {
+                file->owner[first + i] =
+                    used ? chk_extent_owner(fsp, extent, first + i) : CHK_OWNER_FREE;
+            }
+        } else if (used && first + i >= file->fsp_size) {
+            chk_fsp_find(fsp, first + i, "used beyond the space");
+            fsp->whole = false;
+        }
+    }
+}
+
+/** State, segment and bitmap of an extent. */
+static void chk_extent_check(chk_fsp_t *fsp, uint32_t no)
+{
+    const chk_extent_t *extent = &fsp->extents[no];
+    uint32_t all = fsp->chk->extent_pages;
+    page_no_t first = no * all;
+    bool possible = false;
+    switch (extent->state) {
+    case CHK_XDES_FREE:
+        possible = extent->n_used == 0 && extent->seg == 0;
+        break;
+    case CHK_XDES_FREE_FRAG:
+        possible = extent->n_used > 0 && extent->n_used < all && extent->seg == 0;
+        break;
+    case CHK_XDES_FULL_FRAG:
+        possible = extent->n_used == all && extent->seg == 0;
+        break;
+    case CHK_XDES_FSEG:
+        possible = extent->seg != 0;
+        break;
+    default:
+        break;
+    }
+    if (!possible) {
+        chk_fsp_find(fsp, first,
+                     "extent in state %" PRIu32 " of segment %" PRIu64 " with %" PRIu32
+                     " used pages",
+                     extent->state, extent->seg, extent->n_used);
+        fsp->whole = false;
+    } else if (extent->state == CHK_XDES_FSEG && fsp->file->segs_whole
+               && chk_seg_by_id(fsp->file, extent->seg) == CHK_OWNER_UNKNOWN) {
+        chk_fsp_find(fsp, first, "extent of segment %" PRIu64 ", which does not exist",
+                     extent->seg);
+        fsp->whole = false;
+    }
+    if (possible && first % fsp->covers == 0 && first < fsp->file->size_pages
+        && fsp->file->owner[first] != CHK_OWNER_FIXED) {
+        chk_fsp_find(fsp, first, "a descriptor page that is free, or a segment's");
+        fsp->whole = false;
+    }
+}
+
+/** One descriptor page; a damaged one leaves its pages UNKNOWN. */
+static dberr_t chk_xdes_page(chk_fsp_t *fsp, page_no_t page_no)
+{
+    chk_t *chk = fsp->chk;
+    chk_file_t *file = fsp->file;
+    page_id_t id = {file->space, page_no};
+    dberr_t err = chk_page_read(chk, file, page_no, chk->page);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    uint32_t type = page_no == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES;
+    if (fil_page_verify(chk->page, chk->page_size, id) != PAGE_OK
+        || fil_page_get_type(chk->page) != type) {
+        fsp->whole = false;
+        return DB_SUCCESS;
+    }
+    uint32_t n = fsp->covers / chk->extent_pages;
+    uint32_t from = page_no / chk->extent_pages;
+    uint32_t used = fsp->n_extents - from < n ? fsp->n_extents - from : n;
+    for (uint32_t i = 0; i < used; i++) {
+        chk_extent_read(fsp, chk->page + CHK_FSP_XDES + i * fsp->xdes_size, from + i);
+        chk_extent_check(fsp, from + i);
+    }
+    uint32_t end = CHK_FSP_XDES + used * fsp->xdes_size;
+    if (!chk_is_zero(chk->page + end, chk->page_size - FIL_PAGE_TRAILER - end)
+        || (page_no != 0
+            && !chk_is_zero(chk->page + CHK_FSP_SPACE_ID, CHK_FSP_XDES - CHK_FSP_SPACE_ID))) {
+        chk_find(chk, 6, file, page_no, "reserved bytes of a descriptor page are not zero");
+    }
+    return DB_SUCCESS;
+}
+
+/* ---- lists ---- */
+
+/** Number of the extent whose node lies there; UINT32_MAX: none does. */
+static uint32_t chk_extent_at(const chk_fsp_t *fsp, chk_addr_t addr)
+{
+    uint32_t at = addr.offset - CHK_FSP_XDES - CHK_XDES_NODE;
+    uint32_t slot = at / fsp->xdes_size;
+    if (addr.page_no % fsp->covers != 0 || addr.offset < CHK_FSP_XDES + CHK_XDES_NODE
+        || at % fsp->xdes_size != 0 || slot >= fsp->covers / fsp->chk->extent_pages) {
+        return UINT32_MAX;
+    }
+    uint64_t no = (uint64_t)addr.page_no / fsp->chk->extent_pages + slot;
+    return no < fsp->n_extents ? (uint32_t)no : UINT32_MAX;
+}
+
+void chk_extent_list(chk_fsp_t *fsp, const chk_list_t *list, const chk_rule_t *rule,
+                     uint64_t *n_used)
+{
+    const char *name = rule->name;
+    chk_addr_t at = list->first;
+    chk_addr_t prev = CHK_NOWHERE;
+    uint32_t n = 0;
+    *n_used = 0;
+    while (at.page_no != FIL_NULL) {
+        uint32_t no = chk_extent_at(fsp, at);
+        if (no == UINT32_MAX) {
+            chk_fsp_find(fsp, at.page_no, "list %s: no descriptor at offset %" PRIu32, name,
+                         at.offset);
+            return;
+        }
+        chk_extent_t *extent = &fsp->extents[no];
+        page_no_t first = no * fsp->chk->extent_pages;
+        if (extent->listed) {
+            chk_fsp_find(fsp, first, "extent on two lists, one of them %s", name);
+            return;
+        }
+        extent->listed = true;
+        if (extent->state != rule->state || extent->seg != rule->seg
+            || extent->n_used < rule->used_min || extent->n_used > rule->used_max) {
+            chk_fsp_find(fsp, first,
+                         "extent in state %" PRIu32 " of segment %" PRIu64 " with %" PRIu32
+                         " used pages on list %s",
+                         extent->state, extent->seg, extent->n_used, name);
+        }
+        if (!chk_addr_eq(extent->prev, prev)) {
+            chk_fsp_find(fsp, first, "list %s: wrong link back", name);
+        }
+        *n_used += extent->n_used;
+        prev = at;
+        at = extent->next;
+        n++;
+    }
+    if (n != list->len || !chk_addr_eq(prev, list->last)) {
+        chk_fsp_find(fsp, 0,
+                     "list %s: %" PRIu32 " extents, but its base says %" PRIu32
+                     ", or has another end",
+                     name, n, list->len);
+    }
+}
+
+static void chk_space_lists(chk_fsp_t *fsp)
+{
+    const byte *page0 = fsp->page0;
+    uint32_t all = fsp->chk->extent_pages;
+    chk_list_t list = chk_list_read(page0 + CHK_FSP_FREE);
+    chk_rule_t rule = {.name = "FREE", .state = CHK_XDES_FREE};
+    uint64_t n_used = 0;
+    chk_extent_list(fsp, &list, &rule, &n_used);
+    list = chk_list_read(page0 + CHK_FSP_FULL_FRAG);
+    rule = (chk_rule_t){"FULL_FRAG", CHK_XDES_FULL_FRAG, 0, all, all};
+    chk_extent_list(fsp, &list, &rule, &n_used);
+    list = chk_list_read(page0 + CHK_FSP_FREE_FRAG);
+    rule = (chk_rule_t){"FREE_FRAG", CHK_XDES_FREE_FRAG, 0, 1, all - 1};
+    chk_extent_list(fsp, &list, &rule, &n_used);
+    if (n_used != mach_read_4(page0 + CHK_FSP_FRAG_N_USED)) {
+        chk_fsp_find(fsp, 0, "%" PRIu64 " used pages in list FREE_FRAG, the header counts %" PRIu32,
+                     n_used, mach_read_4(page0 + CHK_FSP_FRAG_N_USED));
+    }
+}
+
+static void chk_extents_listed(chk_fsp_t *fsp)
+{
+    for (uint32_t no = 0; no < fsp->n_extents; no++) {
+        if (!fsp->extents[no].listed) {
+            chk_fsp_find(fsp, no * fsp->chk->extent_pages, "extent on no list");
+            return;
+        }
+    }
+}
+
+static dberr_t chk_fsp_parts(chk_fsp_t *fsp)
+{
+    dberr_t err = chk_page_read(fsp->chk, fsp->file, 0, fsp->page0);
+    if (err == DB_SUCCESS) {
+        err = chk_inodes(fsp);
+    }
+    for (page_no_t page_no = 0;
+         err == DB_SUCCESS && page_no < fsp->n_extents * fsp->chk->extent_pages;
+         page_no += fsp->covers) {
+        err = chk_xdes_page(fsp, page_no);
+    }
+    if (err != DB_SUCCESS || !fsp->whole || !fsp->file->segs_whole) {
+        /* The lists cannot be followed, and single pages may be of any segment. */
+        for (page_no_t page_no = 0; page_no < fsp->file->size_pages; page_no++) {
+            uint32_t *owner = &fsp->file->owner[page_no];
+            *owner = *owner == CHK_OWNER_NONE ? CHK_OWNER_UNKNOWN : *owner;
+        }
+        return err;
+    }
+    chk_space_lists(fsp);
+    err = chk_segs(fsp);
+    if (err == DB_SUCCESS) {
+        chk_extents_listed(fsp);
+    }
+    return err;
+}
+
+dberr_t chk_fsp(chk_t *chk, chk_file_t *file)
+{
+    chk_fsp_t fsp = {.chk = chk, .file = file, .whole = true};
+    uint32_t extent = chk->extent_pages;
+    fsp.covers = chk->page_size / extent_pages_default(chk->page_size) * extent;
+    fsp.xdes_size = CHK_XDES_BITMAP + extent / 8;
+    /* A file that is too short has been reported: only what is there is looked at. */
+    uint32_t in_file = (file->size_pages + extent - 1) / extent;
+    fsp.n_extents = file->free_limit / extent < in_file ? file->free_limit / extent : in_file;
+    fsp.page0 = malloc(chk->page_size);
+    fsp.extents = calloc((size_t)fsp.n_extents + 1, sizeof *fsp.extents);
+    dberr_t err = DB_SUCCESS;
+    if (fsp.page0 == NULL || fsp.extents == NULL) {
+        err = err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the extents of %s",
+                      file->path);
+    } else {
+        err = chk_fsp_parts(&fsp);
+    }
+    free(fsp.page0);
+    free(fsp.extents);
+    return err;
+}

@@ -1,0 +1,149 @@
+/** What a redo log says, decoded from its bytes: per page its initialisations, frees and changes, INDEX_LOAD per
+space, file operations, checkpoint markers.
+
+The log is read forward from a record group's start, as far as complete groups lie in valid blocks; what follows
+can be read later, when more is there. A log that begins as another one that was read before takes that part
+from it (redo_start()). Bytes may be anything. */
+#ifndef EXPLORER_REDO_H
+#define EXPLORER_REDO_H
+
+#include "log/log_block.h"
+
+/** What a record group did to a page. */
+typedef enum redo_kind {
+    REDO_CHANGE, /**< changed it */
+    REDO_INIT,   /**< initialised it, and may have changed it then */
+    REDO_FREE    /**< freed it last */
+} redo_kind_t;
+
+typedef struct redo_entry {
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+    uint32_t
+        defined; /**< the page's newest entry up to here that is no REDO_CHANGE, by number; 0: none */
+    redo_kind_t kind;
+} redo_entry_t;
+
+typedef struct redo_page {
+    uint64_t key;
+    redo_entry_t *entries; /**< number 1 is the first; end LSNs ascend */
+    uint32_t n;
+    uint32_t capacity;
+} redo_page_t;
+
+typedef struct redo_load {
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+    space_id_t space;
+    index_id_t index;
+} redo_load_t;
+
+typedef struct redo_file {
+    mlog_type_t type; /**< CREATE2, DELETE, RENAME2, NAME */
+    lsn_t end_lsn;
+    space_id_t space;
+    char path[PATH_LEN_MAX + 1];
+    char path2[PATH_LEN_MAX + 1];
+} redo_file_t;
+
+typedef struct redo_marker {
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+    lsn_t checkpoint;
+} redo_marker_t;
+
+typedef struct redo_pages {
+    redo_page_t *pages;
+    uint32_t n;
+    uint32_t capacity; /**< pages beyond n keep their memory */
+    uint32_t *table;   /**< open addressing: position in pages + 1 */
+    uint32_t table_size;
+} redo_pages_t;
+
+/** A list of fixed-size items. */
+#define REDO_LIST(type)                                                                            \
+    struct {                                                                                       \
+        type *items;                                                                               \
+        uint32_t n;                                                                                \
+        uint32_t capacity;                                                                         \
+    }
+
+typedef struct redo redo_t;
+struct redo {
+    log_file_info_t info; /**< of the log file; page_size 0: there is none yet */
+    lsn_t from_lsn;       /**< what was read starts here ... */
+    lsn_t end_lsn;        /**< ... and ends here, behind the last complete group */
+    uint32_t epoch;       /**< of the block of that group's last byte; 0: unknown */
+    redo_pages_t pages;
+    REDO_LIST(redo_load_t) loads;
+    REDO_LIST(redo_file_t) files;
+    REDO_LIST(redo_marker_t) markers;
+    REDO_LIST(lsn_t) ends; /**< of groups, ascending */
+
+    const redo_t *shared; /**< groups up to shared_lsn are in there, and not in here */
+    lsn_t shared_lsn;
+    byte *
+        history; /**< with keep_history: each block as it was written last, from info.start_lsn on */
+    uint64_t history_bytes;
+    uint64_t history_capacity;
+    bool keep_history;
+
+    byte *payload; /**< of the blocks that are being read */
+    size_t payload_capacity;
+    /** Hears of each INDEX_LOAD and each record about a page when it is read; may be NULL. */
+    void (*on_load)(void *ctx, const redo_load_t *load);
+    void (*on_page)(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
+    void *ctx;
+};
+
+static inline uint64_t redo_key(space_id_t space, page_no_t page_no)
+{
+    return (uint64_t)space << 32 | page_no;
+}
+
+/** keep_history: others may share what this one reads. */
+void redo_init(redo_t *redo, bool keep_history);
+void redo_free(redo_t *redo);
+/** Starts anew, with the content of a log file. shared: a log that may begin in the same way, kept alive by the
+caller; may be NULL. False: the header is damaged, there is no log then. */
+WARN_UNUSED bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *shared);
+/** The newest valid checkpoint slot. False: there is none. */
+WARN_UNUSED bool redo_slot(const redo_t *redo, const byte *bytes, log_checkpoint_t *out);
+/** Reads on from `from`, the start of a group, as far as it goes. */
+void redo_start(redo_t *redo, const byte *bytes, lsn_t from);
+/** Reads on from end_lsn. bytes: the file as it is now, info.file_size bytes. */
+void redo_extend(redo_t *redo, const byte *bytes);
+/** A block that was written: only with keep_history. */
+void redo_keep(redo_t *redo, lsn_t block_lsn, const byte *block);
+
+/** Where the block lies in the file. */
+uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn);
+/** Number, checksum and lengths as they must be? */
+bool redo_block_is_valid(const byte *block, lsn_t block_lsn);
+
+/** The page's newest entry that ends at or before limit, or NULL. Behind a log that was shared it may be older than
+from_lsn. */
+const redo_entry_t *redo_last(const redo_t *redo, uint64_t key, lsn_t limit);
+/** The same among its initialisations and frees. */
+const redo_entry_t *redo_defined(const redo_t *redo, uint64_t key, lsn_t limit);
+/** Does a record of the page end at this LSN? */
+bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn);
+/** End of the newest INDEX_LOAD of the space that starts at or after `from` and ends by limit; 0: there is none. */
+lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t limit);
+/** The newest file operation of this type up to limit; path2 may be NULL: any. NULL: none. */
+const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *path,
+                             const char *path2, lsn_t limit);
+/** The newest file operation that names the path, old or new; MLOG_FILE_NAME is none. */
+const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
+/** The newest name that the log gives a space's file; NULL: none. */
+const char *redo_space_path(const redo_t *redo, space_id_t space);
+bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t limit);
+/** End of the group that starts here, if it holds the marker of this checkpoint; 0: it does not. */
+lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint);
+/** Does a group end (and so the next one start) here? */
+bool redo_is_boundary(const redo_t *redo, lsn_t lsn);
+/** Calls fn for each page with its newest entry in (after, limit], if it has one. */
+void redo_each_page(const redo_t *redo, lsn_t after, lsn_t limit,
+                    void (*fn)(void *ctx, uint64_t key, const redo_entry_t *last), void *ctx);
+
+#endif

@@ -1,0 +1,283 @@
+/* Reading the log's bytes, by the description of the format (FORMAT.md) and not through the engine's reader: a bug
+that both shared would hide. Records alone are decoded by log/.
+
+Place: beside redo.c, which keeps what is read here.
+
+    blocks from end_lsn on --number, checksum, epoch--> payload --complete group--> index, end_lsn moves on
+                           \--not so: the log ends
+
+Rules
+1. nothing is taken from a group that is not complete, nor from a block that is not valid: reading stops there,
+   and starts there again when it is asked to go on;
+2. a block equal to the one that another log has at the same LSN holds the same groups (redo_share). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/mach.h"
+#include "explorer/judge/redo_int.h"
+
+void *redo_grow(void *items, uint32_t n, uint32_t *capacity, size_t item_bytes)
+{
+    if (n == *capacity) {
+        *capacity = *capacity == 0 ? 32 : *capacity * 2;
+        items = mem_grow(items, *capacity * item_bytes);
+    }
+    memset((byte *)items + n * item_bytes, 0, item_bytes);
+    return items;
+}
+
+/* ---- places and blocks ---- */
+
+static uint64_t area_size(const redo_t *redo)
+{
+    return redo->info.file_size - LOG_FILE_HDR_SIZE;
+}
+
+uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn)
+{
+    return LOG_FILE_HDR_SIZE + (block_lsn - redo->info.start_lsn) % area_size(redo);
+}
+
+bool redo_block_is_valid(const byte *block, lsn_t block_lsn)
+{
+    return mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
+           && mach_read_4(block + LOG_CRC_OFFSET) == crc32c(block, LOG_CRC_OFFSET)
+           && log_block_is_sane(block);
+}
+
+void redo_keep(redo_t *redo, lsn_t block_lsn, const byte *block)
+{
+    if (!redo->keep_history || block_lsn < redo->info.start_lsn
+        || block_lsn - redo->info.start_lsn > redo->history_bytes) {
+        return;
+    }
+    uint64_t at = block_lsn - redo->info.start_lsn;
+    if (at == redo->history_bytes) {
+        if (at + LOG_BLOCK_SIZE > redo->history_capacity) {
+            redo->history_capacity =
+                redo->history_capacity == 0 ? 64U * 1024U : redo->history_capacity * 2;
+            redo->history = mem_grow(redo->history, redo->history_capacity);
+        }
+        redo->history_bytes += LOG_BLOCK_SIZE;
+    }
+    memcpy(redo->history + at, block, LOG_BLOCK_SIZE);
+}
+
+/* ---- records ---- */
+
+/** Copies a path that the log holds without an end. */
+static void path_copy(char out[PATH_LEN_MAX + 1], const char *path, uint32_t len)
+{
+    if (len > 0) {
+        memcpy(out, path, len); /* decode() has held it against PATH_LEN_MAX */
+    }
+    out[len] = '\0';
+}
+
+static void note_page(redo_t *redo, uint64_t key, redo_kind_t kind, lsn_t start_lsn, lsn_t end_lsn)
+{
+    redo_add(redo, key, kind, start_lsn, end_lsn);
+    if (redo->on_page != NULL) {
+        redo->on_page(redo->ctx, key, kind, start_lsn);
+    }
+}
+
+static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, lsn_t end_lsn)
+{
+    uint64_t key = redo_key(rec->space, rec->page_no);
+    switch (rec->type) {
+    case MLOG_INIT_FILE_PAGE2:
+        note_page(redo, key, REDO_INIT, start_lsn, end_lsn);
+        break;
+    case MLOG_INIT_FREE_PAGE:
+        note_page(redo, key, REDO_FREE, start_lsn, end_lsn);
+        break;
+    case MLOG_INDEX_LOAD: {
+        redo_load_t *load = REDO_PUSH(&redo->loads);
+        *load = (redo_load_t){start_lsn, end_lsn, rec->space, rec->value};
+        if (redo->on_load != NULL) {
+            redo->on_load(redo->ctx, load);
+        }
+        break;
+    }
+    case MLOG_FILE_CREATE2:
+    case MLOG_FILE_DELETE:
+    case MLOG_FILE_RENAME2:
+    case MLOG_FILE_NAME: {
+        redo_file_t *file = REDO_PUSH(&redo->files);
+        file->type = rec->type;
+        file->end_lsn = end_lsn;
+        file->space = rec->space;
+        path_copy(file->path, rec->path, rec->path_len);
+        path_copy(file->path2, rec->path2, rec->path2_len);
+        break;
+    }
+    case MLOG_CHECKPOINT:
+        *REDO_PUSH(&redo->markers) = (redo_marker_t){start_lsn, end_lsn, rec->value};
+        break;
+    default:
+        if (log_rec_is_page_op(rec->type)) {
+            note_page(redo, key, REDO_CHANGE, start_lsn, end_lsn);
+        }
+    }
+}
+
+/** Where a group of the payload stands: its records are decoded once to find its end, once to note them. */
+typedef struct group_scan {
+    size_t start;
+    size_t at;
+} group_scan_t;
+
+/** Finds the end of the group. False: it is not all there, or it is impossible. */
+static bool group_find_end(const byte *payload, size_t n, group_scan_t *scan)
+{
+    for (;;) {
+        redo_rec_t rec;
+        size_t used = 0;
+        bool single = false;
+        if (log_format_10_4.decode(payload + scan->at, n - scan->at, &rec, &used, &single)
+                != DB_SUCCESS
+            || (single && scan->at != scan->start)
+            || scan->at + used - scan->start > LOG_GROUP_LEN_MAX) {
+            return false;
+        }
+        scan->at += used;
+        if (single || rec.type == MLOG_MULTI_REC_END) {
+            return true;
+        }
+    }
+}
+
+static void group_note(redo_t *redo, const byte *payload, const group_scan_t *scan)
+{
+    lsn_t start_lsn = redo->end_lsn;
+    lsn_t end_lsn = log_lsn_add(start_lsn, scan->at - scan->start);
+    redo->end_lsn = end_lsn; /* before the listeners hear of it */
+    *REDO_PUSH(&redo->ends) = end_lsn;
+    for (size_t at = scan->start; at < scan->at;) {
+        redo_rec_t rec;
+        size_t used = 0;
+        bool single = false;
+        if (log_format_10_4.decode(payload + at, scan->at - at, &rec, &used, &single)
+            != DB_SUCCESS) {
+            return; /* it was decoded before */
+        }
+        note_record(redo, &rec, start_lsn, end_lsn);
+        at += used;
+    }
+}
+
+/* ---- reading ---- */
+
+static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len)
+{
+    if (n + len > redo->payload_capacity) {
+        redo->payload_capacity = redo->payload_capacity == 0 ? 8U * 1024U : redo->payload_capacity;
+        while (redo->payload_capacity < n + len) {
+            redo->payload_capacity *= 2;
+        }
+        redo->payload = mem_grow(redo->payload, redo->payload_capacity);
+    }
+    memcpy(redo->payload + n, bytes, len);
+}
+
+void redo_extend(redo_t *redo, const byte *bytes)
+{
+    lsn_t block_lsn = lsn_block(redo->end_lsn);
+    uint32_t skip = lsn_offset(redo->end_lsn);
+    uint32_t epoch = redo->epoch;
+    size_t n = 0;
+    group_scan_t scan = {.start = 0};
+    bool more = true;
+    while (more && block_lsn < LOG_LSN_LIMIT && n <= LOG_GROUP_LEN_MAX + scan.start) {
+        const byte *block = bytes + redo_offset(redo, block_lsn);
+        uint32_t block_epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
+        if (!redo_block_is_valid(block, block_lsn) || block_epoch < epoch) {
+            return;
+        }
+        uint32_t end = mach_read_2(block + LOG_BLOCK_USED);
+        more = end == LOG_BLOCK_SIZE;
+        end = more ? LOG_PAYLOAD_END : end;
+        if (skip > end) {
+            return;
+        }
+        payload_add(redo, n, block + skip, end - skip);
+        n += end - skip;
+        while (scan.at < n && group_find_end(redo->payload, n, &scan)) {
+            group_note(redo, redo->payload, &scan);
+            redo->epoch = block_epoch;
+            scan.start = scan.at;
+        }
+        epoch = block_epoch;
+        block_lsn += LOG_BLOCK_SIZE;
+        skip = LOG_BLOCK_HDR_SIZE;
+    }
+}
+
+/** Takes what the shared log has in equal blocks, from end_lsn on. */
+static void redo_share(redo_t *redo, const byte *bytes, const redo_t *shared)
+{
+    lsn_t start = shared->info.start_lsn;
+    lsn_t block_lsn = lsn_block(redo->end_lsn);
+    bool same_file = memcmp(&shared->info, &redo->info, sizeof(redo->info)) == 0;
+    if (!same_file || !redo_is_boundary(shared, redo->end_lsn)) {
+        return;
+    }
+    while (block_lsn - start < shared->history_bytes
+           && memcmp(bytes + redo_offset(redo, block_lsn), shared->history + (block_lsn - start),
+                     LOG_BLOCK_SIZE)
+                  == 0) {
+        block_lsn += LOG_BLOCK_SIZE;
+    }
+    uint32_t n = redo_ends_until(shared, block_lsn);
+    lsn_t end_lsn = n == 0 ? 0 : shared->ends.items[n - 1];
+    if (block_lsn > lsn_block(redo->end_lsn) && end_lsn > redo->end_lsn) {
+        redo->shared = shared;
+        redo->shared_lsn = redo->end_lsn = end_lsn;
+        redo->epoch = mach_read_4(shared->history + (lsn_block(end_lsn) - start) + LOG_BLOCK_EPOCH);
+    }
+}
+
+bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *shared)
+{
+    log_file_info_t info;
+    redo_clear(redo);
+    if (size < LOG_FILE_HDR_SIZE || log_info_decode(bytes, &info) != DB_SUCCESS
+        || size < info.file_size) {
+        return false;
+    }
+    memset(&redo->info, 0, sizeof(redo->info)); /* padding too: infos are compared as bytes */
+    redo->info.format_id = info.format_id;
+    redo->info.page_size = info.page_size;
+    redo->info.file_size = info.file_size;
+    redo->info.start_lsn = info.start_lsn;
+    redo->info.extent_pages = info.extent_pages;
+    redo->shared = shared;
+    return true;
+}
+
+bool redo_slot(const redo_t *redo, const byte *bytes, log_checkpoint_t *out)
+{
+    bool found = false;
+    for (uint32_t slot = 0; slot < 2; slot++) {
+        log_checkpoint_t ckpt;
+        if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot
+            && ckpt.lsn >= redo->info.start_lsn && (!found || ckpt.no > out->no)) {
+            *out = ckpt;
+            found = true;
+        }
+    }
+    return found;
+}
+
+void redo_start(redo_t *redo, const byte *bytes, lsn_t from)
+{
+    const redo_t *shared = redo->shared;
+    redo->shared = NULL;
+    redo->from_lsn = redo->end_lsn = from;
+    if (shared != NULL) {
+        redo_share(redo, bytes, shared);
+    }
+    redo_extend(redo, bytes);
+}

@@ -1,0 +1,103 @@
+/* The doublewrite area: which copies it holds, how durable, and whether one is still needed (I22). Nothing is
+assumed of its layout but that position i holds one page image at i times the page size.
+
+Place: below rules_home.c. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "explorer/judge/rules_int.h"
+
+static rules_copy_t *copy_at(rules_t *rules, uint32_t position)
+{
+    while (rules->copies.n <= position) {
+        (void)REDO_PUSH(&rules->copies);
+    }
+    return &rules->copies.items[position];
+}
+
+void rules_area_write(rules_t *rules, const fs_event_t *event)
+{
+    uint32_t page_size = rules->page_size;
+    if (page_size == 0 || event->length == 0) {
+        return;
+    }
+    uint64_t end = event->offset + event->length;
+    for (uint64_t no = event->offset / page_size; no * page_size < end; no++) {
+        rules_copy_t *copy = copy_at(rules, (uint32_t)no);
+        if (copy->pins > 0) {
+            rules_report(rules, 22, "area_reuse",
+                         "position %" PRIu64 " of the area is written while the home write of page "
+                         "%" PRIu32 ":%" PRIu32 ", whose copy it held, is not fsynced",
+                         no, key_space(copy->key), key_page(copy->key));
+        }
+        *copy = (rules_copy_t){.written = true};
+        *REDO_PUSH(&rules->fresh_copies) = (uint32_t)no;
+        if (end - no * page_size >= page_size) {
+            const byte *bytes = image_bytes(rules->image, event->inode) + no * page_size;
+            page_id_t id = fil_page_get_id(bytes);
+            copy->key = redo_key(id.space, id.page_no);
+            rules_page(rules, copy->key)->copy = (uint32_t)no + 1;
+        }
+    }
+}
+
+void rules_area_sync(rules_t *rules)
+{
+    for (uint32_t i = 0; i < rules->fresh_copies.n; i++) {
+        rules->copies.items[rules->fresh_copies.items[i]].durable = true;
+    }
+    rules->fresh_copies.n = 0;
+}
+
+/** Positions of the area as it is now. */
+static uint64_t positions(const rules_t *rules)
+{
+    return rules->area_inode == IMAGE_NONE || rules->page_size == 0
+               ? 0
+               : image_size(rules->image, rules->area_inode) / rules->page_size;
+}
+
+static const byte *position_bytes(const rules_t *rules, uint64_t position)
+{
+    return image_bytes(rules->image, rules->area_inode) + position * rules->page_size;
+}
+
+static bool position_was_found(const rules_t *rules, uint64_t position)
+{
+    return position >= rules->copies.n || !rules->copies.items[position].written;
+}
+
+copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes,
+                              uint32_t *position)
+{
+    uint32_t page_size = rules->page_size;
+    uint64_t n = positions(rules);
+    if (page->copy != 0 && page->copy <= n) {
+        const rules_copy_t *copy = &rules->copies.items[page->copy - 1];
+        *position = page->copy - 1;
+        if (copy->key == page->key
+            && memcmp(position_bytes(rules, *position), bytes, page_size) == 0) {
+            return copy->durable ? COPY_DURABLE : COPY_FRESH;
+        }
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        const byte *found = position_bytes(rules, i);
+        if (memcmp(found, bytes, FIL_PAGE_DATA) == 0 && position_was_found(rules, i)
+            && memcmp(found, bytes, page_size) == 0) {
+            return COPY_FOUND;
+        }
+    }
+    return COPY_NONE;
+}
+
+bool rules_copy_found(const rules_t *rules, uint64_t key)
+{
+    uint64_t n = positions(rules);
+    for (uint64_t i = 0; i < n; i++) {
+        page_id_t id = fil_page_get_id(position_bytes(rules, i));
+        if (redo_key(id.space, id.page_no) == key && position_was_found(rules, i)) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,57 @@
+/* Names of table files: I24.
+
+Place: beside rules_log.c.
+
+What the rule sees
+  I24  a table's file is created, renamed or removed, and no record that says so is in the durable log; a statement is
+       acknowledged, or a checkpoint passes the record, while the directory is not fsynced
+
+A recovery repeats what its log says, in its own order: any record of the operation will do. In a run it must be the
+newest about that name, since names are used again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explorer/judge/rules_int.h"
+
+static const redo_file_t *record_of(const rules_t *rules, mlog_type_t type, const char *path,
+                                    const char *path2)
+{
+    const redo_file_t *file = redo_file(&rules->redo, type, path, path2, rules->log.durable);
+    const redo_file_t *newest = redo_file_about(&rules->redo, path2 != NULL ? path2 : path);
+    bool repeated = rules->log.found && file != NULL && file->end_lsn <= rules->log.found_end;
+    return file == newest || repeated ? file : NULL;
+}
+
+void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
+{
+    static const char *const WHAT[] = {
+        [FS_LINK] = "created", [FS_RENAME] = "renamed", [FS_UNLINK] = "removed"};
+    static const mlog_type_t TYPES[] = {[FS_LINK] = MLOG_FILE_CREATE2,
+                                        [FS_RENAME] = MLOG_FILE_RENAME2,
+                                        [FS_UNLINK] = MLOG_FILE_DELETE};
+    if (!rules_is_table_file(path)) {
+        return;
+    }
+    const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
+    const redo_file_t *record = record_of(rules, TYPES[event->kind], path, to);
+    if (record == NULL) {
+        rules_report(rules, 24, "file_record", "%.120s is %s, and the durable log does not say so",
+                     path, WHAT[event->kind]);
+    }
+    rules_entry_t *entry = REDO_PUSH(&rules->entries);
+    entry->record_lsn = record != NULL ? record->end_lsn : 0;
+    (void)snprintf(entry->path, sizeof(entry->path), "%s", path);
+}
+
+void rules_file_check(rules_t *rules, lsn_t limit, const char *what)
+{
+    for (uint32_t i = 0; i < rules->entries.n; i++) {
+        const rules_entry_t *entry = &rules->entries.items[i];
+        if (entry->record_lsn <= limit) {
+            rules_report(rules, 24, "file_sync",
+                         "%s, and the directory entry of %.120s is not fsynced", what, entry->path);
+            return;
+        }
+    }
+}

@@ -1,0 +1,215 @@
+/* Home writes: I4, I5, I13, I22.
+
+Place: above rules_area.c and rules_pages.c, below rules.c.
+
+What each rule sees
+  I4   a page goes home with an LSN beyond the durable log
+  I5   what goes home is no whole page of its place
+  I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
+       initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
+       no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
+  I22  the identical copy is not fsynced; rules_area.c sees one that is overwritten too early */
+#include "explorer/judge/rules_int.h"
+
+#include <inttypes.h>
+
+#include "page/page_index.h"
+
+#define DICT_INDEX_MAX 32U /* ids below belong to the catalogue's own trees */
+
+void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no_t page_no)
+{
+    const rules_datafile_t *file = rules_datafile(rules, inode, path);
+    if (!file->known) {
+        return;
+    }
+    rules_page_t *page = rules_page(rules, redo_key(file->space, page_no));
+    if (!page->written) {
+        bool gone = false;
+        page->durable_lsn = rules_home_in_image(rules, page->key, &gone);
+    }
+}
+
+/** Why doublewrite must not be skipped; NULL: it may be. */
+static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t lsn)
+{
+    const redo_t *redo = &rules->redo;
+    const rules_log_t *log = &rules->log;
+    const redo_entry_t *init = redo_defined(redo, page->key, redo->end_lsn);
+    lsn_t c = log->slot_pending && log->slot_written.lsn > log->slot.lsn ? log->slot_written.lsn
+                                                                         : log->slot.lsn;
+    if (init == NULL || init->kind != REDO_INIT) {
+        return "the log does not initialise it";
+    }
+    if (init->start_lsn < c) {
+        return "its initialisation is behind the checkpoint";
+    }
+    if (!redo_has_record(redo, page->key, lsn)) {
+        return "it was changed without a record";
+    }
+    /* A recovery in batches may build the page from its initialisation more than once. */
+    bool rebuilt = log->found && init->end_lsn <= log->found_end && !page->read;
+    if (page->written && page->home_lsn >= init->end_lsn && !rebuilt) {
+        return "it was written since its initialisation";
+    }
+    if (redo_space_load(redo, key_space(page->key), rules_c(rules), LSN_MAX) != 0) {
+        return "its space has an INDEX_LOAD behind the checkpoint";
+    }
+    *REDO_PUSH(&rules->skips) = (rules_skip_t){page->key, init->start_lsn, init->end_lsn};
+    return NULL;
+}
+
+static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn, copy_match_t match)
+{
+    space_id_t space = key_space(page->key);
+    page_no_t page_no = key_page(page->key);
+    const char *wrong = match == COPY_NONE ? skip_is_wrong(rules, page, lsn) : NULL;
+    if (wrong != NULL) {
+        rules_report(rules, 13, "dblwr_skip",
+                     "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
+                     " goes home without a copy in the area: %s (C is %" PRIu64 ")",
+                     space, page_no, lsn, wrong, rules_c(rules));
+    }
+    if (match == COPY_FRESH) {
+        rules_report(rules, 22, "area_sync",
+                     "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
+                     " goes home before its copy in the area is fsynced",
+                     space, page_no, lsn);
+    }
+}
+
+static fs_site_t site_of(const byte *bytes, uint64_t key, bool unlogged)
+{
+    uint32_t type = fil_page_get_type(bytes);
+    if (type == FIL_PAGE_UNDO_LOG) {
+        return SITE_UNDO_PAGE;
+    }
+    if (type != FIL_PAGE_INDEX) {
+        return SITE_SYSTEM_PAGE;
+    }
+    if (unlogged) {
+        return SITE_INDEX_LOAD_PAGE;
+    }
+    if (key_space(key) == SPACE_SYSTEM || page_index_id(bytes) < DICT_INDEX_MAX) {
+        return SITE_DICT_PAGE;
+    }
+    return page_level(bytes) > 0 ? SITE_INTERNAL_PAGE : SITE_DATA_PAGE;
+}
+
+/** The page was initialised or freed since its place was written last. */
+static bool is_first_flush(const rules_t *rules, const rules_page_t *page)
+{
+    const redo_entry_t *defined = redo_defined(&rules->redo, page->key, rules->redo.end_lsn);
+    lsn_t last = page->written ? page->home_lsn : page->durable_lsn;
+    return defined != NULL && defined->end_lsn > last;
+}
+
+static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_t copy, lsn_t lsn,
+                     index_id_t unlogged)
+{
+    rules_home_t *home = REDO_PUSH(&rules->homes);
+    *home = (rules_home_t){.page = (uint32_t)(page - rules->pages.items),
+                           .inode = inode,
+                           .copy = copy,
+                           .lsn = lsn,
+                           .unlogged = unlogged};
+    if (copy != 0) {
+        rules->copies.items[copy - 1].pins++;
+    }
+    page->written = true;
+    page->read = false;
+    page->home_lsn = lsn;
+    page->unlogged = unlogged;
+    page->late = unlogged != 0 && rules_index_written(rules, unlogged);
+}
+
+static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
+{
+    const byte *bytes =
+        image_bytes(rules->image, event->inode) + (uint64_t)page_no * rules->page_size;
+    page_id_t id = fil_page_get_id(bytes);
+    if (id.page_no != page_no || fil_page_verify(bytes, rules->page_size, id) != PAGE_OK) {
+        rules_report(rules, 5, "home_page",
+                     "what is written to page %" PRIu32 " of %.120s is no such page", page_no,
+                     path);
+        return;
+    }
+    rules_page_t *page = rules_page(rules, redo_key(id.space, page_no));
+    lsn_t lsn = fil_page_get_lsn(bytes);
+    uint32_t position = 0;
+    if (lsn > rules->log.durable) {
+        rules_report(rules, 4, "write_ahead",
+                     "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
+                     " goes home, and the log is durable to %" PRIu64,
+                     id.space, page_no, lsn, rules->log.durable);
+    }
+    copy_match_t match =
+        rules->config.doublewrite ? rules_copy_match(rules, page, bytes, &position) : COPY_FOUND;
+    bool restored = rules->config.doublewrite && match == COPY_FOUND;
+    check_copy(rules, page, lsn, match);
+    if (rules->log.found && !page->written) {
+        rules_recv_write(rules, page, restored);
+    }
+    bool unlogged = rules->journal && fil_page_get_type(bytes) == FIL_PAGE_INDEX
+                    && lsn >= rules->redo.from_lsn
+                    && !redo_has_record(&rules->redo, page->key, lsn);
+    event->site = page_no == 0 ? SITE_PAGE0
+                  : restored   ? SITE_OTHER
+                               : site_of(bytes, page->key, unlogged);
+    event->first_flush = is_first_flush(rules, page);
+    bool used = match == COPY_FRESH || match == COPY_DURABLE;
+    home_add(rules, page, event->inode, used ? position + 1 : 0, lsn,
+             unlogged ? page_index_id(bytes) : 0);
+}
+
+void rules_home_write(rules_t *rules, fs_event_t *event, const char *path)
+{
+    uint32_t page_size = rules->page_size;
+    if (page_size == 0 || event->length == 0) {
+        return;
+    }
+    uint64_t end = event->offset + event->length;
+    for (uint64_t no = event->offset / page_size; (no + 1) * page_size <= end; no++) {
+        judge_home(rules, event, path, (page_no_t)no);
+    }
+}
+
+/** Drops home writes of an inode from the list. */
+static void homes_drop(rules_t *rules, uint32_t inode, bool durable)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rules->homes.n; i++) {
+        const rules_home_t *home = &rules->homes.items[i];
+        if (home->inode != inode) {
+            rules->homes.items[kept++] = *home;
+            continue;
+        }
+        rules_page_t *page = &rules->pages.items[home->page];
+        if (home->copy != 0 && rules->copies.items[home->copy - 1].pins > 0) {
+            rules->copies.items[home->copy - 1].pins--;
+        }
+        page->durable_lsn = durable ? home->lsn : page->durable_lsn;
+    }
+    rules->homes.n = kept;
+}
+
+void rules_home_sync(rules_t *rules, uint32_t inode)
+{
+    homes_drop(rules, inode, true);
+}
+
+void rules_home_gone(rules_t *rules, uint32_t inode)
+{
+    homes_drop(rules, inode, false);
+}
+
+void rules_skips_passed(rules_t *rules)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rules->skips.n; i++) {
+        if (rules->skips.items[i].init_start >= rules_c(rules)) {
+            rules->skips.items[kept++] = rules->skips.items[i];
+        }
+    }
+    rules->skips.n = kept;
+}

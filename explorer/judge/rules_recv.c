@@ -1,0 +1,109 @@
+/* What a recovery reads and makes of pages that the log tells of: I14, I15.
+
+Place: beside rules_home.c. The log that was found says what had to happen: [C, end).
+
+What each rule sees
+  I14  a page is read that redo initialises, and no INDEX_LOAD lies in its space; a page goes home that was not
+       read, and that redo does not initialise or an INDEX_LOAD lies in its space
+  I15  a page is read, or restored from doublewrite, whose last record is its free
+
+Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a page with a copy in the area, to see whether it is
+torn; of a page that this process has written or initialised since; of a freed page that a load without redo has taken
+again (INDEX_LOAD behind the free, or a home of a later LSN). */
+#include "explorer/judge/rules_int.h"
+
+#include <inttypes.h>
+
+#define IDENTIFY_PAGE_MAX 3U
+
+/** What the log that was found says of the page last, in [C, end); NULL: nothing, or this process has initialised or
+freed it since. */
+static const redo_entry_t *found_last(const rules_t *rules, uint64_t key)
+{
+    const redo_entry_t *last = redo_last(&rules->redo, key, rules->log.found_end);
+    if (last == NULL || last->start_lsn < rules->log.found_c) {
+        return NULL;
+    }
+    const redo_entry_t *defined = redo_defined(&rules->redo, key, LSN_MAX);
+    return defined != NULL && defined->end_lsn > rules->log.found_end ? NULL : last;
+}
+
+/** The same among its initialisations and frees. */
+static const redo_entry_t *found_defined(const rules_t *rules, uint64_t key)
+{
+    const redo_entry_t *defined = redo_defined(&rules->redo, key, rules->log.found_end);
+    return defined == NULL || defined->start_lsn < rules->log.found_c ? NULL : defined;
+}
+
+static bool found_load(const rules_t *rules, uint64_t key, lsn_t from)
+{
+    return redo_space_load(&rules->redo, key_space(key), from, rules->log.found_end) != 0;
+}
+
+/** Is a read of this page one that asks whose file it is: of page 0 to 3, or of one before which none is whole? */
+static bool identifies(const rules_t *rules, uint32_t inode, page_no_t page_no)
+{
+    uint64_t n = image_size(rules->image, inode) / rules->page_size;
+    const byte *bytes = image_bytes(rules->image, inode);
+    for (page_no_t i = 0; page_no > IDENTIFY_PAGE_MAX && i < page_no && i < n; i++) {
+        const byte *page = bytes + (uint64_t)i * rules->page_size;
+        page_id_t id = {fil_page_get_id(page).space, i};
+        if (fil_page_verify(page, rules->page_size, id) == PAGE_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
+{
+    rules_page_t *page = rules_page(rules, key);
+    bool again = page->read || page->written;
+    page->read = true;
+    const redo_entry_t *last = again ? NULL : found_last(rules, key);
+    const redo_entry_t *defined = last == NULL ? NULL : found_defined(rules, key);
+    if (defined == NULL) {
+        return;
+    }
+    bool gone = false;
+    bool init = defined->kind == REDO_INIT;
+    if (init ? found_load(rules, key, rules->log.found_c)
+             : last != defined || found_load(rules, key, defined->end_lsn)
+                   || rules_home_in_image(rules, key, &gone) >= defined->end_lsn) {
+        return;
+    }
+    if (!rules_copy_found(rules, key) && !identifies(rules, inode, key_page(key))) {
+        rules_report(rules, init ? 14 : 15, init ? "recv_read" : "recv_freed",
+                     "page %" PRIu32 ":%" PRIu32 " is read, and the log %s it at %" PRIu64,
+                     key_space(key), key_page(key), init ? "initialises" : "frees",
+                     defined->end_lsn);
+    }
+}
+
+void rules_recv_write(rules_t *rules, const rules_page_t *page, bool restored)
+{
+    uint64_t key = page->key;
+    const redo_entry_t *last = found_last(rules, key);
+    if (last == NULL) {
+        return;
+    }
+    const redo_entry_t *defined = found_defined(rules, key);
+    bool freed = defined != NULL && defined->kind == REDO_FREE;
+    if (restored) {
+        if (freed && last == defined && !found_load(rules, key, defined->end_lsn)) {
+            rules_report(rules, 15, "recv_freed",
+                         "page %" PRIu32 ":%" PRIu32
+                         " is restored from doublewrite, and the log frees it at %" PRIu64,
+                         key_space(key), key_page(key), defined->end_lsn);
+        }
+        return;
+    }
+    bool load = found_load(rules, key, rules->log.found_c);
+    if (!page->read && !freed && (defined == NULL || load)) {
+        rules_report(rules, 14, "recv_unread",
+                     "page %" PRIu32 ":%" PRIu32 ", changed at %" PRIu64
+                     ", goes home and was not read, although %s",
+                     key_space(key), key_page(key), last->end_lsn,
+                     load ? "an INDEX_LOAD lies in its space" : "the log does not initialise it");
+    }
+}

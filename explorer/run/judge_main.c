@@ -1,0 +1,206 @@
+/* tornpage-judge: holds recorded processes against the rules on bytes.
+
+Place: beside main.c, above trace_read.c.
+
+    one JSON object per line --> base files, trace --> rules --> one JSON object per line
+
+Request   trace: path; base: directory that the process found, or "" for an empty one; live: it belongs to a trial;
+          doublewrite: is on
+Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
+          checkpoint, end, last}; or error: why there is no verdict
+Exit codes: 0 at the end of the input, 2 usage. */
+#include <dirent.h>
+#include <jansson.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/check.h"
+#include "explorer/run/trace_read.h"
+
+#define RULE_FINDINGS_MAX 8U
+#define RULES_MAX 64U
+
+static const char HELP[] =
+    "usage: tornpage-judge < REQUESTS\n"
+    "Holds recorded processes against the rules on bytes (explorer/judge/README.md).\n"
+    "\n"
+    "One request per line, a JSON object:\n"
+    "  trace        recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
+    "  base         directory with the files that the process found; \"\": none\n"
+    "  live         true: a process of a trial, which may be disturbed\n"
+    "  doublewrite  true: is on\n"
+    "One answer per line: findings, log; or error.\n"
+    "exit codes: 0 at the end of the input, 2 usage\n";
+
+typedef struct session {
+    trace_t trace;
+    json_t *findings;
+    const char *rules[RULES_MAX];
+    uint32_t counts[RULES_MAX];
+} session_t;
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    CHECK(json_object_set_new(object, key, value) == 0);
+}
+
+/** Is there room for one more finding of the rule? */
+static bool count_finding(session_t *session, const char *rule)
+{
+    for (uint32_t i = 0; i < RULES_MAX; i++) {
+        if (session->rules[i] == NULL || strcmp(session->rules[i], rule) == 0) {
+            session->rules[i] = rule;
+            return session->counts[i]++ < RULE_FINDINGS_MAX;
+        }
+    }
+    return false;
+}
+
+static void on_finding(void *ctx, uint32_t invariant, const char *rule, const char *what)
+{
+    session_t *session = ctx;
+    if (!count_finding(session, rule)) {
+        return;
+    }
+    json_t *finding = json_object();
+    set(finding, "seq", json_integer((json_int_t)session->trace.seq));
+    set(finding, "invariant", json_integer(invariant));
+    set(finding, "source", json_string(finding_source_name(SOURCE_RULE)));
+    set(finding, "rule", json_string(rule));
+    set(finding, "what", json_stringn_nocheck(what, strlen(what)));
+    CHECK(json_array_append_new(session->findings, finding) == 0);
+}
+
+/* ---- the files that the process found ---- */
+
+static bool base_file(image_t *image, const char *dir, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    if (file == NULL || fstat(fileno(file), &st) != 0) {
+        return false;
+    }
+    bool ok = true;
+    if (S_ISREG(st.st_mode)) {
+        byte bytes[65536];
+        uint64_t at = 0;
+        uint32_t inode = image_inode_create(image);
+        image_link(image, image_name(image, name, strlen(name)), inode);
+        for (size_t n = 1; ok && n > 0; at += n) {
+            n = fread(bytes, 1, sizeof(bytes), file);
+            ok = ferror(file) == 0 && image_write(image, inode, at, bytes, n);
+        }
+    }
+    (void)fclose(file);
+    return ok;
+}
+
+/** Data directories are flat. */
+static bool base_load(image_t *image, const char *dir)
+{
+    DIR *entries = opendir(dir);
+    const struct dirent *entry;
+    bool ok = entries != NULL;
+    while (ok && (entry = readdir(entries)) != NULL) {
+        bool skip = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        ok = skip || base_file(image, dir, entry->d_name);
+    }
+    if (entries != NULL) {
+        (void)closedir(entries);
+    }
+    return ok;
+}
+
+/* ---- one request ---- */
+
+static json_t *log_facts(const rules_t *rules)
+{
+    rules_log_facts_t facts;
+    json_t *object = json_object();
+    rules_log_facts(rules, &facts);
+    set(object, "found", json_boolean(facts.found));
+    set(object, "checkpoint", json_integer((json_int_t)facts.checkpoint));
+    set(object, "end", json_integer((json_int_t)facts.end_lsn));
+    set(object, "last", json_integer((json_int_t)facts.last_lsn));
+    return object;
+}
+
+static json_t *error_answer(const char *what)
+{
+    json_t *answer = json_object();
+    set(answer, "error", json_stringn_nocheck(what, strlen(what)));
+    return answer;
+}
+
+static json_t *judge_request(const char *trace, const char *base, bool live, bool doublewrite)
+{
+    err_sink_t err = {.msg = ""};
+    session_t *session = mem_alloc(sizeof(*session));
+    image_t *image = image_create();
+    json_t *answer = NULL;
+    const trace_config_t config = {
+        .rules = {.doublewrite = doublewrite, .found = on_finding, .ctx = session}, .live = live};
+    session->findings = json_array();
+    image_set_hashing(image, false);
+    if (base[0] != '\0' && !base_load(image, base)) {
+        answer = error_answer("the base directory cannot be read");
+    } else if (trace_load(trace, image, &config, &session->trace, &err) != DB_SUCCESS) {
+        answer = error_answer(err.msg);
+    } else {
+        answer = json_object();
+        set(answer, "findings", json_incref(session->findings));
+        set(answer, "log", log_facts(session->trace.rules));
+        trace_free(&session->trace);
+    }
+    json_decref(session->findings);
+    image_destroy(image);
+    free(session);
+    return answer;
+}
+
+static json_t *answer_line(const char *line)
+{
+    const char *trace = NULL;
+    const char *base = NULL;
+    int live = 0;
+    int doublewrite = 0;
+    json_error_t error;
+    json_t *request = json_loads(line, 0, &error);
+    if (request == NULL
+        || json_unpack(request, "{s:s, s:s, s:b, s:b}", "trace", &trace, "base", &base, "live",
+                       &live, "doublewrite", &doublewrite)
+               != 0) {
+        json_decref(request);
+        return error_answer("the request is not one: see --help");
+    }
+    json_t *answer = judge_request(trace, base, live != 0, doublewrite != 0);
+    json_decref(request);
+    return answer;
+}
+
+int main(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t room = 0;
+    if (argc > 1) {
+        bool help = strcmp(argv[1], "--help") == 0;
+        (void)fputs(HELP, help ? stdout : stderr);
+        return help ? EXIT_SUCCESS : 2;
+    }
+    while (getline(&line, &room, stdin) > 0) {
+        json_t *answer = answer_line(line);
+        char *text = json_dumps(answer, JSON_COMPACT);
+        CHECK(text != NULL);
+        (void)puts(text);
+        (void)fflush(stdout);
+        free(text);
+        json_decref(answer);
+    }
+    free(line);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,73 @@
+/** A database made by hand, byte by byte, whose every step the rules hear of: the log with its blocks and slots,
+pages, the doublewrite area, names. Nothing of the engine writes here. */
+#ifndef EXPLORER_TESTS_WORLD_H
+#define EXPLORER_TESTS_WORLD_H
+
+#include "explorer/judge/rules.h"
+
+#define WORLD_PAGE 4096U
+#define WORLD_LOG_BYTES (2048U + 512U * 512U)
+#define WORLD_SPACE 5U /**< of "t.ibd" */
+#define WORLD_INDEX 40U
+#define LOG_FILE "ib_logfile0"
+
+typedef struct world {
+    image_t *image;
+    rules_t *rules;
+    uint32_t found[32]; /**< findings by invariant */
+    char what[256];     /**< the last one */
+
+    byte log[WORLD_LOG_BYTES]; /**< the log as far as it was appended, its blocks stamped */
+    lsn_t end_lsn;             /**< appended */
+    lsn_t written_lsn;         /**< in the file */
+    uint32_t epoch;
+    uint64_t slot_no;
+    lsn_t c;
+} world_t;
+
+/** A new log, "t.ibd" with page 0, all durable; doublewrite area of 8 positions; checkpoint 1 behind that. */
+void world_begin(world_t *w, bool doublewrite);
+void world_end(world_t *w);
+/** Another process finds the files as they are. */
+void world_restart(world_t *w, bool cold);
+
+/* The log. Each record is a group; the end LSN of its last. */
+lsn_t world_append(world_t *w, const redo_rec_t *rec);
+lsn_t world_init(world_t *w, uint32_t page);
+lsn_t world_free(world_t *w, uint32_t page);
+lsn_t world_change(world_t *w, uint32_t page);
+lsn_t world_load(world_t *w, index_id_t index);
+lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index);
+lsn_t world_file_op(world_t *w, mlog_type_t type, const char *path, const char *path2);
+void world_log_write(
+    world_t *w);            /**< what was appended, from the block in which the last write ended */
+void world_log(world_t *w); /**< the same, fsynced */
+/** Bytes into the log file, as they are. */
+void world_log_raw(world_t *w, uint64_t offset, const byte *bytes, uint64_t len);
+/** Takes the next epoch: slot, then the block at the end, cut there; each fsynced. */
+void world_epoch(world_t *w);
+void world_epoch_slot(world_t *w, bool sync);
+void world_epoch_cut(world_t *w, bool sync);
+/** The marker's record, durable; its start LSN. */
+lsn_t world_marker(world_t *w, lsn_t c);
+void world_slot(world_t *w, uint32_t slot, uint64_t no, lsn_t c, lsn_t marker);
+/** Marker, slot, fsync. */
+void world_checkpoint(world_t *w, lsn_t c);
+
+/* Pages of "t.ibd". */
+void world_page_bytes(byte out[WORLD_PAGE], uint32_t page, lsn_t lsn, index_id_t index);
+void world_home(world_t *w, uint32_t page, lsn_t lsn);
+void world_home_of(world_t *w, uint32_t page, lsn_t lsn, index_id_t index);
+void world_copy(world_t *w, uint32_t position, uint32_t page, lsn_t lsn);
+void world_copy_of(world_t *w, uint32_t position, uint32_t page, lsn_t lsn, index_id_t index);
+/** Copy, fsync, home write, fsync. */
+void world_flush(world_t *w, uint32_t page, lsn_t lsn);
+void world_read(world_t *w, uint32_t page);
+
+/* Files. */
+void world_write(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len);
+void world_sync(world_t *w, const char *path);
+void world_entry(world_t *w, fs_kind_t kind, const char *path, const char *to);
+void world_sync_dir(world_t *w);
+
+#endif

@@ -1,0 +1,224 @@
+"""What the campaigns find as they are shipped: the default ones (`default = true`), each with its own budget,
+workload and settings, on each planted bug, with several seeds. Nothing is known of the bug.
+
+A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any alarm
+makes a user look.
+
+May import: campaign, codec, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
+registry, runner, target, tryout.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import xxhash
+from rich.table import Table
+
+from tornpage.campaigns.campaign import default_campaigns, undisturbed_spec
+from tornpage.campaigns.lossrunner import loss_limits, loss_parts
+from tornpage.campaigns.runner import Progress
+from tornpage.faults.scratch import scratch_folder
+from tornpage.lab.mutant_build import MutantBuilder
+from tornpage.lab.mutant_pool import KeptRows, each_done
+from tornpage.lab.mutant_table import Mutant
+from tornpage.lab.tryout import (
+    TARGET,
+    Catch,
+    Catches,
+    Tried,
+    lose_power,
+    try_live,
+    try_undisturbed,
+)
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
+from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.model import Violation
+from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
+
+__all__ = ["SeedRow", "ShippedRow", "ShippedScore", "run_shipped", "shipped_table"]
+
+ORDER = ("power_loss", "kill", "io_error")
+"""Crash models, the most states per second first: a catch ends the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedRow:
+    """What one seed came to. tried: undisturbed runs, trials and states, by crash model."""
+
+    seed: int
+    by_state: Catch | None = None
+    by_rule: Catch | None = None
+    tried: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedRow:
+    """A mutant's seeds, in order."""
+
+    name: str
+    seeds: tuple[SeedRow, ...]
+
+    @property
+    def detected(self) -> bool:
+        """Every seed found something, by state or by rule."""
+        return all(row.by_state or row.by_rule for row in self.seeds)
+
+    @property
+    def by_state(self) -> bool:
+        """Every seed found a broken state."""
+        return all(row.by_state for row in self.seeds)
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedScore:
+    """All rows, by name."""
+
+    rows: tuple[ShippedRow, ...]
+
+    def exit_code(self) -> int:
+        """0: every seed detects every mutant; 1: not all; 2: the harness failed at one of them."""
+        if any(seed.error for row in self.rows for seed in row.seeds):
+            return 2
+        return 0 if all(row.detected for row in self.rows) else 1
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json. rate: per cent of the mutants that every seed detects."""
+        detected = sum(row.detected for row in self.rows)
+        return {
+            "mutants": len(self.rows),
+            "detected_every_seed": detected,
+            "rate": round(100 * detected / len(self.rows), 1),
+            "by_state": sum(row.by_state for row in self.rows),
+            "rows": [
+                {**to_plain(row), "detected": row.detected, "by_state": row.by_state}
+                for row in self.rows
+            ],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    mutant: str
+    seed: int
+    scratch: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.mutant}.{self.seed}"
+
+
+def run_shipped(
+    mutants: list[Mutant],
+    seeds: int,
+    builder: MutantBuilder,
+    paths: Paths,
+    jobs: int,
+    out: Path,
+    progress: Progress,
+) -> ShippedScore:
+    """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time."""
+    builder.check_patches(mutants)
+    kept = KeptRows(out / "as-shipped", SeedRow)
+    campaigns = xxhash.xxh3_64_hexdigest(repr(default_campaigns(paths.workloads)).encode())
+    keys = {mutant.name: builder.key(mutant) + campaigns for mutant in mutants}
+    found: dict[str, SeedRow] = {}
+    left = []
+    with scratch_folder() as scratch:
+        for mutant, seed in itertools.product(mutants, range(1, seeds + 1)):
+            task = _Task(mutant.name, seed, scratch)
+            row = kept.load(task.name, keys[mutant.name])
+            if row is None:
+                left.append((mutant, task))
+            else:
+                found[task.name] = row
+        progress.phase("mutants x seeds", len(left))
+        for task, row in each_done(left, _try, _failed, builder, paths, jobs):
+            found[task.name] = row
+            if not row.error:
+                kept.keep(task.name, keys[task.mutant], row)
+            progress.advance(row.by_state is None)
+    return ShippedScore(
+        tuple(
+            ShippedRow(m.name, tuple(found[f"{m.name}.{seed}"] for seed in range(1, seeds + 1)))
+            for m in mutants
+        )
+    )
+
+
+def _failed(task: _Task, why: str) -> SeedRow:
+    return SeedRow(task.seed, error=why)
+
+
+def _try(task: _Task, paths: Paths) -> SeedRow:
+    """On a worker."""
+    scratch = task.scratch / task.name
+    scratch.mkdir(parents=True)
+
+    def line(tried: Tried, violation: Violation) -> str:  # noqa: ARG001 - the run finds it again
+        build = f"{BUILD_VARIABLE}={paths.build}"
+        return f"{build} tornpage run {tried.spec.campaign} --seed {task.seed}"
+
+    catches = Catches(line)
+    try:
+        target = make_target(TARGET, paths.build)
+        for tried in _all(task.seed, target, paths, scratch):
+            if catches.add(tried):
+                break
+    except TornpageError as error:
+        return _failed(task, str(error))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return SeedRow(task.seed, catches.by_state, catches.by_rule, catches.tried, catches.seconds)
+
+
+def _all(seed: int, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
+    """Everything that the default campaigns try with this seed."""
+    campaigns = default_campaigns(paths.workloads)
+    for campaign in sorted(campaigns, key=lambda found: ORDER.index(found.crash_model)):
+        seeded = campaign.model_copy(update={"seed": seed})
+        yield from try_undisturbed(seeded, target, scratch)
+        if campaign.crash_model == "power_loss":
+            parts = (
+                (undisturbed_spec(seeded, TARGET, config), loss_limits(seeded, depth, 1))
+                for config, depth in loss_parts(seeded)
+            )
+            yield from lose_power(parts, target, scratch, campaign.crash_model)
+        else:
+            yield from try_live(seeded, target, scratch, campaign.crash_model, campaign.trials)
+
+
+def shipped_table(score: ShippedScore) -> Table:
+    """For a terminal."""
+    data = score.to_json()
+    table = Table(
+        title=f"{data['detected_every_seed']} of {data['mutants']} mutants detected with every seed "
+        f"({data['rate']} %), {data['by_state']} by state"
+    )
+    for column in ("mutant", "by state", "by rule", "seconds"):
+        table.add_column(column, overflow="fold")
+    for row in score.rows:
+        errors = "".join(f" [red]{seed.error}[/]" for seed in row.seeds if seed.error)
+        table.add_row(
+            row.name,
+            _ways([seed.by_state for seed in row.seeds]) + errors,
+            _ways([seed.by_rule for seed in row.seeds]),
+            f"{sum(seed.seconds for seed in row.seeds):.1f}",
+        )
+    return table
+
+
+def _ways(catches: list[Catch | None]) -> str:
+    """How many seeds, and by which campaigns and invariants."""
+    found = [catch for catch in catches if catch is not None]
+    names = sorted({f"{catch.campaign} I{catch.invariant}" for catch in found})
+    return f"{len(found)} of {len(catches)}" + (f": {', '.join(names)}" if names else "")

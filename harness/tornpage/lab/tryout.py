@@ -1,0 +1,140 @@
+"""Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
+
+May import: campaign, census, model, powerloss, target, trial.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
+from tornpage.campaigns.census import run_undisturbed
+from tornpage.campaigns.powerloss import Limits, explore, record_run
+from tornpage.campaigns.trial import run_aimed, take_census
+from tornpage.targets.target import Target
+from tornpage.vocabulary.model import FaultPlan, Source, TrialResult, TrialSpec, Violation
+
+__all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live", "try_undisturbed"]
+
+TARGET = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One judged thing. model: census, or the crash model; count: trials or states that it adds to those of
+    its model; result: of a trial."""
+
+    model: str
+    count: int
+    spec: TrialSpec
+    violations: tuple[Violation, ...] = ()
+    result: TrialResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """A violation that gives a bug away. model: census, or a crash model; tries: trials or states of that
+    model up to it (rounded up to an exploration); seconds: since the start."""
+
+    invariant: int
+    source: Source
+    campaign: str
+    model: str
+    tries: int
+    seconds: float
+    what: str
+    replay: str
+
+
+class Catches:
+    """The first catch by state and the first in any other way, while things are tried.
+
+    tried: how many of each model; broken: all invariants that were.
+    """
+
+    def __init__(
+        self, keep: Callable[[Tried, Violation], str], rules: Collection[int] | None = None
+    ) -> None:
+        """keep: called for a catch, returns the line that repeats it. rules: invariants by which a rule may
+        catch, None = all; a broken state counts whatever it breaks."""
+        self.by_state: Catch | None = None
+        self.by_rule: Catch | None = None
+        self.tried: dict[str, int] = {}
+        self.broken: set[int] = set()
+        self._keep = keep
+        self._rules = rules
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return round(time.monotonic() - self._start, 2)
+
+    def add(self, tried: Tried) -> bool:
+        """Counts what was tried, notes what it caught. Returns whether there is a catch by state by now."""
+        self.tried[tried.model] = self.tried.get(tried.model, 0) + tried.count
+        for violation in tried.violations:
+            self.broken.add(violation.invariant)
+            if violation.source is Source.STATE:
+                self.by_state = self.by_state or self._catch(tried, violation)
+            elif self._rules is None or violation.invariant in self._rules:
+                self.by_rule = self.by_rule or self._catch(tried, violation)
+        return self.by_state is not None
+
+    def _catch(self, tried: Tried, violation: Violation) -> Catch:
+        return Catch(
+            invariant=violation.invariant,
+            source=violation.source,
+            campaign=tried.spec.campaign,
+            model=tried.model,
+            tries=self.tried[tried.model],
+            seconds=self.seconds,
+            what=violation.what,
+            replay=self._keep(tried, violation),
+        )
+
+
+def try_live(
+    campaign: Campaign, target: Target, scratch: Path, model: str, trials: int
+) -> Iterator[Tried]:
+    """A census of each script, then trials under the preload."""
+    censuses = {}
+    for config in campaign.scripted():
+        spec = undisturbed_spec(campaign, TARGET, config)
+        census = take_census(spec, target, scratch)
+        yield Tried("census", 1, spec, census.violations)
+        censuses[config.label] = census
+    if trials == 0:
+        return
+    cells = cells_of(campaign, censuses)
+    images = scratch / "images"
+    for number in range(trials):
+        draw = draw_trial(campaign, TARGET, cells, number)
+        spec, result = run_aimed(draw.spec, draw.aim, target, scratch, images)
+        yield Tried(model, 1, spec, result.violations, replace(result, image=None))
+        shutil.rmtree(images, ignore_errors=True)
+
+
+def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterator[Tried]:
+    """The scripts that nothing happens to."""
+    for config in campaign.only_undisturbed():
+        spec = undisturbed_spec(campaign, TARGET, config)
+        yield Tried("census", 1, spec, run_undisturbed(spec, target, scratch / "alone").violations)
+
+
+def lose_power(
+    parts: Iterable[tuple[TrialSpec, Limits]], target: Target, scratch: Path, model: str
+) -> Iterator[Tried]:
+    """Explorations of recorded runs, and the recordings themselves."""
+    for spec, limits in parts:
+        recording = record_run(spec, target, scratch)
+        yield Tried("census", 1, spec, recording.violations)
+        found = explore(spec, target, recording, limits)
+        yield Tried(model, int(found.summary["states"]), spec)
+        for state, violations in sorted(found.broken.items()):
+            plan = FaultPlan(name=f"power loss {state}", loss=state)
+            yield Tried(model, 0, replace(spec, plan=plan), violations)

@@ -1,0 +1,301 @@
+"""The book that a generator keeps of what exists: tables, live keys, open transactions. A script has expected
+errors on purpose only.
+
+Every statement of a generator goes through it. Keys that were just changed, deleted or rolled back are
+hot: half of the changes go back to them, while their old versions are still there.
+
+May import: script.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tornpage.workloads.script import Column, IndexDef, Statement, Value, Verb
+
+__all__ = ["AUTOCOMMIT", "LIST", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
+
+AUTOCOMMIT = "-"
+WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+HOT_MAX = 12
+"""Keys of a table that count as hot."""
+HOT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table looks like. indexes: those that it may get; floor: smallest key that a generator uses."""
+
+    columns: tuple[Column, ...]
+    primary: str
+    indexes: tuple[IndexDef, ...]
+    floor: int = -10_000
+
+    @property
+    def wide_key(self) -> int:
+        """Bytes of a CHAR primary key; 0 for BIGINT."""
+        return next(column.length for column in self.columns if column.name == self.primary)
+
+    def key(self, number: int) -> dict[str, Value]:
+        """The primary key of this number, in the order of the numbers."""
+        if not self.wide_key:
+            return {self.primary: number}
+        return {self.primary: f"{number:05d}".encode().ljust(self.wide_key, b"k")}
+
+
+def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
+    return tuple(IndexDef(name, ((column, length),)) for name, column, length in names)
+
+
+SEEDS = Shape(
+    (Column("a"), *(Column(name, 255) for name in "bcdefgh")),
+    "a",
+    _indexes(
+        ("ib", "b", 0),
+        ("ic", "c", 0),
+        ("id", "d", 0),
+        ("ie", "e", 10),
+        ("if", "f", 4),
+        ("ig", "g", 5),
+        ("ih", "h", 5),
+    ),
+)
+"""The table of the seeds: two rows of seven texts fill a page of 4k."""
+SMALL = Shape(
+    (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
+)
+WIDE = Shape(
+    (Column("k", 200), Column("v", 120), Column("u", 250)),
+    "k",
+    (*_indexes(("iv", "v", 0), ("ip", "v", 30)), IndexDef("iw", (("u", 0), ("v", 0)))),
+    floor=0,
+)
+"""Wide keys give three levels from few rows, and several pages above the leaves."""
+LIST = Shape(
+    (Column("k"), Column("v", 200), Column("w"), Column("x", 30)),
+    "k",
+    (
+        *_indexes(("lv", "v", 0), ("lw", "w", 0), ("lp", "v", 5)),
+        IndexDef("lx", (("x", 0), ("w", 0))),
+    ),
+)
+"""Rows of middle size; its indexes have from one to three levels."""
+SHAPES = (SEEDS, SMALL, WIDE, LIST)
+
+
+@dataclass(slots=True)
+class Table:
+    """live: keys of rows, those of open transactions included; held: keys that an open transaction has
+    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: one is
+    under way."""
+
+    name: str
+    shape: Shape
+    live: set[int] = field(default_factory=set)
+    held: dict[int, str] = field(default_factory=dict)
+    hot: list[int] = field(default_factory=list)
+    indexes: list[str] = field(default_factory=list)
+    build: tuple[IndexDef, ...] = ()
+
+    def touch(self, key: int, live: bool) -> None:
+        """The row is there now, or it is not; either way its key is hot."""
+        (self.live.add if live else self.live.discard)(key)
+        if key in self.hot:
+            self.hot.remove(key)
+        self.hot = [*self.hot, key][-HOT_MAX:]
+
+
+@dataclass(slots=True)
+class Book:
+    """One script in the making. undo: per open transaction table, key, and whether the row was live before.
+    page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no checkpoint is asked
+    for."""
+
+    rng: random.Random
+    page_size: int = 4096
+    dblwr_pages: int = 16
+    clean_pages: int = 6
+    quiet: bool = False
+    out: list[Statement] = field(default_factory=list)
+    tables: dict[str, Table] = field(default_factory=dict)
+    undo: dict[str, list[tuple[Table, int, bool]]] = field(default_factory=dict)
+    serial: int = 0
+    trx_serial: int = 0
+
+    def add(self, verb: Verb, **fields: object) -> None:
+        """The next statement."""
+        self.out.append(Statement(0, verb, **fields))  # type: ignore[arg-type]
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def text(self, limit: int = 255, unique: bool = False) -> bytes:
+        """A value from a small set, sometimes with a unique tail, so that prefixes collide."""
+        word = self.rng.choice(WORDS)
+        if unique or self.rng.random() < 0.5:
+            self.serial += 1
+            word = f"{word}{self.serial:05d}"
+        if self.rng.random() < 0.3:
+            word = word.ljust(self.rng.randint(20, 200), self.rng.choice("xyz"))
+        return word.encode()[:limit]
+
+    def values(self, table: Table, chance: float) -> dict[str, Value]:
+        """New values for some columns."""
+        return {
+            column.name: self.text(column.length) if column.is_char else self.rng.randrange(1000)
+            for column in table.shape.columns
+            if column.name != table.shape.primary and self.rng.random() < chance
+        }
+
+    # -- tables ---------------------------------------------------------------------------------
+
+    def create(self, name: str, shape: Shape) -> Table:
+        """A new table."""
+        self.add(Verb.CREATE_TABLE, table=name, columns=shape.columns, primary=(shape.primary,))
+        self.tables[name] = Table(name, shape)
+        return self.tables[name]
+
+    def drop(self, table: Table) -> None:
+        """Drops a table that no transaction has changed."""
+        self.release(table)
+        self.add(Verb.DROP_TABLE, table=table.name)
+        del self.tables[table.name]
+
+    def rename(self, table: Table, name: str) -> None:
+        """Renames a table that no transaction has changed."""
+        self.release(table)
+        self.add(Verb.RENAME_TABLE, table=table.name, name=name)
+        self.tables[name] = self.tables.pop(table.name)
+        table.name = name
+
+    # -- transactions ---------------------------------------------------------------------------
+
+    def begin(self) -> str:
+        """Opens a transaction and returns its name."""
+        self.trx_serial += 1
+        trx = f"T{self.trx_serial}"
+        self.undo[trx] = []
+        self.add(Verb.BEGIN, trx=trx)
+        return trx
+
+    def end(self, trx: str, commit: bool) -> None:
+        """Ends it; a rollback brings the live keys back."""
+        self.add(Verb.COMMIT if commit else Verb.ROLLBACK, trx=trx)
+        for table, key, was_live in reversed(self.undo.pop(trx)):
+            table.held.pop(key, None)
+            if not commit:
+                table.touch(key, was_live)
+
+    def release(self, table: Table) -> None:
+        """Ends every transaction that has changed the table, and its build."""
+        for trx in sorted(set(table.held.values())):
+            self.end(trx, commit=self.rng.random() < 0.5)
+        if table.build:
+            self.end_build(table, finish=False)
+
+    # -- rows -----------------------------------------------------------------------------------
+
+    def free_key(self, table: Table, live: bool) -> int | None:
+        """A key that no open transaction holds: of a live row, or one that is unused. Hot ones half of the
+        time."""
+        hot = [key for key in table.hot if key not in table.held and (key in table.live) is live]
+        if hot and self.rng.random() < HOT_SHARE:
+            return self.rng.choice(hot)
+        if live:
+            keys = sorted(table.live - set(table.held))
+            return self.rng.choice(keys) if keys else None
+        limit = 2 * len(table.live) + 20
+        for _ in range(50):
+            key = self.rng.randrange(max(-limit, table.shape.floor), 2 * limit)
+            if key not in table.live and key not in table.held:
+                return key
+        return None
+
+    def insert(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
+        """A row of this key, or of one that is unused."""
+        if key is None:
+            key = self.free_key(table, live=False)
+        if key is not None:
+            values = {**table.shape.key(key), **self.values(table, 0.7)}
+            self.add(Verb.INSERT, trx=trx, table=table.name, values=values)
+            self._touch(table, trx, key, live=True)
+
+    def update(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
+        """New values for the row of this key, or for one that is there."""
+        if key is None:
+            key = self.free_key(table, live=True)
+        if key is not None:
+            values = self.values(table, 0.4)
+            while not values:
+                values = self.values(table, 0.4)
+            row = table.shape.key(key)
+            self.add(Verb.UPDATE, trx=trx, table=table.name, key=row, values=values)
+            self._touch(table, trx, key, live=True)
+
+    def delete(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
+        """The row of this key goes, or one of many."""
+        if key is None and len(table.live) > 8:
+            key = self.free_key(table, live=True)
+        if key is not None:
+            self.add(Verb.DELETE, trx=trx, table=table.name, key=table.shape.key(key))
+            self._touch(table, trx, key, live=False)
+
+    def insert_seq(self, table: Table, first: int, last: int, trx: str = AUTOCOMMIT) -> None:
+        """Rows of nothing but consecutive keys, in one statement."""
+        self.add(Verb.INSERT_SEQ, trx=trx, table=table.name, bounds=(first, last))
+        for key in range(first, last + 1):
+            self._touch(table, trx, key, live=True)
+
+    def _touch(self, table: Table, trx: str, key: int, live: bool) -> None:
+        if trx != AUTOCOMMIT:
+            self.undo[trx].append((table, key, key in table.live))
+            table.held[key] = trx
+        table.touch(key, live)
+
+    # -- indexes --------------------------------------------------------------------------------
+
+    def missing_indexes(self, table: Table) -> list[IndexDef]:
+        """Those of its shape that the table does not have and is not getting."""
+        building = {index.name for index in table.build}
+        return [
+            index
+            for index in table.shape.indexes
+            if index.name not in table.indexes and index.name not in building
+        ]
+
+    def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
+        """Builds them in one statement."""
+        self.release(table)
+        self.add(Verb.ADD_INDEX, table=table.name, indexes=tuple(indexes))
+        table.indexes += [index.name for index in indexes]
+
+    def drop_index(self, table: Table, name: str) -> None:
+        """Drops one that is there."""
+        self.release(table)
+        self.add(Verb.DROP_INDEX, table=table.name, name=name)
+        table.indexes.remove(name)
+
+    def start_build(self, table: Table, indexes: Sequence[IndexDef]) -> None:
+        """Starts a build in steps: until it ends, the table takes no changes."""
+        self.release(table)
+        self.add(Verb.START_INDEX, table=table.name, indexes=tuple(indexes))
+        table.build = tuple(indexes)
+
+    def step_build(self, table: Table, number: int, rows: int) -> None:
+        """So many steps of so many rows."""
+        self.add(Verb.STEP_INDEX, table=table.name, number=number, rows=rows)
+
+    def end_build(self, table: Table, finish: bool) -> None:
+        """Finishes or aborts it."""
+        self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
+        if finish:
+            table.indexes += [index.name for index in table.build]
+        table.build = ()
+
+    def set_optimize(self, on: bool) -> None:
+        """Switches log_optimize_ddl, which no build may see."""
+        for table in self.tables.values():
+            if table.build:
+                self.end_build(table, finish=self.rng.random() < 0.5)
+        self.add(Verb.SET, full=on)

@@ -1,0 +1,162 @@
+"""Pieces of scripts that change definitions: index builds in one statement and in steps, drops, names,
+the switch of log_optimize_ddl. What one build has freed, the next one takes, as a rule before any
+checkpoint.
+
+May import: book, phases, script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tornpage.workloads.book import SHAPES, SMALL, Book, Shape, Table
+from tornpage.workloads.phases import change, fill, housekeeping
+from tornpage.workloads.script import IndexDef, Verb
+
+__all__ = [
+    "aborted",
+    "build",
+    "drop_some",
+    "name_burst",
+    "rebuild",
+    "replace",
+    "several",
+    "stepped",
+    "switch",
+]
+
+
+def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
+    """Some of the indexes that the table does not have."""
+    missing = book.missing_indexes(table)
+    return book.rng.sample(missing, min(len(missing), book.rng.randint(1, most)))
+
+
+def build(book: Book, table: Table) -> None:
+    """Builds indexes in one statement; if the table has all, some go first."""
+    if not book.missing_indexes(table):
+        drop_some(book, table)
+    book.add_indexes(table, several(book, table))
+
+
+def drop_some(book: Book, table: Table) -> None:
+    """Drops an index, or some."""
+    for name in book.rng.sample(table.indexes, min(len(table.indexes), book.rng.randint(1, 3))):
+        book.drop_index(table, name)
+
+
+def switch(book: Book, table: Table) -> None:
+    """Switches log_optimize_ddl while pages of the table are dirty."""
+    for _ in range(book.rng.randint(0, 6)):
+        if not table.build:
+            change(book, table)
+    book.set_optimize(book.rng.random() < 0.5)
+
+
+def rebuild(book: Book, table: Table) -> None:
+    """An index gets pages by logged inserts, is dropped, and its pages go to builds: not logged, logged,
+    or one after the other."""
+    if not table.indexes:
+        build(book, table)
+    if book.rng.random() < 0.5:
+        book.set_optimize(book.rng.random() < 0.5)
+    fill(book, table, len(table.live) + book.rng.randint(2, 30))
+    if book.rng.random() < 0.4:
+        housekeeping(book)
+    gone = book.rng.choice(table.indexes)
+    book.drop_index(table, gone)
+    if book.rng.random() < 0.3:
+        change(book, table)
+    again = [index for index in book.missing_indexes(table) if index.name == gone]
+    for on in book.rng.choice(((True,), (True, False), (False, True), ())):
+        book.set_optimize(on)
+        book.add_indexes(table, again)
+        again = several(book, table)
+        if not again:
+            return
+    book.add_indexes(table, again)
+
+
+def stepped(
+    book: Book,
+    table: Table,
+    indexes: Sequence[IndexDef] | None = None,
+    finish: bool | None = None,
+) -> None:
+    """A build in steps of few rows; between them changes of other tables, purge, the page cleaner,
+    checkpoints. At the end it is finished or aborted, or left as it is."""
+    if indexes is None and not book.missing_indexes(table):
+        drop_some(book, table)
+    book.start_build(table, several(book, table) if indexes is None else indexes)
+    for _ in range(book.rng.randint(2, 10)):
+        for _ in range(book.rng.randint(0, 3)):
+            _meanwhile(book, table)
+        if book.rng.random() < 0.5:
+            housekeeping(book)
+        rows = book.rng.randint(1, max(1, len(table.live)))
+        book.step_build(table, book.rng.randint(1, 4), rows)
+    if finish is None and book.rng.random() < 0.15:
+        return
+    book.end_build(table, book.rng.random() < 0.6 if finish is None else finish)
+
+
+def aborted(book: Book, table: Table) -> None:
+    """A build that is aborted; then its pages go to rows, or to another build."""
+    stepped(book, table, finish=False)
+    if book.rng.random() < 0.3:
+        book.set_optimize(book.rng.random() < 0.5)
+    if book.rng.random() < 0.5:
+        book.add_indexes(table, several(book, table))
+    else:
+        fill(book, table, len(table.live) + book.rng.randint(1, 12))
+
+
+def replace(book: Book, table: Table) -> None:
+    """Drops the table; another one gets its name and its rows."""
+    rows, shape = len(table.live), table.shape
+    book.drop(table)
+    if book.rng.random() < 0.3:
+        housekeeping(book)
+    if book.rng.random() < 0.5:
+        shape = book.rng.choice(SHAPES)
+    fill(book, book.create(table.name, shape), rows)
+
+
+def name_burst(book: Book, names: tuple[str, str], shape: Shape, bursts: int) -> None:
+    """Two names come and go, and come back for another table."""
+    for _ in range(bursts):
+        there = sorted(set(names) & set(book.tables))
+        free = sorted(set(names) - set(there))
+        if free and (not there or book.rng.random() < 0.5):
+            table = book.create(book.rng.choice(free), shape)
+            for key in range(1, 4):
+                book.insert(table, key=key)
+            book.add(Verb.CLEAN, number=book.clean_pages)
+        elif free and book.rng.random() < 0.6:
+            book.rename(book.tables[there[0]], free[0])
+        else:
+            book.drop(book.tables[book.rng.choice(there)])
+
+
+def _meanwhile(book: Book, table: Table) -> None:
+    """What happens between two steps of a build of `table`: other tables change; what this one refuses, it
+    refuses."""
+    others = [other for other in book.tables.values() if not other.build]
+    kind = book.rng.randrange(9)
+    if kind < 5 and others:
+        change(book, book.rng.choice(others))
+        return
+    name = table.name
+    if kind == 5 and table.live:
+        row = table.shape.key(book.rng.choice(sorted(table.live)))
+        book.add(Verb.SELECT, table=name, key=row)
+        book.add(Verb.UPDATE, trx="-", table=name, key=row, values=book.values(table, 1.0))
+    elif kind == 6:
+        book.add(Verb.START_INDEX, table=name, indexes=table.shape.indexes[:1])
+        book.add(Verb.SET, full=True)
+    elif kind == 7:
+        short = book.create("short", SMALL)
+        book.insert(short)
+        book.drop(short)
+    else:
+        book.add(Verb.FLUSH_TABLE, table=name)

@@ -1,0 +1,145 @@
+"""The workload "mix": scripts that differ in structure. The seed draws the tables, which pieces a script
+uses at all and how often, their order and their sizes. A script that never does one thing does the others
+in combinations that a script of everything would hardly come to.
+
+May import: book, builds, phases, script.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tornpage.workloads import builds, phases
+from tornpage.workloads.book import LIST, SEEDS, SHAPES, SMALL, WIDE, Book, Shape, Table
+from tornpage.workloads.script import Script, Verb
+
+__all__ = ["MixParams", "generate_mix"]
+
+NAMES = ("n1", "n2")
+CHANGES = (6, 12, 24)
+"""Statements of a round of mixed changes."""
+SCALES = (0.3, 1, 1, 1.5)
+"""Of the most rows, for a whole script."""
+SETTLED_SHARE = 0.5
+"""Scripts that end without history; the others end as they stand."""
+QUIET_SHARE = 0.6
+"""Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
+
+Phase = Callable[[Book, Table], None]
+
+
+class MixParams(BaseModel):
+    """A script of phases that the seed draws."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    phases: int = Field(default=14, ge=1, le=1000)
+    rows: int = Field(default=400, ge=16, le=100_000)
+    """Most rows of a table of small rows; others have fewer."""
+    page_size: int = Field(default=4096, ge=4096, le=65536)
+    """The target's, in bytes: numbers of rows lie at the ends of pages."""
+    dblwr_pages: int = Field(default=16, ge=4, le=256)
+    """The target's: batches are exactly full, or nearly."""
+
+
+def generate_mix(params: MixParams, rng: random.Random) -> Script:
+    """The script of these parameters."""
+    book = Book(
+        rng,
+        page_size=params.page_size,
+        dblwr_pages=params.dblwr_pages,
+        clean_pages=rng.choice((3, 6, 20)),
+        quiet=rng.random() < QUIET_SHARE,
+    )
+    rows = round(params.rows * rng.choice(SCALES))
+    for number in range(rng.randint(1, 3)):
+        table = book.create(f"t{number + 1}", rng.choice(SHAPES))
+        _grow(book, table, rows)
+    pieces = _pieces(rows)
+    chosen = rng.sample(pieces, rng.randint(4, 8))
+    weights = [rng.choice((1, 1, 2, 4)) for _ in chosen]
+    for piece in rng.choices(chosen, weights, k=params.phases):
+        piece(book, _table(book))
+    if rng.random() < SETTLED_SHARE:
+        phases.settle(book)
+    if rng.random() < 0.3:
+        book.add(Verb.FLUSH_TABLE, table=_table(book).name)
+    return Script.of(book.out)
+
+
+def _table(book: Book) -> Table:
+    """Any that can be changed. A build that was left as it is ends now if there is no other."""
+    free = [table for table in book.tables.values() if not table.build]
+    if free:
+        return book.rng.choice(free)
+    table = book.rng.choice(list(book.tables.values()))
+    book.end_build(table, finish=book.rng.random() < 0.5)
+    return table
+
+
+def _grow(book: Book, table: Table, rows: int) -> None:
+    """To a number of rows at the end of a page, of any tree that the table has or may get."""
+    phases.fill(book, table, phases.edge(book, table, _most(table.shape, rows)))
+
+
+def _most(shape: Shape, rows: int) -> int:
+    """Rows of large records are fewer."""
+    return {id(SMALL): rows, id(LIST): rows, id(WIDE): rows // 2, id(SEEDS): rows // 4}[id(shape)]
+
+
+def _pieces(rows: int) -> list[Phase]:
+    """All that a script may be made of."""
+
+    def mixed(book: Book, table: Table) -> None:
+        others = [t for t in book.tables.values() if t is not table and not t.build]
+        side = book.rng.choice(others) if others else None
+        phases.mixed(book, table, side, book.rng.choice(CHANGES))
+
+    def grow(book: Book, table: Table) -> None:
+        _grow(book, table, rows)
+
+    def regrow(book: Book, table: Table) -> None:
+        phases.drain(book, table)
+        _grow(book, table, rows)
+
+    def shrink(book: Book, table: Table) -> None:
+        phases.shrink(book, table, book.rng.randrange(len(table.live) + 1))
+
+    def rewrite(book: Book, table: Table) -> None:
+        phases.rewrite(book, table, book.rng.randint(4, 40))
+
+    def names(book: Book, _: Table) -> None:
+        builds.name_burst(book, NAMES, SMALL, book.rng.randint(2, 8))
+
+    def keep_house(book: Book, _: Table) -> None:
+        phases.housekeeping(book)
+
+    def settle(book: Book, _: Table) -> None:
+        phases.settle(book)
+
+    return [
+        mixed,
+        mixed,
+        grow,
+        regrow,
+        shrink,
+        rewrite,
+        names,
+        keep_house,
+        settle,
+        phases.revive,
+        phases.rolled_back_deletes,
+        phases.hold,
+        phases.batches,
+        builds.build,
+        builds.drop_some,
+        builds.rebuild,
+        builds.rebuild,
+        builds.stepped,
+        builds.aborted,
+        builds.replace,
+        builds.switch,
+    ]

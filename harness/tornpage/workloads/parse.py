@@ -1,0 +1,290 @@
+"""The parser of the engine's script language (docs/SCRIPT.md): what it refuses, `engine run` refuses.
+
+May import: errors, script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value, Verb
+
+__all__ = ["STEP_ROWS", "parse_script"]
+
+STEP_ROWS = 1000
+"""Rows of a step of an index build if the statement does not say."""
+WORDS_MAX = 128
+COLUMNS_MAX = 32
+INDEXES_MAX = 15
+TEXT_MAX = 255
+INT32_MAX = (1 << 31) - 1
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+_TOKEN = re.compile(r'(?:[^ \t"]|"(?:[^"\\]|\\.)*(?:"|\\?$))+')
+_NAME = re.compile(r"[A-Za-z0-9_]{1,63}")
+_TRX = re.compile(r"[A-Za-z0-9]{1,63}")
+_INTEGER = re.compile(r"-?[0-9]+")
+_TYPE = re.compile(r"char\((-?[0-9]{1,8})\)")
+_INDEX = re.compile(r"([^(]*)\((.*)\)")
+_TEXT = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]|\\x[0-9a-fA-F]{2})*)"')
+_ESCAPE = re.compile(rb'\\(?:x([0-9a-fA-F]{2})|(["\\]))')
+
+
+def parse_script(text: str) -> Script:
+    """Parses a script; what it refuses, `engine run` refuses, and the other way round.
+
+    Raises WorkloadError with the line number of what is not understood.
+    """
+    statements = []
+    for line, raw in enumerate(text.split("\n"), start=1):
+        tokens = _TOKEN.findall(raw.removesuffix("\r"))
+        if raw.lstrip(" \t").startswith("#") or not tokens:
+            continue
+        try:
+            words = _Words(tokens)
+            statement = _parse(words, line)
+            words.end()
+        except ValueError as error:
+            raise WorkloadError(
+                f"script line {line}: cannot parse {raw.strip()!r}: {error}"
+            ) from error
+        statements.append(statement)
+    return Script(text, tuple(statements))
+
+
+class _Words:
+    """The words of a line, taken one after the other. Raises ValueError for one that cannot be."""
+
+    def __init__(self, tokens: list[str]) -> None:
+        if len(tokens) > WORDS_MAX:
+            raise ValueError(f"more than {WORDS_MAX} words")
+        self._left = tokens[::-1]
+
+    def more(self) -> bool:
+        return bool(self._left)
+
+    def next(self) -> str:
+        if not self._left:
+            raise ValueError("a word is missing")
+        return self._left.pop()
+
+    def word(self, wanted: str) -> bool:
+        """Takes the next word if it is this one."""
+        found = self._left[-1:] == [wanted]
+        if found:
+            self._left.pop()
+        return found
+
+    def name(self) -> str:
+        return _name(self.next())
+
+    def trx(self, autocommit: bool) -> str:
+        token = self.next()
+        if not (autocommit and token == "-") and not _TRX.fullmatch(token):
+            raise ValueError(f"bad transaction name {token!r}")
+        return token
+
+    def number(self, least: int = 1, most: int = INT32_MAX) -> int:
+        return _integer(self.next(), least, most)
+
+    def values(self) -> dict[str, Value]:
+        """COL=VALUE words up to `set` or the end; at least one."""
+        values: dict[str, Value] = {}
+        while not values or (self._left and self._left[-1] != "set"):
+            name, sep, text = self.next().partition("=")
+            if not sep or _name(name) in values:
+                raise ValueError("COLUMN=VALUE expected, each column once")
+            values[name] = _value(text)
+        return values
+
+    def end(self) -> None:
+        if self._left:
+            raise ValueError(f"{self._left[-1]!r} is too much")
+
+
+def _parse(words: _Words, line: int) -> Statement:
+    first = words.next()
+    two = f"{first} {words.next()}" if words.more() and first in _FIRST_OF_TWO else first
+    if two not in _PARSE:
+        raise ValueError("unknown statement")
+    return _PARSE[Verb(two)](words, Statement(line, Verb(two)))
+
+
+_FIRST_OF_TWO = {verb.value.split()[0] for verb in Verb if " " in verb.value}
+
+
+def _create_table(words: _Words, s: Statement) -> Statement:
+    table = words.name()
+    columns: list[Column] = []
+    while words.more() and not words.word("primary"):
+        columns.append(_column(words.next()))
+    primary = words.next().split(",")
+    names = [column.name for column in columns]
+    if len(set(names)) < len(names) or len(set(primary)) < len(primary):
+        raise ValueError("a column twice")
+    if len(names) > COLUMNS_MAX or not set(primary) <= set(names):
+        raise ValueError("too many columns, or a primary key column that is none of them")
+    return replace(s, table=table, columns=tuple(columns), primary=tuple(primary))
+
+
+def _indexes(words: _Words, s: Statement) -> Statement:
+    table = words.name()
+    indexes: list[IndexDef] = []
+    while words.more() or not indexes:
+        indexes.append(_index(words.next()))
+    if len(indexes) > INDEXES_MAX:
+        raise ValueError("too many indexes")
+    return replace(s, table=table, indexes=tuple(indexes))
+
+
+def _table(words: _Words, s: Statement) -> Statement:
+    return replace(s, table=words.name())
+
+
+def _table_and_name(words: _Words, s: Statement) -> Statement:
+    return replace(s, table=words.name(), name=words.name())
+
+
+def _step_index(words: _Words, s: Statement) -> Statement:
+    table = words.name()
+    number = words.number() if words.more() else 1
+    rows = words.number() if words.more() else STEP_ROWS
+    return replace(s, table=table, number=number, rows=rows)
+
+
+def _trx(words: _Words, s: Statement) -> Statement:
+    return replace(s, trx=words.trx(autocommit=False))
+
+
+def _insert(words: _Words, s: Statement) -> Statement:
+    return replace(s, trx=words.trx(True), table=words.name(), values=words.values())
+
+
+def _insert_seq(words: _Words, s: Statement) -> Statement:
+    trx, table = words.trx(True), words.name()
+    first = words.number(INT64_MIN, INT64_MAX)
+    return replace(s, trx=trx, table=table, bounds=(first, words.number(first, INT64_MAX)))
+
+
+def _update(words: _Words, s: Statement) -> Statement:
+    s = replace(s, trx=words.trx(True), table=words.name(), key=words.values())
+    if not words.word("set"):
+        raise ValueError("`set` expected")
+    return replace(s, values=words.values())
+
+
+def _delete(words: _Words, s: Statement) -> Statement:
+    return replace(s, trx=words.trx(True), table=words.name(), key=words.values())
+
+
+def _select(words: _Words, s: Statement) -> Statement:
+    return replace(s, table=words.name(), key=words.values())
+
+
+def _scan(words: _Words, s: Statement) -> Statement:
+    return replace(s, table=words.name(), name=words.name() if words.more() else "")
+
+
+def _purge(words: _Words, s: Statement) -> Statement:
+    return replace(s, number=-1 if words.word("all") else words.number())
+
+
+def _clean(words: _Words, s: Statement) -> Statement:
+    return replace(s, number=words.number())
+
+
+def _checkpoint(words: _Words, s: Statement) -> Statement:
+    return replace(s, full=words.word("full"))
+
+
+def _set(words: _Words, s: Statement) -> Statement:
+    if not words.word("log_optimize_ddl"):
+        raise ValueError("only log_optimize_ddl can be set")
+    on = words.word("on")
+    if not on and not words.word("off"):
+        raise ValueError("on or off expected")
+    return replace(s, full=on)
+
+
+def _nothing(_: _Words, s: Statement) -> Statement:
+    return s
+
+
+_PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
+    Verb.CREATE_TABLE: _create_table,
+    Verb.DROP_TABLE: _table,
+    Verb.RENAME_TABLE: _table_and_name,
+    Verb.ADD_INDEX: _indexes,
+    Verb.DROP_INDEX: _table_and_name,
+    Verb.START_INDEX: _indexes,
+    Verb.STEP_INDEX: _step_index,
+    Verb.FINISH_INDEX: _table,
+    Verb.ABORT_INDEX: _table,
+    Verb.BEGIN: _trx,
+    Verb.COMMIT: _trx,
+    Verb.ROLLBACK: _trx,
+    Verb.INSERT: _insert,
+    Verb.INSERT_SEQ: _insert_seq,
+    Verb.UPDATE: _update,
+    Verb.DELETE: _delete,
+    Verb.SELECT: _select,
+    Verb.SCAN: _scan,
+    Verb.PURGE: _purge,
+    Verb.CLEAN: _clean,
+    Verb.CHECKPOINT: _checkpoint,
+    Verb.FLUSH_TABLE: _table,
+    Verb.FLUSH_LOG: _nothing,
+    Verb.SET: _set,
+    Verb.STATUS: _nothing,
+}
+
+
+def _name(token: str) -> str:
+    if not _NAME.fullmatch(token):
+        raise ValueError(f"bad name {token!r}")
+    return token
+
+
+def _integer(token: str, least: int, most: int) -> int:
+    if not _INTEGER.fullmatch(token) or not least <= int(token) <= most:
+        raise ValueError(f"an integer from {least} to {most} expected, not {token!r}")
+    return int(token)
+
+
+def _column(token: str) -> Column:
+    name, _, kind = token.partition(":")
+    if kind == "bigint":
+        return Column(_name(name))
+    match = _TYPE.fullmatch(kind)
+    if match is None:
+        raise ValueError(f"bad type {kind!r}")
+    return Column(_name(name), _integer(match[1], 1, TEXT_MAX))
+
+
+def _index(token: str) -> IndexDef:
+    match = _INDEX.fullmatch(token)
+    if match is None:
+        raise ValueError("INDEX(COLUMN[:PREFIX],...) without blanks expected")
+    columns = []
+    for part in match[2].split(","):
+        name, sep, length = part.partition(":")
+        columns.append((_name(name), _integer(length, 1, TEXT_MAX) if sep else 0))
+    if len(columns) > COLUMNS_MAX:
+        raise ValueError("too many columns")
+    return IndexDef(_name(match[1]), tuple(columns))
+
+
+def _value(text: str) -> Value:
+    if not text.startswith('"'):
+        return _integer(text, INT64_MIN, INT64_MAX)
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise ValueError("text is not closed, or has a bad character or escape")
+    data = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]) if m[1] else m[2], match[1].encode("ascii"))
+    if len(data) > TEXT_MAX:
+        raise ValueError(f"text is longer than {TEXT_MAX} bytes")
+    return data

@@ -1,0 +1,182 @@
+/** The cache of table objects after DDL: it equals what the catalogue pages say, and costs no more. */
+#include "test_api_fixture.h"
+
+#include "api/api_int.h"
+#include "dict/dict_sys.h"
+#include "test_random.h"
+
+#define N_NAMES 5U
+
+static void assert_same_column(const dict_col_t *a, const dict_col_t *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->type, b->type);
+    assert_int_equal(a->len, b->len);
+    assert_int_equal(a->row_offset, b->row_offset);
+    assert_int_equal(a->rec_offset, b->rec_offset);
+}
+
+static void assert_same_index(const dict_index_t *a, const dict_index_t *b)
+{
+    assert_int_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->clustered, b->clustered);
+    assert_int_equal(a->n_fields, b->n_fields);
+    for (uint32_t i = 0; i < a->n_fields; i++) {
+        assert_int_equal(a->fields[i].col, b->fields[i].col);
+        assert_int_equal(a->fields[i].prefix_len, b->fields[i].prefix_len);
+    }
+    assert_int_equal(a->tree.id, b->tree.id);
+    assert_int_equal(a->tree.space, b->tree.space);
+    assert_int_equal(a->tree.root, b->tree.root);
+    assert_int_equal(a->tree.key_len, b->tree.key_len);
+    assert_int_equal(a->tree.leaf_rec_size, b->tree.leaf_rec_size);
+}
+
+static void assert_same_table(const dict_table_t *a, const dict_table_t *b)
+{
+    assert_int_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->space, b->space);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->n_cols, b->n_cols);
+    assert_int_equal(a->row_size, b->row_size);
+    assert_int_equal(a->pk_len, b->pk_len);
+    assert_int_equal(a->n_indexes, b->n_indexes);
+    for (uint32_t i = 0; i < a->n_cols; i++) {
+        assert_same_column(&a->cols[i], &b->cols[i]);
+    }
+    for (uint32_t i = 0; i < a->n_indexes; i++) {
+        assert_ptr_equal(a->indexes[i].table, a);
+        assert_same_index(&a->indexes[i], &b->indexes[i]);
+    }
+}
+
+/** Compares the cache with a catalogue that is loaded from the pages. */
+static void assert_cache_is_true(fixture_t *f)
+{
+    dict_t *fresh = NULL;
+    OK(f, dict_open(f->engine->pool, &fresh));
+    OK(f, dict_load(fresh));
+    const dict_table_t *a = dict_first(f->engine->dict);
+    const dict_table_t *b = dict_first(fresh);
+    for (; a != NULL && b != NULL; a = a->next, b = b->next) {
+        assert_same_table(a, b);
+    }
+    assert_null(a);
+    assert_null(b);
+    dict_close(fresh);
+}
+
+static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition)
+{
+    char table[16];
+    char name[16];
+    (void)snprintf(table, sizeof(table), "t%u", (uint32_t)(random_next(seed) % N_NAMES));
+    (void)snprintf(name, sizeof(name), "t%u", (uint32_t)(random_next(seed) % N_NAMES));
+    ddl_index_def_t defs[] = {index_def("", "b", 0), index_def("", "c", 0)};
+    for (uint32_t i = 0; i < 2; i++) {
+        (void)snprintf(defs[i].name, sizeof(defs[i].name), "i%u",
+                       (uint32_t)(random_next(seed) % 6));
+    }
+    uint32_t n = 1 + (uint32_t)(random_next(seed) % 2);
+    switch (random_next(seed) % 15) {
+    case 0:
+    case 1:
+    case 12:
+    case 13:
+        define_table(definition, table);
+        return engine_create_table(f->engine, definition);
+    case 2:
+        return engine_drop_table(f->engine, table);
+    case 3:
+        return engine_rename_table(f->engine, table, name);
+    case 4:
+    case 5:
+        return engine_add_indexes(f->engine, table, defs, n);
+    case 6:
+        return engine_drop_index(f->engine, table, defs[0].name);
+    case 7:
+        return engine_start_indexes(f->engine, table, defs, n);
+    case 8:
+    case 9:
+        return engine_step_indexes(f->engine, table, 1 + (uint32_t)(random_next(seed) % 9), 3);
+    case 10:
+    case 11:
+        return engine_finish_indexes(f->engine, table);
+    default:
+        return engine_abort_indexes(f->engine, table);
+    }
+}
+
+/** Random DDL, statements that fail included, while a transaction has changed one of the tables. */
+static void test_random_ddl(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t seed = 7;
+    uint32_t n_done = 0;
+    byte row[8 + B_LEN + 8];
+    check_report_t report;
+    dict_table_t *definition = malloc(sizeof(*definition));
+    assert_non_null(definition);
+    for (uint32_t round = 0; round < 12; round++) {
+        trx_t *trx = NULL;
+        OK(f, engine_begin(f->engine, &trx));
+        make_row(round, row);
+        const dict_table_t *held = engine_table(f->engine, "t0");
+        table_id_t id = held != NULL ? held->id : 0;
+        bool holds = held != NULL && engine_insert(f->engine, trx, "t0", row) == DB_SUCCESS;
+        for (uint32_t i = 0; i < 120; i++) {
+            n_done += random_ddl(f, &seed, definition) == DB_SUCCESS;
+            assert_cache_is_true(f);
+            assert_true(!holds || dict_table_by_id(f->engine->dict, id)->n_trx == 1);
+        }
+        OK(f, engine_commit(f->engine, trx));
+    }
+    free(definition);
+    assert_true(n_done > 200);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    check_report_free(&report);
+    fixture_open(f);
+    assert_cache_is_true(f);
+}
+
+/** Adding a table to many does not read the catalogue: what the last ones cost is what the first ones did. */
+static void test_many_tables(void **state)
+{
+    fixture_t *f = *state;
+    engine_status_t status;
+    uint64_t reads[4];
+    char name[16];
+    fixture_empty(f);
+    f->options.log_file_size = 8U << 20;
+    fixture_open(f);
+    for (uint32_t i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof(name), "t%u", i);
+        create_table(f, name);
+        if (i % 250 == 249) {
+            engine_get_status(f->engine, &status);
+            reads[i / 250] = status.stats.data_reads;
+        }
+    }
+    assert_true(reads[3] - reads[2] <= 2 * (reads[1] - reads[0]) + 100);
+    assert_cache_is_true(f);
+    for (uint32_t i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof(name), "t%u", i);
+        OK(f, engine_drop_table(f->engine, name));
+    }
+    assert_null(dict_first(f->engine->dict));
+    create_table(f, "t");
+    assert_cache_is_true(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_random_ddl, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_many_tables, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,323 @@
+/** mtr and buf: the doublewrite batch step by step, its latches, the page cleaner, a checkpoint in the
+middle of a batch, and the flush observer's single-page flushes. */
+#include "test_mtr_fixture.h"
+
+/** cleaner_interval = 1: buf_yield() is one step of the cleaner. */
+static int setup_steps(void **state)
+{
+    buf_fixture_t *fx = fx_create(4096, 32, true);
+    buf_pool_free(fx->pool);
+    fx->options.cleaner_interval = 1;
+    fx_open_pool(fx);
+    fx->base.rec.n = 0;
+    *state = fx;
+    return 0;
+}
+
+/** One step; asserts that its first file operation or marker that starts so is there, and nothing else is
+written or synced. NULL: no file is touched. */
+static void step(buf_fixture_t *fx, const char *operation)
+{
+    uint32_t from = fx->base.rec.n;
+    FX_OK(fx, buf_yield(fx->pool));
+    uint32_t n = rec_count(&fx->base.rec, from, "write ") + rec_count(&fx->base.rec, from, "sync ");
+    assert_int_equal(n, operation != NULL ? 1 : 0);
+    if (operation != NULL) {
+        rec_assert_order(&fx->base.rec, from, operation, NULL);
+    }
+}
+
+/** Three dirty pages of space 1, the log durable, and the batch with them submitted. */
+static void submit_three(buf_fixture_t *fx, buf_block_t *blocks[3])
+{
+    for (page_no_t i = 0; i < 3; i++) {
+        blocks[i] = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3 + i));
+    }
+    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
+    step(fx, "write ib_dblwr 0 12288");
+}
+
+/** One step is one operation; a page leaves the flush list at its home write; the region is free again
+when the homes are fsynced, and every batch starts at its beginning. */
+static void test_one_step_at_a_time(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    submit_three(fx, blocks);
+    step(fx, "sync ib_dblwr");
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(buf_dirty_pages(fx->pool), 3 - i);
+        assert_true(blocks[i]->in_flight);
+        char home[40];
+        snprintf(home, sizeof home, "write t1.ibd %u 4096", (3 + i) * 4096);
+        step(fx, home);
+        assert_false(blocks[i]->in_flight);
+    }
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+    fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 4), 9);
+    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
+    step(fx, "sync t1.ibd");
+    step(fx, "write ib_dblwr 0 4096");
+    FX_OK(fx, buf_flush_all(fx->pool));
+    step(fx, NULL);
+}
+
+/** Every N-th yield is a step. */
+static void test_interval(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_pool_free(fx->pool);
+    fx->options.cleaner_interval = 3;
+    fx_open_pool(fx);
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
+    for (uint32_t i = 0; i < 3; i++) {
+        step(fx, NULL);
+        step(fx, NULL);
+        step(fx, i == 0 ? "write ib_dblwr" : i == 1 ? "sync ib_dblwr" : "write t1.ibd");
+    }
+}
+
+/** Who wants to change a page in flight drives the batch to its home write, and no further; who only
+reads it, or frees it, does not. */
+static void test_latch(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    submit_three(fx, blocks);
+    mtr_t mtr;
+    buf_block_t *block = NULL;
+    mtr_start(&mtr, fx->pool, MTR_READ_ONLY);
+    FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
+    mtr_commit(&mtr);
+    assert_int_equal(buf_dirty_pages(fx->pool), 3);
+    fx_mtr_free(fx, fx_id(1, 5));
+    assert_int_equal(buf_dirty_pages(fx->pool), 3);
+
+    uint32_t from = fx->base.rec.n;
+    fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 4), 77);
+    rec_assert_order(&fx->base.rec, from, "sync ib_dblwr", "write t1.ibd 12288",
+                     "write t1.ibd 16384", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, from, "sync t1.ibd"), 0);
+    assert_int_equal(fx_home_byte(fx, "t1.ibd", 4), 0); /* what was copied */
+    assert_true(!blocks[0]->in_flight && !blocks[1]->in_flight && blocks[2]->in_flight);
+    assert_int_equal(buf_dirty_pages(fx->pool), 2);
+
+    /* Given out again, the freed page is created when its write is over. */
+    from = fx->base.rec.n;
+    block = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 5));
+    rec_assert_order(&fx->base.rec, from, "write t1.ibd 20480", "# page_init space=1 page=5", NULL);
+    assert_ptr_equal(block, blocks[2]);
+    assert_false(block->freed || block->in_flight);
+    assert_int_equal(buf_oldest_modification(fx->pool), blocks[1]->oldest_modification);
+}
+
+/** A page in flight is not evicted: a pool without another frame finishes the batch first. */
+static void test_eviction(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    buf_block_t *pinned[29];
+    submit_three(fx, blocks);
+    for (page_no_t i = 0; i < 29; i++) {
+        FX_OK(fx, buf_page_create(fx->pool, fx_id(2, i), &pinned[i]));
+    }
+    assert_int_equal(buf_dirty_pages(fx->pool), 3);
+    uint32_t from = fx->base.rec.n;
+    buf_block_t *block = NULL;
+    FX_OK(fx, buf_page_create(fx->pool, fx_id(2, 40), &block));
+    rec_assert_order(&fx->base.rec, from, "sync ib_dblwr", "write t1.ibd 20480", "sync t1.ibd",
+                     "# dblwr_done", NULL);
+    buf_block_unfix(fx->pool, block);
+    for (uint32_t i = 0; i < 29; i++) {
+        buf_block_unfix(fx->pool, pinned[i]);
+    }
+}
+
+/** I19: a page in flight holds C back until its home write; one that is home and not synced does not,
+because C comes before the fsync of the files. */
+static void test_checkpoint_amid_batch(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    submit_three(fx, blocks);
+    step(fx, "sync ib_dblwr");
+    step(fx, "write t1.ibd 12288");
+    lsn_t oldest = blocks[1]->oldest_modification;
+    uint32_t from = fx->base.rec.n;
+    FX_OK(fx, buf_checkpoint(fx->pool));
+    assert_int_equal(log_checkpoint_lsn(fx->base.log), oldest);
+    /* The cleaner goes on at each of the checkpoint's three yield points: page 4 goes home before the
+    fsync that covers page 3, page 5 after it, and the region's own fsync before the slot. */
+    rec_assert_order(&fx->base.rec, from, "write t1.ibd 16384", "sync t1.ibd",
+                     "# point name=ckpt.data_synced", "write t1.ibd 20480",
+                     "# point name=ckpt.marker_durable", "sync t1.ibd", "# dblwr_done",
+                     "# checkpoint no=", NULL);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+    FX_OK(fx, buf_checkpoint(fx->pool));
+    assert_true(log_checkpoint_lsn(fx->base.log) > oldest);
+}
+
+/** Dropping a space waits for its pages in flight. */
+static void test_discard_amid_batch(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    submit_three(fx, blocks);
+    FX_OK(fx, buf_discard_space(fx->pool, 1));
+    FX_OK(fx, fil_space_delete(fx->base.fil, fx->t1));
+    assert_null(buf_page_peek(fx->pool, fx_id(1, 3)));
+    FX_OK(fx, buf_flush_all(fx->pool));
+}
+
+/** I23: after a failed step no step is taken any more, and who waits is told. */
+static void test_failed_step(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    submit_three(fx, blocks);
+    fx->base.rec.fail_prefix = "write t1.ibd 16384";
+    mtr_t mtr;
+    buf_block_t *block = NULL;
+    mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
+    assert_int_equal(mtr_page_get(&mtr, fx_id(1, 5), &block), DB_IO_ERROR);
+    mtr_abort(&mtr);
+    assert_true(fx->base.env.io_failed);
+    assert_int_equal(blocks[2]->fix_count, 0);
+    fx->base.rec.fail_prefix = NULL;
+    uint32_t from = fx->base.rec.n;
+    assert_int_equal(buf_yield(fx->pool), DB_IO_ERROR);
+    assert_int_equal(buf_flush_all(fx->pool), DB_IO_ERROR);
+    assert_int_equal(buf_checkpoint(fx->pool), DB_IO_ERROR);
+    assert_int_equal(rec_count(&fx->base.rec, from, "write "), 0);
+    assert_int_equal(buf_dirty_pages(fx->pool), 2);
+}
+
+/** The observer writes the pages with its stamp, whatever else of the space is dirty: from the oldest on,
+each with its copy in a slot of its own behind the batch region, and fsyncs the space at the end. */
+static void test_observer_own_pages(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 2));
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 9));
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 21, fx_id(1, 5));
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 6));
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 4));
+    for (page_no_t i = 0; i < 15; i++) {
+        fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(2, i));
+    }
+    uint32_t from = fx->base.rec.n;
+    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    rec_assert_order(&fx->base.rec, from, "# flush_observer space=1 index=20 pages=2",
+                     "sync " LOG_FILE_NAME, "# dblwr_single slot=0 space=1 page=9 pos=8",
+                     "write ib_dblwr 32768 4096", "sync ib_dblwr", "# page_write space=1 page=9",
+                     "write t1.ibd 36864", "# dblwr_single slot=1 space=1 page=4 pos=9",
+                     "write ib_dblwr 36864 4096", "sync ib_dblwr", "write t1.ibd 16384",
+                     "sync t1.ibd", NULL);
+    uint32_t at = rec_find(&fx->base.rec, from, "# page_write space=1 page=9");
+    assert_non_null(strstr(fx->base.rec.lines[at], "dblwr=used why=single init_lsn=0 load=1"));
+    assert_int_equal(rec_count(&fx->base.rec, from, "# page_write"), 2);
+    assert_int_equal(fx->base.env.stats.flush_list_visited, 5);
+    assert_int_equal(buf_dirty_pages(fx->pool), 18);
+    assert_int_equal(buf_page_peek(fx->pool, fx_id(1, 5))->observer, 21);
+}
+
+/** I22: a slot is used again only when its home write is fsynced; with none free the files are fsynced
+first, and then all are. A checkpoint's fsync frees them as well. */
+static void test_single_slots(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 0; i < 11; i++) {
+        fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, i));
+    }
+    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    uint32_t sync = rec_find(&fx->base.rec, 0, "sync t1.ibd");
+    uint32_t ninth = rec_find(&fx->base.rec, 0, "# page_write space=1 page=8");
+    assert_true(rec_find(&fx->base.rec, 0, "# page_write space=1 page=7") < sync && sync < ninth);
+    rec_assert_order(&fx->base.rec, sync, "# dblwr_single slot=0 space=1 page=8 pos=8",
+                     "# dblwr_single slot=1 space=1 page=9 pos=9",
+                     "# dblwr_single slot=2 space=1 page=10 pos=10", "sync t1.ibd", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "sync t1.ibd"), 2);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 11);
+}
+
+/** A page that its load has freed is not the observer's any more; it is written some time later. */
+static void test_observer_freed_page(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 3));
+    buf_block_t *freed = fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 4));
+    fx_mtr_free(fx, fx_id(1, 4));
+    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 1);
+    assert_true(freed->observer == 0 && freed->oldest_modification != 0);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write space=1 page=4"), 1);
+}
+
+/** The cleaner at work on the same pages: none is written twice. */
+static void test_observer_and_cleaner(void **state)
+{
+    buf_fixture_t *fx = *state;
+    for (page_no_t i = 0; i < 12; i++) {
+        fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, i));
+    }
+    FX_OK(fx, buf_yield(fx->pool));
+    FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
+    for (page_no_t i = 0; i < 12; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "# page_write space=1 page=%u ", i);
+        assert_int_equal(rec_count(&fx->base.rec, 0, text), 1);
+    }
+    assert_true(rec_count(&fx->base.rec, 0, "# dblwr_single") > 0);
+    assert_true(rec_count(&fx->base.rec, 0, "# dblwr_single") < 12);
+    uint32_t last = rec_find(&fx->base.rec, 0, "# page_write space=1 page=11 ");
+    assert_int_not_equal(rec_find(&fx->base.rec, last, "sync t1.ibd"), UINT32_MAX);
+    assert_int_equal(buf_dirty_pages(fx->pool), 0);
+    assert_false(fx->t1->needs_sync);
+}
+
+/** An interrupted load: its pages hold the checkpoint back until they are given up, unwritten; the frames
+stay and look clean; a page given out again is created. */
+static void test_observer_drop(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *root = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    lsn_t oldest = root->oldest_modification;
+    fx_mtr_write(fx, MTR_LOG_NO_REDO, fx_id(1, 3), 5);
+    root->observer = 20;
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 4));
+    buf_block_t *other = fx_mtr_create(fx, MTR_LOG_NO_REDO, 21, fx_id(1, 5));
+    fx_mtr_free(fx, fx_id(1, 3));
+    assert_int_equal(buf_oldest_modification(fx->pool), oldest);
+    FX_OK(fx, buf_observer_drop(fx->pool, 1, 20));
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_discard space=1"), 2);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 0);
+    assert_ptr_equal(buf_page_peek(fx->pool, fx_id(1, 3)), root);
+    assert_int_equal(buf_oldest_modification(fx->pool), other->oldest_modification);
+    buf_block_t *block = NULL;
+    assert_int_equal(buf_page_get(fx->pool, fx_id(1, 3), &block), DB_CORRUPTION);
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
+    fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 4));
+    FX_OK(fx, buf_flush_all(fx->pool));
+    assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_one_step_at_a_time, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_interval, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_latch, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_eviction, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_checkpoint_amid_batch, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_discard_amid_batch, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_failed_step, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_observer_own_pages, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_single_slots, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_observer_freed_page, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_observer_and_cleaner, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_observer_drop, fx_setup, fx_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

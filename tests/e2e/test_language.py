@@ -1,0 +1,214 @@
+"""Two parsers, one language: the engine refuses what the harness refuses, and does what is predicted."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tornpage.oracle.oracle import Oracle
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.vocabulary.paths import ROOT
+from tornpage.workloads.parse import parse_script
+
+USAGE = 2
+EXAMPLE = re.compile(r"^\| [a-z_]+ .*?\| `(.+?)` \||^\| status \| `(status)` \|", re.MULTILINE)
+LONG = "n" * 63
+TEXT = "x" * 255
+
+GOOD = [
+    "",
+    "  # begin",
+    "\tstatus ",
+    "status\r",
+    "begin index",
+    "begin 1",
+    f"drop table {LONG}",
+    f'insert - t b="{TEXT}"',
+    'insert - t b="" c="\\x00\\xfF\\"\\\\ =#"',
+    "insert - t a=-9223372036854775808 b=9223372036854775807",
+    "insert - t a=007",
+    "insert_seq T1 t -5 -5",
+    'update - t set=1 set set="set"',
+    "purge all",
+    "purge 2147483647",
+    "create table t primary:bigint primary primary",
+    "create table t a:char(255) b:char(01) primary b,a",
+    "create table t " + " ".join(f"c{i}:bigint" for i in range(32)) + " primary c31",
+    "add index t " + " ".join(f"i{i}(b)" for i in range(15)),
+    "add index t i(" + ",".join(f"c{i}" for i in range(32)) + ")",
+    "add index t i(b:255,c,b)",
+    "start index t i(b) i(b)",
+    "step index t",
+    "step index t 7",
+    "step index t 7 2147483647",
+    "scan t",
+    "scan t i",
+    "checkpoint full",
+]
+BAD = [
+    "nonsense",
+    "create",
+    "drop view t",
+    '"begin"',
+    "begin -",
+    "begin a_b",
+    "begin a b",
+    f"begin {LONG}n",
+    f"drop table {LONG}n",
+    "drop table",
+    "drop table t-1",
+    "rename table t",
+    "rename table t u v",
+    "insert - t",
+    "insert t a=1",
+    "insert - t a=1 a=2",
+    "insert - t a",
+    "insert - t =1",
+    "insert - t a=+1",
+    "insert - t a=1_0",
+    "insert - t a=",
+    "insert - t a=--1",
+    "insert - t a=9223372036854775808",
+    "insert - t a=1 set b=2",
+    f'insert - t b="{TEXT}x"',
+    'insert - t b="x',
+    'insert - t b="x\\',
+    'insert - t b="x"y',
+    'insert - t b="\\n"',
+    'insert - t b="\\x1"',
+    'insert - t b="\t"',
+    'insert - t b="\x7f"',
+    'status "',
+    "insert_seq - t 5 4",
+    "insert_seq - t 5",
+    "update - t a=1",
+    "update - t a=1 set",
+    "update - t set b=1",
+    "delete - t a=1 set",
+    "select t",
+    "create table t",
+    "create table t a:bigint",
+    "create table t a:bigint primary",
+    "create table t primary a",
+    "create table t a:bigint primary b",
+    "create table t a:bigint primary a,a",
+    "create table t a:bigint primary a,",
+    "create table t a:bigint a:bigint primary a",
+    "create table t a:bigint primary a b",
+    "create table t a primary a",
+    "create table t a:char(0) primary a",
+    "create table t a:char(256) primary a",
+    "create table t a:char() primary a",
+    "create table t " + " ".join(f"c{i}:bigint" for i in range(33)) + " primary c0",
+    "add index t",
+    "add index t i",
+    "add index t i(b",
+    "add index t i()",
+    "add index t (b)",
+    "add index t i(b,)",
+    "add index t i(b:)",
+    "add index t i(b:0)",
+    "add index t i(b:256)",
+    "add index t i(b) x",
+    "add index t i(b)(c)",
+    "add index t " + " ".join(f"i{i}(b)" for i in range(16)),
+    "add index t i(" + ",".join(f"c{i}" for i in range(33)) + ")",
+    "start index t",
+    "start t i(b)",
+    "step index",
+    "step index t 0",
+    "step index t x",
+    "step index t 1 0",
+    "step index t 1 2 3",
+    "step index t 2147483648",
+    "finish index",
+    "finish index t i",
+    "abort t",
+    "abort index t 1",
+    "purge",
+    "purge 0",
+    "purge all 1",
+    "clean all",
+    "clean -1",
+    "checkpoint fully",
+    "flush",
+    "flush log t",
+    "flush table",
+    "set log_optimize_ddl",
+    "set log_optimize_ddl ON",
+    "set off",
+    "set speed on",
+    "status now",
+    "scan t i j",
+    " ".join(["status"] * 129),
+]
+
+
+def run(build: Path, folder: Path, text: str) -> subprocess.CompletedProcess[bytes]:
+    """The engine on a script, in a directory of its own."""
+    return subprocess.run(
+        [build / "engine" / "engine", "run", "--json", folder, "-"],
+        input=text.encode("ascii"),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_both_parsers_know_the_same_language(build: Path, tmp_path: Path, good: bool) -> None:
+    """Each line alone, last in a script: both understand it, or both name its number."""
+    for number, line in enumerate(GOOD if good else BAD):
+        try:
+            parse_script(f"# comment\n{line}\n")
+            refused = ""
+        except WorkloadError as error:
+            refused = str(error)
+        done = run(build, tmp_path / str(number), f"# comment\n{line}\n")
+        assert (done.returncode == USAGE) is bool(refused) is not good, (line, refused, done)
+        assert good or (refused.startswith("script line 2: ") and b"script line 2: " in done.stderr)
+
+
+def outcome(build: Path, folder: Path, text: str) -> dict[int, str]:
+    """Error by line of the statements that failed; the others have succeeded."""
+    done = run(build, folder, text)
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert answer["ok"], answer
+    return {item["line"]: item["error"] for item in answer["failed"]}
+
+
+def predicted(text: str) -> dict[int, str]:
+    """The same by the oracle."""
+    return {step.line: step.error for step in Oracle(parse_script(text)).steps if step.error}
+
+
+def test_the_examples_of_the_document_run(build: Path, tmp_path: Path) -> None:
+    """docs/SCRIPT.md, top to bottom, without a failure."""
+    text = (ROOT / "docs" / "SCRIPT.md").read_text(encoding="utf-8")
+    examples = [a or b for a, b in EXAMPLE.findall(text)]
+    assert len(examples) > 25
+    assert outcome(build, tmp_path / "db", "\n".join(examples) + "\n") == {}
+
+
+def test_the_oracle_predicts_a_build_and_what_it_refuses(build: Path, tmp_path: Path) -> None:
+    """Every statement on a table with and without a running build, by name."""
+    table = "create table {} a:bigint b:char(9) c:bigint primary a\ninsert_seq - {} 1 90\n"
+    tries = (
+        "insert - t a=100\ninsert - t a=1\nupdate - t a=1 set c=2\nupdate - t a=999 set c=2\n"
+        "delete - t a=7\nbegin X\ninsert_seq X t 200 210\ninsert - u a={0}\nselect t a=5\n"
+        "scan t ib\nadd index t ib(b)\nstart index t ib(b)\nstart index u ib(b)\nstep index u 2 9\n"
+        "abort index u\ndrop index t ib\nrename table t u\nrename table t v\nrename table v t\n"
+        "rollback X\nset log_optimize_ddl on\nflush table t\ncreate table t k:bigint primary k\n"
+        "step index t 2 9\nabort index t\nabort index t\nfinish index t\nstep index x\n"
+    )
+    text = table.format("t", "t") + table.format("u", "u") + tries.format(1000)
+    text += "start index t ib(b) ic(c)\nstep index t 4 30\n" + tries.format(1001)
+    text += "start index t ib(b) ic(c)\nstep index t 99 30\n" + tries.replace("abort", "finish", 2)
+    text = text.replace("{0}", "1002")
+    wanted = predicted(text)
+    assert {"DB_TABLE_LOCKED", "DB_NOT_FOUND", "DB_ALREADY_EXISTS"} <= set(wanted.values())
+    assert outcome(build, tmp_path / "db", text) == wanted
