@@ -32,6 +32,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(pages_evicted),
     STAT(load_pages_evicted),
     STAT(flush_list_visited),
+    STAT(xdes_pages),
+    STAT(extents_freed),
     STAT(btr_splits),
     STAT(btr_merges),
     STAT(bulk_rows),

@@ -23,6 +23,8 @@ typedef struct stats {
     uint64_t load_pages_evicted; /**< flushes for room in the pool that began with a page of a load
                                       without redo, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
+    uint64_t xdes_pages;         /**< descriptor pages made, page 0 of a space not counted */
+    uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
     uint64_t bulk_rows;       /**< records added by bulk loads */

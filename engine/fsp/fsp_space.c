@@ -187,6 +187,7 @@ static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
     mtr_write_4(space->mtr, space->header, FSP_FREE_LIMIT, space->free_limit);
     xdes_set_state(space, &xdes, *is_free ? XDES_STATE_FREE : XDES_STATE_FREE_FRAG, 0);
     if (!*is_free) {
+        buf_env(space->mtr->pool)->stats.xdes_pages++;
         xdes_set_used(space, &xdes, first, true);
         fsp_set_frag_n_used(space, fsp_frag_n_used(space) + 1);
     }

@@ -190,6 +190,7 @@ dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t *out)
 
 dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes)
 {
+    buf_env(space->mtr->pool)->stats.extents_freed++;
     mtr_memset(space->mtr, xdes->block, xdes->offset + XDES_BITMAP, space->extent_pages / 8, 0);
     xdes_set_state(space, xdes, XDES_STATE_FREE, 0);
     return flst_add_last(space, fsp_list(space, FSP_FREE), xdes->block, xdes->offset + XDES_NODE);

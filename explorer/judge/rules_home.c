@@ -35,7 +35,8 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
 {
     const redo_t *redo = &rules->redo;
     const rules_log_t *log = &rules->log;
-    const redo_entry_t *init = redo_defined(redo, page->key, redo->end_lsn);
+    /* As the page was when it was copied: a page in flight may be freed, and given out again, before it is home. */
+    const redo_entry_t *init = redo_defined(redo, page->key, lsn);
     lsn_t c = log->slot_pending && log->slot_written.lsn > log->slot.lsn ? log->slot_written.lsn
                                                                          : log->slot.lsn;
     if (init == NULL || init->kind != REDO_INIT) {
@@ -47,8 +48,9 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
     if (!redo_has_record(redo, page->key, lsn)) {
         return "it was changed without a record";
     }
-    /* A recovery in batches may build the page from its initialisation more than once. */
-    bool rebuilt = log->found && init->end_lsn <= log->found_end && !page->read;
+    /* What a recovery found initialised behind C it builds from there, whatever the home page is, and so would the
+    next one: the page may go home without a copy again, also after its restore from an older one. */
+    bool rebuilt = log->found && init->end_lsn <= log->found_end;
     if (page->written && page->home_lsn >= init->end_lsn && !rebuilt) {
         return "it was written since its initialisation";
     }

@@ -28,7 +28,7 @@ static void tail_save(rules_t *rules)
     memcpy(rules->log.tail, block, LOG_BLOCK_SIZE);
 }
 
-static void listen(rules_t *rules, bool on)
+static void log_listen(rules_t *rules, bool on)
 {
     rules->redo.on_load = on ? rules_index_loaded : NULL;
     rules->redo.on_page = on ? rules_index_changed : NULL;
@@ -39,7 +39,7 @@ static bool log_open_bytes(rules_t *rules, uint32_t inode, const redo_t *shared,
                            log_checkpoint_t *slot)
 {
     const byte *bytes = image_bytes(rules->image, inode);
-    listen(rules, false);
+    log_listen(rules, false);
     if (!redo_open(&rules->redo, bytes, image_size(rules->image, inode), shared)
         || !redo_slot(&rules->redo, bytes, slot)) {
         return false;
@@ -48,7 +48,7 @@ static bool log_open_bytes(rules_t *rules, uint32_t inode, const redo_t *shared,
     rules->page_size = rules->redo.info.page_size;
     redo_start(&rules->redo, bytes, slot->lsn);
     tail_save(rules);
-    listen(rules, true);
+    log_listen(rules, true);
     return true;
 }
 

@@ -89,11 +89,11 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     const char *model = model_name((model_t)record->path.level[record->path.depth - 1].model);
     state_path_format(&record->path, id);
     if (!json) {
-        (void)printf("I%" PRIu32 " %s, by %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32 ", %" PRIu64
-                     " states like it)\n",
+        (void)printf("I%" PRIu32 " %s, by %s: %s (state %s, prefixes %" PRIu32 "..%" PRIu32
+                     ", %" PRIu64 " states like it)\n",
                      record->finding.invariant, fs_site_name(record->site),
-                     finding_source_name(record->finding.source), record->finding.what,
-                     id, record->low, record->high, count);
+                     finding_source_name(record->finding.source), record->finding.what, id,
+                     record->low, record->high, count);
         return;
     }
     json_t *object = json_object();

@@ -193,12 +193,15 @@ static void report_death(const runner_t *runner, int status, bool hung)
     char words[160];
     last_words(runner, words, sizeof(words));
     if (hung) {
-        verdict_add(&verdict, SOURCE_RECOVERY, 30, "hung: no end of the recovery within %" PRIu32 " s",
+        verdict_add(&verdict, SOURCE_RECOVERY, 30,
+                    "hung: no end of the recovery within %" PRIu32 " s",
                     runner->limits->deadline_s);
     } else if (WIFSIGNALED(status)) {
-        verdict_add(&verdict, SOURCE_RECOVERY, 30, "crashed: signal %d: %s", WTERMSIG(status), words);
+        verdict_add(&verdict, SOURCE_RECOVERY, 30, "crashed: signal %d: %s", WTERMSIG(status),
+                    words);
     } else {
-        verdict_add(&verdict, SOURCE_RECOVERY, 30, "crashed: exit %d: %s", WEXITSTATUS(status), words);
+        verdict_add(&verdict, SOURCE_RECOVERY, 30, "crashed: exit %d: %s", WEXITSTATUS(status),
+                    words);
     }
     record.finding = verdict.findings[0];
     shared_record(shared, &record);

@@ -113,7 +113,8 @@ static void add_findings(const check_report_t *report, verdict_t *verdict)
 {
     for (uint64_t i = 0; i < report->n_findings && i < CHECK_FINDINGS_MAX; i++) {
         const check_finding_t *finding = &report->findings[i];
-        verdict_add(verdict, SOURCE_SCAN, finding->invariant, "%.60s: %.160s", finding->path, finding->what);
+        verdict_add(verdict, SOURCE_SCAN, finding->invariant, "%.60s: %.160s", finding->path,
+                    finding->what);
     }
 }
 
@@ -133,7 +134,8 @@ static dberr_t judge_again(const external_t *external, const check_report_t *fir
     }
     if (allowed_digest(report.tables, report.n_tables)
         != allowed_digest(first->tables, first->n_tables)) {
-        verdict_add(verdict, SOURCE_ORACLE, 17, "recovered twice: another state than the first recovery");
+        verdict_add(verdict, SOURCE_ORACLE, 17,
+                    "recovered twice: another state than the first recovery");
     }
     check_report_free(&report);
     return DB_SUCCESS;

@@ -37,7 +37,7 @@ static int setup_posix(void **state)
 
     assert_non_null(f);
     f->env.probe = &f->probe;
-    strcpy(f->dir, "test_os_XXXXXX");
+    strcpy(f->dir, "/tmp/test_os_XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     assert_int_equal(os_posix_create(f->dir, false, &f->env.err, &f->env.os), DB_SUCCESS);
     *state = f;

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+TRACE_MAX_BYTES = 1 << 30
+"""Of a recording with contents; the file is sparse and is cut at its end."""
+
+
 class Capability(StrEnum):
     """What a target gives the judges to look at."""
 
@@ -306,6 +310,7 @@ def preload_environment(
             link.symlink_to(preload)
         preload = link
     env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
+    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
     if plan is not None:
         env["TORNPAGE_PLAN"] = str(plan)
     return env
