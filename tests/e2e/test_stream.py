@@ -23,9 +23,9 @@ from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
 
 
-def _spec() -> TrialSpec:
-    campaign = load_campaign("smoke", data_folder("workloads"))
-    return undisturbed_spec(campaign, "engine", campaign.configs()[0])
+def _spec(target: str = "engine") -> TrialSpec:
+    campaign = load_campaign("smoke", data_folder("workloads"), target)
+    return undisturbed_spec(campaign, target, campaign.configs()[0])
 
 
 def _record(build: Path, folder: Path, *operations: str) -> Trace:
@@ -100,12 +100,12 @@ def test_a_shared_mapping_is_told(build: Path, tmp_path: Path) -> None:
 
 def test_contents_are_all_that_is_left_out(build: Path, tmp_path: Path) -> None:
     """A trace without its contents is the one of the same run that did not ask for them."""
-    target = make_target("engine", build)
-    whole = run_undisturbed(_spec(), target, tmp_path / "whole", contents=True).trace
-    bare = run_undisturbed(_spec(), target, tmp_path / "bare").trace
+    target, spec = make_target("sqlite", build), _spec("sqlite")
+    whole = run_undisturbed(spec, target, tmp_path / "whole", contents=True).trace
+    bare = run_undisturbed(spec, target, tmp_path / "bare").trace
     data = tmp_path / "data"
     data.mkdir()
-    command = target.run_command(data, tmp_path / "bare" / "script", _spec().options)
+    command = target.run_command(data, tmp_path / "bare" / "script", spec.options)
     env = {**command.env, **target.preload_env(data, tmp_path / "trace", None)}
     subprocess.run(command.argv, env=env, check=True, capture_output=True)
     plain = Trace.load(tmp_path / "trace")

@@ -106,7 +106,8 @@ def test_a_run_has_one_owner(tmp_path: Path) -> None:
         ):
             second.resume_run("smoke", "engine")
     with Store(tmp_path / "s.db") as third:
-        assert third.resume_run("smoke", "engine").id == run
+        for _ in range(2):  # the owner itself may ask again
+            assert third.resume_run("smoke", "engine").id == run
     assert [path.name for path in tmp_path.glob("*.lock")] == []
 
 
