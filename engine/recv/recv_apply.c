@@ -23,8 +23,8 @@ Invariants
    life, and a non-logged load may have filled the page since. A torn page is refused there, without
    a second try from the initialisation: what a torn page may cost is the writer's business (I13);
 2. a record is applied once. On a page that was read only the page LSN tells: an initialisation
-   among the records wipes what is there, and an all-zero page is one of LSN 0. On a page that was
-   created the newest initialisation tells;
+   among the records wipes what is there, and an all-zero page takes nothing before one. On a page
+   that was created the newest initialisation tells;
 3. (I4) a page from beyond the end of the log is refused;
 4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it
    there. */
@@ -132,7 +132,7 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
                                recv_applied_t *done)
 {
     const log_format_t *format = log_format(recv->log);
-    bool initialised = created_lsn == 0; /* does the frame hold a page? */
+    bool initialised = page_lsn != 0; /* does the frame hold a page? */
     for (const recv_rec_t *stored = page->first; stored != NULL; stored = stored->next) {
         if (stored->end_lsn <= page_lsn || stored->end_lsn < created_lsn) {
             continue;
@@ -148,7 +148,7 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
         }
         initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
         if (!initialised) {
-            continue; /* before the initialisation, in the same group */
+            continue; /* of a life before: of its page nothing is there */
         }
         err = recv_rec_apply(recv, block, space, &rec, stored->end_lsn);
         if (err != DB_SUCCESS) {

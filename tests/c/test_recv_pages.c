@@ -501,6 +501,32 @@ static void test_index_load_batches(void **state)
     dbx_free(db);
 }
 
+/* A page that was never written, freed in one batch and initialised in a later one: of its earlier life there is
+nothing to free, and nothing of it is written in between. */
+static void test_index_load_batches_unwritten(void **state)
+{
+    (void)state;
+    dbx_t *db = page_3_create(false);
+    mtr_t mtr;
+    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
+    mtr_page_free(&mtr, (page_id_t){T1, 6});
+    mtr_commit(&mtr);
+    for (uint32_t i = 0; i < 300; i++) {
+        dbx_page_write(db, T1, 4, (byte)i, i == 0);
+    }
+    page_init(db, 6, 0xA6, MTR_LOG_ALL);
+    page_init(db, 5, 0xC3, MTR_LOG_NO_REDO);
+    index_load(db);
+    db = dbx_crash(db);
+    memset(dbx_home(db, T1_PATH, 6), 0, 4096);
+    lose_copies(db);
+    db->options.recv_memory = 64 * 1024;
+    ASSERT_OK(db, dbx_redo(db));
+    assert_true(db->env.stats.recv_batches > 1);
+    assert_int_equal(page_byte(db, 6, 150), 0xA6);
+    dbx_free(db);
+}
+
 /* A page that recovery made from its initialisation is as fresh as it was in the run: with
 log_optimize_ddl off its first write skips doublewrite again, and only that one. */
 static void test_created_page_skips(void **state)
@@ -568,6 +594,7 @@ int main(void)
         cmocka_unit_test(test_index_load_no_mercy_later),
         cmocka_unit_test(test_index_load_read_applies_all),
         cmocka_unit_test(test_index_load_batches),
+        cmocka_unit_test(test_index_load_batches_unwritten),
         cmocka_unit_test(test_created_page_skips),
         cmocka_unit_test(test_page_beyond_log),
         cmocka_unit_test(test_impossible_record),
