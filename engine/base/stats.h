@@ -20,8 +20,8 @@ typedef struct stats {
     uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
-    uint64_t load_pages_evicted; /**< flushes for room in the pool that began with a page of a load
-                                      without redo, before the load's own flush */
+    uint64_t load_pages_evicted; /**< pages of a load without redo that were written for room in the
+                                      pool, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
     uint64_t xdes_pages;         /**< descriptor pages made, page 0 of a space not counted */
     uint64_t extents_freed;      /**< extents that came back to their space */

@@ -65,10 +65,10 @@ static dberr_t buf_lru_flush_tail(buf_pool_t *pool, buf_block_t *victim)
         pool->dblwr_pages < BUF_LRU_FLUSH_PAGES ? pool->dblwr_pages : BUF_LRU_FLUSH_PAGES;
     buf_block_t *chosen[BUF_LRU_FLUSH_PAGES];
     uint32_t n = 0;
-    pool->env->stats.load_pages_evicted += victim->observer != 0;
     for (buf_block_t *block = victim; block != NULL && n < max; block = block->lru_prev) {
         if (block->fix_count == 0 && block->oldest_modification != 0) {
             chosen[n++] = block;
+            pool->env->stats.load_pages_evicted += block->observer != 0;
         }
     }
     return buf_batch_write(pool, chosen, n);
