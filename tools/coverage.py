@@ -39,7 +39,7 @@ from rich.table import Table
 
 from tornpage.faults.process import launch_argv
 from tornpage.vocabulary.errors import ChildError, ConfigError, TornpageError
-from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT, find_paths
+from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
 TABLE = Path(__file__).with_suffix(".toml")
 FOLDERS = ("engine/buf", "engine/recv")
@@ -169,7 +169,7 @@ def print_gaps(console: Console, explained: Sequence[tuple[Gap, str]], table: Ex
 
 def measure(out: Path, console: Console) -> list[str]:
     """The whole of it. Returns what is wrong."""
-    build = find_paths().build
+    build = ROOT / "build" / "coverage"
     os.environ[BUILD_VARIABLE] = str(build)
     table = load_table(TABLE)
     if shutil.which("gcovr") is None or not (build / "engine" / "engine").is_file():

@@ -10,6 +10,7 @@ trace, workload.
 from __future__ import annotations
 
 import bisect
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -28,12 +29,19 @@ from tornpage.oracle.rules import Finding, Setting, ask_rules
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import CensusError, FailedRunError, MachineError, TargetError
+from tornpage.vocabulary.errors import (
+    CensusError,
+    FailedRunError,
+    MachineError,
+    TargetError,
+    TraceError,
+)
 from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
 from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
 __all__ = [
+    "EXIT_PRELOAD_REFUSED",
     "Baseline",
     "Journal",
     "UndisturbedRun",
@@ -52,7 +60,9 @@ RUN_DEADLINE_S = 60.0
 _WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
-"""Of every target's program: what it was asked for is wrong, not what it did."""
+EXIT_PRELOAD_REFUSED = 97
+NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
+"""Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +186,7 @@ def run_undisturbed(
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
-        error = CensusError if child.exit_code == EXIT_USAGE else FailedRunError
+        error = CensusError if child.exit_code in NOT_THE_TARGETS else FailedRunError
         raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     _check_stream(trace, target, data, what)
@@ -207,9 +217,9 @@ def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
 
 
 def _check_machine(work: Path, what: str) -> None:
-    """MachineError if it was a full machine that made a run fail."""
+    """MachineError if it was a full machine that made a run fail; its record may be anything."""
     require_floor(work)
-    if (work / "trace").exists():
+    with contextlib.suppress(TraceError):
         starved = Trace.load(work / "trace").starved()
         if starved:
             raise MachineError(f"{what}: an operation failed by {starved}")

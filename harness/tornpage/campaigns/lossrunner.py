@@ -50,11 +50,14 @@ def run_losses(
     scratch: Path,
     out: Path,
     advance: Callable[[bool], None],
-) -> None:
-    """Makes every exploration that the store has no result of yet; `advance` is called after each."""
+) -> int:
+    """Makes every exploration that the store has no result of yet; `advance` is called after each. Returns
+    how many there must be now: the others are of scripts that the target fails undisturbed."""
     target = make_target(run.target, paths.build)
     done = store.explorations(run.id)
-    for position, (config, depth) in enumerate(loss_parts(campaign)):
+    parts = loss_parts(campaign)
+    failed = 0
+    for position, (config, depth) in enumerate(parts):
         if config.label in done:
             continue
         clock = time.monotonic()
@@ -63,7 +66,9 @@ def run_losses(
         part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
-        advance(broken)
+        failed += broken is None
+        advance(broken is not False)
+    return len(parts) - failed
 
 
 def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
@@ -93,12 +98,13 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
 
 
-def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool:
+def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool | None:
+    """Whether anything broke; None: the target fails undisturbed."""
     try:
         recording = record_run(part.spec, part.target, part.scratch)
     except FailedRunError as error:
         store.put_census(run.id, failed_run(part.spec.config, True, error))
-        return True
+        return None
     found = explore(part.spec, part.target, recording, part.limits)
     store.put_census(
         run.id,

@@ -214,15 +214,14 @@ def _kill(
             for row in rows:
                 store.put_census(run.id, row)
             _run_undisturbed(store, run, campaign, job, pool, crew.progress)
-            if not cells:  # nothing that could be disturbed
-                return store.give_up_trials(run.id)
             done = store.finished_numbers(run.id)
-            numbers = [number for number in range(run.trials) if number not in done]
+            # No cell: the target fails every script undisturbed, and there is nothing to disturb.
+            numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             crew.progress.phase("trials", len(numbers))
             job = replace(job, images=crew.out / "images" / str(run.id))
             _run_trials(store, run, draws, job, pool, crew)
-    return store.finish_run(run.id)
+    return store.finish_run(run.id, None if cells else 0)
 
 
 def _lose(
@@ -241,10 +240,10 @@ def _lose(
             job = _job(campaign, target, crew, scratch)
             _run_undisturbed(store, run, campaign, job, pool, crew.progress)
         crew.progress.phase("runs explored", len(parts))
-        run_losses(
+        explored = run_losses(
             store, run, campaign, crew.paths, crew.jobs, scratch, crew.out, crew.progress.advance
         )
-    return store.finish_run(run.id, len(parts))
+    return store.finish_run(run.id, explorations=explored)
 
 
 def _run_undisturbed(

@@ -20,6 +20,7 @@ from pathlib import Path
 import xxhash
 
 from tornpage.campaigns.census import (
+    EXIT_PRELOAD_REFUSED,
     Baseline,
     judge_run,
     list_writes,
@@ -65,7 +66,6 @@ TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-EXIT_PRELOAD_REFUSED = 97
 PAGE_SITES = frozenset(
     {
         Site.INDEX_LOAD_PAGE,

@@ -27,6 +27,7 @@ from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
     "ENDING",
+    "LAUNCHER",
     "ChildResult",
     "end_child",
     "launch_argv",
@@ -35,6 +36,8 @@ __all__ = [
     "undivided",
 ]
 
+LAUNCHER = Path("faults", "tornpage-launch")
+"""Inside a build folder."""
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -96,7 +99,7 @@ def undivided() -> Iterator[None]:
 
 def launcher_path() -> Path:
     """The program as which every child begins."""
-    return find_paths().build / "faults" / "tornpage-launch"
+    return find_paths().build / LAUNCHER
 
 
 def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:

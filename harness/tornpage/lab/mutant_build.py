@@ -3,9 +3,9 @@
 build/mutants/src is the copy. Only files that differ are written, so that ninja rebuilds what a patch
 touches, in seconds; whatever an interrupted build left there is put right by the next one.
 build/mutants/bin/NAME is laid out like a build folder (TORNPAGE_BUILD) and counts as long as sources and
-patch are the same. The preload is the product's.
+patch are the same: whatever a campaign starts is there.
 
-May import: errors, mutant_table, paths, registry, target.
+May import: errors, mutant_table, paths, process, registry.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.faults.process import LAUNCHER, end_child, launch_argv
 from tornpage.lab.mutant_table import Mutant
 from tornpage.targets.registry import TARGETS
-from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import ROOT
 
@@ -32,6 +32,7 @@ __all__ = ["BuildFailed", "MutantBuilder"]
 PRESET = "release"
 """The product's: mutants are compiled with its flags."""
 JOBS = 2
+STEP_DEADLINE_S = 1800.0
 _SUBDIRECTORY = re.compile(r"^add_subdirectory\((\S+)\)", re.MULTILINE)
 
 
@@ -48,10 +49,7 @@ class MutantBuilder:
         self._src = folder / "src"
         self._build = self._src / "build" / PRESET
         target = TARGETS["engine"](Path())
-        assert isinstance(target, EngineTarget)
-        assert target.explorer is not None
-        self._programs = (target.program, target.explorer)
-        self._preload = target.preload
+        self._programs = (*target.programs().values(), LAUNCHER)
         self._sources = self._read_sources()
         digest = xxhash.xxh3_64()
         for path, content in sorted(self._sources.items()):
@@ -128,7 +126,7 @@ class MutantBuilder:
 
     def _compile(self, mutant: Mutant) -> None:
         steps = [["cmake", "--build", "--preset", PRESET, "--parallel", str(JOBS), "--target"]]
-        steps[0] += [str(path) for path in (*self._programs, self._preload)]
+        steps[0] += [str(path) for path in self._programs]
         if not (self._build / "build.ninja").is_file():
             steps.insert(0, ["cmake", "--preset", PRESET])
         for command in steps:
@@ -140,7 +138,7 @@ class MutantBuilder:
 
     def _keep(self, out: Path, key: str) -> None:
         shutil.rmtree(out, ignore_errors=True)
-        for path in (*self._programs, self._preload):
+        for path in self._programs:
             (out / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self._build / path, out / path)
         (out / "key").write_text(key, encoding="ascii")
@@ -160,9 +158,25 @@ _NOT_READ = frozenset({".md", ".py", ".pyc"})
 def _run(
     command: list[str], folder: Path, env: dict[str, str], text: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, cwd=folder, env=env, input=text, capture_output=True, text=True, check=False
-    )
+    program = shutil.which(command[0])
+    if program is None:
+        raise ConfigError(f"{command[0]}: no such program, and mutants are built with it")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        launch_argv([program, *command[1:]], STEP_DEADLINE_S),
+        cwd=folder,
+        env=env,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+    ) as child:
+        try:
+            out, err = child.communicate(text, STEP_DEADLINE_S)
+        except BaseException:  # with the compilers that it has started
+            end_child(child.pid)
+            raise
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
 
 
 def _read(path: Path) -> str:

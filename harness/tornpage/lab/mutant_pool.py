@@ -69,17 +69,13 @@ def each_done(
             yield task, row if builder.is_built(mutant) else failed(task, REPLACED)
 
     with worker_pool(jobs) as pool:
-        try:
-            for mutant, task in tasks:
-                try:
-                    build = builder.build(mutant)
-                except BuildFailed as error:
-                    yield task, failed(task, str(error))
-                    continue
-                pending[pool.submit(work, task, replace(paths, build=build))] = mutant, task
-                yield from finished(0)
-            while pending:
-                yield from finished(None)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for mutant, task in tasks:
+            try:
+                build = builder.build(mutant)
+            except BuildFailed as error:
+                yield task, failed(task, str(error))
+                continue
+            pending[pool.submit(work, task, replace(paths, build=build))] = mutant, task
+            yield from finished(0)
+        while pending:
+            yield from finished(None)

@@ -4,7 +4,7 @@ run goes on, and what is shown of them.
 A row lies in OUT/NAME.json and counts as long as sources, patch and limits are the same; one that was not
 caught at all is hunted again.
 
-May import: hunt, mutant_build, mutant_pool, mutant_table, paths, runner, codec.
+May import: hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, codec.
 """
 
 from __future__ import annotations

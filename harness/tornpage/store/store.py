@@ -207,24 +207,17 @@ class Store:
         path = self.path.with_name(f"run-{run}.lock")
         self._locks[run] = RunLock(path, f"run {run}")
 
-    def finish_run(self, run: int, explorations: int = 0) -> Run:
-        """The run is finished if all its trials have a verdict, or so many explorations a result; else it
-        stays to be resumed. Returns it as it is now."""
-        query = f"select count(*) from trial where run = ? and {_VERDICT}"
-        if explorations:
-            query = "select count(*) from exploration where run = ?"
+    def finish_run(self, run: int, trials: int | None = None, explorations: int = 0) -> Run:
+        """The run is finished if so many trials have a verdict (None = all that were planned) and so many
+        explorations a result; else it stays to be resumed. Returns it as it is now."""
         with self._transaction():
-            found = self._db.execute(query, (run,)).fetchone()[0]
             self._db.execute(
-                "update run set state = 'finished' where id = ? and ? >= coalesce(?, trials)",
-                (run, found, explorations or None),
+                "update run set state = 'finished' where id = :run"
+                f" and (select count(*) from trial where run = :run and {_VERDICT})"
+                " >= coalesce(:trials, trials)"
+                " and (select count(*) from exploration where run = :run) >= :explorations",
+                {"run": run, "trials": trials, "explorations": explorations},
             )
-        return self.run(run)
-
-    def give_up_trials(self, run: int) -> Run:
-        """No script of the run can be crashed: its undisturbed runs are all there is to it."""
-        with self._transaction():
-            self._db.execute("update run set trials = 0, state = 'finished' where id = ?", (run,))
         return self.run(run)
 
     def fail_run(self, run: int) -> None:

@@ -153,6 +153,7 @@ _COUNTERS = {
     "recv_tables_dropped": "tables_dropped",
 }
 
+JUDGE = "tornpage-judge"
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
@@ -194,7 +195,7 @@ class EngineTarget:
         """Engine, preload, explorer, judge."""
         files = {"engine": self.program, "preload": self.preload}
         if self.explorer is not None:
-            files |= {"explorer": self.explorer, "judge": Path(self.judge_command().argv[0])}
+            files |= {"explorer": self.explorer, "judge": self.explorer.with_name(JUDGE)}
         return files
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
@@ -228,7 +229,7 @@ class EngineTarget:
 
     def judge_command(self) -> Command:
         """tornpage-judge, which lies beside tornpage-explore."""
-        judge = self.explorer.with_name("tornpage-judge") if self.explorer is not None else None
+        judge = self.programs().get("judge")
         if judge is None or not judge.is_file():
             raise TargetError(f"{judge} is missing: build it first (make build)")
         return Command((str(judge),))

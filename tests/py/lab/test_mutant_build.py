@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.faults.process import LAUNCHER
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
 from tornpage.lab.mutant_table import Mutant
 from tornpage.targets.registry import TARGETS
-from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.errors import ConfigError
 
 PRESETS = """{"version": 6,
@@ -21,15 +21,13 @@ SOURCE = "/* A program. */\nint main(void)\n{\n    return 0;\n}\n"
 
 
 def programs() -> list[Path]:
-    """Engine, explorer and preload, below a build folder."""
-    target = TARGETS["engine"](Path())
-    assert isinstance(target, EngineTarget) and target.explorer is not None
-    return [target.program, target.explorer, target.preload]
+    """The target's, the engine first, and the launcher, below a build folder."""
+    return [*TARGETS["engine"](Path()).programs().values(), LAUNCHER]
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project that builds the three programs of the engine target."""
+    """A project that builds the programs of the engine target."""
     root = tmp_path / "root"
     (root / "engine").mkdir(parents=True)
     (root / "CMakePresets.json").write_text(PRESETS, "utf-8")
