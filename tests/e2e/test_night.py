@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -19,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 GONE_S = 10.0
 """A process that was told to die is given so long to be gone."""
 CAMPAIGNS = {
-    "smoke": ("trials = 1200", "trials = 40"),
-    "powerloss": ("states = 20000", "states = 1500"),
+    "smoke": {"trials": "40", "scripts": "2", "undisturbed": "6"},
+    "powerloss": {"states": "300", "seeds": "1", "depths": "[1, 2]"},
 }
 """Shortened, as files: --resume takes no limits."""
 
@@ -28,8 +29,10 @@ CAMPAIGNS = {
 def _command(out: Path, kind: str) -> list[str]:
     file = out.parent / f"{kind}.toml"
     text = (ROOT / "workloads" / f"{kind}.toml").read_text("utf-8")
-    assert CAMPAIGNS[kind][0] in text
-    file.write_text(text.replace(*CAMPAIGNS[kind]), "utf-8")
+    for key, value in CAMPAIGNS[kind].items():
+        text, found = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
+        assert found == 1, key
+    file.write_text(text, "utf-8")
     command = [sys.executable, "-m", "tornpage", "run", str(file), "--out", str(out)]
     return [*command, "--go-on", "--json"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -22,6 +23,7 @@ from tornpage.vocabulary.model import Outcome
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [sys.executable, "-P", "-m", "tornpage"]
 DEADLINE_S = 240
+SMALL = ["run", "smoke", "--scripts", "1", "--undisturbed", "0"]
 
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -155,9 +157,7 @@ def test_a_full_scratch_is_no_violation(campaign: Path) -> None:
 
 def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
     """From any folder: reproduced is 1; on a target that is mended 0; a crash that cannot happen is 2."""
-    done = call(
-        tmp_path, "run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--out", "o"
-    )
+    done = call(tmp_path, *SMALL, "--set", "doublewrite=off", "--trials", "24", "--out", "o")
     assert done.returncode == 1, done.stderr
     lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay" in line]
     words = shlex.split(lines[0])
@@ -183,7 +183,8 @@ def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
-    done = call(tmp_path, "run", "powerloss", *options, "--states", "2000")
+    sizes = ["--scripts", "1", "--depth", "1", "--states", "2000"]
+    done = call(tmp_path, "run", "powerloss", *options, *sizes)
     assert done.returncode == 1, done.stderr
     same = call(tmp_path, "replay", "1.0")
     assert (same.returncode, "the same verdict" in same.stdout) == (1, True), same.stdout
@@ -199,8 +200,8 @@ def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
 def test_old_runs_are_pruned(campaign: Path) -> None:
     """With their reports; --keep does it after a run."""
     for _ in range(2):
-        assert call(campaign, "run", "smoke", "--trials", "1").returncode in (0, 3)
-    done = call(campaign, "run", "smoke", "--trials", "1", "--keep", "2")
+        assert call(campaign, *SMALL, "--trials", "1").returncode in (0, 3)
+    done = call(campaign, *SMALL, "--trials", "1", "--keep", "2")
     assert done.returncode in (0, 3), done.stderr
     assert sorted(path.name for path in (campaign / "out").glob("*.html")) == [
         "report-2.html",
@@ -218,3 +219,34 @@ def _change(out: Path, trial: str, key: str, value: object) -> None:
             "update trial set spec = json_set(spec, ?, ?) where run = ? and number = ?",
             (key, value, run, number),
         )
+
+
+@pytest.mark.parametrize("model", ["smoke", "powerloss"])
+def test_a_target_that_fails_undisturbed_is_a_verdict(
+    tmp_path: Path, build: Path, model: str
+) -> None:
+    """Every script is a violation, nothing is crashed, and the run is at its end."""
+    programs = tmp_path / "build"
+    for folder in ("explorer", "faults"):
+        (programs / folder).mkdir(parents=True)
+        for path in (build / folder).iterdir():
+            if path.is_file():
+                (programs / folder / path.name).symlink_to(path)
+    (programs / "engine").mkdir()
+    engine = programs / "engine" / "engine"
+    engine.write_text("#!/bin/sh\necho 'the log is lost' >&2\nexit 70\n", "ascii")
+    engine.chmod(0o755)
+    sizes = ["--scripts", "1", "--undisturbed", "2"]
+    sizes += ["--trials", "4"] if model == "smoke" else ["--depth", "1", "--states", "9"]
+    env = {**os.environ, "TORNPAGE_BUILD": str(programs)}
+    command = [*PYTHON, "run", model, *sizes]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "the log is lost" in done.stdout) == (1, True), done.stderr
+    with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
+        (run,) = store.runs()
+        assert (run.state, list(store.trials(run.id))) == ("finished", [])
+        rows = store.censuses(run.id)
+        assert sum(not row.crashed for row in rows) == 2
+        assert all(row.violations for row in rows)
