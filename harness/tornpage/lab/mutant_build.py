@@ -57,8 +57,9 @@ class MutantBuilder:
         self._digest = digest.hexdigest()
 
     def key(self, mutant: Mutant) -> str:
-        """Changes with the sources and with the patch."""
-        return xxhash.xxh3_64_hexdigest(f"{self._digest}\0{mutant.diff}".encode())
+        """Changes with the sources, with the patch, and with the programs that are wanted."""
+        programs = " ".join(str(path) for path in self._programs)
+        return xxhash.xxh3_64_hexdigest(f"{self._digest}\0{programs}\0{mutant.diff}".encode())
 
     def is_built(self, mutant: Mutant) -> bool:
         """Whether the programs that are there are those of these sources and this patch."""

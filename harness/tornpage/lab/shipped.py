@@ -20,8 +20,9 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.campaign import default_campaigns, undisturbed_spec
+from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
 from tornpage.campaigns.lossrunner import loss_limits, loss_parts
+from tornpage.campaigns.powerloss import Limits
 from tornpage.campaigns.runner import Progress
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
@@ -40,7 +41,7 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import TornpageError
-from tornpage.vocabulary.model import Violation
+from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 
 __all__ = ["SeedRow", "ShippedRow", "ShippedScore", "run_shipped", "shipped_table"]
@@ -78,6 +79,11 @@ class ShippedRow:
         """Every seed found a broken state."""
         return all(row.by_state for row in self.seeds)
 
+    @property
+    def detections(self) -> int:
+        """Seeds that found something."""
+        return sum(1 for row in self.seeds if row.by_state or row.by_rule)
+
 
 @dataclass(frozen=True, slots=True)
 class ShippedScore:
@@ -92,18 +98,29 @@ class ShippedScore:
         return 0 if all(row.detected for row in self.rows) else 1
 
     def to_json(self) -> dict[str, Any]:
-        """For --json. rate: per cent of the mutants that every seed detects."""
+        """For --json. rate: per cent of all pairs of mutant and seed in which something was found; of a row,
+        of its seeds. by_state: mutants of which every seed found a broken state."""
         detected = sum(row.detected for row in self.rows)
+        pairs = sum(len(row.seeds) for row in self.rows)
         return {
             "mutants": len(self.rows),
             "detected_every_seed": detected,
-            "rate": round(100 * detected / len(self.rows), 1),
+            "rate": _percent(sum(row.detections for row in self.rows), pairs),
             "by_state": sum(row.by_state for row in self.rows),
             "rows": [
-                {**to_plain(row), "detected": row.detected, "by_state": row.by_state}
+                {
+                    **to_plain(row),
+                    "detected": row.detected,
+                    "by_state": row.by_state,
+                    "rate": _percent(row.detections, len(row.seeds)),
+                }
                 for row in self.rows
             ],
         }
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 1) if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +199,25 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
 
 def _all(seed: int, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
-    """Everything that the default campaigns try with this seed."""
-    campaigns = default_campaigns(paths.workloads)
+    """Everything that the default campaigns try with this seed. Which comes first decides how long a mutant
+    takes, and nothing else: explorations, one of each campaign in turn; runs without a fault; live faults."""
+    campaigns = [
+        found.model_copy(update={"seed": seed}) for found in default_campaigns(paths.workloads)
+    ]
+    losses = [found for found in campaigns if found.crash_model == "power_loss"]
+    turns = itertools.zip_longest(*(_explorations(found) for found in losses))
+    parts = (part for turn in turns for part in turn if part is not None)
+    yield from lose_power(parts, target, scratch, "power_loss")
+    for campaign in campaigns:
+        yield from try_undisturbed(campaign, target, scratch)
     for campaign in sorted(campaigns, key=lambda found: ORDER.index(found.crash_model)):
-        seeded = campaign.model_copy(update={"seed": seed})
-        yield from try_undisturbed(seeded, target, scratch)
-        if campaign.crash_model == "power_loss":
-            parts = (
-                (undisturbed_spec(seeded, TARGET, config), loss_limits(seeded, depth, 1))
-                for config, depth in loss_parts(seeded)
-            )
-            yield from lose_power(parts, target, scratch, campaign.crash_model)
-        else:
-            yield from try_live(seeded, target, scratch, campaign.crash_model, campaign.trials)
+        if campaign not in losses:
+            yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
+
+
+def _explorations(campaign: Campaign) -> Iterator[tuple[TrialSpec, Limits]]:
+    for config, depth in loss_parts(campaign):
+        yield undisturbed_spec(campaign, TARGET, config), loss_limits(campaign, depth, 1)
 
 
 def shipped_table(score: ShippedScore) -> Table:

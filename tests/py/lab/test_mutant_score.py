@@ -151,7 +151,8 @@ def test_as_shipped_every_seed_must_detect() -> None:
     )
     data = ShippedScore(rows).to_json()
     assert (data["mutants"], data["detected_every_seed"], data["by_state"]) == (3, 2, 1)
-    assert data["rate"] == pytest.approx(66.7)
+    assert data["rate"] == pytest.approx(83.3)
+    assert [row["rate"] for row in data["rows"]] == [100, 100, 50]
     assert [(row["detected"], row["by_state"]) for row in data["rows"]] == [
         (True, True),
         (True, False),
