@@ -1,6 +1,6 @@
 """Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
 
-May import: campaign, census, model, powerloss, target, trial.
+May import: campaign, census, errors, model, powerloss, target, trial.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.census import run_undisturbed
+from tornpage.campaigns.census import failed_run, run_undisturbed
 from tornpage.campaigns.powerloss import Limits, explore, record_run
 from tornpage.campaigns.trial import run_aimed, take_census
 from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live", "try_undisturbed"]
@@ -105,10 +106,13 @@ def try_live(
     censuses = {}
     for config in campaign.scripted():
         spec = undisturbed_spec(campaign, TARGET, config)
-        census = take_census(spec, target, scratch)
-        yield Tried("census", 1, spec, census.violations)
-        censuses[config.label] = census
-    if trials == 0:
+        try:
+            census = censuses[config.label] = take_census(spec, target, scratch)
+            violations = census.violations
+        except FailedRunError as error:
+            violations = failed_run(config.label, True, error).violations
+        yield Tried("census", 1, spec, violations)
+    if trials == 0 or not censuses:
         return
     cells = cells_of(campaign, censuses)
     images = scratch / "images"
@@ -123,7 +127,11 @@ def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterat
     """The scripts that nothing happens to."""
     for config in campaign.only_undisturbed():
         spec = undisturbed_spec(campaign, TARGET, config)
-        yield Tried("census", 1, spec, run_undisturbed(spec, target, scratch / "alone").violations)
+        try:
+            violations = run_undisturbed(spec, target, scratch / "alone").violations
+        except FailedRunError as error:
+            violations = failed_run(config.label, False, error).violations
+        yield Tried("census", 1, spec, violations)
 
 
 def lose_power(
@@ -131,7 +139,11 @@ def lose_power(
 ) -> Iterator[Tried]:
     """Explorations of recorded runs, and the recordings themselves."""
     for spec, limits in parts:
-        recording = record_run(spec, target, scratch)
+        try:
+            recording = record_run(spec, target, scratch)
+        except FailedRunError as error:
+            yield Tried("census", 1, spec, failed_run(spec.config, True, error).violations)
+            continue
         yield Tried("census", 1, spec, recording.violations)
         found = explore(spec, target, recording, limits)
         yield Tried(model, int(found.summary["states"]), spec)
