@@ -1,4 +1,5 @@
--- From version 1 to 2: runs can fail and have an origin, censuses have counters, contents of torn writes are blobs (moved by store.py).
+-- From version 1 to 2: runs can fail and have an origin, censuses may be of scripts that are not crashed and have
+-- counters, contents of torn writes are blobs (moved by migrate.py), violations say who found them (not known here).
 
 create table run_2 (
     id          integer primary key,
