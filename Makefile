@@ -19,7 +19,7 @@ build: setup ## The engine and the fault layer, in build/release
 torture: build ## The smoke campaign on the bundled engine: summary and report
 	@.venv/bin/tornpage run smoke
 
-test: test-c test-py test-asan ## Every test: ctest, pytest, end-to-end trials, and the C tests under asan
+test: check test-c test-py test-asan ## Static checks, then every test: ctest, pytest, end-to-end trials, the C tests under asan
 
 test-c: build
 	@ctest --preset $(PRESET) --parallel 2
@@ -32,8 +32,8 @@ test-asan: setup
 	@cmake --build --preset asan -- --quiet
 	@ctest --preset asan --parallel 2
 
-mutants: setup ## The campaigns on every planted bug: which do they catch? Goes on after an interruption
-	@.venv/bin/tornpage mutants
+mutants: build ## The default campaigns on every planted bug: which do they find? Goes on after an interruption
+	@.venv/bin/tornpage mutants --as-shipped --seeds 1
 
 nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
 	@.venv/bin/tornpage run nightly --go-on --out out/nightly

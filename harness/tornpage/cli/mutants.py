@@ -21,12 +21,11 @@ from tornpage.lab.mutants import (
     TABLE,
     Effort,
     Score,
-    bugs_page,
     build_all,
     mutants_table,
     run_mutants,
 )
-from tornpage.lab.shipped import ShippedScore, run_shipped, shipped_table
+from tornpage.lab.shipped import ShippedScore, bugs_page, run_shipped, shipped_table
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -62,10 +61,8 @@ def mutants(
     in --out, so that the same command goes on after an interruption."""
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
-    if table is not None and (len(chosen) < len(rows) or check or as_shipped):
-        raise ConfigError(
-            "--table needs the hunt for all mutants: no --only, --check, --as-shipped"
-        )
+    if table is not None and (len(chosen) < len(rows) or not as_shipped):
+        raise ConfigError("--table needs --as-shipped for all mutants: no --only, no --check")
     builder, paths = MutantBuilder(), find_paths()
     # Hours of work: how much is left is told with --json too.
     quiet = json_output and not as_shipped
@@ -79,11 +76,11 @@ def mutants(
             shipped = run_shipped(chosen, seeds, builder, paths, jobs, out, progress)
         else:
             score = run_mutants(chosen, Effort(states, kills), builder, paths, jobs, out, progress)
-    if as_shipped:
-        return _show_shipped(shipped, json_output)
+    if not as_shipped:
+        return _show(score, json_output)
     if table is not None:
-        table.write_text(bugs_page(rows, score), encoding="utf-8")
-    return _show(score, json_output)
+        table.write_text(bugs_page(rows, shipped), encoding="utf-8")
+    return _show_shipped(shipped, json_output)
 
 
 def _show(score: Score, json_output: bool) -> int:

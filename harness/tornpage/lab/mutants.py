@@ -31,7 +31,6 @@ __all__ = [
     "TABLE",
     "Effort",
     "Score",
-    "bugs_page",
     "build_all",
     "mutants_table",
     "run_mutants",
@@ -189,37 +188,3 @@ def _caught(catch: Catch | None) -> str:
 
 def _base_line(row: MutantRow) -> str:
     return f"after {row.baseline}" if row.baseline else "no"
-
-
-def bugs_page(mutants: list[Mutant], score: Score) -> str:
-    """docs/BUGS.md."""
-    found = {row.name: row for row in score.rows}
-    base = sum(row.baseline > 0 for row in score.rows)
-    lines = [
-        "# Bugs",
-        "",
-        "Each is a patch ([rules](../tests/mutants/README.md)) and must be found by the",
-        "campaigns that torture the product, with an [invariant](INVARIANTS.md) of its row.",
-        "Written by `tornpage mutants --table docs/BUGS.md`; do not edit.",
-        "",
-        f"**{score.caught} of {len(score.rows)} caught**, {score.by_state} by state and "
-        f"{score.by_rule} by rule; plain random `kill -9`, no preload: {base}.",
-        "",
-        "| mutant | bug or rule | mechanism | must be caught by | by state | by rule | kill -9 |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for mutant in mutants:
-        row = found[mutant.name]
-        wanted = ", ".join(f"I{number}" for number in mutant.invariants)
-        ways = (_caught(row.by_state) or "**no**", _caught(row.by_rule) or "no")
-        cells = (f"`{mutant.name}`", mutant.bug, mutant.mechanism, wanted, *ways, _base_line(row))
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        "*by state*: recovery, scanner or oracle, of what a crash or an I/O error left; *by rule*: a rule on",
-        "the record of a run or of a recovery, or the undisturbed run itself. Each is the first invariant of",
-        "the row that broke, the crash model, and how many trials or power-loss states that took (rounded up",
-        "to a slice of the exploration); *census*: so many undisturbed runs. A hunt ends with a catch by",
-        "state. *kill -9*: first kill that found any.",
-    ]
-    return "\n".join(lines) + "\n"

@@ -44,7 +44,7 @@ from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 
-__all__ = ["SeedRow", "ShippedRow", "ShippedScore", "run_shipped", "shipped_table"]
+__all__ = ["SeedRow", "ShippedRow", "ShippedScore", "bugs_page", "run_shipped", "shipped_table"]
 
 ORDER = ("power_loss", "kill", "io_error")
 """Crash models, the most states per second first: a catch ends the task."""
@@ -245,3 +245,41 @@ def _ways(catches: list[Catch | None]) -> str:
     found = [catch for catch in catches if catch is not None]
     names = sorted({f"{catch.campaign} I{catch.invariant}" for catch in found})
     return f"{len(found)} of {len(catches)}" + (f": {', '.join(names)}" if names else "")
+
+
+def bugs_page(mutants: list[Mutant], score: ShippedScore) -> str:
+    """docs/BUGS.md."""
+    data = score.to_json()
+    rows = {row.name: row for row in score.rows}
+    seeds = len(score.rows[0].seeds)
+    lines = [
+        "# Bugs",
+        "",
+        "Each is a patch ([rules](../tests/mutants/README.md)). The default campaigns ran on it as they",
+        f"are shipped, with seeds 1 to {seeds}, and knew nothing of it. Written by",
+        "`tornpage mutants --as-shipped --table docs/BUGS.md`; do not edit.",
+        "",
+        f"**{data['detected_every_seed']} of {data['mutants']} found with every seed**, "
+        f"{data['by_state']} of them by state; {data['rate']} % of all pairs of bug and seed.",
+        "",
+        "| mutant | bug or rule | mechanism | breaks | by state | by rule |",
+        "|---|---|---|---|---|---|",
+    ]
+    for mutant in mutants:
+        row = rows[mutant.name]
+        breaks = ", ".join(f"I{number}" for number in mutant.invariants)
+        ways = (_found([s.by_state for s in row.seeds]), _found([s.by_rule for s in row.seeds]))
+        cells = (f"`{mutant.name}`", mutant.bug, mutant.mechanism, breaks, *ways)
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [
+        "",
+        "*by state*: recovery, scanner or oracle, of what a crash or an I/O error left; any invariant",
+        "counts. *by rule*: a rule on the bytes of a run or of a recovery, or the undisturbed run itself,",
+        "with an invariant of the row. So many seeds, the campaigns, the invariants. A search ends with the",
+        "first catch by state, so that a rule may not have had its turn.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _found(catches: list[Catch | None]) -> str:
+    return _ways(catches) if any(catches) else "no"

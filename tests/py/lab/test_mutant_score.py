@@ -11,8 +11,8 @@ from tornpage.campaigns.campaign import default_campaigns
 from tornpage.lab.hunt import CRASH_MODELS, ROUNDS, MutantRow
 from tornpage.lab.mutant_pool import KeptRows
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
-from tornpage.lab.mutants import TABLE, Score, bugs_page
-from tornpage.lab.shipped import ORDER, SeedRow, ShippedRow, ShippedScore
+from tornpage.lab.mutants import TABLE, Score
+from tornpage.lab.shipped import ORDER, SeedRow, ShippedRow, ShippedScore, bugs_page
 from tornpage.lab.tryout import Catch, Catches, Tried
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
@@ -182,9 +182,13 @@ def test_rows_are_kept_under_their_key(tmp_path: Path) -> None:
     assert kept.load("a", "key") is None
 
 
-def test_the_page_of_bugs_tells_what_was_not_caught(tmp_path: Path) -> None:
-    """One line per row of the table: wanted invariants, catch, base line."""
+def test_the_page_of_bugs_tells_what_was_not_found(tmp_path: Path) -> None:
+    """One line per mutant: what it breaks, how many seeds found it by state and by rule, and with what."""
     rows = load_mutants(patches(tmp_path, "a", "b"))
-    lines = bugs_page(rows, Score((CAUGHT, MISSED))).splitlines()
-    assert "| `a` | x | It errs. | I13, I1 | **no** | I13, census, 1 | no |" in lines
-    assert "| `b` | x | It errs. | I13, I1 | **no** | no | after 7 |" in lines
+    found = ShippedRow("a", (SeedRow(1, by_rule=BY_RULE), SeedRow(2)))
+    lines = bugs_page(rows, ShippedScore((found, ShippedRow("b", (SeedRow(1),) * 2)))).splitlines()
+    assert "| `a` | x | It errs. | I13, I1 | no | 1 of 2: smoke I13 |" in lines
+    assert "| `b` | x | It errs. | I13, I1 | no | no |" in lines
+    assert any(
+        line.startswith("**0 of 2 found with every seed**") and "25.0 %" in line for line in lines
+    )
