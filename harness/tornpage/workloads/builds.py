@@ -46,11 +46,21 @@ def drop_some(book: Book, table: Table) -> None:
 
 
 def switch(book: Book, table: Table) -> None:
-    """Switches log_optimize_ddl while pages of the table are dirty."""
-    for _ in range(book.rng.randint(0, 6)):
+    """Switches log_optimize_ddl to and fro amid dirty pages. In between pages are made, loaded and written, so
+    that what one setting wrote meets, in one checkpoint interval, what the other one logs."""
+    on = book.rng.random() < 0.5
+    for _ in range(book.rng.randint(1, 4)):
         if not table.build:
-            change(book, table)
-    book.set_optimize(book.rng.random() < 0.5)
+            fill(book, table, len(table.live) + book.rng.randint(2, 30))
+        book.set_optimize(on)
+        for piece in book.rng.sample((build, change, _keep_house), book.rng.randint(0, 3)):
+            piece(book, table)
+        on = not on
+
+
+def _keep_house(book: Book, table: Table) -> None:  # noqa: ARG001 - one shape
+    """Of all tables."""
+    housekeeping(book)
 
 
 def rebuild(book: Book, table: Table) -> None:
