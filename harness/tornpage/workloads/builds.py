@@ -46,8 +46,8 @@ def drop_some(book: Book, table: Table) -> None:
 
 
 def switch(book: Book, table: Table) -> None:
-    """Switches log_optimize_ddl to and fro amid dirty pages. In between pages are made, loaded and written, so
-    that what one setting wrote meets, in one checkpoint interval, what the other one logs."""
+    """Switches log_optimize_ddl to and fro amid dirty pages. In between pages are made, loaded and written,
+    so that what one setting wrote meets, in one checkpoint interval, what the other one logs."""
     on = book.rng.random() < 0.5
     for _ in range(book.rng.randint(1, 4)):
         if not table.build:
