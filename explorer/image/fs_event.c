@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/check.h"
 #include "log/log.h"
@@ -121,6 +123,20 @@ const uint8_t *fs_list_copy(fs_list_t *list, const void *bytes, size_t len)
     }
     list->used_bytes += len;
     return copy;
+}
+
+uint64_t fs_list_hash(const fs_list_t *list, uint64_t from)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        const uint64_t what[] = {(uint64_t)event->kind, event->inode,  event->name,
+                                 event->name2,          event->offset, event->length};
+        from = XXH3_64bits_withSeed(what, sizeof(what), from);
+        if (event->data != NULL) {
+            from = XXH3_64bits_withSeed(event->data, event->length, from);
+        }
+    }
+    return from;
 }
 
 void fs_list_clear(fs_list_t *list)

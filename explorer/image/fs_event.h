@@ -73,6 +73,8 @@ typedef struct fs_list {
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind);
 /** A copy of len bytes that lives as long as the event. */
 const uint8_t *fs_list_copy(fs_list_t *list, const void *bytes, size_t len);
+/** A hash of `from` and of what the events do, in their order, payloads included. */
+uint64_t fs_list_hash(const fs_list_t *list, uint64_t from);
 void fs_list_clear(fs_list_t *list);
 void fs_list_free(fs_list_t *list);
 

@@ -12,7 +12,7 @@ written and then over the recording, from the image that was durable when the pr
 Rules
 1. The image is as it was when a visit ends.
 2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on what was
-   durable: all of that is in the key under which it counts as visited.
+   durable and on each write that was not: all of that is in the key under which it counts as visited.
 3. Samples (I17, I18, I25, small memory) are drawn by the image too. */
 #include "explorer/run/state.h"
 
@@ -430,13 +430,23 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     return clean;
 }
 
+/** Of what a kill leaves behind its image: the one that is durable, and what waits, in its order. */
+static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
+{
+    fs_list_t waiting = {.n = 0};
+    model_kill_waiting(&explorer->campaign->models, c->k, c->point, c->persist, &waiting);
+    uint64_t durable = stream_mix(image_hash(explorer->image), 1, 0, 0); /* no file: 0 */
+    uint64_t hash = fs_list_hash(&waiting, durable);
+    fs_list_free(&waiting);
+    return hash;
+}
+
 static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
 {
-    uint64_t durable = /* an empty directory has the hash 0 */
-        c->model == MODEL_KILL ? stream_mix(image_hash(explorer->image), 1, 0, 0) : 0;
+    uint64_t behind = c->model == MODEL_KILL ? kill_hash(explorer, c) : 0;
     image_mark(explorer->image);
     model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &c->torn);
-    c->way = torn_hash(&c->torn, durable);
+    c->way = torn_hash(&c->torn, behind);
     if (counted) {
         shared_add(&explorer->shared->states, 1);
         shared_add(&explorer->shared->model_states[c->model], 1);

@@ -296,6 +296,27 @@ static void test_kill_leaves_writes_waiting(void **state)
     fs_list_free(&list);
 }
 
+/** Writes that end in the same bytes are not the same to lose: their number, order and payloads count. */
+static void test_waiting_writes_have_a_hash(void **state)
+{
+    (void)state;
+    static const char *const WAITING[] = {"", "b", "ab", "bb", "cb", "abb"};
+    uint64_t hashes[sizeof(WAITING) / sizeof(WAITING[0])];
+    for (size_t i = 0; i < sizeof(WAITING) / sizeof(WAITING[0]); i++) {
+        fs_list_t list = {.n = 0};
+        for (const char *fill = WAITING[i]; *fill != '\0'; fill++) {
+            add_fill(&list, 0, 0, 512, *fill);
+        }
+        hashes[i] = fs_list_hash(&list, 7);
+        assert_int_equal(fs_list_hash(&list, 7), hashes[i]);
+        assert_int_not_equal(fs_list_hash(&list, 8), hashes[i]);
+        for (size_t other = 0; other < i; other++) {
+            assert_int_not_equal(hashes[other], hashes[i]);
+        }
+        fs_list_free(&list);
+    }
+}
+
 /** Of a crash's lost writes the next one knows where they were. */
 static void test_lost_places(void **state)
 {
@@ -413,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_log_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, teardown),
+        cmocka_unit_test(test_waiting_writes_have_a_hash),
         cmocka_unit_test_setup_teardown(test_lost_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_by_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup, teardown),
