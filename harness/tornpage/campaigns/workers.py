@@ -66,22 +66,32 @@ def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """Worker processes that die with their owner, and at once when what it does with them ends by an
     exception. Raises MachineError when somebody else has killed one."""
     # Spawned rather than forked: the owner has threads (progress, pool), which a fork would halve.
-    pool = ProcessPoolExecutor(
-        jobs,
-        mp_context=multiprocessing.get_context("spawn"),
-        initializer=_die_with_owner,
-        initargs=(os.getpid(),),
-    )
+    with undivided():  # its semaphores would be left
+        pool = ProcessPoolExecutor(
+            jobs,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_die_with_owner,
+            initargs=(os.getpid(),),
+        )
     try:
         yield pool
     except BaseException as error:
-        for worker in multiprocessing.active_children():
-            worker.kill()
+        _kill_workers(pool)
         if isinstance(error, BrokenProcessPool):
             raise MachineError("a worker process died; --resume goes on") from error
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _kill_workers(pool: ProcessPoolExecutor) -> None:
+    """One may have been in the middle of a result. The pool would wait for its rest for ever: this process
+    holds the pipe open for writing too, and there is no public way to have that closed."""
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    results = pool._result_queue
+    if results is not None:
+        results._writer.close()  # type: ignore[attr-defined]
 
 
 def submit(pool: ProcessPoolExecutor, work: Callable[[Job], T], job: Job) -> Future[T]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 from builders import make_result, make_spec
 
 from tornpage.campaigns import workers
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.workers import Job, confirmed, play
-from tornpage.vocabulary.errors import MachineError
+from tornpage.campaigns.workers import Job, confirmed, play, submit, worker_pool
+from tornpage.vocabulary.errors import Interrupted, MachineError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import find_paths
 
@@ -48,6 +51,22 @@ def test_a_target_that_breaks_is_a_failure_of_the_harness(
     spec, result = play(_job(tmp_path))
     assert (spec.number, result.outcome) == (3, Outcome.HARNESS_ERROR)
     assert result.reason.startswith("KeyError: 'rows' (test_workers.py:")
+
+
+def _large(_job: Job) -> bytes:
+    return bytes(256 << 20)
+
+
+def test_a_worker_that_is_killed_amid_its_result_holds_nobody_up(tmp_path: Path) -> None:
+    """The owner is ended while a result comes through the pipe: it does not wait for the rest."""
+    with pytest.raises(Interrupted), worker_pool(1) as pool:
+        submit(pool, _large, _job(tmp_path))
+        counters = psutil.Process().io_counters
+        before = counters().read_chars
+        while counters().read_chars < before + (32 << 20):  # looking costs some of it
+            time.sleep(0.001)
+        raise Interrupted(15)
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize(
