@@ -172,6 +172,9 @@ static void group_note(redo_t *redo, const byte *payload, const group_scan_t *sc
 
 static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len)
 {
+    if (len == 0) {
+        return; /* there may be no memory yet */
+    }
     if (n + len > redo->payload_capacity) {
         redo->payload_capacity = redo->payload_capacity == 0 ? 8U * 1024U : redo->payload_capacity;
         while (redo->payload_capacity < n + len) {
