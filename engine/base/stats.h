@@ -11,7 +11,7 @@ typedef struct stats {
     uint64_t dblwr_writes;  /**< page copies written to the doublewrite area, as 10.4 counts them
                                        when pages are flushed for export */
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
-    uint64_t dblwr_full_batches; /**< of them, those that filled their slot */
+    uint64_t dblwr_full_batches; /**< of them, those that filled the batch region */
     uint64_t dblwr_skipped_init; /**< home writes without doublewrite thanks to init_on_flush */
     uint64_t os_log_written;     /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;

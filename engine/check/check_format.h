@@ -66,8 +66,6 @@ scans says so. */
 
 /* Catalogue */
 #define CHK_DICT_TABLE_ID 38
-#define CHK_DICT_INDEX_ID 46
-#define CHK_DICT_SPACE_ID 54
 #define CHK_DICT_ROOTS 62
 #define CHK_DICT_MAGIC 78
 #define CHK_DICT_VERSION 82
@@ -102,7 +100,6 @@ scans says so. */
 #define CHK_UNDO_TRX_NO 60
 #define CHK_UNDO_HISTORY_NEXT 68
 #define CHK_UNDO_LAST_PAGE 72
-#define CHK_UNDO_RESERVED 76
 #define CHK_UNDO_RECS 96
 #define CHK_UNDO_ACTIVE 1U
 #define CHK_UNDO_COMMITTED 2U

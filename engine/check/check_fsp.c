@@ -46,11 +46,6 @@ static const chk_addr_t CHK_NOWHERE = {FIL_NULL, 0};
 
 /* ---- descriptors ---- */
 
-static bool chk_bitmap_bit(const byte *xdes, uint32_t i)
-{
-    return (xdes[CHK_XDES_BITMAP + i / 8] >> i % 8 & 1) != 0;
-}
-
 /** What a used page of an extent is, as far as its descriptor tells. */
 static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent,
                                  page_no_t page_no)
@@ -76,7 +71,7 @@ static void chk_extent_read(chk_fsp_t *fsp, const byte *xdes, uint32_t no)
                              .prev = chk_addr_read(xdes + CHK_XDES_NODE),
                              .next = chk_addr_read(xdes + CHK_XDES_NODE + 6)};
     for (uint32_t i = 0; i < n_pages; i++) {
-        bool used = chk_bitmap_bit(xdes, i);
+        bool used = chk_bit(xdes + CHK_XDES_BITMAP, i);
         extent->n_used += used;
         if (first + i < file->size_pages) {
             /* An inode page is known already; its bit is checked here. */
@@ -289,7 +284,7 @@ dberr_t chk_fsp(chk_t *chk, chk_file_t *file)
 {
     chk_fsp_t fsp = {.chk = chk, .file = file, .whole = true};
     uint32_t extent = chk->extent_pages;
-    fsp.covers = chk->page_size / extent_pages_default(chk->page_size) * extent;
+    fsp.covers = chk_xdes_covers(chk);
     fsp.xdes_size = CHK_XDES_BITMAP + extent / 8;
     /* A file that is too short has been reported: only what is there is looked at. */
     uint32_t in_file = (file->size_pages + extent - 1) / extent;

@@ -148,6 +148,12 @@ reported, here or by the scan of the file. `twice` is the invariant that a secon
 breaks. */
 void chk_reach(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t owner, uint32_t twice,
                bool *ok);
+/** Pages that one descriptor page describes. */
+uint32_t chk_xdes_covers(const chk_t *chk);
+static inline bool chk_bit(const byte *bits, uint32_t i)
+{
+    return (bits[i / 8] >> (i % 8) & 1) != 0;
+}
 bool chk_is_bad(const chk_file_t *file, page_no_t page_no);
 /** Not all pages of owner (UNKNOWN: of some) could be walked: do not report those that nothing led to. */
 void chk_broken(chk_file_t *file, uint32_t owner);

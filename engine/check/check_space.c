@@ -17,11 +17,6 @@ Memory: a few bytes per page that both the header and the file vouch for. */
 #include "check/check_int.h"
 #include "page/page_index.h"
 
-static bool chk_bit(const byte *bits, uint32_t i)
-{
-    return (bits[i / 8] >> (i % 8) & 1) != 0;
-}
-
 static void chk_bit_set(byte *bits, uint32_t i)
 {
     bits[i / 8] = (byte)(bits[i / 8] | 1U << (i % 8));
@@ -32,7 +27,7 @@ bool chk_is_bad(const chk_file_t *file, page_no_t page_no)
     return chk_bit(file->bad, page_no);
 }
 
-static uint32_t chk_xdes_covers(const chk_t *chk)
+uint32_t chk_xdes_covers(const chk_t *chk)
 {
     return chk->page_size / extent_pages_default(chk->page_size) * chk->extent_pages;
 }

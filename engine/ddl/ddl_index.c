@@ -53,7 +53,6 @@ struct ddl_add_index {
     trx_sys_t *sys;
     ddl_phase_t phase;
     bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
-    bool rows_logged;      /**< the INCOMPLETE rows are in the catalogue */
     bool aborting;         /**< what is left can only be aborted */
     uint32_t n;            /**< indexes being built */
     uint32_t current;      /**< index in MERGE, LOAD or FLUSH */
@@ -84,20 +83,20 @@ static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *tabl
                                 const ddl_index_def_t *defs, uint32_t n_defs)
 {
     err_sink_t *sink = &build_env(build)->err;
-    dict_table_t *copy = build->table;
-    *copy = *table;
-    for (uint32_t i = 0; i < copy->n_indexes; i++) {
-        copy->indexes[i].table = copy;
+    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), table, &build->table);
+    if (err != DB_SUCCESS) {
+        return err;
     }
+    dict_table_t *copy = build->table;
     build->indexes = &copy->indexes[copy->n_indexes];
     for (uint32_t i = 0; i < n_defs; i++) {
-        dberr_t err = ddl_define_index(copy, &defs[i], sink);
+        err = ddl_define_index(copy, &defs[i], sink);
         if (err != DB_SUCCESS) {
             return err;
         }
     }
     build->n = n_defs;
-    dberr_t err = dict_table_layout(copy, buf_page_size(build_pool(build)), sink);
+    err = dict_table_layout(copy, buf_page_size(build_pool(build)), sink);
     for (uint32_t i = 0; err == DB_SUCCESS && i < n_defs; i++) {
         err = dict_new_index_id(trx_sys_dict(build->sys), &build->indexes[i].id);
         build->indexes[i].tree.id = build->indexes[i].id;
@@ -178,8 +177,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
         return err_set(&env->err, DB_ERROR, "no index is named");
     }
     ddl_add_index_t *build = calloc(1, sizeof(*build));
-    if (build == NULL || (build->table = malloc(sizeof(*build->table))) == NULL) {
-        free(build);
+    if (build == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->sys = sys;
@@ -192,7 +190,6 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
         ddl_add_index_free(build);
         return err;
     }
-    build->rows_logged = true;
     PROBE_POINT(env->probe, "ddl.create_logged");
     err = ddl_trees_create(sys, build->indexes, build->n);
     if (err != DB_SUCCESS) {
@@ -428,9 +425,6 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         merge_sort_free(build->sorts[i]);
         build->sorts[i] = NULL;
     }
-    if (!build->rows_logged) {
-        return DB_SUCCESS;
-    }
     if (build_env(build)->io_failed) {
         /* Nothing can be written any more: recovery drops the INCOMPLETE indexes. */
         return DB_IO_ERROR;
@@ -442,7 +436,6 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
     }
     if (err == DB_SUCCESS) {
         err = ddl_indexes_remove(build->sys, build->indexes, build->n);
-        build->rows_logged = err != DB_SUCCESS;
     }
     /* Only now: while the tree is there, its pages hold the checkpoint back (invariant 7). */
     for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {

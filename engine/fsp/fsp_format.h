@@ -99,7 +99,6 @@ Segment header, in a page that the user of the segment chooses: space id (4), pa
 #define FLST_BASE_SIZE 16U
 #define FLST_PREV 0
 #define FLST_NEXT 6
-#define FLST_NODE_SIZE 12U
 #define FLST_ADDR_SIZE 6U
 
 #define FSEG_HEADER_SPACE 0

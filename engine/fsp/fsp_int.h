@@ -29,8 +29,6 @@ WARN_UNUSED dberr_t fsp_corrupt(const fsp_space_t *space, page_no_t page_no, con
 WARN_UNUSED dberr_t fsp_space_get(mtr_t *mtr, space_id_t id, fsp_space_t *out);
 /** Longer by page numbers: to size pages exactly. File and fsync first, FSP_SIZE afterwards. */
 WARN_UNUSED dberr_t fsp_extend_to(fsp_space_t *space, uint32_t size);
-/** Longer by extents, as much as a space of this size grows at a time. */
-WARN_UNUSED dberr_t fsp_extend(fsp_space_t *space);
 /** Moves FSP_FREE_LIMIT on by up to FSP_FREE_ADD extents, which go to FREE; growing if need be. */
 WARN_UNUSED dberr_t fsp_fill_free_list(fsp_space_t *space);
 uint32_t fsp_frag_n_used(const fsp_space_t *space);

@@ -158,11 +158,6 @@ static uint32_t fsp_next_size(const fsp_space_t *space, uint32_t size)
     return size + (size < small ? extent : FSP_FREE_ADD * extent);
 }
 
-dberr_t fsp_extend(fsp_space_t *space)
-{
-    return fsp_extend_to(space, fsp_next_size(space, space->size));
-}
-
 /** Initialises the descriptor of the extent at the free limit. */
 static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
 {
@@ -200,7 +195,7 @@ dberr_t fsp_fill_free_list(fsp_space_t *space)
     uint32_t extent = space->extent_pages;
     dberr_t err = DB_SUCCESS;
     if (space->size < space->free_limit + FSP_FREE_ADD * extent) {
-        err = fsp_extend(space);
+        err = fsp_extend_to(space, fsp_next_size(space, space->size));
     }
     if (err == DB_OUT_OF_SPACE && space->free_limit + extent <= space->size) {
         err = DB_SUCCESS; /* there is some left below FSP_SIZE */

@@ -273,7 +273,8 @@ dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
     if (out->format_id != log_format_10_4.id) {
         return DB_UNSUPPORTED;
     }
-    bool possible = size_is_valid(out->page_size, out->file_size) && lsn_offset(out->start_lsn) == 0
+    bool possible = size_is_valid(out->page_size, out->file_size)
+                    && extent_pages_is_valid(out->extent_pages) && lsn_offset(out->start_lsn) == 0
                     && out->start_lsn < LOG_LSN_LIMIT;
     return possible ? DB_SUCCESS : DB_UNRECOVERABLE;
 }

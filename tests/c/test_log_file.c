@@ -1,5 +1,7 @@
 /* Properties of the redo file: creation, opening, writing, reading, checkpoints, laps, markers, and
 what a failed write leaves (I19, I20, I23). */
+#include "base/crc32c.h"
+#include "log/log_block.h"
 #include "test_log_fixture.h"
 
 /* A new file: checkpoint 0 at LOG_FIRST_LSN, its marker in the log, one valid slot. */
@@ -153,6 +155,35 @@ static void test_reader_start(void **state)
     assert_int_equal(log_reader_create(log, 100, &reader), DB_CORRUPTION);
     assert_int_equal(log_reader_create(log, UINT64_MAX - 1000, &reader), DB_CORRUPTION);
     assert_int_equal(log_reader_create(log, from + 1024, &reader), DB_CORRUPTION);
+    log_close(log);
+}
+
+static void lfx_reseal(byte *block)
+{
+    mach_write_4(block + LOG_CRC_OFFSET, crc32c(block, LOG_CRC_OFFSET));
+}
+
+/* (I30) A header with a right checksum that says what no engine writes is refused before anybody
+divides by it. */
+static void test_open_refuses_impossible_sizes(void **state)
+{
+    /* Each: an offset in the header, a value. */
+    static const uint32_t SIZES[][2] = {{8, 0},  {8, 4097},      {28, 0},
+                                        {28, 7}, {28, 1U << 20}, {28, UINT32_MAX}};
+    log_fixture_t *f = *state;
+    log_t *log = efx_log_start(&f->env);
+
+    log_close(log);
+    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        byte *block = lfx_raw(f);
+        uint32_t old = mach_read_4(block + SIZES[i][0]);
+        mach_write_4(block + SIZES[i][0], SIZES[i][1]);
+        lfx_reseal(block);
+        assert_int_equal(log_open(&f->env, &log), DB_UNRECOVERABLE);
+        mach_write_4(block + SIZES[i][0], old);
+        lfx_reseal(block);
+    }
+    assert_int_equal(log_open(&f->env, &log), DB_SUCCESS);
     log_close(log);
 }
 
@@ -310,6 +341,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_laps, lfx_setup_posix, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_reader_start, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_open_refuses, lfx_setup, lfx_teardown),
+        cmocka_unit_test_setup_teardown(test_open_refuses_impossible_sizes, lfx_setup,
+                                        lfx_teardown),
         cmocka_unit_test_setup_teardown(test_markers, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_io_failure, lfx_setup, lfx_teardown),
         cmocka_unit_test_setup_teardown(test_write_through, lfx_setup, lfx_teardown),
