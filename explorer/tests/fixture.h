@@ -12,6 +12,23 @@
 
 #include "explorer/image/persist.h"
 
+/** An image and what happens on it. */
+typedef struct persist_fixture {
+    image_t *image;
+    fs_list_t list;
+    persist_t persist;
+    ignore_list_t ignore;
+} persist_fixture_t;
+
+static inline int persist_teardown(void **state)
+{
+    persist_fixture_t *f = *state;
+    persist_free(&f->persist);
+    fs_list_free(&f->list);
+    image_destroy(f->image);
+    return 0;
+}
+
 static inline uint32_t name_of(image_t *image, const char *path)
 {
     return image_name(image, path, strlen(path));

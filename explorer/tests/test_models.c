@@ -9,16 +9,10 @@ static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .see
 
 /** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
 */
-typedef struct fixture {
-    image_t *image;
-    fs_list_t list;
-    persist_t persist;
-} fixture_t;
-
 static int setup(void **state)
 {
-    static fixture_t f;
-    f = (fixture_t){.image = image_create()};
+    static persist_fixture_t f;
+    f = (persist_fixture_t){.image = image_create()};
     (void)image_inode_create(f.image);
     image_link(f.image, name_of(f.image, "f"), 0);
     assert_true(image_truncate(f.image, 0, 8192));
@@ -31,17 +25,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    fixture_t *f = *state;
-    persist_free(&f->persist);
-    fs_list_free(&f->list);
-    image_destroy(f->image);
-    return 0;
-}
-
 /** First byte of the file, and one character per sector of the second page. */
-static void look(fixture_t *f, model_t model, uint32_t k, char text[10])
+static void look(persist_fixture_t *f, model_t model, uint32_t k, char text[10])
 {
     torn_t torn = {.n = {{{0}}}};
     image_mark(f->image);
@@ -57,7 +42,7 @@ static void look(fixture_t *f, model_t model, uint32_t k, char text[10])
     image_undo(f->image);
 }
 
-static void assert_state(fixture_t *f, model_t model, uint32_t k, const char *expected)
+static void assert_state(persist_fixture_t *f, model_t model, uint32_t k, const char *expected)
 {
     char text[10];
     look(f, model, k, text);
@@ -66,7 +51,7 @@ static void assert_state(fixture_t *f, model_t model, uint32_t k, const char *ex
 
 static void test_counts(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     assert_int_equal(model_count(&CONFIG, MODEL_ALL_PERSISTED, &f->persist), 1);
     assert_int_equal(model_count(&CONFIG, MODEL_NONE_PERSISTED, &f->persist), 1);
     assert_int_equal(model_count(&CONFIG, MODEL_ONE_DROPPED, &f->persist), 3);
@@ -81,7 +66,7 @@ static void test_counts(void **state)
 
 static void test_whole_writes(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     assert_state(f, MODEL_ALL_PERSISTED, 0, "cbbbbbbbb");
     assert_state(f, MODEL_NONE_PERSISTED, 0, ".........");
     assert_state(f, MODEL_ONE_DROPPED, 0, "abbbbbbbb"); /* 0 is the newest */
@@ -99,7 +84,7 @@ static void test_whole_writes(void **state)
 there. */
 static void test_torn(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     char text[10];
     for (uint32_t k = 0; k < TEAR_PARTS; k++) {
         look(f, MODEL_ONE_TORN, k, text);
@@ -123,7 +108,7 @@ static void test_torn(void **state)
 /** Two waiting events: all four subsets. */
 static void test_small_subsets(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     char seen[4][10];
     persist_t persist;
     torn_t torn = {.n = {{{0}}}};
@@ -153,7 +138,7 @@ others come from all parts; the choice depends on the crash point and on nothing
 before. */
 static void test_bounded_and_fair(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     fs_list_t list = {.events = NULL};
     persist_t persist;
     torn_t torn = {.n = {{{0}}}};
@@ -198,7 +183,7 @@ static void test_bounded_and_fair(void **state)
 /** Right after a write of the log: every prefix of it, and nothing else changed. Not before, not later. */
 static void test_log_cut(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     f->list.events[1].site = SITE_REDO;
     assert_int_equal(model_count(&CONFIG, MODEL_LOG_CUT, &f->persist), 0); /* 'c' came after */
     persist_free(&f->persist);
@@ -216,7 +201,7 @@ static void test_log_cut(void **state)
 other, and the other way. */
 static void test_by_file(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     persist_t persist;
     bool seen[2][2] = {{false}};
     assert_int_equal(model_count(&CONFIG, MODEL_BY_FILE, &f->persist), 0);
@@ -254,7 +239,7 @@ static tear_t tear_of(const char *sectors, char kept)
 /** A killed process: everything it wrote is there, or all but the end of its last write. */
 static void test_kill(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     char text[10];
     assert_int_equal(model_count(&CONFIG, MODEL_KILL, &f->persist), 1); /* one sector: not torn */
     assert_state(f, MODEL_KILL, 0, "cbbbbbbbb");
@@ -271,7 +256,7 @@ static void test_kill(void **state)
 /** What it wrote still waits: the same writes, the torn one as short as in the image; and lost by the next crash. */
 static void test_kill_leaves_writes_waiting(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     fs_list_t list = {.n = 0};
     persist_t persist;
     char text[10];
@@ -320,7 +305,7 @@ static void test_waiting_writes_have_a_hash(void **state)
 /** Of a crash's lost writes the next one knows where they were. */
 static void test_lost_places(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     torn_t torn = {.n = {{{0}}}};
     image_mark(f->image);
     model_apply(&CONFIG, MODEL_ONE_TORN, TEAR_SUFFIX, 11, &f->persist, &torn);
@@ -339,7 +324,7 @@ static void test_lost_places(void **state)
 eight sectors, and never an interior mask of two. */
 static void test_masks_are_counted_as_they_came(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     uint32_t seen[2][TEAR_KINDS] = {{0}};
     f->list.events[1].first_flush = true;
     for (uint32_t point = 0; point < 600; point++) {
@@ -381,7 +366,7 @@ static void test_dropped_writes_are_counted(void **state)
         {MODEL_ORDERED, 4, 3, 0},       {MODEL_ONE_TORN, TEAR_PREFIX, 0, 1},
         {MODEL_KILL, 0, 0, 0},
     };
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         torn_t torn = {.n = {{{0}}}};
         image_mark(f->image);
@@ -398,7 +383,7 @@ static void test_possible_tears(void **state)
     static const model_config_t LARGE = {.enabled = MODELS_ALL, .sector = 4096, .seed = 7};
     static const uint32_t SMALL_WANTED[TEAR_KINDS] = {
         [TEAR_PREFIX] = 2, [TEAR_SUFFIX] = 2, [TEAR_INTERIOR] = 1, [TEAR_DROPPED] = 4};
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     torn_t small = {.n = {{{0}}}};
     torn_t large = {.n = {{{0}}}};
     add_fill(&f->list, 0, 500, 100, 'd'); /* 100 bytes in two sectors */
@@ -426,20 +411,21 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_whole_writes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_torn, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_small_subsets, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_log_cut, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counts, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_whole_writes, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_torn, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_small_subsets, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_log_cut, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_kill, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, persist_teardown),
         cmocka_unit_test(test_waiting_writes_have_a_hash),
-        cmocka_unit_test_setup_teardown(test_lost_places, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_by_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_possible_tears, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_places, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_by_file, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup,
+                                        persist_teardown),
+        cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_possible_tears, setup, persist_teardown),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,10 @@
 /* The persistence model on hand-made event lists: what is durable, what waits. */
 #include "fixture.h"
 
-typedef struct fixture {
-    image_t *image;
-    fs_list_t list;
-    persist_t persist;
-    ignore_list_t ignore;
-} fixture_t;
-
 static int setup(void **state)
 {
-    static fixture_t f;
-    f = (fixture_t){.image = image_create()};
+    static persist_fixture_t f;
+    f = (persist_fixture_t){.image = image_create()};
     (void)image_inode_create(f.image);
     (void)image_inode_create(f.image);
     persist_init(&f.persist, &f.list, f.image, &f.ignore);
@@ -19,19 +12,10 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    fixture_t *f = *state;
-    persist_free(&f->persist);
-    fs_list_free(&f->list);
-    image_destroy(f->image);
-    return 0;
-}
-
 /** fsync of a file makes its content durable, not its name; fsync of the directory the reverse. */
 static void test_file_and_name(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_write(&f->list, 0, 0, "one");
     add_sync(&f->list, f->image, 0, "a");
@@ -51,7 +35,7 @@ static void test_file_and_name(void **state)
 events. */
 static void test_other_file(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
     add_sync_dir(&f->list, f->image, ".");
@@ -69,7 +53,7 @@ static void test_other_file(void **state)
 */
 static void test_rename(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
     add_write(&f->list, 0, 0, "x");
@@ -92,7 +76,7 @@ static void test_rename(void **state)
 /** A size change is content: durable with the file, in order with the writes. */
 static void test_truncate(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_sync_dir(&f->list, f->image, ".");
     add_write(&f->list, 0, 0, "abcdef");
@@ -112,7 +96,7 @@ static void test_truncate(void **state)
 not. */
 static void test_forget(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
     add_write(&f->list, 0, 0, "a");
     add_entry(&f->list, f->image, FS_UNLINK, 0, "a", NULL);
@@ -133,7 +117,7 @@ static void test_forget(void **state)
 /** A lying fsync does nothing. */
 static void test_ignore(void **state)
 {
-    fixture_t *f = *state;
+    persist_fixture_t *f = *state;
     f->ignore.patterns[0] = "*.ibd";
     f->ignore.patterns[1] = ".";
     f->ignore.n = 2;
@@ -152,12 +136,12 @@ static void test_ignore(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_file_and_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_other_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rename, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_truncate, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_forget, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_ignore, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_file_and_name, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_other_file, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_rename, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_truncate, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_forget, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_ignore, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,20 +91,14 @@ class Program(unittest.TestCase):
         """Removes the files."""
         cls.folder.cleanup()
 
+    def run_explorer(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """On the recorded run."""
+        files = ["--trace", str(self.trace), "--allowed", str(self.allowed)]
+        return run([EXPLORE, *files, *arguments])
+
     def explore(self, *arguments: str, code: int = 0) -> list[dict[str, object]]:
         """Runs the explorer; its JSON lines."""
-        done = run(
-            [
-                EXPLORE,
-                "--trace",
-                str(self.trace),
-                "--allowed",
-                str(self.allowed),
-                *OPTIONS,
-                "--json",
-                *arguments,
-            ]
-        )
+        done = self.run_explorer(*OPTIONS, "--json", *arguments)
         self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -252,16 +246,7 @@ class Program(unittest.TestCase):
             ["--allowed", "/nosuch"],
         ):
             with self.subTest(arguments=arguments):
-                done = run(
-                    [
-                        EXPLORE,
-                        "--trace",
-                        str(self.trace),
-                        "--allowed",
-                        str(self.allowed),
-                        *arguments,
-                    ]
-                )
+                done = self.run_explorer(*arguments)
                 self.assertEqual(done.returncode, 2)
                 self.assertTrue(done.stderr.startswith("tornpage-explore: "))
 

@@ -74,33 +74,16 @@ static dict_table_t *table_create(cat_t *c, const char *name)
     return t;
 }
 
-static void assert_same_table(const dict_table_t *a, const dict_table_t *b)
+/** Fails unless the loaded table is this one, and its indexes know whose they are. */
+static void assert_loaded(const dict_table_t *table, const dict_table_t *loaded)
 {
-    assert_int_equal(a->id, b->id);
-    assert_string_equal(a->name, b->name);
-    assert_int_equal(a->space, b->space);
-    assert_int_equal(a->status, b->status);
-    assert_int_equal(a->n_cols, b->n_cols);
-    assert_int_equal(a->row_size, b->row_size);
-    assert_int_equal(a->pk_len, b->pk_len);
-    assert_memory_equal(a->cols, b->cols, a->n_cols * sizeof a->cols[0]);
-    assert_int_equal(a->n_indexes, b->n_indexes);
-    for (uint32_t i = 0; i < a->n_indexes; i++) {
-        const dict_index_t *x = &a->indexes[i];
-        const dict_index_t *y = &b->indexes[i];
+    assert_same_table(table, loaded);
+    for (uint32_t i = 0; i < loaded->n_indexes; i++) {
+        const dict_index_t *index = &loaded->indexes[i];
 
-        assert_int_equal(x->id, y->id);
-        assert_string_equal(x->name, y->name);
-        assert_int_equal(x->status, y->status);
-        assert_int_equal(x->clustered, y->clustered);
-        assert_int_equal(x->n_fields, y->n_fields);
-        assert_memory_equal(x->fields, y->fields, x->n_fields * sizeof x->fields[0]);
-        assert_int_equal(x->tree.root, y->tree.root);
-        assert_int_equal(x->tree.key_len, y->tree.key_len);
-        assert_int_equal(x->tree.leaf_rec_size, y->tree.leaf_rec_size);
-        assert_ptr_equal(y->table, b);
-        assert_int_equal(y->tree.space, b->space);
-        assert_int_equal(y->tree.id, y->id);
+        assert_ptr_equal(index->table, loaded);
+        assert_int_equal(index->tree.space, loaded->space);
+        assert_int_equal(index->tree.id, index->id);
     }
 }
 
@@ -172,7 +155,7 @@ static void test_round_trip(void **state)
     found = dict_first(c.dict);
     for (uint32_t i = 0; i < 40; i++, found = found->next) {
         assert_non_null(found);
-        assert_same_table(t[i], found);
+        assert_loaded(t[i], found);
         assert_ptr_equal(dict_table_get(c.dict, t[i]->name), found);
         assert_ptr_equal(dict_table_by_id(c.dict, t[i]->id), found);
         assert_non_null(dict_index_get(found, "kb"));

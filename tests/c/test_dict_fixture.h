@@ -1,7 +1,13 @@
-/** Definitions of tables, and their rows in the system tables. */
+/** Definitions of tables, their rows in the system tables, and their comparison. */
 #ifndef TEST_DICT_FIXTURE_H
 #define TEST_DICT_FIXTURE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 #include <stdio.h>
 
 #include "dict/dict_sys.h"
@@ -46,6 +52,37 @@ static inline void table_each_sys_row(const dict_table_t *table,
             dict_sys_fields_row(&table->indexes[i], pos, row);
             put(ctx, SYS_FIELDS, row);
         }
+    }
+}
+
+/** Fails unless both say the same of an index; whose it is, the caller compares. */
+static inline void assert_same_index(const dict_index_t *a, const dict_index_t *b)
+{
+    assert_int_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->clustered, b->clustered);
+    assert_int_equal(a->n_fields, b->n_fields);
+    assert_memory_equal(a->fields, b->fields, a->n_fields * sizeof a->fields[0]);
+    assert_int_equal(a->tree.root, b->tree.root);
+    assert_int_equal(a->tree.key_len, b->tree.key_len);
+    assert_int_equal(a->tree.leaf_rec_size, b->tree.leaf_rec_size);
+}
+
+/** Fails unless both objects describe the same table. */
+static inline void assert_same_table(const dict_table_t *a, const dict_table_t *b)
+{
+    assert_int_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_int_equal(a->space, b->space);
+    assert_int_equal(a->status, b->status);
+    assert_int_equal(a->n_cols, b->n_cols);
+    assert_int_equal(a->row_size, b->row_size);
+    assert_int_equal(a->pk_len, b->pk_len);
+    assert_memory_equal(a->cols, b->cols, a->n_cols * sizeof a->cols[0]);
+    assert_int_equal(a->n_indexes, b->n_indexes);
+    for (uint32_t i = 0; i < a->n_indexes; i++) {
+        assert_same_index(&a->indexes[i], &b->indexes[i]);
     }
 }
 

@@ -1,87 +1,11 @@
 /** Recovery of single pages: what is created, read, restored, skipped or refused. Spaces are bare:
 pages made by mini-transactions, no catalogue. */
-#include "test_recv_fixture.h"
-
-/** A bare database with one table space of 8 pages, checkpointed. */
-static dbx_t *pages_create(void)
-{
-    dbx_t *db = dbx_create(true);
-    dbx_space_create(db, T1, T1_PATH);
-    ASSERT_OK(db, buf_checkpoint_full(db->pool));
-    return db;
-}
-
-/** Initialises a page and writes `value` into it; commits in the given mode. @return end LSN */
-static lsn_t page_init(dbx_t *db, page_no_t page_no, byte value, mtr_mode_t mode)
-{
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    ASSERT_OK(db, buf_log_free_check(db->pool));
-    mtr_start(&mtr, db->pool, mode);
-    if (mode == MTR_LOG_NO_REDO) {
-        mtr_set_observer(&mtr, 77);
-    }
-    ASSERT_OK(db, mtr_page_create(&mtr, (page_id_t){T1, page_no}, FIL_PAGE_TYPE_SYS, &block));
-    mtr_memset(&mtr, block, 100, 3000, value);
-    mtr_commit(&mtr);
-    return mtr.end_lsn;
-}
-
-static lsn_t page_change(dbx_t *db, page_no_t page_no, uint32_t offset, byte value)
-{
-    mtr_t mtr;
-    buf_block_t *block = NULL;
-    ASSERT_OK(db, buf_log_free_check(db->pool));
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    ASSERT_OK(db, mtr_page_get(&mtr, (page_id_t){T1, page_no}, &block));
-    mtr_write_1(&mtr, block, offset, value);
-    mtr_commit(&mtr);
-    return mtr.end_lsn;
-}
-
-static void index_load(dbx_t *db)
-{
-    mtr_t mtr;
-    ASSERT_OK(db, buf_flush_space(db->pool, T1));
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    mtr_index_load(&mtr, T1, 3, 77);
-    mtr_commit(&mtr);
-    dbx_flush_log(db);
-}
-
-static byte page_byte(dbx_t *db, page_no_t page_no, uint32_t offset)
-{
-    return dbx_page_byte(db, (page_id_t){T1, page_no}, offset);
-}
-
-/** A database with page 3, of bytes 0xA1, behind the checkpoint or before it. */
-static dbx_t *page_3_create(bool checkpointed)
-{
-    dbx_t *db = pages_create();
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    if (checkpointed) {
-        ASSERT_OK(db, buf_checkpoint_full(db->pool));
-    }
-    return db;
-}
-
-static void lose_copies(dbx_t *db)
-{
-    memset(dbx_bytes(db, DBLWR_FILE_NAME, NULL), 0, 4096 * 16);
-}
+#include "test_recv_pages.h"
 
 static void lsn_beyond_log(dbx_t *db, byte *page)
 {
     fil_page_set_lsn(page, 4096, 1U << 30);
     dbx_stamp(db, page);
-}
-
-/** Without doublewrite copies the start is refused with a message that contains text; frees db. */
-static void refused_without_copy(dbx_t *db, const char *text)
-{
-    lose_copies(db);
-    dbx_assert_refused(db, text);
-    dbx_free(db);
 }
 
 /* A page whose initialisation is in the log is rebuilt without being read, even if its home copy is
@@ -335,198 +259,6 @@ static void test_change_after_free(void **state)
     dbx_free(db);
 }
 
-/* An INDEX_LOAD vouches for a load that initialised a freed page; but when the file has the page as it
-was before it was freed, there was none. */
-static void test_change_after_free_without_load(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(true);
-    dbx_page_free(db, (page_id_t){T1, 3});
-    lsn_t freed = log_lsn(db->log);
-    index_load(db);
-    redo_rec_t rec = {.type = MLOG_1BYTE, .space = T1, .page_no = 3, .offset = 200, .value = 1};
-    lsn_t changed = 0;
-    log_append_rec(db->log, &rec, &changed);
-    db = dbx_crash(db);
-    assert_true(fil_page_get_lsn(dbx_home(db, T1_PATH, 3)) < freed);
-    assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
-    char text[sizeof db->env.err.msg];
-    snprintf(text, sizeof text,
-             "page 3 of t1.ibd: changed at %" PRIu64 " after it was freed at %" PRIu64
-             ", but never initialised",
-             changed, freed);
-    assert_string_equal(db->env.err.msg, text);
-    dbx_free(db);
-}
-
-/* The previous life: the log initialises a page number, frees it, a non-logged load fills it, and a
-logged change follows. Recovery must keep the contents of the load, which only the file has. */
-static void test_previous_life(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(false);
-    page_change(db, 3, 150, 0x11);
-    dbx_page_free(db, (page_id_t){T1, 3});
-    page_init(db, 3, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    dbx_t *loaded = dbx_clone(db);
-    page_change(db, 3, 200, 0xD4);
-    db = dbx_crash(db);
-    dbx_t *torn = dbx_clone(db);
-    ASSERT_OK(db, dbx_redo(db));
-    assert_true(dbx_marked(db, "recv_read space=5 page=3"));
-    assert_int_equal(page_byte(db, 3, 100), 0xC3);
-    assert_int_equal(page_byte(db, 3, 150), 0xC3);
-    assert_int_equal(page_byte(db, 3, 200), 0xD4);
-    dbx_free(db);
-    /* Without a later change the page is left as the load wrote it. */
-    ASSERT_OK(loaded, dbx_redo(loaded));
-    assert_int_equal(page_byte(loaded, 3, 150), 0xC3);
-    dbx_free(loaded);
-    /* Torn and without a copy it cannot be had back: not from the first life either. */
-    dbx_tear(torn, T1_PATH, 3);
-    refused_without_copy(torn, "torn page 3 of t1.ibd");
-}
-
-/* In a space with an INDEX_LOAD a page is read although its initialisation is in the log, and the
-page LSN decides (MDEV-12699's fallback). Only the older log, whose pages are not freed by a record
-of their own, has the initialisation of the previous life as its last word: the record is written by
-hand here. */
-static void test_index_load_reads(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(false);
-    page_init(db, 3, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    page_change(db, 3, 200, 0xD4);
-    db = dbx_crash(db);
-    dbx_t *torn = dbx_clone(db);
-    dbx_t *zero = dbx_clone(db);
-    ASSERT_OK(db, dbx_redo(db));
-    assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
-    assert_false(dbx_marked(db, "recv_create space=5 page=3"));
-    assert_int_equal(db->env.stats.recv_index_load_reads, 1);
-    assert_int_equal(page_byte(db, 3, 150), 0xC3);
-    assert_int_equal(page_byte(db, 3, 200), 0xD4);
-    dbx_free(db);
-    dbx_tear(torn, T1_PATH, 3);
-    refused_without_copy(torn, "torn page 3 of t1.ibd");
-    /* A page that no file ever had holds no load: the log rebuilds it. */
-    memset(dbx_home(zero, T1_PATH, 3), 0, 4096);
-    lose_copies(zero);
-    ASSERT_OK(zero, dbx_redo(zero));
-    assert_int_equal(page_byte(zero, 3, 150), 0xA1);
-    dbx_free(zero);
-}
-
-/* An INDEX_LOAD anywhere in the log makes every page of its space be read, also one that is
-initialised after it: torn, it is refused, unless a copy has restored it. */
-static void test_index_load_no_mercy(void **state)
-{
-    (void)state;
-    dbx_t *db = pages_create();
-    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    page_init(db, 3, 0xA1, MTR_LOG_ALL);
-    ASSERT_OK(db, buf_flush_all(db->pool));
-    page_change(db, 3, 200, 0xD4);
-    db = dbx_crash(db);
-    dbx_tear(db, T1_PATH, 3);
-    dbx_t *torn = dbx_clone(db);
-    ASSERT_OK(db, dbx_redo(db));
-    assert_true(dbx_marked(db, "recv_dblwr_restore space=5 page=3"));
-    assert_true(dbx_marked(db, "recv_read space=5 page=3 why=index_load"));
-    assert_int_equal(page_byte(db, 3, 150), 0xA1);
-    assert_int_equal(page_byte(db, 3, 200), 0xD4);
-    dbx_free(db);
-    refused_without_copy(torn, "torn page 3 of t1.ibd");
-}
-
-/* The same with the INDEX_LOAD behind the initialisation and the write. */
-static void test_index_load_no_mercy_later(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(false);
-    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    db = dbx_crash(db);
-    dbx_tear(db, T1_PATH, 3);
-    refused_without_copy(db, "torn page 3 of t1.ibd");
-}
-
-/* On the read path the page LSN alone tells what is old: records from before an initialisation are
-applied to an older page and wiped by it. */
-static void test_index_load_read_applies_all(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(true);
-    page_change(db, 3, 150, 0x11);
-    page_init(db, 3, 0xA2, MTR_LOG_ALL);
-    page_init(db, 4, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    byte old_home[4096];
-    db = dbx_crash(db);
-    fil_page_init(old_home, 4096, (page_id_t){T1, 3}, FIL_PAGE_TYPE_SYS);
-    fil_page_set_lsn(old_home, 4096, LOG_FIRST_LSN);
-    dbx_stamp(db, old_home);
-    memcpy(dbx_home(db, T1_PATH, 3), old_home, sizeof old_home);
-    ASSERT_OK(db, dbx_redo(db));
-    assert_int_equal(page_byte(db, 3, 150), 0xA2);
-    /* MLOG_1BYTE, INIT, MEMSET of page 3. */
-    assert_true(dbx_marked(db, "recv_apply space=5 page=3"));
-    assert_int_equal(db->env.stats.recv_records, 3);
-    dbx_free(db);
-}
-
-/* The same in several batches: a page that a later batch initialises is not left behind by the earlier
-ones, so that what comes before that initialisation finds the page that it was written for (I18). */
-static void test_index_load_batches(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(false);
-    for (uint32_t i = 0; i < 300; i++) {
-        dbx_page_write(db, T1, 4, (byte)i, i == 0);
-    }
-    page_change(db, 3, 150, 0x11);
-    page_init(db, 3, 0xA2, MTR_LOG_ALL);
-    page_init(db, 5, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    db = dbx_crash(db);
-    memset(dbx_home(db, T1_PATH, 3), 0, 4096);
-    lose_copies(db);
-    db->options.recv_memory = 64 * 1024;
-    ASSERT_OK(db, dbx_redo(db));
-    assert_true(db->env.stats.recv_batches > 1);
-    assert_int_equal(page_byte(db, 3, 150), 0xA2);
-    dbx_free(db);
-}
-
-/* A page that was never written, freed in one batch and initialised in a later one: of its earlier life there is
-nothing to free, and nothing of it is written in between. */
-static void test_index_load_batches_unwritten(void **state)
-{
-    (void)state;
-    dbx_t *db = page_3_create(false);
-    mtr_t mtr;
-    mtr_start(&mtr, db->pool, MTR_LOG_ALL);
-    mtr_page_free(&mtr, (page_id_t){T1, 6});
-    mtr_commit(&mtr);
-    for (uint32_t i = 0; i < 300; i++) {
-        dbx_page_write(db, T1, 4, (byte)i, i == 0);
-    }
-    page_init(db, 6, 0xA6, MTR_LOG_ALL);
-    page_init(db, 5, 0xC3, MTR_LOG_NO_REDO);
-    index_load(db);
-    db = dbx_crash(db);
-    memset(dbx_home(db, T1_PATH, 6), 0, 4096);
-    lose_copies(db);
-    db->options.recv_memory = 64 * 1024;
-    ASSERT_OK(db, dbx_redo(db));
-    assert_true(db->env.stats.recv_batches > 1);
-    assert_int_equal(page_byte(db, 6, 150), 0xA6);
-    dbx_free(db);
-}
-
 /* A page that recovery made from its initialisation is as fresh as it was in the run: with
 log_optimize_ddl off its first write skips doublewrite again, and only that one. */
 static void test_created_page_skips(void **state)
@@ -576,28 +308,13 @@ static void test_impossible_record(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_init_is_never_read),
-        cmocka_unit_test(test_change_is_applied_once),
-        cmocka_unit_test(test_torn_page_is_refused),
-        cmocka_unit_test(test_dblwr_restores),
-        cmocka_unit_test(test_dblwr_newest_copy),
-        cmocka_unit_test(test_dblwr_copy_beyond_end),
-        cmocka_unit_test(test_dblwr_area_too_long),
-        cmocka_unit_test(test_dblwr_leaves_valid_home),
-        cmocka_unit_test(test_torn_page_0),
-        cmocka_unit_test(test_freed_page),
-        cmocka_unit_test(test_change_after_free),
-        cmocka_unit_test(test_change_after_free_without_load),
-        cmocka_unit_test(test_previous_life),
-        cmocka_unit_test(test_index_load_reads),
-        cmocka_unit_test(test_index_load_no_mercy),
-        cmocka_unit_test(test_index_load_no_mercy_later),
-        cmocka_unit_test(test_index_load_read_applies_all),
-        cmocka_unit_test(test_index_load_batches),
-        cmocka_unit_test(test_index_load_batches_unwritten),
-        cmocka_unit_test(test_created_page_skips),
-        cmocka_unit_test(test_page_beyond_log),
-        cmocka_unit_test(test_impossible_record),
+        cmocka_unit_test(test_init_is_never_read),   cmocka_unit_test(test_change_is_applied_once),
+        cmocka_unit_test(test_torn_page_is_refused), cmocka_unit_test(test_dblwr_restores),
+        cmocka_unit_test(test_dblwr_newest_copy),    cmocka_unit_test(test_dblwr_copy_beyond_end),
+        cmocka_unit_test(test_dblwr_area_too_long),  cmocka_unit_test(test_dblwr_leaves_valid_home),
+        cmocka_unit_test(test_torn_page_0),          cmocka_unit_test(test_freed_page),
+        cmocka_unit_test(test_change_after_free),    cmocka_unit_test(test_created_page_skips),
+        cmocka_unit_test(test_page_beyond_log),      cmocka_unit_test(test_impossible_record),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ __all__ = [
     "last_object",
     "preload_environment",
     "read_findings",
+    "read_run",
     "read_state",
 ]
 
@@ -236,11 +237,7 @@ class EngineTarget:
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
-        data = last_object(child.stdout)
-        if child.exit_code != 0 or data is None or not data.get("ok"):
-            return RunAnswer(False, child.describe(), {}, {})
-        failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
-        return RunAnswer(True, "", failed, data["status"])
+        return read_run(child)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The object of `engine recover --json --check`."""
@@ -332,6 +329,15 @@ def last_object(stdout: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return data if isinstance(data, dict) else None
+
+
+def read_run(child: ChildResult) -> RunAnswer:
+    """What the object that a run prints last says."""
+    data = last_object(child.stdout)
+    if child.exit_code != 0 or data is None or not data.get("ok"):
+        return RunAnswer(False, child.describe(), {}, {})
+    failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
+    return RunAnswer(True, "", failed, data["status"])
 
 
 def read_state(check: Mapping[str, Any]) -> State:

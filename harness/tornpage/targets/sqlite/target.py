@@ -29,6 +29,7 @@ from tornpage.targets.target import (
     last_object,
     preload_environment,
     read_findings,
+    read_run,
     read_state,
 )
 from tornpage.vocabulary.errors import ConfigError, TargetError
@@ -145,11 +146,7 @@ class SqliteTarget:
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""
-        data = last_object(child.stdout)
-        if child.exit_code != 0 or data is None or not data.get("ok"):
-            return RunAnswer(False, child.describe(), {}, {})
-        failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
-        return RunAnswer(True, "", failed, data["status"])
+        return read_run(child)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The object of image; its counters say what the crash had left to recover from."""
