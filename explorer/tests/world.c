@@ -69,7 +69,7 @@ void world_sync_dir(world_t *w)
 
 /* ---- the log ---- */
 
-static uint64_t log_offset(lsn_t lsn)
+uint64_t world_log_offset(lsn_t lsn)
 {
     return 2048 + (lsn_block(lsn) - LOG_START_LSN) % (WORLD_LOG_BYTES - 2048);
 }
@@ -84,7 +84,7 @@ static void stamp(byte *block, lsn_t lsn, uint32_t epoch, uint32_t used)
 
 static void stamp_end(world_t *w)
 {
-    stamp(w->log + log_offset(w->end_lsn), w->end_lsn, w->epoch, lsn_offset(w->end_lsn));
+    stamp(w->log + world_log_offset(w->end_lsn), w->end_lsn, w->epoch, lsn_offset(w->end_lsn));
 }
 
 lsn_t world_append(world_t *w, const redo_rec_t *rec)
@@ -92,16 +92,16 @@ lsn_t world_append(world_t *w, const redo_rec_t *rec)
     byte bytes[1024];
     size_t len = 0;
     log_format_10_4.encode(rec, true, bytes, sizeof(bytes), &len);
-    byte *block = w->log + log_offset(w->end_lsn);
+    byte *block = w->log + world_log_offset(w->end_lsn);
     if (mach_read_2(block + LOG_BLOCK_FIRST_GROUP) == 0) {
         mach_write_2(block + LOG_BLOCK_FIRST_GROUP, lsn_offset(w->end_lsn));
     }
     for (size_t i = 0; i < len; i++) {
-        w->log[log_offset(w->end_lsn) + lsn_offset(w->end_lsn)] = bytes[i];
+        w->log[world_log_offset(w->end_lsn) + lsn_offset(w->end_lsn)] = bytes[i];
         lsn_t next = log_lsn_add(w->end_lsn, 1);
         if (lsn_block(next) != lsn_block(w->end_lsn)) {
-            stamp(w->log + log_offset(w->end_lsn), w->end_lsn, w->epoch, LOG_BLOCK_SIZE);
-            memset(w->log + log_offset(next), 0, LOG_BLOCK_SIZE);
+            stamp(w->log + world_log_offset(w->end_lsn), w->end_lsn, w->epoch, LOG_BLOCK_SIZE);
+            memset(w->log + world_log_offset(next), 0, LOG_BLOCK_SIZE);
         }
         w->end_lsn = next;
     }
@@ -170,7 +170,7 @@ void world_log_write(world_t *w)
 {
     for (lsn_t lsn = lsn_block(w->written_lsn); lsn <= lsn_block(w->end_lsn);
          lsn += LOG_BLOCK_SIZE) {
-        world_log_raw(w, log_offset(lsn), w->log + log_offset(lsn), LOG_BLOCK_SIZE);
+        world_log_raw(w, world_log_offset(lsn), w->log + world_log_offset(lsn), LOG_BLOCK_SIZE);
     }
     w->written_lsn = w->end_lsn;
 }
@@ -179,6 +179,47 @@ void world_log(world_t *w)
 {
     world_log_write(w);
     world_sync(w, LOG_FILE);
+}
+
+lsn_t world_change_durable(world_t *w, uint32_t page)
+{
+    lsn_t lsn = world_change(w, page);
+    world_log(w);
+    return lsn;
+}
+
+void world_load_durable(world_t *w, index_id_t index)
+{
+    (void)world_load(w, index);
+    world_log(w);
+}
+
+/** A change of page 0 by that many bytes. */
+static lsn_t change_bytes(world_t *w, uint32_t len)
+{
+    byte data[600] = {1};
+    CHECK(len <= sizeof(data));
+    const redo_rec_t rec = {
+        .type = MLOG_WRITE_STRING, .space = WORLD_SPACE, .offset = 100, .data = data, .len = len};
+    return world_append(w, &rec);
+}
+
+lsn_t world_half_group(world_t *w)
+{
+    uint64_t at = world_log_offset(w->end_lsn);
+    lsn_t lsn = change_bytes(w, 600);
+    world_log_raw(w, at, w->log + at, LOG_BLOCK_SIZE);
+    world_sync(w, LOG_FILE);
+    return lsn;
+}
+
+void world_fill_log(world_t *w, uint32_t blocks)
+{
+    lsn_t until = w->end_lsn + blocks * LOG_BLOCK_SIZE;
+    while (w->end_lsn < until) {
+        (void)change_bytes(w, 400);
+        world_log(w);
+    }
 }
 
 static void slot_bytes(byte out[LOG_BLOCK_SIZE], uint64_t no, lsn_t c, lsn_t marker, uint32_t epoch)
@@ -233,7 +274,8 @@ void world_epoch_slot(world_t *w, bool sync)
 void world_epoch_cut(world_t *w, bool sync)
 {
     stamp_end(w);
-    world_log_raw(w, log_offset(w->end_lsn), w->log + log_offset(w->end_lsn), LOG_BLOCK_SIZE);
+    world_log_raw(w, world_log_offset(w->end_lsn), w->log + world_log_offset(w->end_lsn),
+                  LOG_BLOCK_SIZE);
     if (sync) {
         world_sync(w, LOG_FILE);
     }
@@ -305,12 +347,29 @@ void world_copy(world_t *w, uint32_t position, uint32_t page, lsn_t lsn)
     world_copy_of(w, position, page, lsn, WORLD_INDEX);
 }
 
+void world_copy_durable(world_t *w, uint32_t position, uint32_t page, lsn_t lsn)
+{
+    world_copy(w, position, page, lsn);
+    world_sync(w, AREA_FILE);
+}
+
+void world_copy_and_home(world_t *w, uint32_t position, uint32_t page, lsn_t lsn)
+{
+    world_copy_durable(w, position, page, lsn);
+    world_home(w, page, lsn);
+}
+
 void world_flush(world_t *w, uint32_t page, lsn_t lsn)
 {
-    world_copy(w, 7, page, lsn);
-    world_sync(w, AREA_FILE);
-    world_home(w, page, lsn);
+    world_copy_and_home(w, 7, page, lsn);
     world_sync(w, TABLE_FILE);
+}
+
+lsn_t world_change_flushed(world_t *w, uint32_t page)
+{
+    lsn_t lsn = world_change_durable(w, page);
+    world_flush(w, page, lsn);
+    return lsn;
 }
 
 void world_read(world_t *w, uint32_t page)
@@ -336,9 +395,7 @@ void world_begin(world_t *w, bool doublewrite)
     world_entry(w, FS_LINK, TABLE_FILE, NULL);
     world_sync_dir(w);
     (void)world_init(w, 0);
-    lsn_t lsn = world_change(w, 0);
-    world_log(w);
-    world_flush(w, 0, lsn);
+    (void)world_change_flushed(w, 0);
     world_checkpoint(w, w->end_lsn);
 }
 

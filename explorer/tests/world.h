@@ -39,9 +39,20 @@ lsn_t world_change(world_t *w, uint32_t page);
 lsn_t world_load(world_t *w, index_id_t index);
 lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index);
 lsn_t world_file_op(world_t *w, mlog_type_t type, const char *path, const char *path2);
-void world_log_write(
-    world_t *w);            /**< what was appended, from the block in which the last write ended */
-void world_log(world_t *w); /**< the same, fsynced */
+/** What was appended is written, from the block in which the last write ended. */
+void world_log_write(world_t *w);
+/** The same, fsynced. */
+void world_log(world_t *w);
+/** A change, and what was appended is durable. */
+lsn_t world_change_durable(world_t *w, uint32_t page);
+/** The same of INDEX_LOAD. */
+void world_load_durable(world_t *w, index_id_t index);
+/** A group that ends in the next block, of which only the first block is durable. */
+lsn_t world_half_group(world_t *w);
+/** That many blocks' worth of changes of page 0, each durable; none goes home. */
+void world_fill_log(world_t *w, uint32_t blocks);
+/** Where the block of that LSN lies in the file. */
+uint64_t world_log_offset(lsn_t lsn);
 /** Bytes into the log file, as they are. */
 void world_log_raw(world_t *w, uint64_t offset, const byte *bytes, uint64_t len);
 /** Takes the next epoch: slot, then the block at the end, cut there; each fsynced. */
@@ -60,8 +71,14 @@ void world_home(world_t *w, uint32_t page, lsn_t lsn);
 void world_home_of(world_t *w, uint32_t page, lsn_t lsn, index_id_t index);
 void world_copy(world_t *w, uint32_t position, uint32_t page, lsn_t lsn);
 void world_copy_of(world_t *w, uint32_t position, uint32_t page, lsn_t lsn, index_id_t index);
+/** Copy, fsync. */
+void world_copy_durable(world_t *w, uint32_t position, uint32_t page, lsn_t lsn);
+/** Copy, fsync, home write: that one is not fsynced. */
+void world_copy_and_home(world_t *w, uint32_t position, uint32_t page, lsn_t lsn);
 /** Copy, fsync, home write, fsync. */
 void world_flush(world_t *w, uint32_t page, lsn_t lsn);
+/** A change, made durable and flushed. */
+lsn_t world_change_flushed(world_t *w, uint32_t page);
 void world_read(world_t *w, uint32_t page);
 
 /* Files. */

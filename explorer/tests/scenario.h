@@ -1,0 +1,37 @@
+/** Scenarios: streams of a world by hand that keep every rule, or break one. */
+#ifndef EXPLORER_TESTS_SCENARIO_H
+#define EXPLORER_TESTS_SCENARIO_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+typedef struct scenario {
+    const char *name;
+    void (*play)(world_t *w);
+    uint32_t invariant; /**< the only one that is broken; 0: none */
+} scenario_t;
+
+#define BREAKS(n, f)                                                                               \
+    {                                                                                              \
+#f, f, n                                                                                   \
+    }
+#define KEEPS(f) BREAKS(0, f)
+#define RUN(scenarios) scenario_run(scenarios, sizeof(scenarios) / sizeof((scenarios)[0]), true)
+
+/** Plays each in a world of its own; fails unless exactly its invariant is found broken. */
+void scenario_run(const scenario_t *scenarios, size_t n, bool doublewrite);
+
+/* Streams that several tests play. */
+/** The log goes around, with checkpoints on the way. */
+void scenario_log_around(world_t *w);
+/** Pages 8 (initialised) and 9 (initialised, freed) are in the durable log. @return LSN of page 8 */
+lsn_t scenario_init_and_free(world_t *w);
+
+#endif

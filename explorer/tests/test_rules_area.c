@@ -1,0 +1,64 @@
+/* The doublewrite area: I22. */
+#include "scenario.h"
+
+/** The copy of page 0 is durable, its home write not fsynced. @return LSN of the page */
+static lsn_t area_needed(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy_and_home(w, 0, 0, lsn);
+    return lsn;
+}
+
+static void area_order(world_t *w)
+{
+    lsn_t lsn = world_change_flushed(w, 0);
+    world_copy(w, 7, 4, lsn);
+}
+
+static void area_of_two_regions(world_t *w)
+{
+    lsn_t lsn = area_needed(w);
+    world_copy_durable(w, 6, 4, lsn);
+}
+
+static void area_not_fsynced(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy(w, 0, 0, lsn);
+    world_home(w, 0, lsn);
+}
+
+static void area_reused_before_the_home_fsync(world_t *w)
+{
+    lsn_t lsn = area_needed(w);
+    world_copy(w, 0, 4, lsn);
+}
+
+static void area_reused_after_another_files_fsync(world_t *w)
+{
+    lsn_t lsn = area_needed(w);
+    world_entry(w, FS_LINK, "ibdata1", NULL);
+    world_sync(w, "ibdata1");
+    world_copy(w, 0, 4, lsn);
+}
+
+static void test_area(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(area_order),
+        KEEPS(area_of_two_regions),
+        BREAKS(22, area_not_fsynced),
+        BREAKS(22, area_reused_before_the_home_fsync),
+        BREAKS(22, area_reused_after_another_files_fsync),
+    };
+    (void)state;
+    RUN(SCENARIOS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_area),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,116 @@
+/* Names of table files: I24. */
+#include "scenario.h"
+
+static void log_op(world_t *w, mlog_type_t type, const char *path, const char *path2)
+{
+    (void)world_file_op(w, type, path, path2);
+    world_log(w);
+}
+
+static void entry_durable(world_t *w, fs_kind_t kind, const char *path, const char *to)
+{
+    world_entry(w, kind, path, to);
+    world_sync_dir(w);
+}
+
+/** By the log; the entry itself is not durable. */
+static void create_unsynced(world_t *w)
+{
+    log_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
+    world_entry(w, FS_LINK, "u.ibd", NULL);
+}
+
+static void rename_by_the_log(world_t *w)
+{
+    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    entry_durable(w, FS_RENAME, "u.ibd", "v.ibd");
+}
+
+static void file_created(world_t *w)
+{
+    create_unsynced(w);
+    world_sync_dir(w);
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
+static void file_renamed_and_removed(world_t *w)
+{
+    file_created(w);
+    rename_by_the_log(w);
+    log_op(w, MLOG_FILE_DELETE, "v.ibd", NULL);
+    entry_durable(w, FS_UNLINK, "v.ibd", NULL);
+    rules_journal(w->rules, JOURNAL_ACK, 2);
+    file_created(w);
+}
+
+static void file_created_without_record(world_t *w)
+{
+    entry_durable(w, FS_LINK, "u.ibd", NULL);
+}
+
+static void file_created_before_the_fsync(world_t *w)
+{
+    (void)world_file_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
+    world_log_write(w);
+    entry_durable(w, FS_LINK, "u.ibd", NULL);
+}
+
+static void file_removed_by_an_old_record(world_t *w)
+{
+    file_renamed_and_removed(w);
+    rename_by_the_log(w);
+    entry_durable(w, FS_UNLINK, "v.ibd", NULL);
+}
+
+static void file_renamed_to_another_name(world_t *w)
+{
+    file_created(w);
+    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    entry_durable(w, FS_RENAME, "u.ibd", "x.ibd");
+}
+
+static void file_entry_unsynced_at_ack(world_t *w)
+{
+    create_unsynced(w);
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
+static void file_entry_unsynced_at_checkpoint(world_t *w)
+{
+    create_unsynced(w);
+    world_checkpoint(w, w->end_lsn);
+}
+
+static void file_operation_repeated(world_t *w)
+{
+    (void)world_file_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
+    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    world_restart(w, false);
+    world_entry(w, FS_LINK, "u.ibd", NULL);
+    entry_durable(w, FS_RENAME, "u.ibd", "v.ibd");
+}
+
+static void test_files(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(file_created),
+        KEEPS(file_renamed_and_removed),
+        KEEPS(file_operation_repeated),
+        BREAKS(24, file_created_without_record),
+        BREAKS(24, file_created_before_the_fsync),
+        BREAKS(24, file_removed_by_an_old_record),
+        BREAKS(24, file_renamed_to_another_name),
+        BREAKS(24, file_entry_unsynced_at_ack),
+        BREAKS(24, file_entry_unsynced_at_checkpoint),
+    };
+    (void)state;
+    RUN(SCENARIOS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

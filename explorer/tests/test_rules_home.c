@@ -1,0 +1,196 @@
+/* Home writes: I4, I5; those that skip the doublewrite area: I13. */
+#include "scenario.h"
+
+/* ---- I4, I5 ---- */
+
+static void home_in_order(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    world_checkpoint(w, w->end_lsn);
+    (void)world_change_flushed(w, 4);
+}
+
+static void home_before_the_log_is_written(world_t *w)
+{
+    world_flush(w, 0, world_change(w, 0));
+}
+
+static void home_before_the_log_is_fsynced(world_t *w)
+{
+    lsn_t lsn = world_change(w, 0);
+    world_log_write(w);
+    world_flush(w, 0, lsn);
+}
+
+static void home_of_half_a_group(world_t *w)
+{
+    world_flush(w, 0, world_half_group(w));
+}
+
+static void home_elsewhere(world_t *w)
+{
+    byte bytes[WORLD_PAGE];
+    world_page_bytes(bytes, 4, w->c, WORLD_INDEX);
+    world_write(w, "t.ibd", 5 * WORLD_PAGE, bytes, sizeof(bytes));
+}
+
+static void home_unstamped(world_t *w)
+{
+    byte bytes[WORLD_PAGE];
+    world_page_bytes(bytes, 4, w->c, WORLD_INDEX);
+    bytes[200] ^= 1;
+    world_write(w, "t.ibd", 4 * WORLD_PAGE, bytes, sizeof(bytes));
+}
+
+static void test_home_writes(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(home_in_order),
+        BREAKS(4, home_before_the_log_is_written),
+        BREAKS(4, home_before_the_log_is_fsynced),
+        BREAKS(4, home_of_half_a_group),
+        BREAKS(5, home_elsewhere),
+        BREAKS(5, home_unstamped),
+    };
+    (void)state;
+    RUN(SCENARIOS);
+}
+
+/* ---- I13 ---- */
+
+/** A change of the page goes home without a copy. @return its LSN */
+static lsn_t skip_home(world_t *w, uint32_t page)
+{
+    lsn_t lsn = world_change_durable(w, page);
+    world_home(w, page, lsn);
+    return lsn;
+}
+
+static lsn_t skip_once(world_t *w)
+{
+    (void)world_init(w, 4);
+    lsn_t lsn = skip_home(w, 4);
+    world_sync(w, "t.ibd");
+    return lsn;
+}
+
+static void skip_the_first_write(world_t *w)
+{
+    (void)skip_once(w);
+}
+
+static void skip_after_free_and_init(world_t *w)
+{
+    (void)skip_once(w);
+    (void)world_free(w, 4);
+    (void)skip_once(w);
+}
+
+static void skip_without_init(world_t *w)
+{
+    (void)skip_home(w, 0);
+}
+
+static void skip_a_freed_page(world_t *w)
+{
+    (void)world_init(w, 4);
+    lsn_t lsn = world_free(w, 4);
+    world_log(w);
+    world_home(w, 4, lsn);
+}
+
+static void skip_while_it_is_freed(world_t *w)
+{
+    lsn_t lsn = world_init(w, 4);
+    (void)world_free(w, 4);
+    (void)world_init(w, 4);
+    world_log(w);
+    world_home(w, 4, lsn);
+}
+
+static void skip_twice(world_t *w)
+{
+    (void)skip_once(w);
+    (void)skip_home(w, 4);
+}
+
+static void skip_behind_the_checkpoint(world_t *w)
+{
+    lsn_t lsn = world_init(w, 4);
+    world_log(w);
+    world_flush(w, 4, lsn);
+    world_checkpoint(w, w->end_lsn);
+    (void)skip_home(w, 4);
+}
+
+static void skip_with_index_load(world_t *w)
+{
+    (void)world_load(w, 41);
+    (void)skip_once(w);
+}
+
+static void skip_with_an_old_index_load(world_t *w)
+{
+    world_load_durable(w, 41);
+    world_checkpoint(w, w->end_lsn);
+    (void)skip_once(w);
+}
+
+static void skip_without_a_record(world_t *w)
+{
+    (void)world_init(w, 4);
+    lsn_t lsn = world_change_durable(w, 0);
+    world_home(w, 4, lsn);
+}
+
+static void skip_and_no_drain(world_t *w)
+{
+    (void)skip_once(w);
+    world_load_durable(w, 41);
+}
+
+static void skip_and_drain(world_t *w)
+{
+    world_checkpoint(w, skip_once(w));
+    world_load_durable(w, 41);
+}
+
+static void copy_of_another_version(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy_durable(w, 0, 0, lsn - 1);
+    world_home(w, 0, lsn);
+}
+
+static void test_skips(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(skip_the_first_write),
+        KEEPS(skip_after_free_and_init),
+        KEEPS(skip_while_it_is_freed),
+        KEEPS(skip_with_an_old_index_load),
+        KEEPS(skip_and_drain),
+        BREAKS(13, skip_without_init),
+        BREAKS(13, skip_a_freed_page),
+        BREAKS(13, skip_twice),
+        BREAKS(13, skip_behind_the_checkpoint),
+        BREAKS(13, skip_with_index_load),
+        BREAKS(13, skip_without_a_record),
+        BREAKS(13, skip_and_no_drain),
+        BREAKS(13, copy_of_another_version),
+    };
+    static const scenario_t OFF[] = {KEEPS(skip_without_init), KEEPS(skip_twice)};
+    (void)state;
+    RUN(SCENARIOS);
+    scenario_run(OFF, 2, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_home_writes),
+        cmocka_unit_test(test_skips),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
