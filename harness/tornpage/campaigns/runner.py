@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,10 +38,10 @@ from tornpage.campaigns.workers import (
 )
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.store import CensusRow, Origin, Run, Store
 from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
-from tornpage.vocabulary.model import Census, Outcome
+from tornpage.vocabulary.model import Census, Outcome, TornWrite
 from tornpage.vocabulary.paths import Paths, require_floor, require_room
 
 __all__ = [
@@ -162,9 +161,19 @@ def load_summary(store: Store, run: Run) -> Summary:
     )
     out = store.path.parent
     summary.findings = [
-        replace(finding, replay=command_line(finding.replay, out)) for finding in summary.findings
+        replace(finding, replay=command_line(finding.replay, out), torn=_whole_torn(store, finding))
+        for finding in summary.findings
     ]
     return summary
+
+
+def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
+    """The torn write of a finding's trial, with its contents, which the rows of a whole run leave out."""
+    if finding.torn is None:
+        return None
+    run, number = finding.trial.split(".")
+    result = store.trial(int(run), int(number)).result
+    return result.torn if result is not None else None
 
 
 def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
@@ -272,9 +281,7 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
     try:
         with machine_errors():
             yield
-    except (MachineError, BrokenProcessPool):
-        raise
-    except Interrupted as stop:
+    except (MachineError, Interrupted) as stop:
         stop.kept = True
         raise
     except Exception:

@@ -1,5 +1,7 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
+Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
+
 May import: model, report, runner, shrink, summary.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -26,19 +29,30 @@ from rich.table import Table
 from tornpage.reports.report import sector_states
 from tornpage.reports.summary import Summary
 from tornpage.shrinking.shrink import Shrunk
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Loss, Outcome, TrialResult, TrialSpec
 
-__all__ = ["RichProgress", "print_shrunk", "print_summary", "print_trial"]
+__all__ = ["RichProgress", "make_console", "print_shrunk", "print_summary", "print_trial"]
 
 
 ERRORS_SHOWN = 5
 FINDINGS_SHOWN = 20
+LOSSES_SHOWN = 20
+SECTOR_WORDS = {"1": "new", "0": "old", "=": "same", "+": "written again"}
+PIPE_COLUMNS = 1000
+"""As wide as a table may become that is piped."""
+
+
+def make_console() -> Console:
+    """Standard output. The columns of a terminal fold a table; a pipe has none, whatever COLUMNS says."""
+    console = Console(soft_wrap=True)
+    return console if console.is_terminal else Console(soft_wrap=True, width=PIPE_COLUMNS)
 
 
 class RichProgress:
     """Progress bars on a terminal; one line per phase where there is none."""
 
     def __init__(self, console: Console) -> None:
+        self._console = console
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -47,6 +61,7 @@ class RichProgress:
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
             console=console,
+            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("starting", total=None, rate="")
         self._broken = 0
@@ -68,6 +83,8 @@ class RichProgress:
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(text, total=total, rate="")
         self._broken = 0
+        if not self._console.is_terminal:
+            self._console.print(f"{text}: {total}", highlight=False)
 
     def advance(self, broken: bool) -> None:
         """One step is done."""
@@ -83,22 +100,25 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     """The end of a run, for a person."""
     table = Table(title=f"{summary.run.campaign} on {summary.run.target}, run {summary.run.id}")
     table.add_column("site")
-    table.add_column("trials", justify="right")
+    unit = "states" if summary.explored else "trials"
+    table.add_column("broken states" if summary.explored else "trials", justify="right")
     for site, count in sorted(summary.by_site.items()):
         table.add_row(site, str(count))
     console.print(table)
     console.print(
-        f"{summary.units} {'states' if summary.explored else 'trials'}, {summary.exercised} exercised, "
+        f"{summary.units} {unit}, {summary.exercised} exercised, "
         f"{summary.outcomes[Outcome.NOT_EXERCISED]} not exercised, "
         f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
-        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"
+        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} {unit}/s",
+        soft_wrap=True,
     )
     console.print(
         f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed",
         highlight=False,
+        soft_wrap=True,
     )
     paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
-    console.print(f"recovery paths: {paths}", highlight=False)
+    console.print(f"recovery paths: {paths}", highlight=False, soft_wrap=True)
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
@@ -113,7 +133,6 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for error in summary.errors[:ERRORS_SHOWN]:
         console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
-    unit = "states" if summary.explored else "trials"
     for finding in summary.findings[:FINDINGS_SHOWN]:
         console.print(
             f"[red]I{finding.invariant}[/] {finding.site} ({escape(finding.config)}), "
@@ -131,8 +150,10 @@ def _print_more(console: Console, items: Sequence[object], shown: int) -> None:
         console.print(f"    and {len(items) - shown} more")
 
 
-def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResult) -> None:
-    """One trial, for a person."""
+def print_trial(
+    console: Console, trial: str, spec: TrialSpec, result: TrialResult, replay: str
+) -> None:
+    """One trial, for a person. replay: the line that plays it again."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
@@ -146,8 +167,12 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
             where = f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}"
             plain(f"  fault{during}: {where}, {fault.error or how}")
     if result.torn is not None:
-        states = " ".join(sector_states(result.torn))
+        states = _runs(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
+    for loss in result.losses[:LOSSES_SHOWN]:
+        plain(f"  {_loss_line(loss)}")
+    if result.lost > LOSSES_SHOWN:
+        plain(f"    and {result.lost - LOSSES_SHOWN} more")
     for violation in result.violations:
         console.print(
             f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
@@ -155,9 +180,30 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
             soft_wrap=True,
         )
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
-    plain(f"  recovery: {taken or 'nothing to do'}")
+    plain(f"  recovery: {result.answer or taken or 'nothing to do'}")
     if result.image is not None:
         plain(f"  image: {result.image}")
+    plain(f"  {replay}")
+
+
+def _runs(states: Sequence[str]) -> str:
+    """What becomes of the sectors of a write: "2 new, 6 old"."""
+    return ", ".join(f"{len(list(run))} {state}" for state, run in groupby(states))
+
+
+def _loss_line(loss: Loss) -> str:
+    during = "" if loss.level == 1 else f"in recovery {loss.level - 1}, "
+    if loss.lost == "write":
+        words = [SECTOR_WORDS[sector] for sector in loss.sectors]
+        how = "torn, sectors " if "1" in loss.sectors else "lost, sectors "
+        return f"{during}{loss.path} at {loss.offset} ({loss.site}): {how}{_runs(words)}"
+    what = {
+        "create": f"{loss.path} was created",
+        "rename": f"{loss.path} became {loss.to}",
+        "unlink": f"{loss.path} was deleted",
+        "size": f"{loss.path} ended at {loss.offset}",
+    }[loss.lost]
+    return f"{during}lost: {what}"
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

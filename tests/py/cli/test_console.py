@@ -36,7 +36,7 @@ def test_what_a_target_says_is_no_markup() -> None:
     assert line.endswith(MARKUP.rstrip()) or MARKUP in line
     text = io.StringIO()
     result = replace(make_result(0, broken=1), reason=MARKUP, violations=(Violation(1, MARKUP),))
-    print_trial(Console(file=text), "1.0", make_spec(0), result)
+    print_trial(Console(file=text), "1.0", make_spec(0), result, "again")
     assert text.getvalue().count(MARKUP.rstrip()) == 2
 
 
@@ -51,5 +51,7 @@ def test_a_power_loss_state_is_told() -> None:
     """Its number, and how many states were like it."""
     spec = replace(make_spec(0), plan=FaultPlan(name="p", loss="17.prefix.3"))
     text = io.StringIO()
-    print_trial(Console(file=text), "1.0", spec, replace(make_result(0, broken=1), alike=342))
+    print_trial(
+        Console(file=text), "1.0", spec, replace(make_result(0, broken=1), alike=342), "again"
+    )
     assert "power loss, state 17.prefix.3, 342 states like it" in text.getvalue()
