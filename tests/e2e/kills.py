@@ -16,7 +16,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import sqlite3
@@ -25,16 +24,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import psutil
+from kill_campaigns import CAMPAIGNS, Broken, Campaign, require
 
 from tornpage.faults.scratch import scratch_folder
 
-ROOT = Path(__file__).resolve().parents[2]
 GONE_S = 10.0
 """A process that was told to die is given so long to be gone."""
 ATTEMPT_S = 120.0
@@ -42,80 +41,10 @@ END_CODES = (0, 1, 3)
 """Of a run that came to its end: the shortened campaigns do not exercise all that they claim."""
 SENT_TO_OWNER = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 SENT_TO_OTHERS = (signal.SIGKILL, signal.SIGTERM)
-KILL_ROLES = ("owner", "worker", "target", "judge")
-LOSS_ROLES = ("owner", "explorer", "target", "judge", "worker")
 OF_A_RUN = {"seconds", "origin"}
 OF_A_MOMENT = {"seconds", "states_per_s", "peak_bytes", "written_bytes", "image", "unvisited"}
 """What two equal runs need not share. Which trial of a fingerprint comes first and keeps its image depends on
 the workers."""
-
-
-class Broken(Exception):
-    """What must hold did not."""
-
-
-def require(holds: object, what: object) -> None:
-    """Raises Broken with `what` if it does not hold."""
-    if not holds:
-        raise Broken(str(what))
-
-
-@dataclass(frozen=True)
-class Campaign:
-    """A shortened campaign file: --go-on takes no limits. sizes: of its keys; options: added to its own."""
-
-    file: str
-    roles: tuple[str, ...]
-    sizes: dict[str, str]
-    options: dict[str, str] = field(default_factory=dict)
-    target: str = "engine"
-
-    def write(self, folder: Path) -> Path:
-        """The campaign as a file in a folder."""
-        text = (ROOT / "workloads" / f"{self.file}.toml").read_text("utf-8")
-        for key, value in self.sizes.items():
-            text, found = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)
-            require(found == 1, f"{self.file}: no {key}")
-        added = "".join(f'{name} = "{value}"\n' for name, value in self.options.items())
-        path = folder / f"{self.file}.toml"
-        path.write_text(text.replace("[options]\n", f"[options]\n{added}", 1), "utf-8")
-        return path
-
-
-SMALL = {"trials": "40", "scripts": "2", "undisturbed": "6"}
-CAMPAIGNS = {
-    "smoke": Campaign("smoke", KILL_ROLES, SMALL),
-    "powerloss": Campaign(
-        "powerloss", LOSS_ROLES, {"states": "300", "seeds": "1", "depths": "[1, 2]"}
-    ),
-    "control": Campaign("smoke", KILL_ROLES, SMALL, {"doublewrite": "off"}),
-    "control_loss": Campaign(
-        "powerloss",
-        LOSS_ROLES,
-        {"states": "300", "seeds": "1", "depths": "[1, 2]"},
-        {"doublewrite": "off"},
-    ),
-    "io_error": Campaign("io_error", KILL_ROLES, {"trials": "60", "scripts": "2"}),
-    "mix_kill": Campaign("mix_kill", KILL_ROLES, {"trials": "40", "scripts": "4"}),
-    "churn": Campaign(
-        "churn",
-        LOSS_ROLES,
-        {"states": "200", "seeds": "1", "depths": "[1, 2]", "undisturbed": "4"},
-    ),
-    "sqlite": Campaign(
-        "smoke-sqlite",
-        ("owner", "worker", "target"),
-        {"trials": "24", "scripts": "2"},
-        target="sqlite",
-    ),
-    "sqlite_loss": Campaign(
-        "powerloss-sqlite",
-        ("owner", "explorer", "target"),
-        {"states": "600", "seeds": "2"},
-        target="sqlite",
-    ),
-}
-"""The controls find violations, which must be the same ones too."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +274,7 @@ def compare(place: Place, undisturbed: Place) -> None:
     require(found.keys() == wanted.keys(), f"tables {found.keys() ^ wanted.keys()}")
     for name, rows in wanted.items():
         others = sorted({*rows} ^ {*found[name]}, key=repr)
-        require(found[name] == rows, f"table {name} differs in {others[:2]}")
+        require(found[name] == rows, f"table {name} differs: {str(others[:2])[:500]}")
 
 
 class Night:

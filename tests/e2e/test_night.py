@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from kills import CAMPAIGNS, Night
+from kill_campaigns import CAMPAIGNS
+from kills import Night
 
 KILLS = int(os.environ.get("KILLS", "12"))
 SEED = int(os.environ.get("KILLS_SEED", "1"))

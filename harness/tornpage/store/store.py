@@ -172,7 +172,8 @@ class Store:
         settings: dict[str, Any],
         origin: Origin | None = None,
     ) -> Run:
-        """Adds a run in state running, owned by this store until it is closed."""
+        """Adds a run in state running, owned by this store until it is closed. settings: their order counts,
+        since the scripts of a campaign are numbered by it."""
         with self._transaction():
             cursor = self._db.execute(
                 "insert into run (campaign, target, seed, trials, settings, state, seconds, origin)"
@@ -182,7 +183,7 @@ class Store:
                     target,
                     seed,
                     trials,
-                    json.dumps(settings, sort_keys=True),
+                    json.dumps(settings),
                     to_json(origin or Origin()),
                 ),
             )

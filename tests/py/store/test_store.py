@@ -38,6 +38,15 @@ def test_verdict_survives_an_owner_that_never_closes(tmp_path: Path) -> None:
     assert whole.spec == rows[0].spec == make_spec(0)
 
 
+def test_settings_keep_their_order(tmp_path: Path) -> None:
+    """The scripts of a campaign are numbered in the order of what it crosses and varies: a run that is
+    resumed numbers them as before."""
+    settings = {"vary": {"page_size": ["4k"], "dblwr_pages": ["4"]}, "cross": {}}
+    with Store(tmp_path / "s.db") as store:
+        run = store.begin_run("mix", "engine", 1, 1, settings).id
+        assert [*store.run(run).settings["vary"]] == ["page_size", "dblwr_pages"]
+
+
 def test_only_verdicts_count_as_finished(tmp_path: Path) -> None:
     """A trial that was started, or at which the harness failed, is run again on resumption."""
     with Store(tmp_path / "s.db") as store:
