@@ -36,7 +36,7 @@ def test_death_by_signal_is_told() -> None:
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
 def test_a_child_that_somebody_ended_is_no_result(name: str) -> None:
-    """Nothing is known of a child that a person or the kernel ended; where a plan kills, SIGKILL may be its."""
+    """Nothing is known of a child that a person or the kernel ended. A plan may send SIGKILL."""
     code = f"import os, signal; os.kill(os.getpid(), signal.{name})"
     code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); {code}"
     with pytest.raises(MachineError, match=f"was ended from outside by {name}"):
