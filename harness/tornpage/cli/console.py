@@ -44,8 +44,8 @@ PIPE_COLUMNS = 1000
 
 def make_console() -> Console:
     """Standard output. The columns of a terminal fold a table; a pipe has none, whatever COLUMNS says."""
-    console = Console(soft_wrap=True)
-    return console if console.is_terminal else Console(soft_wrap=True, width=PIPE_COLUMNS)
+    console = Console()
+    return console if console.is_terminal else Console(width=PIPE_COLUMNS)
 
 
 class RichProgress:
