@@ -363,7 +363,6 @@ def _run_trials(
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             collect(finished)
     except BaseException:
-        for future in pending:
-            future.cancel()
-        collect([f for f in pending if f.done() and not f.cancelled() and not f.exception()])
+        # None is cancelled: the pool, whose workers are killed next, could not bear that.
+        collect([f for f in pending if f.done() and not f.exception()])
         raise
