@@ -218,7 +218,7 @@ def fire(owner: subprocess.Popen[str], shot: Shot, rng: random.Random) -> bool:
             if victims:
                 rng.choice(victims).send_signal(shot.sent)
                 return True
-        time.sleep(0.001)
+        time.sleep(0.005)
     return False
 
 
