@@ -398,7 +398,6 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
         reader->trace->seq = reader->rec.seq;
         err = on_record(reader);
         at += reader->rec.total;
-        reader->trace->n_records++;
     }
     return err;
 }
@@ -471,7 +470,6 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
     if (!config->live) {
         unplay(image);
     }
-    trace->n_inodes = image_inode_count(image);
     if (e != DB_SUCCESS) {
         trace_free(trace);
     }
