@@ -38,6 +38,8 @@ void fsp_set_frag_n_used(const fsp_space_t *space, uint32_t n);
 
 /** The descriptor of the extent of page_no, which lies below the free limit. */
 WARN_UNUSED dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out);
+/** The same, of any page; what the descriptor says is not checked. */
+WARN_UNUSED dberr_t xdes_locate(const fsp_space_t *space, page_no_t page_no, xdes_t *out);
 /** The one whose list node has this address. */
 WARN_UNUSED dberr_t xdes_get_by_node(const fsp_space_t *space, page_no_t page_no, uint32_t offset,
                                      xdes_t *out);
@@ -96,6 +98,12 @@ WARN_UNUSED dberr_t flst_add_last(const fsp_space_t *space, flst_t list, buf_blo
                                   uint32_t offset);
 WARN_UNUSED dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block,
                                 uint32_t offset);
+/** From one list to the end of another. */
+WARN_UNUSED dberr_t flst_move(const fsp_space_t *space, flst_t from, flst_t to, buf_block_t *block,
+                              uint32_t offset);
+/** First extent of a list; *found = the list is not empty. */
+WARN_UNUSED dberr_t fsp_first_extent(const fsp_space_t *space, flst_t list, xdes_t *xdes,
+                                     bool *found);
 
 /* ---- fsp_inode.c ---- */
 
@@ -112,6 +120,8 @@ typedef struct fseg_usage {
     uint32_t used;
 } fseg_usage_t;
 
+WARN_UNUSED dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no,
+                                        buf_block_t **out);
 /** Follows a header. out->inode = NULL if it is zero: there is no segment any more. */
 WARN_UNUSED dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out);
 WARN_UNUSED dberr_t fseg_get(mtr_t *mtr, fseg_header_t header,
@@ -123,6 +133,9 @@ WARN_UNUSED dberr_t fseg_inode_free(const fseg_t *seg);
 WARN_UNUSED dberr_t fseg_usage(const fseg_t *seg, fseg_usage_t *out);
 bool fseg_owns(const fseg_t *seg, const xdes_t *xdes); /**< is the extent the segment's? */
 flst_t fseg_list(const fseg_t *seg, uint32_t offset);
+/** First extent of one of the segment's lists; *found = the list is not empty. */
+WARN_UNUSED dberr_t fseg_first_extent(const fseg_t *seg, uint32_t offset, xdes_t *xdes,
+                                      bool *found);
 uint32_t fseg_n_frag_slots(const fsp_space_t *space);
 page_no_t fseg_frag(const fseg_t *seg, uint32_t slot);
 void fseg_set_frag(const fseg_t *seg, uint32_t slot, page_no_t page_no);
