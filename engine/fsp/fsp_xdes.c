@@ -258,14 +258,9 @@ dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t pa
         return fsp_corrupt(space, page_no, "more used pages than the header counts");
     }
     fsp_set_frag_n_used(space, n_used - space->extent_pages);
-    dberr_t err =
-        flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes->block, xdes->offset + XDES_NODE);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     xdes_set_state(space, xdes, XDES_STATE_FULL_FRAG, 0);
-    return flst_add_last(space, fsp_list(space, FSP_FULL_FRAG), xdes->block,
-                         xdes->offset + XDES_NODE);
+    return flst_move(space, fsp_list(space, FSP_FREE_FRAG), fsp_list(space, FSP_FULL_FRAG),
+                     xdes->block, xdes->offset + XDES_NODE);
 }
 
 dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
@@ -282,9 +277,12 @@ dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
         return fsp_corrupt(space, page_no, "to be freed, but not a page of a shared extent");
     }
     bool last = xdes_n_used(space, &xdes) == 1;
-    if (full || last) {
-        err = flst_remove(space, fsp_list(space, full ? FSP_FULL_FRAG : FSP_FREE_FRAG), xdes.block,
-                          xdes.offset + XDES_NODE);
+    uint32_t node = xdes.offset + XDES_NODE;
+    if (full) {
+        err = flst_move(space, fsp_list(space, FSP_FULL_FRAG), fsp_list(space, FSP_FREE_FRAG),
+                        xdes.block, node);
+    } else if (last) {
+        err = flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes.block, node);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -296,8 +294,6 @@ dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
     xdes_set_used(space, &xdes, page_no, false);
     if (full) {
         xdes_set_state(space, &xdes, XDES_STATE_FREE_FRAG, 0);
-        return flst_add_last(space, fsp_list(space, FSP_FREE_FRAG), xdes.block,
-                             xdes.offset + XDES_NODE);
     }
     return DB_SUCCESS;
 }
