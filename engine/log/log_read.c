@@ -8,6 +8,7 @@ log_file.c; used by recovery, the scanner and the tools, on bytes that may be an
    or an epoch that no checkpoint slot knows, is corruption, never the end.
 3. A group is returned complete or not at all. Memory: one chunk of blocks, the bytes of one group
    (LOG_GROUP_LEN_MAX) and its records (LOG_GROUP_RECS_MAX). */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +47,8 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
 
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
-    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED, "%s: %s at LSN %llu",
-                      r->log->file->path, what, (unsigned long long)lsn);
+    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                      "%s: %s at LSN %" PRIu64, r->log->file->path, what, lsn);
 }
 
 /** The next block, through the chunk. DB_NOT_FOUND when the file has none there. */
@@ -163,8 +164,8 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
 
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: LSN %llu is not a position in the log", log->file->path,
-                          (unsigned long long)from);
+                          "%s: LSN %" PRIu64 " is not a position in the log", log->file->path,
+                          from);
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {

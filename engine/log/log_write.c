@@ -16,6 +16,7 @@ log_file.c.
    force.
 5. (I23) After an I/O failure nothing more reaches the file, and no LSN becomes written or durable.
    */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +89,7 @@ dberr_t log_sync(log_t *log)
     }
     log->env->stats.os_log_fsyncs++;
     log->flushed_lsn = log->written_lsn;
-    PROBE_MARK(log->env->probe, "log_durable lsn=%llu", (unsigned long long)log->flushed_lsn);
+    PROBE_MARK(log->env->probe, "log_durable lsn=%" PRIu64, log->flushed_lsn);
     return DB_SUCCESS;
 }
 
@@ -101,8 +102,7 @@ static dberr_t blocks_write(log_t *log, const byte *blocks, lsn_t from, lsn_t en
     dberr_t e;
 
     CHECK(area_has_room(log, end));
-    PROBE_MARK(log->env->probe, "log_write start=%llu end=%llu", (unsigned long long)start,
-               (unsigned long long)lsn_end);
+    PROBE_MARK(log->env->probe, "log_write start=%" PRIu64 " end=%" PRIu64, start, lsn_end);
     PROBE_POINT(log->env->probe, "log.before_write");
     e = env_write(log->env, log->file, log_file_offset(log, from), blocks, len);
     if (e != DB_SUCCESS) {
@@ -282,8 +282,7 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: the log does not end at LSN %llu", log->file->path,
-                          (unsigned long long)end);
+                          "%s: the log does not end at LSN %" PRIu64, log->file->path, end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
     first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
@@ -334,8 +333,8 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, blocks_end(end) + room)) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: the log cannot go on at LSN %llu after checkpoint %llu",
-                          log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
+                          "%s: the log cannot go on at LSN %" PRIu64 " after checkpoint %" PRIu64,
+                          log->file->path, end, ckpt->lsn);
     }
     log->buf = malloc(LOG_BUF_SIZE_MIN);
     if (log->buf == NULL) {

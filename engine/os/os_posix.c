@@ -116,26 +116,23 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
         return DB_OUT_OF_MEMORY;
     }
     file->fd = posix_openat(posix_os(os)->dir_fd, path, flags, &file->read_only);
-    if (file->fd < 0) {
+    if (file->fd < 0 || fstat(file->fd, &st) != 0) {
         e = posix_fail(os);
         goto fail;
-    }
-    if (fstat(file->fd, &st) != 0) {
-        e = posix_fail(os);
-        goto fail_close;
     }
     if (!S_ISREG(st.st_mode)) {
         os->last_errno = EINVAL;
         e = DB_IO_ERROR;
-        goto fail_close;
+        goto fail;
     }
     file->base.os = os;
     posix_os(os)->n_open++;
     *out = &file->base;
     return DB_SUCCESS;
-fail_close:
-    (void)close(file->fd);
 fail:
+    if (file->fd >= 0) {
+        (void)close(file->fd);
+    }
     free(file);
     return e;
 }

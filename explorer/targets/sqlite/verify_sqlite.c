@@ -8,6 +8,7 @@ On top of sqlite_schema.c and sqlite_digest.c. Rules:
  4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm file, and
     leaves the log where it is when it closes: neither changes what recovery reads.
  5. The work on one image is bounded, whatever its bytes say. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,9 +125,8 @@ static dberr_t counts_check(sq_t *sq, check_report_t *report)
                 continue;
             }
             char what[WHAT_LEN_MAX];
-            snprintf(what, sizeof what, "%s.%s has %llu entries for %llu rows", table->name,
-                     index->name, (unsigned long long)index->entries,
-                     (unsigned long long)table->rows);
+            snprintf(what, sizeof what, "%s.%s has %" PRIu64 " entries for %" PRIu64 " rows",
+                     table->name, index->name, index->entries, table->rows);
             dberr_t err = finding_add(sq, report, 10, what);
             if (err != DB_SUCCESS) {
                 return err;
