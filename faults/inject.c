@@ -86,7 +86,7 @@ static void fault_record(uint16_t kind, const record_op_t *op, const plan_rule_t
 {
     record_op_t fault = *op;
     uint32_t words[4] = {rule->action, (uint32_t)rule->error, 0, 0};
-    struct iovec part = {words, sizeof words};
+    struct iovec part = {words, sizeof(words)};
 
     if (rule->action != TP_ACTION_ERROR) {
         words[1] = 0;

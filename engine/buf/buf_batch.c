@@ -67,7 +67,7 @@ static dberr_t buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, ui
     }
     batch->n = n;
     batch->n_home = 0;
-    qsort(batch->pages, n, sizeof batch->pages[0], buf_batch_cmp);
+    qsort(batch->pages, n, sizeof(batch->pages[0]), buf_batch_cmp);
     lsn_t lsn = buf_batch_copy(pool);
     batch->state = BATCH_HOME;
     dberr_t err = buf_dblwr_write_log(pool, lsn);

@@ -19,7 +19,7 @@ static void test_batch_order(void **state)
     fx_new_page(fx, 1, 4);
     lsn_t lsn = log_lsn(fx->base.log);
     char durable[64];
-    snprintf(durable, sizeof durable, "# log_durable lsn=%" PRIu64, lsn);
+    snprintf(durable, sizeof(durable), "# log_durable lsn=%" PRIu64, lsn);
     FX_OK(fx, buf_flush_all(fx->pool));
     rec_assert_order(&fx->base.rec, 0, "# point name=dblwr.batch_start", "sync " LOG_FILE_NAME,
                      durable, "# point name=dblwr.log_durable", "# dblwr_batch pages=3",
@@ -141,7 +141,7 @@ static void test_marker_of_index_page(void **state)
     buf_block_unfix(fx->pool, block);
     FX_OK(fx, buf_flush_all(fx->pool));
     char line[256];
-    snprintf(line, sizeof line,
+    snprintf(line, sizeof(line),
              "# page_write space=1 page=5 lsn=%" PRIu64
              " type=index level=2 index=33 dblwr=used why=batch init_lsn=0 load=1"
              " oldest=%" PRIu64 " pos=0",

@@ -176,7 +176,7 @@ static void test_open_refuses_impossible_sizes(void **state)
     log_t *log = efx_log_start(&f->env);
 
     log_close(log);
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+    for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
         byte *block = lfx_raw(f);
         uint32_t old = mach_read_4(block + SIZES[i][0]);
         mach_write_4(block + SIZES[i][0], SIZES[i][1]);
