@@ -1,7 +1,7 @@
 /** Doubly linked lists through pages.
 
-Place: lowest of fsp/. A base has the length and both ends, a node both neighbours; each end is a page
-number and an offset.
+Place: lowest of fsp/; fsp_xdes.c and fsp_inode.c find the pages of nodes. A base has the length and both
+ends, a node both neighbours; each end is a page number and an offset.
 
 Invariants
 1. an address is followed only if a node of the list's kind can lie there, in a page of that type;
