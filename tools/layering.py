@@ -24,7 +24,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
-    "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}, {"stream"}],
+    "faults": [{"aim", "image", "plan", "preload", "process", "scratch", "trace"}, {"stream"}],
     "workloads": [
         {"script"},
         {"book", "capacity", "parse"},

@@ -20,7 +20,6 @@ from pathlib import Path
 import xxhash
 
 from tornpage.campaigns.census import (
-    EXIT_PRELOAD_REFUSED,
     Baseline,
     judge_run,
     list_writes,
@@ -37,6 +36,7 @@ from tornpage.faults.image import (
     remove_image,
 )
 from tornpage.faults.plan import compile_plan, format_plan
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
