@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, paths, process, rules, store, stream, target,
-trace, workload.
+May import: codec, errors, image, judgement, model, oracle, paths, preload, process, rules, store, stream,
+target, trace, workload.
 """
 
 from __future__ import annotations

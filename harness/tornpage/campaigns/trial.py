@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, stream, target,
-trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, preload, process, rules, stream,
+target, trace.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -434,9 +435,9 @@ class _Trial:
         elif answer.state != self.state:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
-    def _add(self, violations: object) -> None:
-        """Adds violations once each, with the trial's site."""
-        for item in violations:  # type: ignore[attr-defined]
+    def _add(self, violations: Iterable[Violation]) -> None:
+        """Adds violations once each."""
+        for item in violations:
             if item not in self.violations:
                 self.violations.append(item)
 

@@ -3,7 +3,7 @@
 Exit codes: 0 all caught (as shipped: with every seed; --check: all compile), 1 not all, 2 usage or harness
 failure.
 
-May import: options, console, and everything below cli.
+May import: console, errors, mutant_build, mutant_table, mutants, options, paths, runner, shipped.
 """
 
 from __future__ import annotations

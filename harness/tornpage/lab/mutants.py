@@ -4,7 +4,7 @@ run goes on, and what is shown of them.
 A row lies in OUT/NAME.json and counts as long as sources, patch, limits, campaigns and the harness are the
 same; one that was not caught at all is hunted again.
 
-May import: hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, codec.
+May import: codec, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, tryout.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ A mutant and a seed are one task. It ends with the first catch by state: any inv
 makes a user look.
 
 May import: campaign, codec, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
-registry, runner, scratch, target, tryout.
+powerloss, registry, runner, scratch, target, tryout.
 """
 
 from __future__ import annotations

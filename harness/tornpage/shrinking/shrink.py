@@ -4,8 +4,8 @@ own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, paths,
-reduce, registry, runner, script, store, target, trial, workload.
+May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, origin,
+paths, reduce, registry, scratch, script, store, target, trial, workload.
 """
 
 from __future__ import annotations
