@@ -36,8 +36,8 @@ HARNESS = {
         {"workload"},
     ],
     "oracle": [
-        {"fingerprint", "oracle", "rules"},
-        {"judgement"},
+        {"fingerprint", "rules", "state"},
+        {"judgement", "oracle"},
     ],
     "targets": [
         {"target", "sqlite.schema"},

@@ -13,7 +13,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.powerloss import (
+    Limits,
+    Recording,
+    explore,
+    loss_plan,
+    record_run,
+    replay_state,
+)
 from tornpage.campaigns.trial import run_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
@@ -21,7 +28,7 @@ from tornpage.store.store import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Answer", "Replay", "replay_trial"]
@@ -82,7 +89,7 @@ def _replay_loss(
             return result, ""
     found = _search(row, target, recording)
     if found:
-        spec = replace(row.spec, plan=FaultPlan(name=f"power loss {found}", loss=found))
+        spec = replace(row.spec, plan=loss_plan(found))
         return _state(spec, target, recording, image), f"found as state {found}"
     result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
     return result, f"no state of up to {SEARCH_STATES} of its models shows it"
@@ -101,9 +108,8 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
 
 
 def _state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
-    image.mkdir(parents=True, exist_ok=True)
     try:
-        return replay_state(spec, target, recording, spec.plan.loss, image)
+        return replay_state(spec, target, recording, image)
     except ChildError as error:
         return TrialResult(spec.number, Outcome.NOT_EXERCISED, str(error))
 

@@ -5,7 +5,7 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, oracle, plan, preload, process, rules, stream,
+May import: aim, census, errors, image, judgement, model, plan, preload, process, rules, state, stream,
 target, trace.
 """
 
@@ -18,15 +18,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import xxhash
-
 from tornpage.campaigns.census import (
     Baseline,
     judge_run,
     list_writes,
     load_baseline,
     read_journal,
-    take_census,
 )
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
@@ -40,10 +37,10 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
+from tornpage.faults.trace import FAULT_KIND_MASK, HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import judge
-from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import ask_rules
+from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
@@ -59,7 +56,7 @@ from tornpage.vocabulary.model import (
     Violation,
 )
 
-__all__ = ["run_aimed", "run_trial", "state_digest", "take_census"]
+__all__ = ["run_aimed", "run_trial"]
 
 RUN_DEADLINE_S = 60.0
 RECOVERY_DEADLINE_S = 60.0
@@ -150,11 +147,6 @@ class _Key:
 @functools.lru_cache(maxsize=16)
 def _baseline(name: str, scratch: Path, key: _Key) -> Baseline:  # noqa: ARG001 - part of the key
     return load_baseline(key.spec, key.target, scratch)
-
-
-def state_digest(state: State) -> str:
-    """One number for a logical state, 16 hexadecimal digits."""
-    return xxhash.xxh3_64_hexdigest(repr(sorted(state.items())).encode())
 
 
 class _Trial:
@@ -270,7 +262,7 @@ class _Trial:
         write = self.base.by_seq.get(self.hit.seq)
         if write is not None:
             self.site = write.site
-        elif self.hit.flags & 0xFF in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
+        elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
             self.site = Site.FILE_OP
 
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:

@@ -224,8 +224,8 @@ class _Hunt:
             spec = undisturbed_spec(self._campaign("smoke", 0), TARGET, config)
             loops.append(KillLoop(spec, self.target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
-            strike = loops[number % len(loops)].strike(number)
-            if strike.violations:
-                broken = tuple(sorted({item.invariant for item in strike.violations}))
+            found = loops[number % len(loops)].strike(number)
+            if found:
+                broken = tuple(sorted({item.invariant for item in found}))
                 return replace(row, baseline=number + 1, baseline_invariants=broken)
         return row

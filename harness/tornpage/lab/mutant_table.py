@@ -1,6 +1,6 @@
 """The table of planted bugs: the headers of the patches in tests/mutants.
 
-May import: errors.
+May import: codec, errors.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Mutant", "choose_mutants", "load_mutants"]
@@ -56,9 +57,7 @@ def _load(path: Path) -> Mutant:
     try:
         row = Mutant.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+        raise ConfigError(f"{path}: {first_error(error)}") from error
     if row.name != path.stem:
         raise ConfigError(f"{path}: mutant: {row.name!r} is not the name of the file")
     return row

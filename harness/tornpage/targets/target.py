@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, preload, process.
+May import: errors, model, preload, process, state.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
-from tornpage.oracle.oracle import State, TableDigest
+from tornpage.oracle.state import State, read_tables
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -33,7 +33,6 @@ __all__ = [
     "last_object",
     "read_findings",
     "read_run",
-    "read_state",
 ]
 
 
@@ -46,8 +45,6 @@ class Capability(StrEnum):
     """What it writes can be decoded, so that the rules on bytes can be judged (judge_command)."""
     DETERMINISTIC = "deterministic"
     """The same script gives the same events, byte for byte."""
-    SCAN = "scan"
-    """It has an offline scanner whose findings carry invariant numbers."""
     EXPLORE = "explore"
     """The power-loss explorer can recover its images (explore_command)."""
 
@@ -74,7 +71,7 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    ok: it works again. refused: it said clearly that it will not start (message); refusal: the
     target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
     failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
@@ -84,7 +81,6 @@ class RecoveryAnswer:
     ok: bool
     refused: bool = False
     stopped: bool = False
-    error: str = ""
     refusal: str = ""
     message: str = ""
     state: State | None = None
@@ -171,7 +167,6 @@ class EngineTarget:
             Capability.ACKS,
             Capability.RULES,
             Capability.DETERMINISTIC,
-            Capability.SCAN,
             Capability.EXPLORE,
         }
     )
@@ -241,13 +236,11 @@ class EngineTarget:
             return RecoveryAnswer(False, message=child.describe())
         data = last_object(child.stdout)
         if child.exit_code in (EXIT_REFUSED, EXIT_IO, EXIT_NO_DATABASE):
-            error = str(data.get("error", "")) if data else ""
             message = str(data.get("message", "")) if data else child.last_line
             return RecoveryAnswer(
                 ok=False,
                 refused=bool(message) and child.exit_code != EXIT_IO,
                 stopped=bool(message) and child.exit_code == EXIT_IO,
-                error=error,
                 refusal=str(data.get("refusal", "")) if data else "",
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,
@@ -257,7 +250,7 @@ class EngineTarget:
         status, check = data["status"], data.get("check")
         return RecoveryAnswer(
             ok=True,
-            state=read_state(check) if check else None,
+            state=read_tables(check["tables"]) if check else None,
             findings=read_findings(check) if check else (),
             counters={ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()},
         )
@@ -313,18 +306,6 @@ def read_run(child: ChildResult) -> RunAnswer:
         return RunAnswer(False, child.describe(), {}, {})
     failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
     return RunAnswer(True, "", failed, data["status"])
-
-
-def read_state(check: Mapping[str, Any]) -> State:
-    """The tables of a check object as `engine check --json` prints it."""
-    state: dict[str, TableDigest] = {}
-    for table in check["tables"]:
-        indexes = tuple(
-            (str(item["name"]), int(item["entries"]), int(item["hash"], 16))
-            for item in table["indexes"]
-        )
-        state[table["name"]] = (int(table["rows"]), int(table["hash"], 16), indexes)
-    return state
 
 
 def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 __all__ = [
+    "AUTOCOMMIT",
     "Column",
     "IndexDef",
     "Script",
@@ -21,6 +22,9 @@ __all__ = [
     "Verb",
     "format_value",
 ]
+
+AUTOCOMMIT = "-"
+"""In place of a transaction: the statement is one of its own."""
 
 Value = int | bytes
 

@@ -8,7 +8,7 @@ A campaign names a workload, and its parameters if they are not the workload's o
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
 
-May import: churn, errors, mix, parse, script, seeds, smoke.
+May import: churn, codec, errors, mix, parse, script, seeds, smoke.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
@@ -116,9 +117,7 @@ def validate_params(name: str, params: Mapping[str, int | str]) -> dict[str, int
     try:
         return model.model_validate(dict(params)).model_dump(mode="json")
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise WorkloadError(f"workload {name!r}: {key}: {first['msg']}") from error
+        raise WorkloadError(f"workload {name!r}: {first_error(error)}") from error
 
 
 def generate(name: str, params: Mapping[str, int | str], seed: int) -> Script:

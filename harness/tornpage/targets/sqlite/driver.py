@@ -38,11 +38,10 @@ from tornpage.targets.sqlite.schema import (
 )
 from tornpage.vocabulary.errors import TornpageError, WorkloadError
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.script import Script, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Script, Statement, Value, Verb
 
 __all__ = ["Driver", "check_script", "main"]
 
-AUTOCOMMIT = "-"
 EXIT_USAGE = 2
 EXIT_FATAL = 4
 PRNG_SEED = 28

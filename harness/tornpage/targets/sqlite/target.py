@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, preload, process, target.
+May import: errors, model, preload, process, state, target.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.state import read_tables
 from tornpage.targets.target import (
     EXIT_REFUSED,
     Capability,
@@ -30,7 +31,6 @@ from tornpage.targets.target import (
     last_object,
     read_findings,
     read_run,
-    read_state,
 )
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site
@@ -154,14 +154,13 @@ class SqliteTarget:
         if child.timed_out or child.signal or data is None:
             return RecoveryAnswer(False, message=child.describe())
         if child.exit_code == EXIT_REFUSED:
-            error, message = str(data["error"]), str(data["message"])
-            return RecoveryAnswer(False, refused=True, error=error, message=message)
+            return RecoveryAnswer(False, refused=True, message=str(data["message"]))
         if child.exit_code not in (0, 1) or not data.get("ok"):
             return RecoveryAnswer(False, message=child.describe())
         left = data["status"]
         return RecoveryAnswer(
             ok=True,
-            state=read_state(data["check"]),
+            state=read_tables(data["check"]["tables"]),
             findings=read_findings(data["check"]),
             counters={name: int(left[f"{name}_bytes"] > 0) for name in ("journal", "wal")},
             recovered=left["journal_bytes"] + left["wal_bytes"] > 0,
