@@ -180,6 +180,32 @@ def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
         assert len(kept) < len(broken)
 
 
+def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
+    """That of a kept image breaks the same; with the whole write on disk nothing breaks; what hits nothing
+    cannot be played; a mistake is refused with its line."""
+    done = call(tmp_path, *SMALL, "--set", "doublewrite=off", "--trials", "24")
+    assert done.returncode == 1, done.stderr
+    image = sorted((tmp_path / "out" / "images" / "1").iterdir())[0]
+    trial, own = f"1.{image.name}", (image / "plan.toml").read_text("utf-8")
+    file = tmp_path / "plan.toml"
+
+    def play(text: str) -> subprocess.CompletedProcess[str]:
+        file.write_text(text, "utf-8")
+        return call(tmp_path, "replay", trial, "--plan", str(file))
+
+    again = play(own)
+    assert (again.returncode, "\nreproduced" in again.stdout) == (1, True), again.stdout
+    write = re.search(r'file = "(.*)"\nnth = (\d+)\n', own)
+    assert write is not None
+    whole = play(f'[[fault]]\nkind = "write"\n{write[0]}action = "kill"\nsectors = "all"\n')
+    assert (whole.returncode, "not reproduced" in whole.stdout) == (0, True), whole.stdout
+    never = play(own.replace(f"nth = {write[2]}", "nth = 1000000000"))
+    assert (never.returncode, "cannot be played" in never.stdout) == (2, True), never.stdout
+    wrong = play(own + "colour = 1\n")
+    line = own.count("\n") + 1
+    assert wrong.returncode == 2 and f"plan.toml: line {line}: " in wrong.stderr
+
+
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
