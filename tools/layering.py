@@ -49,9 +49,10 @@ HARNESS = {
     "campaigns": [
         {"campaign", "census"},
         {"images", "origin", "powerloss", "prune", "trial"},
-        {"replay", "workers"},
+        {"workers"},
         {"lossrunner"},
-        {"runner"},
+        {"undisturbed"},
+        {"replay", "runner"},
     ],
     "shrinking": [
         {"crashes", "ddmin"},

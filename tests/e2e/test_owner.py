@@ -18,7 +18,8 @@ import psutil
 import pytest
 
 from tornpage.store.store import Store
-from tornpage.vocabulary.model import Outcome
+from tornpage.vocabulary.model import Outcome, config_of
+from tornpage.vocabulary.paths import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [sys.executable, "-P", "-m", "tornpage"]
@@ -251,7 +252,8 @@ def _change(out: Path, trial: str, key: str, value: object) -> None:
 def test_a_target_that_fails_undisturbed_is_a_verdict(
     tmp_path: Path, build: Path, model: str
 ) -> None:
-    """Every script is a violation, nothing is crashed, and the run is at its end."""
+    """Every script is a violation, nothing is crashed, and the run is at its end. Each finding has a line
+    that plays it as it is printed, though the campaign is a file and the store a folder of its own."""
     programs = tmp_path / "build"
     for folder in ("explorer", "faults"):
         (programs / folder).mkdir(parents=True)
@@ -265,14 +267,35 @@ def test_a_target_that_fails_undisturbed_is_a_verdict(
     sizes = ["--scripts", "1", "--undisturbed", "2"]
     sizes += ["--trials", "4"] if model == "smoke" else ["--depth", "1", "--states", "9"]
     env = {**os.environ, "TORNPAGE_BUILD": str(programs)}
-    command = [*PYTHON, "run", model, *sizes]
+    (tmp_path / "mine.toml").write_bytes((data_folder("workloads") / f"{model}.toml").read_bytes())
+    out = tmp_path / "o o"
+    command = [*PYTHON, "run", "mine.toml", *sizes, "--out", "o o"]
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, "the log is lost" in done.stdout) == (1, True), done.stderr
-    with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
+    with Store(out / "tornpage.db", write=False) as store:
         (run,) = store.runs()
         assert (run.state, list(store.trials(run.id))) == ("finished", [])
         rows = store.censuses(run.id)
         assert sum(not row.crashed for row in rows) == 2
         assert all(row.violations for row in rows)
+    lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay 1.s" in line]
+    assert len(lines) == len({config_of(row.config) for row in rows})
+    for line in lines:
+        pasted = line.replace("tornpage replay", shlex.join([*PYTHON, "replay"]))
+        again = subprocess.run(
+            pasted, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (again.returncode, "the log is lost" in again.stdout) == (1, True), again.stderr
+        assert "\nreproduced\nthe same verdict" in again.stdout
+    for words, told in [
+        (("show", "1.s0"), "the log is lost"),
+        (("shrink", "1.s0"), "nothing to shrink"),
+        (("replay", "1.s999"), "no undisturbed run"),
+    ]:
+        answer = call(tmp_path, *words, "--out", "o o")
+        assert (answer.returncode, told in answer.stdout + answer.stderr) == (
+            0 if words[0] == "show" else 2,
+            True,
+        )

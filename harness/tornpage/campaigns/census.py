@@ -48,6 +48,7 @@ __all__ = [
     "census_key",
     "failed_run",
     "judge_run",
+    "judge_undisturbed",
     "list_writes",
     "load_baseline",
     "read_journal",
@@ -137,7 +138,7 @@ def take_baseline(
     census = Census(
         key=key,
         writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
-        trace_hash=run.trace.hash(),
+        trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps),
         violations=run.violations,
@@ -155,13 +156,15 @@ def take_baseline(
 class UndisturbedRun:
     """A run without a fault, recorded and judged.
 
-    findings: of the rules; violations: all that is wrong with it, those
-    of the trace, of its answers and of the database that it left.
+    hash: of its record, contents that only this run was asked for left out; findings: of the rules;
+    violations: all that is wrong with it, those of the trace, of its answers and of the database that it
+    left.
     """
 
     answer: RunAnswer
     oracle: Oracle
     trace: Trace
+    hash: str
     setting: Setting
     findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
@@ -189,8 +192,9 @@ def run_undisturbed(
         raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     _check_stream(trace, target, data, what)
-    if not contents and preload.get("TORNPAGE_PAYLOAD") != "full":
-        trace = trace.without_contents()
+    usual = trace if preload.items() >= _WHOLE.items() else trace.without_contents()
+    if not contents and usual is not trace:
+        trace = usual
         (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
     setting = _setting(spec, int(answer.status["page_size"]))
@@ -206,7 +210,26 @@ def run_undisturbed(
         ),
     )
     remove_image(data)
-    return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
+    return UndisturbedRun(answer, oracle, trace, usual.hash(), setting, findings, violations)
+
+
+def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
+    """A run without a fault and its verdict, a failure of the target too; nothing of it stays."""
+    try:
+        run = run_undisturbed(spec, target, work)
+    except FailedRunError as error:
+        return failed_run(spec.config, False, error)
+    finally:
+        remove_image(work)
+    return CensusRow(
+        config=spec.config,
+        crashed=False,
+        hash=run.hash,
+        events=run.trace.events_declared,
+        writes=0,
+        violations=run.violations,
+        counters=run.answer.status,
+    )
 
 
 def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:

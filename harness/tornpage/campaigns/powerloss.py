@@ -98,7 +98,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     return Recording(
         trace=folder / "trace",
         allowed=folder / "allowed",
-        trace_hash=run.trace.hash(),
+        trace_hash=run.hash,
         events=run.trace.events_declared,
         violations=run.violations,
         counters=run.answer.status,

@@ -1,10 +1,11 @@
 """Plays a stored trial again, on the programs that there are now, and says what became of its finding.
 
-A kill is played from its plan and the script. A power-loss state is a number of one recording; where the
-programs write otherwise now, or the number shows nothing any more, the script is explored again for a state
-with the same fingerprint.
+A kill is played from its plan and the script, a run without a fault from the script. A power-loss state is a
+number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
+script is explored again for a state with the same fingerprint.
 
-May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial.
+May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial,
+undisturbed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tornpage.campaigns.powerloss import (
     replay_state,
 )
 from tornpage.campaigns.trial import run_trial
+from tornpage.campaigns.undisturbed import play_script
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.store.store import TrialRow
@@ -61,10 +63,7 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
     """Runs one trial again, with a census of its own. Its image is kept in out/replay."""
     target = make_target(row.spec.target, paths.build)
     with scratch_folder() as scratch:
-        if row.spec.plan.loss:
-            result, note = _replay_loss(row, target, scratch, out / "replay")
-        else:
-            result, note = run_trial(row.spec, target, scratch, out / "replay"), ""
+        result, note = _play(row, target, scratch, out / "replay")
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
         if _paths(row.result) and not _paths(result) & _paths(row.result):
@@ -75,6 +74,15 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
             note = f"fixed? {note}".strip()
         return Replay(Answer.NOT_REPRODUCED, result, same, note)
     return Replay(Answer.NOT_PLAYED, result, same, result.reason)
+
+
+def _play(row: TrialRow, target: Target, scratch: Path, images: Path) -> tuple[TrialResult, str]:
+    plan = row.spec.plan
+    if plan.loss:
+        return _replay_loss(row, target, scratch, images)
+    if plan.run or plan.recover:
+        return run_trial(row.spec, target, scratch, images), ""
+    return play_script(row.spec, target, scratch), ""
 
 
 def _replay_loss(

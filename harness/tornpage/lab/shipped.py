@@ -11,6 +11,7 @@ powerloss, registry, runner, scratch, target, tryout.
 from __future__ import annotations
 
 import itertools
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -180,7 +181,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     scratch.mkdir(parents=True)
 
     def line(tried: Tried, violation: Violation) -> str:  # noqa: ARG001 - the run finds it again
-        build = f"{BUILD_VARIABLE}={paths.build}"
+        build = f"{BUILD_VARIABLE}={shlex.quote(str(paths.build))}"
         return f"{build} tornpage run {tried.spec.campaign} --seed {task.seed}"
 
     catches = Catches(line)

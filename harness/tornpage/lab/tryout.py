@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.census import failed_run, run_undisturbed, take_census
+from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
 from tornpage.campaigns.powerloss import Limits, explore, loss_plan, record_run
 from tornpage.campaigns.trial import run_aimed
 from tornpage.targets.target import Target
@@ -127,11 +127,8 @@ def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterat
     """The scripts that nothing happens to."""
     for config in campaign.only_undisturbed():
         spec = undisturbed_spec(campaign, TARGET, config)
-        try:
-            violations = run_undisturbed(spec, target, scratch / "alone").violations
-        except FailedRunError as error:
-            violations = failed_run(config.label, False, error).violations
-        yield Tried("census", 1, spec, violations)
+        run = judge_undisturbed(spec, target, scratch / "alone")
+        yield Tried("census", 1, spec, run.violations)
 
 
 def lose_power(

@@ -88,6 +88,8 @@ def shrink_trial(
     spec = row.spec
     if row.result is None or not row.result.violations:
         raise ConfigError(f"trial {row.run}.{row.number} broke no invariant: nothing to shrink")
+    if not (spec.plan.run or spec.plan.loss):
+        raise ConfigError(f"{row.run}.s{row.number} has no crash: nothing to shrink")
     target = make_target(spec.target, paths.build)
     original = generate(spec.workload, spec.params, spec.workload_seed)
     items = items_of(original)
