@@ -197,7 +197,7 @@ def run_undisturbed(
         trace = usual
         (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
-    setting = _setting(spec, int(answer.status["page_size"]))
+    setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
     findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
         *(finding.violation for finding in findings),
@@ -269,7 +269,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, facts.page_size)
+    setting = target.judge_setting(spec.options, facts.page_size)
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
     findings = judge_run(target, folder / "trace", setting, live=False)
     return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
@@ -315,13 +315,6 @@ def read_journal(trace: Trace) -> Journal:
             elif verb in ("ack", "fail"):
                 journal.finished.append((event.seq, int(facts["n"])))
     return journal
-
-
-def _setting(spec: TrialSpec, page_size: int) -> Setting:
-    return Setting(
-        page_size=page_size,
-        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
-    )
 
 
 def _last(entries: list[tuple[int, int]], seq: int) -> int:

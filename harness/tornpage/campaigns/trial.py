@@ -15,11 +15,12 @@ import functools
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tornpage.campaigns.census import (
     Baseline,
+    census_key,
     judge_run,
     list_writes,
     load_baseline,
@@ -112,7 +113,7 @@ def _play(
     baseline: Baseline | None,
 ) -> tuple[TrialSpec, TrialResult]:
     if baseline is None:
-        baseline = _baseline(spec.target, scratch, _Key(spec, target))
+        baseline = _baseline(scratch, _Run(census_key(spec), spec, target))
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)
@@ -124,29 +125,18 @@ def _play(
         remove_image(work)
 
 
-class _Key:
-    """Makes load_baseline() cacheable: equal for all trials of one configuration."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """An undisturbed run: the same for all trials of one configuration."""
 
-    def __init__(self, spec: TrialSpec, target: Target) -> None:
-        self.spec = spec
-        self.target = target
-        self._parts = (
-            spec.workload,
-            spec.workload_seed,
-            tuple(sorted(spec.options.items())),
-            tuple(sorted(spec.params.items(), key=str)),
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._parts == other._parts
+    key: str
+    spec: TrialSpec = field(compare=False)
+    target: Target = field(compare=False)
 
 
 @functools.lru_cache(maxsize=16)
-def _baseline(name: str, scratch: Path, key: _Key) -> Baseline:  # noqa: ARG001 - part of the key
-    return load_baseline(key.spec, key.target, scratch)
+def _baseline(scratch: Path, run: _Run) -> Baseline:
+    return load_baseline(run.spec, run.target, scratch)
 
 
 class _Trial:
@@ -288,7 +278,7 @@ class _Trial:
     def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
         """Commit prefixes that may be found: lowest and highest."""
         oracle = self.base.oracle
-        if self.spec.options.get("flush_log_at_trx_commit", "1") == "0":
+        if not self.target.keeps_acknowledged(self.spec.options):
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
             return (durable[-1] if durable else 0), oracle.after(issued)
         return oracle.after(finished), oracle.after(issued)

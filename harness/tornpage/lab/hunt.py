@@ -33,7 +33,7 @@ from tornpage.vocabulary.model import Outcome, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workloads.smoke import SmokeParams
 
-__all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
+__all__ = ["HuntJob", "MutantRow", "hunt"]
 
 OTHERWISE = {"flush_log_at_trx_commit": "2", "recv_memory": "64k"}
 LARGE_PAGES = {"page_size": "16k", "log_file_size": "1m"}
@@ -59,8 +59,6 @@ ROUNDS = (
 )
 LOSS_CAMPAIGNS = ("powerloss", "churn")
 """Campaigns whose runs lose power, each with the same number of states."""
-CRASH_MODELS = ("kill", "io_error", "powerloss", "nested")
-"""What the rows of the table may name, in the order of a round. Anything else is not built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +124,6 @@ class _Hunt:
     def run(self) -> MutantRow:
         """All rounds up to a catch by state, then the base line."""
         mutant, catches = self.job.mutant, self.catches
-        unknown = sorted(set(mutant.models) - set(CRASH_MODELS))
-        if unknown:
-            return MutantRow(mutant.name, error=f"{unknown[0]}: not built")
         rounds = (self._round(number, effort) for number, effort in enumerate(ROUNDS))
         for tried in itertools.chain.from_iterable(rounds):
             if catches.add(tried):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +20,10 @@ __all__ = ["Mutant", "choose_mutants", "load_mutants"]
 _LINE = re.compile(r"# ([a-z]+): (\S.*)")
 
 
+CrashModel = Literal["kill", "io_error", "powerloss", "nested"]
+"""What hunts for a bug, in the order of a round (hunt.py)."""
+
+
 class Mutant(BaseModel):
     """One row; tests/mutants/README.md explains the fields. diff: what is behind the header."""
 
@@ -28,7 +33,7 @@ class Mutant(BaseModel):
     bug: str
     mechanism: str
     invariants: tuple[int, ...] = Field(min_length=1)
-    models: tuple[str, ...] = Field(min_length=1)
+    models: tuple[CrashModel, ...] = Field(min_length=1)
     options: dict[str, str] = {}
     diff: str = Field(min_length=1)
 

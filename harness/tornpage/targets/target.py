@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, preload, process, state.
+May import: errors, model, preload, process, rules, state.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State, read_tables
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
@@ -120,6 +121,12 @@ class Target(Protocol):
     def judge_command(self) -> Command:
         """The program that holds recordings against the rules (rules.py). Raises TargetError without
         Capability.RULES."""
+
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """What that program must know of a run with these options."""
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
+        """Whether a commit is there after a kill as soon as it is acknowledged."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
@@ -225,6 +232,15 @@ class EngineTarget:
         if judge is None or not judge.is_file():
             raise TargetError(f"{judge} is missing: build it first (make build)")
         return Command((str(judge),))
+
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """Without doublewrite there is nothing to be held against its rules."""
+        doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
+        return Setting(page_size, doublewrite)
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
+        """Not where the log is only written from time to time."""
+        return options.get("flush_log_at_trx_commit", "1") != "0"
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""

@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, preload, process, state, target.
+May import: errors, model, preload, process, rules, state, target.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
 from tornpage.targets.target import (
     EXIT_REFUSED,
@@ -143,6 +144,14 @@ class SqliteTarget:
     def judge_command(self) -> Command:
         """There is none: what SQLite writes is not decoded."""
         raise TargetError("no rules on what SQLite writes")
+
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:  # noqa: ARG002
+        """Only the size of a page: there are no rules."""
+        return Setting(page_size)
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
+        """Always: a commit has been written, whatever `synchronous` is."""
+        return True
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""
