@@ -19,40 +19,34 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-static int compare_findings(const verdict_finding_t *a, const verdict_finding_t *b)
-{
-    int order = compare_u64(a->invariant, b->invariant);
-    return order != 0 ? order : compare_u64((uint64_t)a->source, (uint64_t)b->source);
-}
-
-/** By invariant, source, site, state. */
+/** By finding, site, state. */
 static int compare_by_state(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_findings(&x->finding, &y->finding);
+    int order = verdict_finding_compare(&x->finding, &y->finding);
     order = order != 0 ? order : compare_u64((uint64_t)x->site, (uint64_t)y->site);
     return order != 0 ? order : state_path_compare(&x->path, &y->path);
 }
 
-/** By invariant, source, image, state: the first of each image is the one that counts. */
+/** By finding, image, state: the first of each image is the one that counts. */
 static int compare_by_image(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_findings(&x->finding, &y->finding);
+    int order = verdict_finding_compare(&x->finding, &y->finding);
     order = order != 0 ? order : compare_u64(x->key, y->key);
     return order != 0 ? order : state_path_compare(&x->path, &y->path);
 }
 
-/** Keeps one record per invariant, source and image, under the smallest state id. @return their number */
+/** Keeps one record per finding and image, under the smallest state id. @return their number */
 static uint64_t drop_duplicates(record_t *records, uint64_t n)
 {
     uint64_t kept = 0;
     qsort(records, n, sizeof(*records), compare_by_image);
     for (uint64_t i = 0; i < n; i++) {
         if (kept == 0 || records[kept - 1].key != records[i].key
-            || compare_findings(&records[kept - 1].finding, &records[i].finding) != 0) {
+            || verdict_finding_compare(&records[kept - 1].finding, &records[i].finding) != 0) {
             records[kept++] = records[i];
         }
     }
@@ -119,7 +113,7 @@ static uint32_t print_violations(record_t *records, uint64_t n, bool json)
     qsort(records, n, sizeof(*records), compare_by_state);
     for (uint64_t i = 0; i < n;) {
         uint64_t end = i + 1;
-        while (end < n && compare_findings(&records[end].finding, &records[i].finding) == 0
+        while (end < n && verdict_finding_compare(&records[end].finding, &records[i].finding) == 0
                && records[end].site == records[i].site) {
             end++;
         }
