@@ -182,7 +182,7 @@ class Store:
                     target,
                     seed,
                     trials,
-                    json.dumps(settings, sort_keys=True),
+                    json.dumps(settings),  # in their order, which numbers and names the scripts
                     to_json(origin or Origin()),
                 ),
             )
