@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tornpage.campaigns.campaign import load_campaign
+from tornpage.faults.preload import preload_path
 from tornpage.faults.process import launch_argv
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import find_paths
@@ -169,7 +170,7 @@ def write_costs(folder: Path, size: int, fsync: bool, preload: bool) -> float:
     trace = folder / "trace"
     if preload:
         env |= {
-            "LD_PRELOAD": str(BUILD / "faults/libtornpage_preload.so"),
+            "LD_PRELOAD": str(preload_path(BUILD)),
             "TORNPAGE_ROOT": str(folder / "data"),
             "TORNPAGE_TRACE": str(trace),
         }

@@ -1,10 +1,11 @@
 """Plays a stored trial again, on the programs that there are now, and says what became of its finding.
 
-A kill is played from its plan and the script. A power-loss state is a number of one recording; where the
-programs write otherwise now, or the number shows nothing any more, the script is explored again for a state
-with the same fingerprint.
+A kill is played from its plan and the script, a run without a fault from the script. A power-loss state is a
+number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
+script is explored again for a state with the same fingerprint.
 
-May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial.
+May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial,
+undisturbed.
 """
 
 from __future__ import annotations
@@ -13,15 +14,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.powerloss import (
+    Limits,
+    Recording,
+    explore,
+    loss_plan,
+    record_run,
+    replay_state,
+)
 from tornpage.campaigns.trial import run_trial
+from tornpage.campaigns.undisturbed import play_script
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.store.store import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Answer", "Replay", "replay_trial"]
@@ -54,10 +63,7 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
     """Runs one trial again, with a census of its own. Its image is kept in out/replay."""
     target = make_target(row.spec.target, paths.build)
     with scratch_folder() as scratch:
-        if row.spec.plan.loss:
-            result, note = _replay_loss(row, target, scratch, out / "replay")
-        else:
-            result, note = run_trial(row.spec, target, scratch, out / "replay"), ""
+        result, note = _play(row, target, scratch, out / "replay")
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
         if _paths(row.result) and not _paths(result) & _paths(row.result):
@@ -68,6 +74,15 @@ def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
             note = f"fixed? {note}".strip()
         return Replay(Answer.NOT_REPRODUCED, result, same, note)
     return Replay(Answer.NOT_PLAYED, result, same, result.reason)
+
+
+def _play(row: TrialRow, target: Target, scratch: Path, images: Path) -> tuple[TrialResult, str]:
+    plan = row.spec.plan
+    if plan.loss:
+        return _replay_loss(row, target, scratch, images)
+    if plan.run or plan.recover:
+        return run_trial(row.spec, target, scratch, images), ""
+    return play_script(row.spec, target, scratch), ""
 
 
 def _replay_loss(
@@ -82,7 +97,7 @@ def _replay_loss(
             return result, ""
     found = _search(row, target, recording)
     if found:
-        spec = replace(row.spec, plan=FaultPlan(name=f"power loss {found}", loss=found))
+        spec = replace(row.spec, plan=loss_plan(found))
         return _state(spec, target, recording, image), f"found as state {found}"
     result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
     return result, f"no state of up to {SEARCH_STATES} of its models shows it"
@@ -101,9 +116,8 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
 
 
 def _state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
-    image.mkdir(parents=True, exist_ok=True)
     try:
-        return replay_state(spec, target, recording, spec.plan.loss, image)
+        return replay_state(spec, target, recording, image)
     except ChildError as error:
         return TrialResult(spec.number, Outcome.NOT_EXERCISED, str(error))
 

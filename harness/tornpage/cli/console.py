@@ -2,7 +2,7 @@
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 
-May import: model, report, runner, shrink, summary.
+May import: model, report, shrink, summary.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage doctor`: is everything here that a run needs?
 
-May import: options, console, and everything below cli.
+May import: codec, console, doctor, options, paths, qualify.
 """
 
 from __future__ import annotations

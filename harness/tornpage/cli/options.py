@@ -1,6 +1,6 @@
 """What several commands share: options, the number of workers, a trial's name, the code of a usage error.
 
-May import: everything below cli.
+May import: errors, store, undisturbed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.undisturbed import undisturbed_row
 from tornpage.store.store import Store, TrialRow
 from tornpage.vocabulary.errors import ConfigError
 
@@ -32,14 +33,21 @@ OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result sto
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
 TrialArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="RUN.NUMBER of a trial, RUN.sNUMBER of a run without a fault.",
+    ),
 ]
 
 
 def trial_row(trial: str, out: Path) -> TrialRow:
-    """The trial of the store in `out` that RUN.NUMBER names. ConfigError if there is none."""
-    if not re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", trial):
-        raise ConfigError(f"{trial!r}: a trial is named RUN.NUMBER, as 3.117")
-    run_text, number_text = trial.split(".")
+    """What ID names in the store in `out`. ConfigError if there is no such trial or run."""
+    name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
+    if name is None:
+        raise ConfigError(
+            f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
+        )
+    run, number = int(name[1]), int(name[3])
     with Store(out / "tornpage.db", write=False) as store:
-        return store.trial(int(run_text), int(number_text))
+        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)

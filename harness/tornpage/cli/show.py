@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: options, console, and everything below cli.
+May import: codec, console, options, origin, paths.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def show(
             json.dumps({"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)})
         )
     elif row.result is None:
-        print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
+        print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
         line = command_line(f"tornpage replay {trial}", out)
         print_trial(make_console(), trial, row.spec, row.result, line)

@@ -26,7 +26,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ class CellCount:
 class Finding:
     """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
 
-    source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    source: who says so; trial: the first one, as "RUN.NUMBER", or the undisturbed run, as "RUN.sNUMBER";
+    of_trial: which of the two; count: trials that share the fingerprint.
     """
 
     invariant: int
@@ -67,6 +68,7 @@ class Finding:
     what: str
     source: Source
     trial: str
+    of_trial: bool
     replay: str
     count: int
     torn: TornWrite | None
@@ -193,17 +195,18 @@ class Summary:
 
 def summarise(
     run: Run,
-    censuses: Iterable[CensusRow],
+    censuses: Mapping[int, CensusRow],
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Claims,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number."""
+    """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
+    script."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str], Finding] = {}
     known: dict[str, tuple[Violation, ...]] = {}
-    for census in censuses:
+    for number, census in censuses.items():
         known[census.config] = census.violations
         digest.update(f"{census.config} {census.hash}\n".encode())
         summary.scripts += census.crashed
@@ -212,7 +215,8 @@ def summarise(
         summary.census_violations += bool(census.violations)
         for violation in census.violations:
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, run, RUN_SITE, census.config, violation, None)
+            script = f"{run.id}.s{number}"
+            _add_finding(findings, script, RUN_SITE, census.config, violation, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -229,7 +233,8 @@ def summarise(
         for violation in row.result.violations:
             of_run = violation in known.get(row.spec.config, ())
             site = RUN_SITE if of_run else row.site
-            _add_finding(findings, run, site, row.spec.config, violation, row)
+            trial = f"{run.id}.{row.number}"
+            _add_finding(findings, trial, site, row.spec.config, violation, row.result)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
     summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     summary.trace_hash = digest.hexdigest()
@@ -267,53 +272,30 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
 
 def _add_finding(
     findings: dict[tuple[Fingerprint, str], Finding],
-    run: Run,
+    trial: str,
     site: str,
     config: str,
     violation: Violation,
-    row: TrialRow | None,
+    result: TrialResult | None,
 ) -> None:
+    """trial: id; result: its result, None of an undisturbed run."""
     key = (fingerprint_of(violation, site), config_of(config))
     known = findings.get(key)
-    result = row.result if row else None
     alike = result.alike if result else 1
-    trial = f"{run.id}.{row.number}" if row else "census"
-    # The census shows it too, but a trial has an id that can be replayed and shrunk.
-    if known is not None and known.trial == "census" and row is not None:
-        known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
-    replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
+    # An undisturbed run shows it too, but a trial can also be shrunk.
+    if known is not None and not known.of_trial and result is not None:
+        known = replace(known, trial=trial, of_trial=True, count=0)
+    name = known.trial if known else trial
     findings[key] = Finding(
         invariant=violation.invariant,
         site=key[0].site,
         config=known.config if known else config,
         what=known.what if known else violation.what,
         source=known.source if known else violation.source,
-        trial=known.trial if known else trial,
-        replay=known.replay if known else replay,
-        count=known.count + alike if known and row else alike,
+        trial=name,
+        of_trial=known.of_trial if known else result is not None,
+        replay=f"tornpage replay {name}",
+        count=known.count + alike if known and result else alike,
         torn=known.torn if known else (result.torn if result else None),
         image=(known.image if known else None) or (result.image if result else None),
     )
-
-
-def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
-    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets: all its
-    options, and its parameters as params.NAME."""
-    pairs = (f"--set {name}={value}" for name, value in sets.items())
-    return " ".join([f"tornpage run {arguments}", *pairs])
-
-
-def _undisturbed_line(run: Run, config: str) -> str:
-    """The line that runs a script (label "key=value,... key=value,...") once more and judges the run
-    itself."""
-    settings = run.settings
-    parts = config.replace(" ", ",").split(",")
-    chosen = dict(part.partition("=")[::2] for part in parts if "=" in part)
-    seed = chosen.pop("seed", run.seed)
-    chosen.pop("depth", None)
-    params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
-    sets = {**settings.get("options", {}), **chosen, **params}
-    limit = (
-        f"--scripts 1 --undisturbed 0 {'--states 1' if settings.get('explore') else '--trials 1'}"
-    )
-    return undisturbed_line(f"{run.campaign} --target {run.target} --seed {seed} {limit}", sets)

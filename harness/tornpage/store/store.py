@@ -183,7 +183,7 @@ class Store:
                     target,
                     seed,
                     trials,
-                    json.dumps(settings),
+                    json.dumps(settings),  # in their order, which numbers and names the scripts
                     to_json(origin or Origin()),
                 ),
             )

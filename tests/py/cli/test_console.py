@@ -26,7 +26,7 @@ def _printed(count: int) -> str:
         rows.append(TrialRow(1, number, make_spec(number), "page0", "none", result))
     run = Run(1, "smoke", "engine", 1, count, {}, "finished", 2.0)
     text = io.StringIO()
-    print_summary(Console(file=text), summarise(run, [], rows, {}, Claims()), Path("report.html"))
+    print_summary(Console(file=text), summarise(run, {}, rows, {}, Claims()), Path("report.html"))
     return text.getvalue()
 
 

@@ -29,7 +29,9 @@ def summary_of(
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
     censuses = [census_row("log_optimize_ddl=on"), census_row("log_optimize_ddl=on seed=7", False)]
-    return summarise(run, censuses, rows, {}, Claims(claims, run_claims, [Site.PAGE0]))
+    return summarise(
+        run, dict(enumerate(censuses)), rows, {}, Claims(claims, run_claims, [Site.PAGE0])
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_verdicts_that_are_missing_are_not_clean(state: str) -> None:
     """A run that did not come to its end proves nothing, however clean what it has is."""
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, state, 2.0)
-    summary = summarise(run, [], rows, {}, Claims())
+    summary = summarise(run, {}, rows, {}, Claims())
     assert (summary.exit_code(), summary.to_json(Path("s"), Path("r"))["complete"]) == (2, False)
 
 
@@ -86,20 +88,17 @@ def test_claims_of_the_runs_are_not_those_of_recoveries() -> None:
 def test_undisturbed_runs_are_counted_and_judged() -> None:
     """A violation of a run that nothing happened to has a line that repeats it; other scripts with the same
     are the same finding."""
-    settings = {"options": {"page_size": "4k"}}
-    run = Run(1, "mix", "engine", 1, 0, settings, "finished", 2.0)
+    run = Run(7, "mix", "engine", 1, 0, {}, "finished", 2.0)
     broken = Violation(10, "an index lacks rows")
     rows = [
         census_row("log=on seed=1"),
         *(census_row(f"log=on seed={n},pool=32", False, broken) for n in (5, 6)),
     ]
-    summary = summarise(run, rows, [], {}, Claims())
+    summary = summarise(run, dict(enumerate(rows)), [], {}, Claims())
     assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
     (finding,) = summary.findings
-    assert finding.replay == (
-        "tornpage run mix --target engine --seed 5 --scripts 1 --undisturbed 0 --trials 1"
-        " --set page_size=4k --set log=on --set pool=32"
-    )
+    assert (finding.trial, finding.of_trial) == ("7.s1", False)
+    assert finding.replay == "tornpage replay 7.s1"
 
 
 def test_trials_that_were_not_exercised_hit_no_site() -> None:
@@ -114,9 +113,9 @@ def test_a_site_in_recovery_is_a_row_of_its_own() -> None:
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, "finished", 2.0)
     places = [Site.PAGE0, "recovery:page0"]
-    assert summarise(run, [], rows, {}, Claims(sites=places)).uncovered_sites == ["recovery:page0"]
+    assert summarise(run, {}, rows, {}, Claims(sites=places)).uncovered_sites == ["recovery:page0"]
     rows.append(TrialRow(1, 1, make_spec(1), "recovery:page0", "none", make_result(1)))
-    summary = summarise(run, [], rows, {}, Claims(sites=places))
+    summary = summarise(run, {}, rows, {}, Claims(sites=places))
     assert summary.by_site == {"page0": 1, "recovery:page0": 1}
     assert summary.uncovered_sites == []
 
@@ -145,10 +144,10 @@ def test_what_the_census_shows_already_is_one_finding() -> None:
     rows = [TrialRow(1, n, make_spec(n), f"site{n}", "none", broken) for n in range(3)]
     run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
     config = make_spec(0).config
-    shown = [census_row(config, True, *broken.violations)]
+    shown = {0: census_row(config, True, *broken.violations)}
     (finding,) = summarise(run, shown, rows, {}, Claims()).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
-    assert len(summarise(run, [census_row(config)], rows, {}, Claims()).findings) == 3
+    assert len(summarise(run, {0: census_row(config)}, rows, {}, Claims()).findings) == 3
 
 
 def test_report_is_self_contained_and_escapes() -> None:

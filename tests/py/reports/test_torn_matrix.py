@@ -107,7 +107,7 @@ def test_no_exploration_no_matrix() -> None:
 def summary_of(explored: dict[str, dict[str, Any]]) -> Summary:
     """The summary of a power-loss run."""
     run = Run(1, "powerloss", "engine", 1, 0, {}, "finished", 2.0)
-    return summarise(run, [], [], explored, Claims())
+    return summarise(run, {}, [], explored, Claims())
 
 
 def test_json_lists_every_cell_once() -> None:
