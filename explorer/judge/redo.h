@@ -17,6 +17,15 @@ typedef enum redo_kind {
     REDO_FREE    /**< freed it last */
 } redo_kind_t;
 
+/** What one record does to a page. */
+typedef struct redo_touch {
+    redo_kind_t kind;
+    bool
+        relies; /**< a change whose effect depends on what the page held: no plain bytes at an offset */
+    lsn_t start_lsn;
+    lsn_t end_lsn;
+} redo_touch_t;
+
 typedef struct redo_entry {
     lsn_t start_lsn;
     lsn_t end_lsn;
@@ -91,7 +100,7 @@ struct redo {
     size_t payload_capacity;
     /** Hears of each INDEX_LOAD and each record about a page when it is read; may be NULL. */
     void (*on_load)(void *ctx, const redo_load_t *load);
-    void (*on_page)(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
+    void (*on_page)(void *ctx, uint64_t key, const redo_touch_t *touch);
     void *ctx;
 };
 

@@ -76,24 +76,41 @@ static void path_copy(char out[PATH_LEN_MAX + 1], const char *path, uint32_t len
     out[len] = '\0';
 }
 
-static void note_page(redo_t *redo, uint64_t key, redo_kind_t kind, lsn_t start_lsn, lsn_t end_lsn)
+/** What a page record does; plain bytes are what they are, whatever the page held. */
+static redo_touch_t touch_of(mlog_type_t type, lsn_t start_lsn, lsn_t end_lsn)
 {
-    redo_add(redo, key, kind, start_lsn, end_lsn);
+    redo_touch_t touch = {.kind = REDO_CHANGE, .start_lsn = start_lsn, .end_lsn = end_lsn};
+    switch (type) {
+    case MLOG_INIT_FILE_PAGE2:
+        touch.kind = REDO_INIT;
+        break;
+    case MLOG_INIT_FREE_PAGE:
+        touch.kind = REDO_FREE;
+        break;
+    case MLOG_1BYTE:
+    case MLOG_2BYTES:
+    case MLOG_4BYTES:
+    case MLOG_8BYTES:
+    case MLOG_WRITE_STRING:
+    case MLOG_MEMSET:
+        break;
+    default:
+        touch.relies = true;
+    }
+    return touch;
+}
+
+static void note_page(redo_t *redo, uint64_t key, const redo_touch_t *touch)
+{
+    redo_add(redo, key, touch->kind, touch->start_lsn, touch->end_lsn);
     if (redo->on_page != NULL) {
-        redo->on_page(redo->ctx, key, kind, start_lsn);
+        redo->on_page(redo->ctx, key, touch);
     }
 }
 
 static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, lsn_t end_lsn)
 {
-    uint64_t key = redo_key(rec->space, rec->page_no);
     switch (rec->type) {
-    case MLOG_INIT_FILE_PAGE2:
-        note_page(redo, key, REDO_INIT, start_lsn, end_lsn);
-        break;
-    case MLOG_INIT_FREE_PAGE:
-        note_page(redo, key, REDO_FREE, start_lsn, end_lsn);
-        break;
     case MLOG_INDEX_LOAD: {
         redo_load_t *load = REDO_PUSH(&redo->loads);
         *load = (redo_load_t){start_lsn, end_lsn, rec->space, rec->value};
@@ -119,7 +136,8 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         break;
     default:
         if (log_rec_is_page_op(rec->type)) {
-            note_page(redo, key, REDO_CHANGE, start_lsn, end_lsn);
+            redo_touch_t touch = touch_of(rec->type, start_lsn, end_lsn);
+            note_page(redo, redo_key(rec->space, rec->page_no), &touch);
         }
     }
 }

@@ -123,8 +123,10 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     page->written = true;
     page->read = false;
     page->home_lsn = lsn;
-    page->unlogged = unlogged;
-    page->late = unlogged != 0 && rules_index_written(rules, unlogged);
+    if (unlogged != 0) { /* stays so until a record relies on the page, or defines it */
+        page->unlogged = unlogged;
+        page->late = rules_index_written(rules, unlogged);
+    }
 }
 
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)

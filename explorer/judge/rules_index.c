@@ -4,11 +4,13 @@ Place: beside rules_home.c; hears of INDEX_LOAD while the log is read.
 
 What each rule sees
   I13  an INDEX_LOAD while a page of its space that skipped doublewrite rests on an initialisation at or after C
-  I16  a record changes a page that went home without one, and no INDEX_LOAD of its index lies before it; or that home
+  I16  a record relies on a page that went home without one, and no INDEX_LOAD of its index lies before it; or that home
        write was not fsynced when INDEX_LOAD became durable, or came after that
 
 Such a page may be one that nobody needs: of a load that was given up, or the last page of a load, which became the root.
-So a finding is held until a record changes the page as it is; one that initialises or frees it ends its life. */
+So a finding is held until a record changes the page as it is; one that initialises or frees it ends its life. Plain bytes at an
+offset are no such record: they are right whatever the page held, and a tree that is given up gets them in its root while
+it is freed. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -81,19 +83,20 @@ void rules_index_durable(rules_t *rules)
     }
 }
 
-void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn)
+void rules_index_changed(void *ctx, uint64_t key, const redo_touch_t *touch)
 {
     rules_t *rules = ctx;
-    if (!rules->journal || rules_page_find(rules, key) == NULL) {
+    bool plain = touch->kind == REDO_CHANGE && !touch->relies;
+    if (!rules->journal || plain || rules_page_find(rules, key) == NULL) {
         return;
     }
     rules_page_t *page = rules_page(rules, key);
     const rules_index_t *index = page->unlogged == 0 ? NULL : index_find(rules, page->unlogged);
     page->unlogged = 0;
-    if (index == NULL || kind != REDO_CHANGE) {
+    if (index == NULL || touch->kind != REDO_CHANGE) {
         return;
     }
-    bool vouched = index->load_lsn != 0 && index->load_lsn <= start_lsn;
+    bool vouched = index->load_lsn != 0 && index->load_lsn <= touch->start_lsn;
     if (!vouched || page->late) {
         rules_report(rules, 16, "index_load",
                      "index %" PRIu64 ": page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
@@ -101,6 +104,6 @@ void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_
                      index->id, key_space(key), key_page(key), page->home_lsn,
                      vouched ? ", and was not fsynced when INDEX_LOAD became durable"
                              : ", and no INDEX_LOAD followed",
-                     start_lsn);
+                     touch->start_lsn);
     }
 }

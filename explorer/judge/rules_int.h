@@ -175,7 +175,7 @@ bool rules_copy_found(const rules_t *rules, uint64_t key);
 
 /* rules_index.c */
 void rules_index_loaded(void *ctx, const redo_load_t *load);
-void rules_index_changed(void *ctx, uint64_t key, redo_kind_t kind, lsn_t start_lsn);
+void rules_index_changed(void *ctx, uint64_t key, const redo_touch_t *touch);
 /** A page of the index goes home without a record: is its INDEX_LOAD durable by then? */
 bool rules_index_written(rules_t *rules, index_id_t id);
 void rules_index_durable(rules_t *rules);

@@ -131,6 +131,13 @@ lsn_t world_change(world_t *w, uint32_t page)
     return world_append(w, &rec);
 }
 
+lsn_t world_delete_rec(world_t *w, uint32_t page)
+{
+    const redo_rec_t rec = {
+        .type = MLOG_COMP_REC_DELETE, .space = WORLD_SPACE, .page_no = page, .slot = 1};
+    return world_append(w, &rec);
+}
+
 lsn_t world_load(world_t *w, index_id_t index)
 {
     const redo_rec_t rec = {

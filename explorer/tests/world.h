@@ -36,6 +36,8 @@ lsn_t world_append(world_t *w, const redo_rec_t *rec);
 lsn_t world_init(world_t *w, uint32_t page);
 lsn_t world_free(world_t *w, uint32_t page);
 lsn_t world_change(world_t *w, uint32_t page);
+/** Takes a record out of the page: what comes of it depends on the page. */
+lsn_t world_delete_rec(world_t *w, uint32_t page);
 lsn_t world_load(world_t *w, index_id_t index);
 lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index);
 lsn_t world_file_op(world_t *w, mlog_type_t type, const char *path, const char *path2);
