@@ -50,13 +50,15 @@ HARNESS = {
         {"memory"},
         {"store"},
     ],
-    "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
+    "reports": [{"night", "torn_matrix"}, {"summary"}, {"difference", "report"}],
     "campaigns": [
         {"campaign", "census"},
         {"crew", "images", "origin", "powerloss", "prune", "trial"},
         {"replay", "workers"},
         {"lossrunner"},
         {"runner"},
+        {"recheck"},
+        {"night"},
     ],
     "shrinking": [
         {"crashes", "ddmin"},
@@ -71,7 +73,8 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"doctor", "mutants", "prune", "replay", "report", "run", "show", "shrink"},
+        {"bugs", "diff", "doctor", "mutants", "nightly", "prune", "replay", "report", "run", "runs"}
+        | {"show", "shrink"},
         {"main"},
     ],
     "": [{"__main__"}],
