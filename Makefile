@@ -55,7 +55,7 @@ fmt: setup ## Formats C and Python in place
 	@$(PY) -m ruff check --quiet --fix harness tests tools setup.py
 	@$(PY) -m ruff format --quiet harness tests tools setup.py
 
-bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload
+bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload, summaries
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
 	@$(PY) tools/bench.py

@@ -1,7 +1,8 @@
 """`make bench`: the speeds that the documents quote, measured side by side in one run.
 
-Three tables: the cost of the preload for single writes against none, rows per second of an index load
-in the engine, crashes judged per second: kills of real processes beside computed power-loss states.
+Four tables: the cost of the preload for single writes against none, rows per second of an index load
+in the engine, crashes judged per second: kills of real processes beside computed power-loss states, the time
+to summarise a large store.
 Medians over rounds; what is compared alternates, so that a slow moment of the machine hits both.
 """
 
@@ -14,14 +15,18 @@ import resource
 import statistics
 import subprocess
 import tempfile
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from tornpage.campaigns.campaign import load_campaign
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import launch_argv
+from tornpage.store.store import Store
+from tornpage.vocabulary.paths import find_paths
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release"))
@@ -36,6 +41,9 @@ QUOTED = (
     "Measured once on such a machine, for comparison: SQLite's crash tests 118/s, FUSE cycles 16/s."
 )
 LOAD_ROWS = 100_000
+SUMMARY_TRIALS = 100_000
+PATTERN_TRIALS = 100
+"""Real trials of the control, which are stored again and again under other numbers."""
 
 
 def _child(command: list[str]) -> list[str]:
@@ -198,6 +206,50 @@ def preload_costs(console: Console) -> None:
     console.print(table)
 
 
+def fill_store(folder: Path) -> Path:
+    """A store with a finished run of SUMMARY_TRIALS trials. Returns its folder."""
+    command = [
+        str(ROOT / ".venv/bin/tornpage"),
+        "run",
+        "smoke",
+        "--set",
+        "doublewrite=off",
+        "--json",
+    ]
+    command += ["--trials", str(PATTERN_TRIALS), "--scripts", "1", "--undisturbed", "0"]
+    small, large = folder / "small", folder / "large"
+    subprocess.run(_child([*command, "--out", str(small)]), capture_output=True, check=False)
+    with Store(small / "tornpage.db", write=False) as store:
+        rows = list(store.trials(1))
+    settings = load_campaign("smoke", find_paths().workloads).model_dump(mode="json")
+    with Store(large / "tornpage.db") as store:
+        run = store.begin_run("smoke", "engine", 1, SUMMARY_TRIALS, settings).id
+        for number in range(SUMMARY_TRIALS):
+            row = rows[number % len(rows)]
+            assert row.result is not None, "the run came to its end"
+            store.start_trial(run, replace(row.spec, number=number), row.site, row.mask)
+            store.finish_trial(run, replace(row.result, number=number))
+        store.finish_run(run)
+    return large
+
+
+def summary_times(console: Console) -> None:
+    """Seconds of `tornpage report`, from its start to its end."""
+    table = Table(title=f"tornpage report, {SUMMARY_TRIALS:,} trials", title_justify="left")
+    table.add_column("median s", justify="right")
+    table.add_column("runs")
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as name:
+        out = fill_store(Path(name))
+        command = [str(ROOT / ".venv/bin/tornpage"), "report", "--json", "--out", str(out)]
+        times = []
+        for _ in range(SEEDS):
+            started = time.monotonic()
+            subprocess.run(_child(command), capture_output=True, check=False)
+            times.append(time.monotonic() - started)
+    table.add_row(f"{statistics.median(times):.1f}", " ".join(f"{t:.1f}" for t in times))
+    console.print(table)
+
+
 def main() -> None:
     """All tables."""
     console = Console()
@@ -205,6 +257,7 @@ def main() -> None:
     preload_costs(console)
     load_rates(console)
     crash_rates(console)
+    summary_times(console)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
-    "faults": [{"aim", "image", "plan", "preload", "process", "scratch", "trace"}, {"stream"}],
+    "faults": [
+        {"aim", "image", "plan", "preload", "process", "trace"},
+        {"scratch", "stream"},
+    ],
     "workloads": [
         {"script"},
         {"book", "capacity", "parse"},

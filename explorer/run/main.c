@@ -2,8 +2,8 @@
 
 Place: top of the explorer.
 
-Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the machine could
-not lay out an image (disk or memory full): no verdict. */
+Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the machine
+failed: no verdict. */
 #include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -44,11 +44,12 @@ static const char HELP[] =
     "  --jobs N           worker processes; default 1\n"
     "  --from-seq N, --to-seq N   crash points after these events only\n"
     "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
-    "  --only STATE_ID    one state; --dump-state DIR writes its files\n"
+    "  --only STATE_ID    one state; --json also tells what it has lost,\n"
+    "                     --dump-state DIR writes its files\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
     "  --json             JSON lines: violations, last a summary\n"
-    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 no verdict: disk or memory "
-    "full\n";
+    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 the machine failed: no "
+    "verdict\n";
 
 typedef struct arguments {
     const char *trace;
@@ -302,6 +303,7 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
     if (args->campaign.only.depth > 0) {
         args->campaign.models.enabled = MODELS_ALL;
     }
+    args->campaign.losses = args->json;
     args->campaign.relaxed = args->options.flush_log_at_trx_commit != 1;
     return EXIT_CLEAN;
 }
@@ -348,7 +350,6 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         code = usage("--only: there is no such state", "");
     }
     if (atomic_load(&shared->machine_failures) > 0) {
-        (void)usage("images could not be laid out: no verdict", "");
         code = EXIT_MACHINE;
     }
     if (code == EXIT_CLEAN) {

@@ -10,7 +10,9 @@ Rules
    campaign.
 2. Only children of this process tree are killed, by the pid that fork returned; they die with their
    parent.
-3. With a budget, batches are taken in rounds that each spread over the whole trace: whenever the
+3. A process that was ended from outside (by a person, or by the kernel for want of memory) says
+   nothing of its state: the machine failed, and no verdict is given.
+4. With a budget, batches are taken in rounds that each spread over the whole trace: whenever the
    time ends, all parts of the trace have had their share. */
 #include "explorer/run/runner.h"
 
@@ -208,17 +210,38 @@ static void report_death(const runner_t *runner, int status, bool hung)
     shared_add(hung ? &shared->hung : &shared->crashed, 1);
 }
 
-/** The state could not even be laid out: nothing is known of the target, and the campaign is void.
-*/
-static bool machine_failed(const runner_t *runner, int status)
+/** No process sends these to itself. */
+static bool ended_from_outside(int status)
 {
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_MACHINE) {
+    static const int SENT[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
+    for (size_t i = 0; i < sizeof(SENT) / sizeof(SENT[0]); i++) {
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SENT[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void machine_failure(const runner_t *runner, const char *why)
+{
+    (void)fprintf(stderr, "tornpage-explore: no verdict: %s\n", why);
+    shared_add(&runner->explorer->shared->machine_failures, 1);
+}
+
+/** The state could not even be laid out, or somebody else ended its process: nothing is known of the
+target, and the campaign is void. */
+static bool machine_failed(const runner_t *runner, int status, bool hung)
+{
+    char words[160];
+    if (!hung && ended_from_outside(status)) {
+        (void)snprintf(words, sizeof(words), "a process was ended from outside by signal %d",
+                       WTERMSIG(status));
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_MACHINE) {
+        last_words(runner, words, sizeof(words));
+    } else {
         return false;
     }
-    char words[160];
-    last_words(runner, words, sizeof(words));
-    (void)fprintf(stderr, "tornpage-explore: %s\n", words);
-    shared_add(&runner->explorer->shared->machine_failures, 1);
+    machine_failure(runner, words);
     return true;
 }
 
@@ -255,7 +278,7 @@ static void worker_batch(const runner_t *runner, const batch_t *batch)
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
             return;
         }
-        if (machine_failed(runner, status)) {
+        if (machine_failed(runner, status, hung)) {
             return;
         }
         report_death(runner, status, hung);
@@ -306,7 +329,11 @@ static void run_round(runner_t *runner)
         while (waitpid(pids[i], &status, 0) < 0) {
             CHECK(errno == EINTR);
         }
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+        if (ended_from_outside(status)) {
+            machine_failure(runner, "a worker was ended from outside");
+        } else {
+            CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+        }
     }
 }
 
@@ -393,7 +420,7 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
         return false;
     }
     if ((!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS)
-        && !machine_failed(&runner, status)) {
+        && !machine_failed(&runner, status, hung)) {
         report_death(&runner, status, hung);
     }
     return true;

@@ -85,7 +85,7 @@ typedef struct shared {
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
     _Atomic uint64_t paths[PATH_KINDS];
-    _Atomic uint64_t machine_failures; /**< images that could not be laid out */
+    _Atomic uint64_t machine_failures; /**< no verdict on any state */
     /** Of the torn-page matrix: states with such a loss, and writes that could be lost that way. */
     _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS];
     _Atomic uint64_t possible[SITE_KINDS][2][TEAR_KINDS];

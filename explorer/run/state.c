@@ -24,6 +24,7 @@ Rules
 
 #include "base/check.h"
 #include "explorer/model/flush.h"
+#include "explorer/run/losses.h"
 
 #define SAMPLE_EVERY 16U
 #define PURGE_EVERY 4U
@@ -452,8 +453,14 @@ static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
 static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
 {
     uint64_t behind = c->model == MODEL_KILL ? kill_hash(explorer, c) : 0;
+    const model_config_t *models = &explorer->campaign->models;
+    bool told = explorer->campaign->losses && explorer->campaign->only.depth > 0;
+    losses_t *losses = told ? losses_begin(c->persist, models->sector) : NULL;
     image_mark(explorer->image);
-    model_apply(&explorer->campaign->models, c->model, c->k, c->point, c->persist, &c->torn);
+    model_apply(models, c->model, c->k, c->point, c->persist, &c->torn);
+    if (told) {
+        losses_print(losses, c->path.depth);
+    }
     c->way = torn_hash(&c->torn, behind);
     if (counted) {
         shared_add(&explorer->shared->states, 1);

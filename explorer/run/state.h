@@ -17,6 +17,7 @@ typedef struct campaign {
     bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
     const char *dump_dir; /**< with `only`: where its image is written; or NULL */
     state_path_t only;    /**< depth 0: all */
+    bool losses;          /**< with `only`: tell on standard output what it has lost */
 } campaign_t;
 
 /** One process's exploration. */

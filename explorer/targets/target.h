@@ -6,7 +6,7 @@
 #include "explorer/targets/external.h"
 
 #define EXIT_MACHINE                                                                               \
-    10 /**< of a process that could not lay out an image: no verdict on any state */
+    10 /**< the machine failed (no room for an image, a process ended from outside): no verdict */
 
 typedef struct target {
     judge_t judge;

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -96,11 +97,17 @@ class Program(unittest.TestCase):
         files = ["--trace", str(self.trace), "--allowed", str(self.allowed)]
         return run([EXPLORE, *files, *arguments])
 
-    def explore(self, *arguments: str, code: int = 0) -> list[dict[str, object]]:
-        """Runs the explorer; its JSON lines."""
+    def explore(self, *arguments: str, code: int | None = 0) -> list[dict[str, object]]:
+        """Runs the explorer; its JSON lines. code: None if it is not what is asked."""
         done = self.run_explorer(*OPTIONS, "--json", *arguments)
-        self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def lost(self, *arguments: str, only: str) -> list[dict[str, object]]:
+        """What one state has lost."""
+        lines = self.explore(*arguments, "--only", only, code=None)
+        return [line for line in lines if "lost" in line]
 
     def test_clean_engine_has_no_violation(self) -> None:
         """All states of all models, and recovery paths that really ran."""
@@ -205,10 +212,31 @@ class Program(unittest.TestCase):
         *again, _ = self.explore(
             *lie, "--only", violation["state"], "--dump-state", str(image), code=1
         )
-        self.assertEqual([v["what"] for v in again if v["invariant"] == 5], [violation["what"]])
+        self.assertEqual(
+            [v["what"] for v in again if v.get("invariant") == 5], [violation["what"]]
+        )
         done = run([ENGINE, "recover", *OPTIONS, "--json", str(image)])
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn(json.loads(done.stdout)["message"], violation["what"])
+
+    def test_what_a_state_has_lost_is_told(self) -> None:
+        """Of a torn page the sectors, old ones among them; nothing but that of one torn write; nothing new where
+        nothing was kept, and no line where all was."""
+        lie = ("--ignore-fsync", "ib_dblwr")
+        violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
+        page, path = re.findall(r"torn page (\d+) of (\S+?):", violation["what"])[0]
+        lost = [w for w in self.lost(*lie, only=violation["state"]) if w["path"] == path]
+        self.assertIn(int(page), [w["offset"] // w["length"] for w in lost])
+        for write in lost:
+            self.assertEqual(len(write["sectors"]), write["length"] // write["sector"])
+            self.assertIn("0", write["sectors"])
+        point = violation["state"].split(".")[0]
+        torn = [self.lost(*lie, only=f"{point}.one-torn.{k}") for k in range(9)]
+        self.assertEqual({len(lines) for lines in torn} - {0}, {1})
+        none = self.lost(*lie, only=f"{point}.none-persisted.0")
+        self.assertGreater(len(none), 1)
+        self.assertNotIn("1", "".join(write.get("sectors", "") for write in none))
+        self.assertEqual(self.lost(*lie, only=f"{point}.all-persisted.0"), [])
 
     def test_replay_of_a_nested_state(self) -> None:
         """An id of two levels leads through the same recovery to the same state."""
@@ -217,7 +245,10 @@ class Program(unittest.TestCase):
         nested = [v for v in lines[:-1] if "/" in v["state"]]
         for violation in nested[:3]:
             *again, _ = self.explore(*lie, "--only", violation["state"], code=1)
-            found = [v for v in again if v["state"] == violation["state"]]
+            found = [v for v in again if v.get("state") == violation["state"]]
+            levels = [item["level"] for item in again if "lost" in item]
+            self.assertEqual(levels, sorted(levels))
+            self.assertLessEqual({*levels}, {1, 2})
             self.assertIn(violation["invariant"], [v["invariant"] for v in found])
 
     def test_budget_and_range(self) -> None:

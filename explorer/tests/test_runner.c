@@ -1,4 +1,5 @@
-/* Processes: a state that kills or stalls its process is one finding, and all others are still run.
+/* Processes: a state that kills or stalls its process is one finding, and all others are still run. A
+process that somebody else ended is none.
 The trace is the creation of a database, recorded in memory. */
 #include "fixture.h"
 
@@ -113,6 +114,26 @@ static void die_at_victim(void *ctx, const char *name)
     }
 }
 
+/** As somebody else would, or the kernel. */
+static void end_at_victim(void *ctx, const char *name)
+{
+    const explorer_t *explorer = ctx;
+    (void)name;
+    if (explorer->progress->position == victim) {
+        (void)kill(getpid(), SIGTERM);
+    }
+}
+
+static void end_worker_at_victim(void *ctx, const char *name)
+{
+    const explorer_t *explorer = ctx;
+    (void)name;
+    if (explorer->progress->position == victim) {
+        (void)kill(getppid(), SIGKILL);
+        (void)pause();
+    }
+}
+
 static void stall_at_victim(void *ctx, const char *name)
 {
     const explorer_t *explorer = ctx;
@@ -160,6 +181,28 @@ static void test_hang(void **state)
     assert_int_equal(atomic_load(&f->shared->hung), 1);
     check_one_death(f);
     assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
+}
+
+/** No finding, and the campaign has no verdict. */
+static void check_ended(fixture_t *f, void (*point)(void *ctx, const char *name))
+{
+    run_limits_t limits = {.jobs = 1, .deadline_s = 60};
+    double seconds;
+    victim = 0;
+    listen(f, point);
+    (void)runner_run(&f->explorer, &f->plan, &limits, &seconds);
+    assert_int_equal(atomic_load(&f->shared->machine_failures), 1);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+}
+
+static void test_ended_from_outside(void **state)
+{
+    check_ended(*state, end_at_victim);
+}
+
+static void test_worker_ended_from_outside(void **state)
+{
+    check_ended(*state, end_worker_at_victim);
 }
 
 typedef struct chosen {
@@ -298,6 +341,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clean_nested, setup, teardown),
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),

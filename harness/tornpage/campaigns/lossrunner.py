@@ -131,10 +131,13 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool 
         ),
     )
     kept = KeptImages.of(store, run)
-    for number, state in enumerate(sorted(found.broken)):
+    done = store.finished_numbers(run.id)
+    for number, state in enumerate(sorted(found.broken), position * STATES_MAX):
+        if number in done:
+            continue
         spec = replace(
             part.spec,
-            number=position * STATES_MAX + number,
+            number=number,
             plan=loss_plan(state),
         )
         site = found.broken[state][0].site

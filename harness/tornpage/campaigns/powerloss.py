@@ -2,7 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, model, oracle, process, state, target.
+May import: census, codec, errors, image, model, oracle, process, state, target.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
 from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
+    Loss,
     Outcome,
     Site,
     Source,
@@ -46,6 +48,10 @@ EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
 EXIT_MACHINE = 10
+RECOVERY = "recovery"
+"""The explorer's name for what recovery itself said."""
+LOSSES_MAX = 64
+"""Kept of one state: a long script without an fsync has thousands of waiting writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +87,13 @@ class Recording:
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
     broken: state id -> violations, one state of each kind, each violation with the site of the write that
-    its crash point follows; alike: state id -> how many states broke just the same at such a site."""
+    its crash point follows; alike: state id -> how many states broke just the same at such a site; losses: of
+    the one state that was asked for; answer: what a recovery said that did not succeed."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
+    losses: tuple[Loss, ...] = ()
+    answer: str = ""
     alike: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -149,6 +158,9 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
         counters=dict(found.summary.get("paths", {})),
         trace_hash=recording.trace_hash,
         image=image.resolve(),
+        losses=found.losses[:LOSSES_MAX],
+        lost=len(found.losses),
+        answer=found.answer,
     )
 
 
@@ -189,7 +201,9 @@ def _run(
 
 
 def _read(child: ChildResult) -> Exploration:
-    objects = [json.loads(line) for line in child.stdout.splitlines() if line.startswith(b"{")]
+    lines = [line for line in child.stdout.splitlines() if line.startswith(b"{")]
+    objects = [json.loads(line) for line in lines if not line.startswith(b'{"lost":')]
+    losses = [from_json(Loss, line) for line in lines if line.startswith(b'{"lost":')]
     if not objects or "states" not in objects[-1]:
         raise ChildError(f"the explorer printed no summary: {child.describe()}")
     broken: dict[str, tuple[Violation, ...]] = {}
@@ -202,4 +216,16 @@ def _read(child: ChildResult) -> Exploration:
         state = item["state"]
         broken[state] = (*broken.get(state, ()), violation)
         alike[state] = int(item["count"])
-    return Exploration(objects[-1], broken, alike)
+    answers = [str(item["what"]) for item in objects[:-1] if item["source"] == RECOVERY]
+    return Exploration(
+        summary=objects[-1],
+        broken=broken,
+        alike=alike,
+        losses=tuple(sorted(losses, key=_wholly)),
+        answer=answers[0] if answers else "",
+    )
+
+
+def _wholly(loss: Loss) -> bool:
+    """What was torn comes first: it says most."""
+    return "1" not in loss.sectors

@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -40,11 +39,11 @@ from tornpage.campaigns.workers import (
 )
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Origin
 from tornpage.store.store import CensusRow, Run, Store
 from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
-from tornpage.vocabulary.model import Census, Outcome
+from tornpage.vocabulary.model import Census, Outcome, TornWrite
 from tornpage.vocabulary.paths import Paths, require_floor, require_room
 
 __all__ = [
@@ -114,8 +113,23 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),
         store.bugs_of(run.id),
-        partial(command_line, out=store.path.parent),
+        partial(_complete, store),
     )
+
+
+def _complete(store: Store, finding: Finding) -> Finding:
+    """With the line that replays it from anywhere, and the contents of its torn write."""
+    line = command_line(finding.replay, store.path.parent)
+    return replace(finding, replay=line, torn=_whole_torn(store, finding))
+
+
+def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
+    """The torn write of a finding's trial, with its contents, which the rows of a whole run leave out."""
+    if finding.torn is None:
+        return None
+    run, number = finding.trial.split(".")
+    result = store.trial(int(run), int(number)).result
+    return result.torn if result is not None else None
 
 
 def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
@@ -225,9 +239,7 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
     try:
         with machine_errors():
             yield
-    except (MachineError, BrokenProcessPool):
-        raise
-    except Interrupted as stop:
+    except (MachineError, Interrupted) as stop:
         stop.kept = True
         raise
     except Exception:
@@ -311,7 +323,6 @@ def _run_trials(
             finished, pending = wait(pending, return_when=FIRST_COMPLETED)
             collect(finished)
     except BaseException:
-        for future in pending:
-            future.cancel()
-        collect([f for f in pending if f.done() and not f.cancelled() and not f.exception()])
+        # None is cancelled: the pool, whose workers are killed next, could not bear that.
+        collect([f for f in pending if f.done() and not f.exception()])
         raise

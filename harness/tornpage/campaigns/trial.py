@@ -36,14 +36,14 @@ from tornpage.faults.image import (
 )
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
-from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.process import ChildResult, ended_from_outside, run_child
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import FAULT_KIND_MASK, HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
+from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -173,6 +173,7 @@ class _Trial:
         self.range = (0, 0)
         self.before_first = False
         self.stale: PlantedBlock | None = None
+        self.answer = ""
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -219,7 +220,8 @@ class _Trial:
                 plan.write_text(compile_plan(faults), "ascii")
             env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
         deadline = RUN_DEADLINE_S if phase == "run" else RECOVERY_DEADLINE_S
-        child = run_child(command.argv, env, deadline)
+        killed = any(fault.action is Action.KILL for fault in faults or ())
+        child = run_child(command.argv, env, deadline, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             raise PlanError(f"the preload refused: {child.last_line}")
         self.peak_bytes = max(self.peak_bytes, child.peak_bytes)
@@ -229,6 +231,8 @@ class _Trial:
 
     def _load_trace(self, phase: str, child: ChildResult) -> Trace:
         path = self.work / f"{phase}.trace"
+        if child.from_outside and not _fired(path):
+            raise ended_from_outside(f"the {phase} of a trial", child.signal)
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
         trace = Trace.load(path)
@@ -339,6 +343,7 @@ class _Trial:
         self._load_trace("recover", child)
         answer = self.target.parse_recovery(child)
         self.counters.update(answer.counters)
+        self.answer = "" if answer.ok else answer.message
         clock = time.monotonic()
         traced = self._check_recovery(found)
         recovered = traced if answer.recovered is None else answer.recovered
@@ -480,6 +485,7 @@ class _Trial:
             digest=state_digest(self.state) if self.state is not None else "",
             image=self._keep_image() if outcome is Outcome.VIOLATION else None,
             torn=torn,
+            answer=self.answer,
         )
 
     def _keep_image(self) -> Path | None:
@@ -494,6 +500,14 @@ class _Trial:
         for trace in sorted(self.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
         return place.resolve()
+
+
+def _fired(trace: Path) -> bool:
+    """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
+    try:
+        return Trace.load(trace).fired
+    except (OSError, TraceError):
+        return False
 
 
 def _first_hit(trace: Trace, start: int) -> Event | None:

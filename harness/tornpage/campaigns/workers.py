@@ -75,11 +75,10 @@ def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
             initargs=(os.getpid(),),
         )
     try:
-        yield pool
-    except BaseException as error:
+        with machine_errors():
+            yield pool
+    except BaseException:
         _kill_workers(pool)
-        if isinstance(error, BrokenProcessPool):
-            raise MachineError("a worker process died; --resume goes on") from error
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -147,9 +146,12 @@ def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:
 
 @contextmanager
 def machine_errors() -> Iterator[None]:
-    """What the harness itself meets of a full machine is the machine's failure."""
+    """What the harness itself meets of a full machine is the machine's failure, and so is a worker that
+    somebody has killed."""
     try:
         yield
+    except BrokenProcessPool as error:
+        raise MachineError("a worker process died") from error
     except OSError as error:
         if error.errno not in STARVED:
             raise

@@ -10,10 +10,9 @@ from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from tornpage.campaigns.recheck import replay_line
-from tornpage.cli.console import print_bug, print_bugs
+from tornpage.cli.console import make_console, print_bug, print_bugs
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.store import Store
@@ -54,9 +53,9 @@ def bugs(
     if json_output:
         print(json.dumps({"bugs": [_to_json(one, lines[one.id]) for one in found]}))
     elif bug is None:
-        print_bugs(Console(), found)
+        print_bugs(make_console(), found)
     else:
-        print_bug(Console(), found[0], lines[bug], history, replays)
+        print_bug(make_console(), found[0], lines[bug], history, replays)
     return 0
 
 

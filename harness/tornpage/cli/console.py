@@ -1,5 +1,7 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
+Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
+
 May import: bugs, memory, model, night, report, shrink, summary.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -29,11 +32,12 @@ from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Bug, Novelty, Sighting
 from tornpage.store.memory import Replayed
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Loss, Outcome, TrialResult, TrialSpec
 
 __all__ = [
     "RichProgress",
     "bug_lines",
+    "make_console",
     "print_bug",
     "print_bugs",
     "print_night",
@@ -45,6 +49,10 @@ __all__ = [
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
+LOSSES_SHOWN = 20
+SECTOR_WORDS = {"1": "new", "0": "old", "=": "same", "+": "written again"}
+PIPE_COLUMNS = 1000
+"""As wide as a table may become that is piped."""
 _STANDING = {
     Standing.NEW: "new",
     Standing.BACK: "came back",
@@ -54,10 +62,17 @@ _STANDING = {
 }
 
 
+def make_console() -> Console:
+    """Standard output. The columns of a terminal fold a table; a pipe has none, whatever COLUMNS says."""
+    console = Console()
+    return console if console.is_terminal else Console(width=PIPE_COLUMNS)
+
+
 class RichProgress:
     """Progress bars on a terminal; one line per phase where there is none."""
 
     def __init__(self, console: Console) -> None:
+        self._console = console
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -66,6 +81,7 @@ class RichProgress:
             TextColumn("{task.fields[rate]}"),
             TimeRemainingColumn(),
             console=console,
+            disable=not console.is_terminal,
         )
         self._task = self._progress.add_task("starting", total=None, rate="")
         self._broken = 0
@@ -87,6 +103,8 @@ class RichProgress:
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(text, total=total, rate="")
         self._broken = 0
+        if not self._console.is_terminal:
+            self._console.print(f"{text}: {total}", highlight=False)
 
     def advance(self, broken: bool) -> None:
         """One step is done."""
@@ -102,22 +120,25 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     """The end of a run, for a person."""
     table = Table(title=f"{summary.run.campaign} on {summary.run.target}, run {summary.run.id}")
     table.add_column("site")
-    table.add_column("trials", justify="right")
+    unit = "states" if summary.explored else "trials"
+    table.add_column("broken states" if summary.explored else "trials", justify="right")
     for site, count in sorted(summary.by_site.items()):
         table.add_row(site, str(count))
     console.print(table)
     console.print(
-        f"{summary.units} {'states' if summary.explored else 'trials'}, {summary.exercised} exercised, "
+        f"{summary.units} {unit}, {summary.exercised} exercised, "
         f"{summary.outcomes[Outcome.NOT_EXERCISED]} not exercised, "
         f"{summary.outcomes[Outcome.VACUOUS]} vacuous, "
-        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} trials/s"
+        f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} {unit}/s",
+        soft_wrap=True,
     )
     console.print(
         f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed",
         highlight=False,
+        soft_wrap=True,
     )
     paths = ", ".join(f"{name} {value}" for name, value in sorted(summary.counters.items()))
-    console.print(f"recovery paths: {paths}", highlight=False)
+    console.print(f"recovery paths: {paths}", highlight=False, soft_wrap=True)
     if summary.torn_pages.cells:
         matrix = summary.torn_pages
         console.print(f"torn pages: {matrix.covered} of {matrix.total} kinds covered")
@@ -132,7 +153,6 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for error in summary.errors[:ERRORS_SHOWN]:
         console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
-    unit = "states" if summary.explored else "trials"
     for seen in summary.bugs[:BUGS_SHOWN]:
         console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
     _print_more(console, summary.bugs, BUGS_SHOWN)
@@ -237,9 +257,10 @@ def print_trial(
     trial: str,
     spec: TrialSpec,
     result: TrialResult,
+    replay: str,
     bugs: Sequence[int | None] = (),
 ) -> None:
-    """One trial, for a person. bugs: that its violations tell of, as far as they are stored."""
+    """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
@@ -253,8 +274,12 @@ def print_trial(
             where = f"{fault.action} at {fault.kind} {fault.nth} of {fault.file}"
             plain(f"  fault{during}: {where}, {fault.error or how}")
     if result.torn is not None:
-        states = " ".join(sector_states(result.torn))
+        states = _runs(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
+    for loss in result.losses[:LOSSES_SHOWN]:
+        plain(f"  {_loss_line(loss)}")
+    if result.lost > LOSSES_SHOWN:
+        plain(f"    and {result.lost - LOSSES_SHOWN} more")
     for violation in result.violations:
         console.print(
             f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
@@ -265,9 +290,30 @@ def print_trial(
     if told:
         plain(f"  of {', '.join(f'bug {bug}' for bug in told)}")
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
-    plain(f"  recovery: {taken or 'nothing to do'}")
+    plain(f"  recovery: {result.answer or taken or 'nothing to do'}")
     if result.image is not None:
         plain(f"  image: {result.image}")
+    plain(f"  {replay}")
+
+
+def _runs(states: Sequence[str]) -> str:
+    """What becomes of the sectors of a write: "2 new, 6 old"."""
+    return ", ".join(f"{len(list(run))} {state}" for state, run in groupby(states))
+
+
+def _loss_line(loss: Loss) -> str:
+    during = "" if loss.level == 1 else f"in recovery {loss.level - 1}, "
+    if loss.lost == "write":
+        words = [SECTOR_WORDS[sector] for sector in loss.sectors]
+        how = "torn, sectors " if "1" in loss.sectors else "lost, sectors "
+        return f"{during}{loss.path} at {loss.offset} ({loss.site}): {how}{_runs(words)}"
+    what = {
+        "create": f"{loss.path} was created",
+        "rename": f"{loss.path} became {loss.to}",
+        "unlink": f"{loss.path} was deleted",
+        "size": f"{loss.path} ended at {loss.offset}",
+    }[loss.lost]
+    return f"{during}lost: {what}"
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

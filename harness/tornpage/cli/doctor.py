@@ -1,6 +1,6 @@
 """`tornpage doctor`: is everything here that a run needs?
 
-May import: codec, doctor, options, paths, qualify.
+May import: codec, console, doctor, options, paths, qualify.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tornpage.cli.console import make_console
 from tornpage.cli.options import USAGE_ERROR, JsonOption
 from tornpage.lab.doctor import Finding, examine
 from tornpage.lab.qualify import qualify
@@ -45,5 +46,5 @@ def doctor(
             table.add_row(
                 finding.name, mark, escape(finding.seen), "" if finding.ok else finding.remedy
             )
-        Console().print(table)
+        make_console().print(table)
     return 0 if all(finding.ok for finding in findings) else USAGE_ERROR

@@ -37,7 +37,7 @@ from tornpage.cli import (
 )
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
-from tornpage.vocabulary.errors import Interrupted, TornpageError
+from tornpage.vocabulary.errors import Interrupted, MachineError, TornpageError
 
 __all__ = ["main"]
 
@@ -142,7 +142,8 @@ def _say(text: str) -> None:
 def _one_line(error: Exception) -> str:
     """What went wrong; of an error that nobody expected, its kind and the way to learn more."""
     if isinstance(error, TornpageError):
-        text = str(error)
+        kept = isinstance(error, MachineError) and error.kept
+        text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
         text = error.format_message() or "see tornpage --help"
     elif isinstance(error, sqlite3.Error):

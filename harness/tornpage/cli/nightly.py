@@ -17,7 +17,7 @@ from tornpage.campaigns.campaign import SEED_MAX
 from tornpage.campaigns.crew import QuietProgress
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
-from tornpage.cli.console import RichProgress, print_night
+from tornpage.cli.console import RichProgress, make_console, print_night
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     FailOn,
@@ -91,7 +91,7 @@ def nightly(
     if json_output:
         print(json.dumps(summary.to_json(out / "tornpage.db")))
     else:
-        print_night(Console(), summary)
+        print_night(make_console(), summary)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
 
 

@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, memory, options, paths, plan, replay.
+May import: codec, console, memory, options, origin, paths, plan, replay.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
-from tornpage.cli.console import print_trial
+from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.faults.plan import load_plan
 from tornpage.store.memory import Answer
@@ -56,7 +56,8 @@ def replay(
         }
         print(json.dumps(answer))
     else:
-        print_trial(Console(), trial, row.spec, done.result)
+        line = command_line(f"tornpage replay {trial}", out)
+        print_trial(make_console(), trial, row.spec, done.result, line)
         print(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:
             print("the same verdict" if done.same else "NOT the same verdict as in the store")

@@ -28,7 +28,7 @@ from tornpage.campaigns.runner import (
     run_campaign,
     write_report,
 )
-from tornpage.cli.console import RichProgress, print_summary
+from tornpage.cli.console import RichProgress, make_console, print_summary
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     FailOn,
@@ -124,7 +124,7 @@ def run(
     if json_output:
         print(json.dumps(summary.to_json(store.path, report)))
     else:
-        print_summary(Console(), summary, report)
+        print_summary(make_console(), summary, report)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
 
 

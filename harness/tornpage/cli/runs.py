@@ -1,6 +1,6 @@
 """`tornpage runs`: all runs of the store.
 
-May import: memory, options, paths, store.
+May import: console, memory, options, paths, store.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.memory import RunFacts
 from tornpage.store.store import Store
@@ -24,9 +24,6 @@ EPILOG = (
     "Examples: [bold]tornpage runs[/] · tornpage runs --campaign smoke --last 5 · "
     "tornpage runs --json"
 )
-
-WIDTH = 110
-"""Of the table, where the terminal is narrower or there is none."""
 
 
 def runs(
@@ -42,7 +39,7 @@ def runs(
     if json_output:
         print(json.dumps({"runs": [asdict(one) for one in found]}))
     else:
-        Console(width=max(WIDTH, Console().width)).print(_table(found))
+        make_console().print(_table(found))
     return 0
 
 

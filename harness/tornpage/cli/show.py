@@ -1,15 +1,14 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: codec, console, options, paths.
+May import: codec, console, options, origin, paths.
 """
 
 from __future__ import annotations
 
 import json
 
-from rich.console import Console
-
-from tornpage.cli.console import print_trial
+from tornpage.campaigns.origin import command_line
+from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -22,7 +21,8 @@ EPILOG = "Example: [bold]tornpage show 3.117[/]"
 def show(
     trial: TrialArgument, json_output: JsonOption = False, out: OutOption = DEFAULT_OUT
 ) -> int:
-    """Prints what the store knows of a trial: plan, write hit, verdict, paths taken."""
+    """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
+    recovery did, the line that replays it."""
     row = trial_row(trial, out)
     if json_output:
         print(
@@ -38,5 +38,6 @@ def show(
     elif row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
-        print_trial(Console(), trial, row.spec, row.result, row.bugs)
+        line = command_line(f"tornpage replay {trial}", out)
+        print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
     return 0

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tornpage.cli.console import print_shrunk
+from tornpage.cli.console import make_console, print_shrunk
 from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.store import Store
@@ -39,5 +39,5 @@ def shrink(
     if json_output:
         print(to_json(result))
     else:
-        print_shrunk(Console(), result)
+        print_shrunk(make_console(), result)
     return 0

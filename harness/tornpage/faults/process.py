@@ -1,9 +1,9 @@
 """Child processes: started cheaply, given a deadline, sampled, and reaped by their own pid.
 
 A hang is a verdict, not an exception: the child is killed, with what it started, and reported as timed
-out. Every child begins as tornpage-launch (faults/launch.c): it dies with the process that started it,
-however that ends. posix_spawn because fork() of a large Python process costs more than the engine's whole
-run.
+out. One that was ended from outside is a failure of the machine: what it did says nothing. Every child
+begins as tornpage-launch (faults/launch.c): it dies with the process that started it, however that ends.
+posix_spawn because fork() of a large Python process costs more than the engine's whole run.
 
 May import: errors, paths.
 """
@@ -22,14 +22,16 @@ from pathlib import Path
 
 import psutil
 
-from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.errors import ChildError, MachineError
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
     "ENDING",
+    "FROM_OUTSIDE",
     "LAUNCHER",
     "ChildResult",
     "end_child",
+    "ended_from_outside",
     "launch_argv",
     "launcher_path",
     "run_child",
@@ -42,6 +44,8 @@ SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a run. Workers ignore them: the owner ends its workers. Their children do not."""
+FROM_OUTSIDE = (signal.SIGKILL, *ENDING)
+"""Signals that no program sends itself: a person does, or the kernel that runs out of memory."""
 LIMIT_EXTRA_S = 30
 """How long a child may outlive its deadline when nobody watches it any more."""
 
@@ -63,6 +67,11 @@ class ChildResult:
     written_bytes: int
     stdout: bytes
     stderr: bytes
+
+    @property
+    def from_outside(self) -> bool:
+        """Somebody ended it: a fault plan, or nobody whom we know. What it left says nothing then."""
+        return not self.timed_out and self.signal in FROM_OUTSIDE
 
     @property
     def last_line(self) -> str:
@@ -121,18 +130,33 @@ def end_child(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def run_child(argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float) -> ChildResult:
+def run_child(
+    argv: Sequence[str | Path],
+    env: Mapping[str, str],
+    deadline_s: float,
+    *,
+    may_be_killed: bool = False,
+) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
-    none of it. Raises ChildError when it cannot be started.
+    none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. Raises
+    ChildError when it cannot be started, MachineError when it was ended from outside.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        return _run(argv, env, deadline_s, out_fd, err_fd)
+        child = _run(argv, env, deadline_s, out_fd, err_fd)
     finally:
         os.close(out_fd)
         os.close(err_fd)
+    if child.from_outside and not (may_be_killed and child.signal == signal.SIGKILL):
+        raise ended_from_outside(Path(argv[0]).name, child.signal)
+    return child
+
+
+def ended_from_outside(what: str, number: int) -> MachineError:
+    """The error of a process that signal `number` ended, sent by none of us."""
+    return MachineError(f"{what} was ended from outside by {signal.Signals(number).name}")
 
 
 def _run(

@@ -4,7 +4,7 @@ A folder of ours has a file LOCK that its owner keeps locked (flock) as long as 
 lock knows that the owner is gone, whatever its pid was and in whichever container it ran. The lock is taken
 before the file has its name, so that no moment shows a living owner's folder without its lock.
 
-May import: paths.
+May import: paths, process.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tornpage.faults.process import undivided
 from tornpage.vocabulary.paths import tmpfs_folder
 
 __all__ = ["LOCK", "scratch_folder"]
@@ -27,16 +28,21 @@ LOCK = ".tornpage-scratch"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for crash images, removed at the end whatever happens. Folders of owners that were killed
-    before they could do that are removed now. ConfigError where there is no room (tmpfs_folder)."""
+    """A folder for crash images, removed at the end whatever happens: a signal that comes meanwhile waits for
+    that. Folders of owners that were killed before they could do it are removed now. ConfigError where there
+    is no room (tmpfs_folder)."""
     parent = tmpfs_folder()
-    for folder in parent.glob(f"{PREFIX}*"):
-        _remove_if_left(folder)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-    lock = _lock(folder)
-    try:
+    for left in parent.glob(f"{PREFIX}*"):
+        _remove_if_left(left)
+    with ExitStack() as made:
+        with undivided():
+            folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            made.callback(_remove, folder, _lock(folder))
         yield folder
-    finally:
+
+
+def _remove(folder: Path, lock: int) -> None:
+    with undivided():
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 

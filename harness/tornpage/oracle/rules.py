@@ -9,6 +9,7 @@ May import: errors, model, process.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -19,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tornpage.faults.process import launch_argv
-from tornpage.vocabulary.errors import ChildError
+from tornpage.faults.process import FROM_OUTSIDE, ended_from_outside, launch_argv
+from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
 
 __all__ = ["Finding", "Judged", "Setting", "ask_rules"]
@@ -62,7 +63,8 @@ def ask_rules(
 
     argv: the judge's command line. base: the files that the process found, None for an empty directory. live:
     it is of a trial: it may have been disturbed, and what it found may lie in the page cache only. Raises
-    ChildError when the judge fails, or cannot read the recording.
+    ChildError when the judge fails, or cannot read the recording, MachineError when it was ended from
+    outside; the next question goes to a new one.
     """
     request = {
         "trace": str(trace),
@@ -70,7 +72,13 @@ def ask_rules(
         "live": live,
         "doublewrite": setting.doublewrite,
     }
-    answer = _judge(tuple(argv)).ask(request)
+    judge = _judge(tuple(argv))
+    try:
+        answer = judge.ask(request)
+    except BaseException:  # half an answer may be on its way
+        _judge.cache_clear()
+        judge.end()
+        raise
     if "error" in answer:
         raise ChildError(f"tornpage-judge: {answer['error']}")
     return Judged(
@@ -110,18 +118,31 @@ class _Judge:
             stdin.write(json.dumps(request).encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise ChildError(f"tornpage-judge has ended: {error.strerror}") from error
+            raise self._death(f"has ended: {error.strerror}") from error
         line = b""
         while not line.endswith(b"\n"):
             if not select.select([stdout], [], [], ANSWER_DEADLINE_S)[0]:
-                self._child.kill()
                 raise ChildError(f"tornpage-judge hung on {request['trace']}")
             part = os.read(stdout.fileno(), 1 << 16)
             if not part:
-                raise ChildError(f"tornpage-judge died on {request['trace']}")
+                raise self._death(f"died on {request['trace']}")
             line += part
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+    def _death(self, how: str) -> TornpageError:
+        """What its end means: nobody but its own faults should have ended it."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            number = -self._child.wait(STOP_DEADLINE_S)
+            if number in FROM_OUTSIDE:
+                return ended_from_outside("tornpage-judge", number)
+        return ChildError(f"tornpage-judge {how}")
+
+    def end(self) -> None:
+        """Ends it at once, whatever it does."""
+        atexit.unregister(self.stop)
+        self._child.kill()
+        self._child.communicate()
 
     def stop(self) -> None:
         """Ends it and waits for that."""

@@ -245,11 +245,10 @@ def summarise(
     explored: dict[str, dict[str, Any]],
     claims: Claims,
     bugs: Mapping[int, tuple[Bug, Sighting]],
-    command: Callable[[str], str] = str,
+    complete: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
-    script; bugs: those that it saw, by id; command: makes a line that replays a finding one that works from
-    anywhere."""
+    script; bugs: those that it saw, by id; complete: adds to a finding what these rows do not have."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
@@ -289,7 +288,7 @@ def summarise(
             _add_finding(findings, trial, site, row.spec.config, violation, its_bug, row.result)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
     summary.findings = [
-        replace(finding, replay=command(finding.replay))
+        complete(finding)
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     ]
     summary.bugs = _bugs_seen(bugs, summary.findings, company)

@@ -99,7 +99,8 @@ class Store(MemoryStore):
         origin: Origin | None = None,
         night: int | None = None,
     ) -> Run:
-        """Adds a run in state running, owned by this store until it is closed."""
+        """Adds a run in state running, owned by this store until it is closed. settings: their order counts,
+        since the scripts of a campaign are numbered by it."""
         with self._transaction():
             cursor = self._db.execute(
                 f"insert into run ({_RUN})"
@@ -365,26 +366,22 @@ class Store(MemoryStore):
         return {row[0] for row in rows}
 
     def trials(self, run: int) -> Iterator[TrialRow]:
-        """All trials of a run, in order of number."""
-        return self._trials("where trial.run = ? order by trial.number", (run,))
+        """All trials of a run, in order of number, without the contents of torn writes: trial() has them."""
+        return self._trials("where run = ? order by number", (run,))
 
     def trial(self, run: int, number: int) -> TrialRow:
-        """ConfigError if there is no such trial."""
+        """The whole row. ConfigError if there is no such trial."""
         if max(run, number) < 1 << 63:
-            for found in self._trials("where trial.run = ? and trial.number = ?", (run, number)):
-                return found
+            for found in self._trials("where run = ? and number = ?", (run, number)):
+                return self._with_contents(found)
         raise ConfigError(f"{self.path}: no trial {run}.{number}")
 
     def _trials(self, where: str, values: Sequence[object]) -> Iterator[TrialRow]:
         rows = self._db.execute(
-            "select trial.run, trial.number, spec, site, mask, result, old, new from trial"
-            f" left join contents using (run, number) {where}",
-            values,
+            f"select run, number, spec, site, mask, result from trial {where}", values
         )
-        for run, number, spec, site, mask, text, old, new in rows:
+        for run, number, spec, site, mask, text in rows:
             result = from_json(TrialResult, text) if text else None
-            if result is not None and result.torn is not None and new is not None:
-                result = replace(result, torn=replace(result.torn, old=old, new=new))
             bugs = self._bugs_of(run, number) if result and result.violations else ()
             yield TrialRow(run, number, from_json(TrialSpec, spec), site, mask, result, bugs)
 
@@ -393,6 +390,15 @@ class Store(MemoryStore):
             "select bug from violation where run = ? and trial = ? order by position", (run, trial)
         )
         return tuple(row[0] for row in rows)
+
+    def _with_contents(self, row: TrialRow) -> TrialRow:
+        if row.result is None or row.result.torn is None:
+            return row
+        query = "select old, new from contents where run = ? and number = ?"
+        for old, new in self._db.execute(query, (row.run, row.number)):
+            torn = replace(row.result.torn, old=old, new=new)
+            return replace(row, result=replace(row.result, torn=torn))
+        return row
 
 
 def _violation_rows(

@@ -10,7 +10,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     ├── CensusError          the run without a fault cannot be made, so that no trial can be judged
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
-    └── MachineError         the machine failed the run (disk or memory full, a worker killed): it can go on
+    └── MachineError         the machine failed the run (disk or memory full, a process killed): it can go on
 
     BaseException
     └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
@@ -72,8 +72,10 @@ class ChildError(TornpageError):
 
 
 class MachineError(TornpageError):
-    """What is around the run failed: no space, no memory, no descriptors, a worker killed. Nothing is said
-    about the target, and the run can go on when that is over."""
+    """What is around the run failed: no space, no memory, no descriptors, a process of ours ended from
+    outside. Nothing is said about the target. kept: there is a run that can go on when that is over."""
+
+    kept = False
 
 
 class Interrupted(BaseException):

@@ -92,4 +92,4 @@ def require_floor(folder: Path) -> None:
     """MachineError if a run should not go on with so little space."""
     free = shutil.disk_usage(folder).free
     if free < FLOOR_BYTES:
-        raise MachineError(f"{folder} has only {free >> 20} MiB free: free some, --resume goes on")
+        raise MachineError(f"{folder} has only {free >> 20} MiB free: free some")

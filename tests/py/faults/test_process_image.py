@@ -13,7 +13,7 @@ import pytest
 
 from tornpage.faults.image import copy_image, crc32c, plant_stale_block, soft_end
 from tornpage.faults.process import launcher_path, run_child
-from tornpage.vocabulary.errors import ChildError
+from tornpage.vocabulary.errors import ChildError, MachineError
 
 
 def _python(code: str, deadline_s: float = 20.0):  # type: ignore[no-untyped-def]
@@ -34,6 +34,21 @@ def test_death_by_signal_is_told() -> None:
     result = _python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     assert (result.exit_code, result.signal) == (None, 11)
     assert "SIGSEGV" in result.describe()
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
+def test_a_child_that_somebody_ended_is_no_result(name: str) -> None:
+    """Nothing is known of a child that a person or the kernel ended. A plan may send SIGKILL."""
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); {code}"
+    with pytest.raises(MachineError, match=f"was ended from outside by {name}"):
+        _python(code)
+    argv = [sys.executable, "-c", code]
+    if name == "SIGKILL":
+        assert run_child(argv, dict(os.environ), 30.0, may_be_killed=True).from_outside
+    else:
+        with pytest.raises(MachineError):
+            run_child(argv, dict(os.environ), 30.0, may_be_killed=True)
 
 
 def test_hang_ends_at_the_deadline(tmp_path: Path) -> None:

@@ -62,3 +62,20 @@ def test_a_killed_owner_leaves_nothing_for_long(tmp_path: Path) -> None:
     with scratch_folder():
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_at_the_end_leaves_nothing(tmp_path: Path) -> None:
+    """It waits until the folder is removed, and ends the owner then."""
+    code = (
+        "import os, shutil, signal, sys\nfrom tornpage.faults.scratch import scratch_folder\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        "remove = shutil.rmtree\n"
+        "def interrupted(*arguments, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    remove(*arguments, **options)\n"
+        "shutil.rmtree = interrupted\n"
+        "with scratch_folder(): pass"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ))
+    assert done.returncode == 7
+    assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ def test_a_store_of_version_1_keeps_its_history(tmp_path: Path) -> None:
     for _ in range(2):
         with Store(path, write=False) as store:
             (run,) = store.runs()
-            rows = list(store.trials(run.id))
+            rows = [store.trial(run.id, row.number) for row in store.trials(run.id)]
             (census,) = store.censuses(run.id)
     assert (run.campaign, run.state, run.origin) == ("smoke", "finished", Origin())
     assert [row.result for row in rows] == [make_result(0), make_result(1, broken=5)]

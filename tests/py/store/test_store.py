@@ -33,9 +33,10 @@ def test_verdict_survives_an_owner_that_never_closes(tmp_path: Path) -> None:
     first.start_trial(run, make_spec(1), "page0", "none")
     with Store(tmp_path / "s.db") as second:
         rows = list(second.trials(run))
+        whole = second.trial(run, 0)
     assert [row.result is None for row in rows] == [False, True]
-    assert rows[0].result == make_result(0, broken=5)
-    assert rows[0].spec == make_spec(0)
+    assert whole.result == make_result(0, broken=5)
+    assert whole.spec == rows[0].spec == make_spec(0)
 
 
 def test_only_verdicts_count_as_finished(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""The process that is asked for the rules on bytes: how it may end, and what comes after that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tornpage.oracle.rules import Judged, Setting, ask_rules
+from tornpage.vocabulary.errors import ChildError, MachineError
+
+PROGRAM = """#!/bin/sh
+while read -r question; do
+    if [ ! -e {been} ]; then
+        touch {been}
+        {end}
+    fi
+    echo '{{"findings": [], "log": {{"found": true}}}}'
+done
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "told"),
+    [
+        ("kill -KILL $$", MachineError, "ended from outside by SIGKILL"),
+        ("kill -TERM $$", MachineError, "ended from outside by SIGTERM"),
+        ("kill -SEGV $$", ChildError, "tornpage-judge died"),
+        ("exit 3", ChildError, "tornpage-judge died"),
+    ],
+)
+def test_a_judge_that_ended_is_replaced(
+    tmp_path: Path, end: str, error: type[Exception], told: str
+) -> None:
+    """Its end is the machine's failure if somebody else ended it, else its own; the next question has an
+    answer."""
+    program = tmp_path / "judge"
+    program.write_text(PROGRAM.format(been=tmp_path / "been", end=end), "ascii")
+    program.chmod(0o755)
+    setting = Setting(page_size=4096)
+    with pytest.raises(error, match=told):
+        ask_rules([str(program)], tmp_path / "trace", setting, live=True)
+    again = ask_rules([str(program)], tmp_path / "trace", setting, live=True)
+    assert again == Judged((), True)
