@@ -40,22 +40,31 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "rules", "state"},
-        {"judgement", "oracle"},
+        {"judgement", "oracle", "root"},
     ],
     "targets": [
         {"target", "sqlite.schema"},
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"migrate", "runlock"}, {"store"}],
-    "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
+    "store": [
+        {"origin", "runlock"},
+        {"bugs"},
+        {"migrate"},
+        {"database"},
+        {"memory"},
+        {"store"},
+    ],
+    "reports": [{"night", "torn_matrix"}, {"summary"}, {"difference", "report"}],
     "campaigns": [
         {"campaign", "census"},
-        {"images", "origin", "powerloss", "prune", "trial"},
+        {"crew", "images", "origin", "powerloss", "prune", "trial"},
         {"workers"},
         {"lossrunner"},
         {"undisturbed"},
         {"replay", "runner"},
+        {"recheck"},
+        {"night"},
     ],
     "shrinking": [
         {"crashes", "ddmin"},
@@ -70,7 +79,8 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"doctor", "mutants", "prune", "replay", "report", "run", "show", "shrink"},
+        {"bugs", "diff", "doctor", "mutants", "nightly", "prune", "replay", "report", "run", "runs"}
+        | {"show", "shrink"},
         {"main"},
     ],
     "": [{"__main__"}],

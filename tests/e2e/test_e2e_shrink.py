@@ -62,6 +62,7 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
         assert found in {fingerprint_of(item, row.site) for item in row.result.violations}
         assert row.result.image is not None and row.result.image.is_dir()
         assert store.latest_run().campaign != "shrink"
+        assert {store.bug(bug).reproducer.name for bug in row.bugs if bug} == {"2.0"}
         settings = Campaign.model_validate(store.run(2).settings)
         assert (settings.scripts, settings.undisturbed) == (1, 0)
         assert not (settings.claims or settings.run_claims or settings.cross or settings.vary)

@@ -105,7 +105,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Printed, Print
 
 
 def test_a_run_is_told(made: tuple[Path, Printed, Printed]) -> None:
-    """Counts, recovery paths, findings with the line that replays each, the report; nothing is folded."""
+    """Counts, recovery paths, bugs with the line that replays each, the report; nothing is folded."""
     _, kills, losses = made
     for printed, unit in ((kills, "trials"), (losses, "states")):
         check_form(printed, None)
@@ -118,9 +118,9 @@ def test_a_run_is_told(made: tuple[Path, Printed, Printed]) -> None:
         )
         (paths,) = [line for line in printed.lines if line.startswith("recovery paths: ")]
         assert paths.endswith(tuple("0123456789"))
-        findings = [line for line in printed.lines if re.match(r"I\d+ ", line)]
-        assert len(findings) == len(printed.replays()) > 2
-        assert all(", by state, " in line for line in findings)
+        bugs = [line for line in printed.lines if re.match(r"bug \d+, ", line)]
+        assert len(bugs) == len(printed.replays()) >= 1
+        assert [line for line in printed.lines if re.match(r"    I5 by state, \d+ ", line)]
         assert printed.lines[-1].startswith("report: ")
         assert printed.lines[-1].endswith(".html")
 
@@ -160,7 +160,7 @@ def test_a_kill_is_shown_and_its_line_replays_it(
     again = call_words(words)
     assert again.code == 1, again.text
     assert "\nreproduced\nthe same verdict\n" in again.text
-    told = [line for line in shown.lines if not line.startswith("  image: ")]
+    told = [line for line in shown.lines if not line.startswith(("  image: ", "  of bug "))]
     assert [line for line in told if line not in again.lines] == []
 
 
@@ -186,7 +186,7 @@ def test_a_power_loss_is_shown_and_its_line_replays_it(
     (words,) = shown.replays()
     again = call_words(words)
     assert again.code == 1, again.text
-    told = [line for line in shown.lines[1:] if not re.match("  (image|power loss)", line)]
+    told = [line for line in shown.lines[1:] if not re.match("  (image|power loss|of bug)", line)]
     assert [line for line in told if line not in again.lines] == []
 
 
@@ -232,5 +232,6 @@ def test_pruning_is_told(tmp_path: Path) -> None:
     """How many runs are gone and how many are left, in one line."""
     for _ in range(2):
         call(tmp_path, None, *KILLS[:-1], "2")
+    call(tmp_path, None, "bugs", "1", "--mark", "ignored")  # else its reproducer's run stays
     for width, line in ((None, "1 runs deleted, 1 left"), (80, "0 runs deleted, 1 left")):
         assert call(tmp_path, width, "prune", "--keep", "1").lines == [line]

@@ -86,9 +86,9 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
-    broken: state id -> violations, one state per fingerprint, each violation with the site of the write
-    that its crash point follows; alike: state id -> how many states broke the same at such a site; losses:
-    of the one state that was asked for; answer: what a recovery said that did not succeed."""
+    broken: state id -> violations, one state of each kind, each violation with the site of the write that
+    its crash point follows; alike: state id -> how many states broke just the same at such a site; losses: of
+    the one state that was asked for; answer: what a recovery said that did not succeed."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
@@ -172,6 +172,13 @@ def _prefixes(oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _what(item: Mapping[str, Any]) -> str:
+    """In the words of rules.py: a rule's finding begins with the name of the rule."""
+    if "rule" not in item:
+        return str(item["what"])
+    return f"{item['rule']}: {str(item['what']).removeprefix('recovery: ')}"
+
+
 def _source(name: str) -> Source:
     """The explorer tells recovery, scan and oracle apart: all of them speak of the state."""
     return Source.RULE if name == Source.RULE else Source.STATE
@@ -202,13 +209,13 @@ def _read(child: ChildResult) -> Exploration:
     broken: dict[str, tuple[Violation, ...]] = {}
     alike: dict[str, int] = {}
     for item in objects[:-1]:
-        what = f"{item['what']} (model {item['model']})"
+        what = f"{_what(item)} (model {item['model']})"
         violation = Violation(
             int(item["invariant"]), what, Site(item["site"]), source=_source(item["source"])
         )
         state = item["state"]
         broken[state] = (*broken.get(state, ()), violation)
-        alike[state] = max(alike.get(state, 0), int(item["count"]))
+        alike[state] = int(item["count"])
     answers = [str(item["what"]) for item in objects[:-1] if item["source"] == RECOVERY]
     return Exploration(
         summary=objects[-1],

@@ -2,7 +2,7 @@
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 
-May import: model, report, shrink, summary.
+May import: bugs, memory, model, night, report, shrink, summary.
 """
 
 from __future__ import annotations
@@ -26,20 +26,40 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.report import sector_states
-from tornpage.reports.summary import Summary
+from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
+from tornpage.store.bugs import Bug, Novelty, Sighting
+from tornpage.store.memory import Replayed
 from tornpage.vocabulary.model import Loss, Outcome, TrialResult, TrialSpec
 
-__all__ = ["RichProgress", "make_console", "print_shrunk", "print_summary", "print_trial"]
+__all__ = [
+    "RichProgress",
+    "bug_lines",
+    "make_console",
+    "print_bug",
+    "print_bugs",
+    "print_night",
+    "print_shrunk",
+    "print_summary",
+    "print_trial",
+]
 
 
 ERRORS_SHOWN = 5
-FINDINGS_SHOWN = 20
+BUGS_SHOWN = 20
 LOSSES_SHOWN = 20
 SECTOR_WORDS = {"1": "new", "0": "old", "=": "same", "+": "written again"}
 PIPE_COLUMNS = 1000
 """As wide as a table may become that is piped."""
+_STANDING = {
+    Standing.NEW: "new",
+    Standing.BACK: "came back",
+    Standing.AGAIN: "still there",
+    Standing.GONE: "gone",
+    Standing.NOT_PLAYED: "not seen, and cannot be played",
+}
 
 
 def make_console() -> Console:
@@ -133,16 +153,98 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
     for error in summary.errors[:ERRORS_SHOWN]:
         console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
-    for finding in summary.findings[:FINDINGS_SHOWN]:
+    for seen in summary.bugs[:BUGS_SHOWN]:
+        console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
+    _print_more(console, summary.bugs, BUGS_SHOWN)
+    console.print(f"report: {report}", soft_wrap=True, highlight=False, markup=False)
+
+
+def bug_lines(seen: BugSeen, unit: str) -> str:
+    """A bug as a run saw it, with the line that replays it; in rich's markup."""
+    first = seen.findings[0]
+    broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
+    sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
+    others = ", ".join(f"bug {number}" for number in seen.always_with)
+    company = f", always with {others}" if others else ""
+    return (
+        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}{company}: {escape(seen.bug.title)}\n"
+        f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
+        f"{escape(first.what)}\n"
+        f"    {escape(first.replay)}"
+    )
+
+
+def print_bugs(console: Console, bugs: Sequence[Bug]) -> None:
+    """All bugs, two lines each."""
+    for bug in bugs:
+        broken = ", ".join(f"I{number}" for number in bug.invariants)
+        shows = bug.reproducer.name or f"the undisturbed run of {bug.reproducer.config}"
         console.print(
-            f"[red]I{finding.invariant}[/] {finding.site} ({escape(finding.config)}), "
-            f"by {finding.source}, {finding.count} {unit}: {escape(finding.what)}\n"
-            f"    {escape(finding.replay)}",
+            f"[bold]bug {bug.id}[/], {bug.status}: {escape(bug.title)}\n"
+            f"    {bug.target}, {broken}; {_times(bug.count)} in {bug.runs} runs, first in run "
+            f"{bug.first.run}, last in run {bug.last.run}, {bug.last.started[:16]}; {escape(shows)}",
             highlight=False,
             soft_wrap=True,
         )
-    _print_more(console, summary.findings, FINDINGS_SHOWN)
-    console.print(f"report: {report}", soft_wrap=True, highlight=False, markup=False)
+    if not bugs:
+        console.print("no bugs")
+
+
+def print_bug(
+    console: Console,
+    bug: Bug,
+    line: str,
+    sightings: Sequence[Sighting],
+    replays: Sequence[Replayed],
+) -> None:
+    """One bug with its history. line: that shows it again."""
+    print_bugs(console, [bug])
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    if bug.reason:
+        plain(f"    {bug.status}: {bug.reason}")
+    for sighting in sightings:
+        plain(
+            f"    run {sighting.run}, {sighting.started[:16]}, build {sighting.build}: "
+            f"{sighting.novelty}, {_times(sighting.count)}"
+        )
+    for replayed in replays:
+        note = f" ({replayed.note})" if replayed.note else ""
+        plain(f"    played again in run {replayed.run}: {replayed.answer}{note}")
+    plain(f"    {line or 'the run of its reproducer has been deleted'}")
+
+
+def print_night(console: Console, summary: NightSummary) -> None:
+    """The end of a night, for a person."""
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain(
+        f"night {summary.night.id}, seed {summary.night.plan['seed']}: {len(summary.runs)} runs, "
+        f"{summary.crashes} crashes in {summary.night.seconds:.0f} s"
+    )
+    for one in summary.bugs:
+        status = "" if one.is_news else f" ({one.bug.status})"
+        count = f", {_times(one.count)}" if one.count else ""
+        plain(f"{_STANDING[one.standing]}: bug {one.bug.id}{status}{count}: {one.bug.title}")
+        for text in (one.note, one.replay):
+            if text:
+                plain(f"    {text}")
+    for facts in summary.runs:
+        if facts.state in ("failed", "running") or facts.verdict in ("nothing", "unsure"):
+            plain(f"run {facts.id}, {facts.campaign}: {facts.state} {facts.verdict}")
+    for error in summary.errors[:ERRORS_SHOWN]:
+        plain(error)
+    _print_more(console, summary.errors, ERRORS_SHOWN)
+    if not summary.bugs:
+        plain("no bugs")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _novelty(seen: BugSeen) -> str:
+    if seen.sighting.novelty is Novelty.AGAIN:
+        return f"seen before ({seen.bug.status})"
+    return "new" if seen.sighting.novelty is Novelty.NEW else "came back"
 
 
 def _print_more(console: Console, items: Sequence[object], shown: int) -> None:
@@ -151,9 +253,14 @@ def _print_more(console: Console, items: Sequence[object], shown: int) -> None:
 
 
 def print_trial(
-    console: Console, trial: str, spec: TrialSpec, result: TrialResult, replay: str
+    console: Console,
+    trial: str,
+    spec: TrialSpec,
+    result: TrialResult,
+    replay: str,
+    bugs: Sequence[int | None] = (),
 ) -> None:
-    """One trial, for a person. replay: the line that plays it again."""
+    """One trial, for a person. replay: the line that plays it again; bugs: that its violations tell of."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
@@ -179,6 +286,9 @@ def print_trial(
             highlight=False,
             soft_wrap=True,
         )
+    told = sorted({bug for bug in bugs if bug is not None})
+    if told:
+        plain(f"  of {', '.join(f'bug {bug}' for bug in told)}")
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
     plain(f"  recovery: {result.answer or taken or 'nothing to do'}")
     if result.image is not None:

@@ -3,7 +3,7 @@
 Exit codes: 0 all caught (as shipped: with every seed; --check: all compile), 1 not all, 2 usage or harness
 failure.
 
-May import: console, errors, mutant_build, mutant_table, mutants, options, paths, runner, shipped.
+May import: console, crew, errors, mutant_build, mutant_table, mutants, options, paths, shipped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tornpage.campaigns.runner import QuietProgress
+from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.console import RichProgress
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.lab.mutant_build import MutantBuilder

@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, options, origin, paths, plan, replay.
+May import: codec, console, memory, options, origin, paths, plan, replay.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.origin import command_line
-from tornpage.campaigns.replay import Answer, replay_trial
+from tornpage.campaigns.replay import replay_trial
 from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.faults.plan import load_plan
+from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -44,7 +45,7 @@ def replay(
     row = trial_row(trial, out)
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
-    done = replay_trial(row, find_paths(), out)
+    done = replay_trial(row, find_paths(), out / "replay")
     if json_output:
         answer = {
             "trial": trial,

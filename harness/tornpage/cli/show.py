@@ -26,11 +26,18 @@ def show(
     row = trial_row(trial, out)
     if json_output:
         print(
-            json.dumps({"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)})
+            json.dumps(
+                {
+                    "trial": trial,
+                    "spec": to_plain(row.spec),
+                    "result": to_plain(row.result),
+                    "bugs": list(row.bugs),
+                }
+            )
         )
     elif row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
         line = command_line(f"tornpage replay {trial}", out)
-        print_trial(make_console(), trial, row.spec, row.result, line)
+        print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
     return 0

@@ -1,13 +1,13 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
 report renders it, `--json` is a part of it.
 
-May import: fingerprint, model, store, torn_matrix.
+May import: bugs, fingerprint, model, store, torn_matrix.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import xxhash
 
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
+from tornpage.store.bugs import Bug, Novelty, Sighting
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
@@ -26,7 +27,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise"]
+__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +57,13 @@ class CellCount:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
+    """Violations of one fingerprint (invariant, site, path) in one configuration.
 
-    source: who says so; trial: the first one, as "RUN.NUMBER", or the undisturbed run, as "RUN.sNUMBER";
-    of_trial: which of the two; count: trials that share the fingerprint.
+    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER", or the undisturbed run,
+    as "RUN.sNUMBER"; of_trial: which of the two; count: trials that share the fingerprint.
     """
 
+    bug: int
     invariant: int
     site: str
     config: str
@@ -73,6 +75,39 @@ class Finding:
     count: int
     torn: TornWrite | None
     image: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class BugSeen:
+    """A bug as this run saw it: one row of the report. findings: what told of it, the first is the most
+    frequent; its trial and replay line are of this run, those of the bug itself may be smaller. always_with:
+    bugs that every trial with this one shows too, or the undisturbed run of its script: perhaps its cause."""
+
+    bug: Bug
+    sighting: Sighting
+    findings: tuple[Finding, ...]
+    always_with: tuple[int, ...] = ()
+
+    @property
+    def is_news(self) -> bool:
+        """Not seen before this run, or fixed before it."""
+        return self.sighting.novelty is not Novelty.AGAIN
+
+    def to_json(self) -> dict[str, Any]:
+        """An item of `bugs` in --json."""
+        return {
+            "bug": self.bug.id,
+            "title": self.bug.title,
+            "fingerprint": self.bug.fingerprint,
+            "invariants": list(self.bug.invariants),
+            "status": self.bug.status,
+            "reason": self.bug.reason,
+            "novelty": self.sighting.novelty,
+            "count": self.sighting.count,
+            "always_with": list(self.always_with),
+            "trial": self.findings[0].trial,
+            "replay": self.findings[0].replay,
+        }
 
 
 @dataclass(slots=True)
@@ -97,6 +132,7 @@ class Summary:
     run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    bugs: list[BugSeen] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     peak_bytes: int = 0
     trace_hash: str = ""
@@ -122,8 +158,8 @@ class Summary:
 
     @property
     def complete(self) -> bool:
-        """Every trial or exploration of the run has its verdict."""
-        return self.run.state == "finished"
+        """Every trial or exploration of the run has its verdict, or those that its time was enough for."""
+        return self.run.state in ("finished", "stopped")
 
     @property
     def trials_per_s(self) -> float:
@@ -140,17 +176,25 @@ class Summary:
         """Crashes judged: trials of a kill campaign, states of a power-loss one."""
         return self.states if self.explored else self.finished
 
-    def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing (or not
-        what was claimed) exercised."""
-        if self.violations:
+    def exit_code(self, *, only_news: bool = False) -> int:
+        """0 clean, 1 violations (only_news: of bugs that are new or came back), 2 harness failure, verdicts
+        that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
+        if any(seen.is_news for seen in self.bugs) if only_news else self.violations:
             return 1
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
             return 2
-        if not self.exercised or self.claims_missed or self.run_claims_missed:
+        if not self.exercised:
+            return 3
+        # A run whose time was up cannot be held to what its campaign claims.
+        if self.run.state == "finished" and (self.claims_missed or self.run_claims_missed):
             return 3
         return 0
+
+    @property
+    def verdict(self) -> str:
+        """The exit code in a word, as the store keeps it."""
+        return ("clean", "violations", "unsure", "nothing")[self.exit_code()]
 
     def to_json(self, store: Path, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""
@@ -171,6 +215,7 @@ class Summary:
             "run": self.run.id,
             "target": self.run.target,
             "complete": self.complete,
+            "bugs": [seen.to_json() for seen in self.bugs],
             "unstable": self.outcomes[Outcome.UNSTABLE],
             "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
             "scripts": self.scripts,
@@ -199,24 +244,28 @@ def summarise(
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Claims,
+    bugs: Mapping[int, tuple[Bug, Sighting]],
+    complete: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
-    script."""
+    script; bugs: those that it saw, by id; complete: adds to a finding what these rows do not have."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
-    findings: dict[tuple[Fingerprint, str], Finding] = {}
-    known: dict[str, tuple[Violation, ...]] = {}
+    findings: dict[tuple[Fingerprint, str, int], Finding] = {}
+    known: dict[str, CensusRow] = {}
+    company = _Company()
     for number, census in censuses.items():
-        known[census.config] = census.violations
+        known[census.config] = census
+        company.meet(census.bugs)
         digest.update(f"{census.config} {census.hash}\n".encode())
         summary.scripts += census.crashed
         summary.undisturbed += not census.crashed
         summary.run_counters.update(name for name, value in census.counters.items() if value)
         summary.census_violations += bool(census.violations)
-        for violation in census.violations:
+        for violation, bug in zip(census.violations, census.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
             script = f"{run.id}.s{number}"
-            _add_finding(findings, script, RUN_SITE, census.config, violation, None)
+            _add_finding(findings, script, RUN_SITE, census.config, violation, bug, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -228,20 +277,63 @@ def summarise(
         _add_trial(summary, row, row.result)
         key = (config_of(row.spec.config), row.site, row.mask)
         cells.setdefault(key, Counter())[row.result.outcome] += 1
-        if row.result.outcome is Outcome.UNSTABLE:
-            continue
-        for violation in row.result.violations:
-            of_run = violation in known.get(row.spec.config, ())
+        shown = known.get(row.spec.config)
+        company.meet(row.bugs, shown.bugs if shown else ())
+        for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
+            if its_bug is None:  # the trial is unstable
+                continue
+            of_run = shown is not None and violation in shown.violations
             site = RUN_SITE if of_run else row.site
             trial = f"{run.id}.{row.number}"
-            _add_finding(findings, trial, site, row.spec.config, violation, row.result)
+            _add_finding(findings, trial, site, row.spec.config, violation, its_bug, row.result)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
-    summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    summary.findings = [
+        complete(finding)
+        for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    ]
+    summary.bugs = _bugs_seen(bugs, summary.findings, company)
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
     summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
     summary.uncovered_sites = [s for s in dict.fromkeys(claims.sites) if not summary.by_site[s]]
     return summary
+
+
+class _Company:
+    """Which bugs are never seen without which others."""
+
+    def __init__(self) -> None:
+        self._always: dict[int, set[int]] = {}
+
+    def meet(self, bugs: Sequence[int | None], beside: Sequence[int] = ()) -> None:
+        """A trial or undisturbed run shows these bugs; beside: those of the undisturbed run of its script."""
+        together = {bug for bug in (*bugs, *beside) if bug is not None}
+        for bug in {bug for bug in bugs if bug is not None}:
+            self._always[bug] = self._always.get(bug, together) & (together - {bug})
+
+    def of(self, bug: int) -> tuple[int, ...]:
+        """Those that always come with it, but for those that it always comes with."""
+        others = self._always.get(bug, set())
+        return tuple(sorted(other for other in others if bug not in self._always[other]))
+
+
+def _bugs_seen(
+    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding], company: _Company
+) -> list[BugSeen]:
+    """The news first, then those that come alone, then the most frequent."""
+    rows: dict[int, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: -finding.count):
+        rows.setdefault(finding.bug, []).append(finding)
+    seen = [BugSeen(*bugs[bug], tuple(found), company.of(bug)) for bug, found in rows.items()]
+    return sorted(
+        seen,
+        key=lambda one: (
+            not one.is_news,
+            bool(one.always_with),
+            -one.sighting.count,
+            one.bug.id,
+        ),
+    )
 
 
 def _verdict_line(result: TrialResult) -> str:
@@ -271,15 +363,16 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
 
 
 def _add_finding(
-    findings: dict[tuple[Fingerprint, str], Finding],
+    findings: dict[tuple[Fingerprint, str, int], Finding],
     trial: str,
     site: str,
     config: str,
     violation: Violation,
+    bug: int,
     result: TrialResult | None,
 ) -> None:
     """trial: id; result: its result, None of an undisturbed run."""
-    key = (fingerprint_of(violation, site), config_of(config))
+    key = (fingerprint_of(violation, site), config_of(config), bug)
     known = findings.get(key)
     alike = result.alike if result else 1
     # An undisturbed run shows it too, but a trial can also be shrunk.
@@ -287,6 +380,7 @@ def _add_finding(
         known = replace(known, trial=trial, of_trial=True, count=0)
     name = known.trial if known else trial
     findings[key] = Finding(
+        bug=bug,
         invariant=violation.invariant,
         site=key[0].site,
         config=known.config if known else config,

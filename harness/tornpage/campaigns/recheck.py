@@ -1,0 +1,134 @@
+"""Plays the reproducers of all bugs that are not ignored again, as a run of its own: a bug that shows is
+there, and one that was fixed has come back.
+
+May import: bugs, campaign, crew, errors, memory, model, origin, replay, runner, scratch, store, undisturbed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tornpage.campaigns.campaign import Campaign, Hit
+from tornpage.campaigns.crew import Crew
+from tornpage.campaigns.origin import command_line
+from tornpage.campaigns.replay import replay_trial
+from tornpage.campaigns.runner import load_summary
+from tornpage.campaigns.undisturbed import censuses_by_script, undisturbed_row
+from tornpage.faults.scratch import scratch_folder
+from tornpage.store.bugs import Bug, BugStatus, Reproducer
+from tornpage.store.memory import Answer, Replayed
+from tornpage.store.store import Run, Store, TrialRow
+from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
+from tornpage.vocabulary.model import Site
+
+__all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
+
+REPLAY_RUN = "replay"
+"""Name of the runs of findings that are played again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What a play showed: bugs by id, None if it could not be played."""
+
+    bugs: frozenset[int | None] | None
+    note: str = ""
+
+    def answer(self, bug: Bug) -> tuple[Answer, str]:
+        """What that says of a bug."""
+        if self.bugs is None:
+            return Answer.NOT_PLAYED, self.note
+        if bug.id in self.bugs:
+            return Answer.REPRODUCED, self.note
+        others = ", ".join(f"bug {other}" for other in sorted(filter(None, self.bugs)))
+        return Answer.NOT_REPRODUCED, f"{others} instead" if others else self.note
+
+
+def recheck_bugs(store: Store, target: str, crew: Crew, run: Run | None = None) -> Run | None:
+    """Plays all of them, or until the time is up; goes on with `run` if there is one. Returns the run, None
+    if there are none."""
+    asked = _asked(store, target)
+    if not asked:
+        return None
+    if run is None:
+        settings = _settings(len(asked)).model_dump(mode="json")
+        run = store.begin_run(REPLAY_RUN, target, 0, len(asked), settings, crew.origin, crew.night)
+    crew.progress.phase("past findings", len(asked))
+    for reproducer, bugs in asked.items():
+        if crew.is_late():
+            break
+        answers = store.replays(run.id)
+        if not {bug.id for bug in bugs} <= {answer.bug for answer in answers}:
+            answers = _recheck(store, run, reproducer, bugs, crew)
+        crew.progress.advance(any(answer.answer is Answer.REPRODUCED for answer in answers))
+    done = store.stop_run(run.id) if crew.is_late() else store.finish_run(run.id, trials=0)
+    store.set_verdict(run.id, load_summary(store, done).verdict)
+    return done
+
+
+def replay_line(store: Store, bug: Bug) -> str:
+    """The command that shows the bug again, "" if its run has been deleted."""
+    try:
+        row = _row_of(store, bug.reproducer)
+    except ConfigError:
+        return ""
+    name = bug.reproducer.name or f"{row.run}.s{row.number}"
+    return command_line(f"tornpage replay {name}", store.path.parent)
+
+
+def _asked(store: Store, target: str) -> dict[Reproducer, list[Bug]]:
+    """One reproducer may show several bugs."""
+    asked: dict[Reproducer, list[Bug]] = {}
+    for bug in store.bugs():
+        if bug.target == target and bug.status is not BugStatus.IGNORED:
+            asked.setdefault(bug.reproducer, []).append(bug)
+    return asked
+
+
+def _recheck(
+    store: Store, run: Run, reproducer: Reproducer, bugs: list[Bug], crew: Crew
+) -> list[Replayed]:
+    try:
+        shown = _play_again(store, run, reproducer, bugs[0].id, crew)
+    except MachineError:
+        raise
+    except TornpageError as error:
+        shown = _Shown(None, str(error))
+    answers = [Replayed(run.id, bug.id, *shown.answer(bug)) for bug in bugs]
+    for answer in answers:
+        store.put_replay(answer)
+    return answers
+
+
+def _play_again(store: Store, run: Run, reproducer: Reproducer, number: int, crew: Crew) -> _Shown:
+    """Plays it; what is played becomes trial `number` of the run."""
+    row = _row_of(store, reproducer)
+    with scratch_folder() as scratch:
+        play = replay_trial(row, crew.paths, scratch)
+    if play.answer is Answer.NOT_PLAYED:
+        return _Shown(None, play.note)
+    store.start_trial(run.id, replace(play.spec, number=number), row.site, row.mask)
+    store.finish_trial(run.id, replace(play.result, number=number, image=None))
+    return _Shown(frozenset(store.trial(run.id, number).bugs), play.note)
+
+
+def _row_of(store: Store, reproducer: Reproducer) -> TrialRow:
+    if reproducer.trial is not None:
+        return store.trial(reproducer.run, reproducer.trial)
+    for number, census in censuses_by_script(store, store.run(reproducer.run)).items():
+        if census.config == reproducer.config:
+            return undisturbed_row(store, reproducer.run, number)
+    raise ConfigError(f"run {reproducer.run} has no script {reproducer.config}")
+
+
+def _settings(count: int) -> Campaign:
+    """A campaign of these trials, so that the report treats the run like any other."""
+    return Campaign(
+        name=REPLAY_RUN,
+        description="past findings, played again",
+        workload="smoke",
+        crash_model="kill",
+        trials=max(1, count),
+        seed=0,
+        hit=[Hit(sites=[Site.OTHER], masks=["all"])],
+    )
