@@ -23,7 +23,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
-    "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
+    "vocabulary": [{"errors", "evidence", "model", "seeds"}, {"codec", "paths"}],
     "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}, {"stream"}],
     "workloads": [
         {"script"},
@@ -46,8 +46,8 @@ HARNESS = {
     "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
     "campaigns": [
         {"campaign", "census"},
-        {"images", "origin", "powerloss", "prune", "trial"},
-        {"replay", "workers"},
+        {"images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
+        {"evidence", "replay", "workers"},
         {"lossrunner"},
         {"runner"},
     ],

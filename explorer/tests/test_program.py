@@ -210,6 +210,33 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn(json.loads(done.stdout)["message"], violation["what"])
 
+    def test_the_way_of_a_state_is_told(self) -> None:
+        """What became of each operation is what the image shows: lost sectors are not those that were written, and
+        with everything persisted nothing is lost."""
+        way = Path(self.folder.name) / "way"
+        lie = ("--ignore-fsync", "ib_dblwr")
+        violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
+        self.explore(*lie, "--only", violation["state"], "--way", str(way), code=1)
+        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
+        seqs = [event["seq"] for event in level["events"]]
+        self.assertEqual(seqs, sorted(seqs))
+        self.assertEqual(seqs[-1], int(violation["state"].split(".")[0]))
+        fates = {event["fate"] for event in level["events"]}
+        self.assertTrue(fates & {"lost", "torn"}, fates)
+        for event in level["events"]:
+            self.assertEqual(event["fate"] == "torn", "kept" in event)
+            if event["fate"] == "torn":
+                sectors = -(-(event["offset"] % 512 + event["length"]) // 512)
+                self.assertEqual(len(event["kept"]), sectors)
+                self.assertEqual(set(event["kept"]), {"0", "1"})
+        way.unlink()
+        whole = f"{seqs[-1]}.all-persisted.0"
+        self.explore(*lie, "--only", whole, "--way", str(way))
+        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
+        self.assertLessEqual(
+            {event["fate"] for event in level["events"]}, {"kept", "durable", "gone"}
+        )
+
     def test_replay_of_a_nested_state(self) -> None:
         """An id of two levels leads through the same recovery to the same state."""
         lie = ("--ignore-fsync", "*.ibd")

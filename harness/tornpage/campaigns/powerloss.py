@@ -20,7 +20,15 @@ from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
+__all__ = [
+    "Exploration",
+    "Limits",
+    "Recording",
+    "explore",
+    "lay_out_state",
+    "record_run",
+    "replay_state",
+]
 
 EXPLORER_DEADLINE_S = 120.0
 STATE_DEADLINE_S = 60.0
@@ -106,14 +114,28 @@ def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limit
     return _read(_run(spec, target, recording, arguments, deadline))
 
 
+def lay_out_state(
+    spec: TrialSpec,
+    target: Target,
+    recording: Recording,
+    state: str,
+    image: Path,
+    way: Path | None = None,
+) -> Exploration:
+    """Runs one state again; its files go to `image`, and to the file `way` what became of the last operations
+    before its crash, one JSON object per level."""
+    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
+    arguments += ["--depth", str(state.count("/") + 1)]
+    if way is not None:
+        arguments += ["--way", str(way)]
+    return _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
+
+
 def replay_state(
     spec: TrialSpec, target: Target, recording: Recording, state: str, image: Path
 ) -> TrialResult:
-    """Runs one state again and keeps its image as files in `image`."""
-    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
-    depth = state.count("/") + 1
-    arguments += ["--depth", str(depth)]
-    found = _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
+    """The verdict of one state; its files are kept in image/data."""
+    found = lay_out_state(spec, target, recording, state, image / "data")
     violations = found.broken.get(state, ())
     outcome = Outcome.VIOLATION if violations else Outcome.CLEAN
     return TrialResult(

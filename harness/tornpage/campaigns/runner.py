@@ -6,8 +6,8 @@ when it comes back. Workers share nothing but the censuses on disk; their number
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, census, errors, images, lossrunner, model, origin, paths, report, scratch, store,
-summary, workers.
+May import: campaign, census, errors, evidence, images, lossrunner, model, origin, paths, registry, report,
+scratch, store, summary, workers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Protocol, Self
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
@@ -41,6 +42,7 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.store import CensusRow, Origin, Run, Store
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
 from tornpage.vocabulary.model import Census, Outcome
 from tornpage.vocabulary.paths import Paths, require_floor, require_room
@@ -326,6 +328,7 @@ def _run_trials(
 ) -> None:
     pending: set[Future[Played]] = set()
     kept = KeptImages.of(store, run)
+    target = make_target(run.target, crew.paths.build)
     drawn: dict[int, Draw] = {}
     clock = time.monotonic()
 
@@ -335,6 +338,7 @@ def _run_trials(
             spec, result = future.result()
             draw = drawn.pop(spec.number)
             result = kept.only_new(draw.cell.place, result)
+            keep_evidence(spec, result, target, job.scratch)
             if spec != draw.spec:
                 store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
             store.finish_trial(run.id, result)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, hit_of_place
+from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.trial import run_trial
@@ -171,6 +172,7 @@ def _store(
         mask = spec.plan.loss
     else:
         result = run_trial(spec, target, scratch, images)
+        keep_evidence(spec, result, target, scratch)
         mask = result.mask
     store.start_trial(run.id, spec, row.site, mask)
     store.finish_trial(run.id, result)

@@ -35,6 +35,7 @@ from tornpage.workloads.smoke import (
 __all__ = [
     "FileParams",
     "InlineParams",
+    "bytes_of",
     "fit_params",
     "generate",
     "validate_params",
@@ -93,11 +94,11 @@ def fit_params(
     """The parameters, and those that the target's options decide: a workload that asks for page_size or
     dblwr_pages gets the target's, unless it is told another."""
     known = _WORKLOADS[name][0].model_fields if name in _WORKLOADS else {}
-    fitted = {key: _bytes(options[key]) for key in _FITTED if key in known and key in options}
+    fitted = {key: bytes_of(options[key]) for key in _FITTED if key in known and key in options}
     return {**fitted, **params}
 
 
-def _bytes(text: str) -> int:
+def bytes_of(text: str) -> int:
     """ "4k" -> 4096."""
     return int(text[:-1]) * 1024 if text[-1:] in "kK" else int(text)
 

@@ -144,6 +144,10 @@ class SqliteTarget:
         """There is none: what SQLite writes is not decoded."""
         raise TargetError("no rules on what SQLite writes")
 
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
+        """There is none: its pages are not decoded."""
+        return None
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""
         return read_run(child)
