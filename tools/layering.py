@@ -35,14 +35,14 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"judgement"},
+        {"judgement", "root"},
     ],
     "targets": [
         {"target", "sqlite.schema"},
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"migrate", "runlock"}, {"store"}],
+    "store": [{"bugs", "runlock"}, {"migrate"}, {"store"}],
     "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
     "campaigns": [
         {"campaign", "census"},
