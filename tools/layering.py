@@ -42,13 +42,18 @@ HARNESS = {
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"bugs", "runlock"}, {"migrate"}, {"store"}],
-    "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
+    "store": [{"bugs", "runlock"}, {"migrate", "tally"}, {"store"}],
+    "reports": [
+        {"charts", "page", "sectors", "torn_matrix"},
+        {"index", "summary"},
+        {"dossier", "matrices"},
+        {"report"},
+    ],
     "campaigns": [
         {"campaign", "census"},
         {"images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
         {"evidence", "replay", "workers"},
-        {"lossrunner"},
+        {"lossrunner", "publish"},
         {"runner"},
     ],
     "shrinking": [

@@ -143,5 +143,5 @@ def _write(
     last = max(lines, default=0)
     lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
     statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
-    found = Evidence(phases, tuple(pages), statements)
+    found = Evidence(phases, tuple(pages), statements, _page_size(spec))
     (image / EVIDENCE).write_text(to_json(found), "utf-8")

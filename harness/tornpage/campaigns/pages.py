@@ -18,8 +18,8 @@ from tornpage.vocabulary.evidence import Field, PageView
 
 __all__ = ["States", "hurt_pages", "page_view"]
 
-FIELDS_MAX = 40
-TEXT_MAX = 160
+FIELDS_MAX = 14
+TEXT_MAX = 96
 """Differences that are listed of one page, and characters of one value."""
 BYTES_ROW = 16
 DECODE_S = 10.0

@@ -40,9 +40,9 @@ EXIT_MACHINE = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0 = all
-    of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again, 3 that
-    one too; events: only crash points after events of these numbers, both included, None = all;
+    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
+    = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
+    3 that one too; events: only crash points after events of these numbers, both included, None = all;
     state_s: seconds until a state counts as hung, 0 = the explorer's own choice."""
 
     models: tuple[str, ...] = ()
@@ -122,8 +122,8 @@ def lay_out_state(
     image: Path,
     way: Path | None = None,
 ) -> Exploration:
-    """Runs one state again; its files go to `image`, and to the file `way` what became of the last operations
-    before its crash, one JSON object per level."""
+    """Runs one state again; its files go to `image`, and to the file `way` what became of the last
+    operations before its crash, one JSON object per level."""
     arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
     arguments += ["--depth", str(state.count("/") + 1)]
     if way is not None:

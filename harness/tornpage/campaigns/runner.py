@@ -6,8 +6,8 @@ when it comes back. Workers share nothing but the censuses on disk; their number
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, census, errors, evidence, images, lossrunner, model, origin, paths, registry, report,
-scratch, store, summary, workers.
+May import: campaign, census, errors, evidence, images, lossrunner, model, origin, paths, registry, scratch,
+ store, summary, workers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from tornpage.campaigns.workers import (
     worker_pool,
 )
 from tornpage.faults.scratch import scratch_folder
-from tornpage.reports.report import render_report
 from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.store import CensusRow, Origin, Run, Store
 from tornpage.targets.registry import make_target
@@ -56,7 +55,6 @@ __all__ = [
     "load_summary",
     "resume_campaign",
     "run_campaign",
-    "write_report",
 ]
 
 WINDOW = 4
@@ -165,17 +163,6 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.bugs_of(run.id),
         partial(command_line, out=store.path.parent),
     )
-
-
-def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
-    """Writes out/report-RUN.html and returns its path."""
-    path = out.resolve() / f"report-{summary.run.id}.html"
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with fresh.open("x", encoding="utf-8") as file:
-        file.write(render_report(summary, paths.templates))
-    fresh.replace(path)  # whatever stood there, a link too, is replaced and not followed
-    return path
 
 
 def _go_on(

@@ -1,6 +1,6 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
-May import: bugs, model, report, runner, shrink, summary.
+May import: bugs, model, runner, sectors, shrink, summary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from tornpage.reports.report import sector_states
+from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Novelty

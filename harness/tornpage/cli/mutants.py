@@ -57,8 +57,8 @@ def mutants(
     json_output: JsonOption = False,
     out: OutOption = Path("out/mutants"),
 ) -> int:
-    """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
-    in --out, so that the same command goes on after an interruption."""
+    """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results
+    are kept in --out, so that the same command goes on after an interruption."""
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
     if table is not None and (len(chosen) < len(rows) or not as_shipped):

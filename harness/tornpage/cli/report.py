@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tornpage.campaigns.runner import load_summary, write_report
+from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import print_summary
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.store import Store
@@ -33,7 +34,7 @@ def report(
     with Store(out / "tornpage.db", write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
-        path = write_report(summary, find_paths(), out)
+        path = write_report(store, summary, find_paths(), out)
     if json_output:
         print(json.dumps(summary.to_json(store.path, path)))
     else:

@@ -21,13 +21,13 @@ from tornpage.campaigns.campaign import (
 )
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import (
     Crew,
     QuietProgress,
     can_resume,
     resume_campaign,
     run_campaign,
-    write_report,
 )
 from tornpage.cli.console import RichProgress, print_summary
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
@@ -113,7 +113,7 @@ def run(
             summary = resume_campaign(store, loaded.name, target, crew)
         else:
             summary = run_campaign(store, chosen, target, crew)
-        report = write_report(summary, paths, out)
+        report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, out, keep)
     if json_output:

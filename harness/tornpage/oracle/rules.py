@@ -1,7 +1,8 @@
-"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per recording.
+"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per
+recording.
 
-The judge decodes what was written; no marker of the target tells it anything. What is told here is only which
-recording it is, and on which files the recorded process began.
+The judge decodes what was written; no marker of the target tells it anything. What is told here is only
+which recording it is, and on which files the recorded process began.
 
 May import: errors, model, process.
 """
@@ -60,9 +61,9 @@ def ask_rules(
 ) -> Judged:
     """Judges one recording with contents.
 
-    argv: the judge's command line. base: the files that the process found, None for an empty directory. live:
-    it is of a trial: it may have been disturbed, and what it found may lie in the page cache only. Raises
-    ChildError when the judge fails, or cannot read the recording.
+    argv: the judge's command line. base: the files that the process found, None for an empty directory.
+    live: it is of a trial: it may have been disturbed, and what it found may lie in the page cache
+    only. Raises ChildError when the judge fails, or cannot read the recording.
     """
     request = {
         "trace": str(trace),

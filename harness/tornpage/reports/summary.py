@@ -1,5 +1,5 @@
-"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
-report renders it, `--json` is a part of it.
+"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints
+it, the report renders it, `--json` is a part of it.
 
 May import: bugs, fingerprint, model, store, torn_matrix.
 """
@@ -108,11 +108,11 @@ class BugSeen:
 
 @dataclass(slots=True)
 class Summary:
-    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site counts
-    trials; counters are summed over trials, and exercised_by counts the trials in which a counter was above
-    zero. scripts: that were crashed; undisturbed: those that only ran; run_counters: in how many undisturbed
-    runs, of both, a status counter was above zero. explored: per script what the power-loss explorer said; a
-    state counts as a trial there. torn_pages: what these states tore."""
+    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
+    counts trials; counters are summed over trials, and exercised_by counts the trials in which a
+    counter was above zero. scripts: that were crashed; undisturbed: those that only ran; run_counters:
+    in how many undisturbed runs, of both, a status counter was above zero. explored: per script what
+    the power-loss explorer said; a state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
@@ -173,8 +173,8 @@ class Summary:
         return self.states if self.explored else self.finished
 
     def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing (or not
-        what was claimed) exercised."""
+        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing
+        (or not what was claimed) exercised."""
         if self.violations:
             return 1
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
@@ -352,8 +352,8 @@ def _add_finding(
 
 
 def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
-    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets: all its
-    options, and its parameters as params.NAME."""
+    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets:
+    all its options, and its parameters as params.NAME."""
     pairs = (f"--set {name}={value}" for name, value in sets.items())
     return " ".join([f"tornpage run {arguments}", *pairs])
 

@@ -1,5 +1,5 @@
-"""Shrinks a finding: a smaller script and a smaller crash with the same fingerprint, stored as a trial of its
-own that holds its script and replays like any other.
+"""Shrinks a finding: a smaller script and a smaller crash with the same fingerprint, stored as a trial
+of its own that holds its script and replays like any other.
 
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
@@ -46,8 +46,8 @@ SHRINK_RUN = "shrink"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """statements of the script; operations: the same with every row of a range counted; lost_sectors: written
-    and not in the crashed image, None if the fault loses none."""
+    """statements of the script; operations: the same with every row of a range counted; lost_sectors:
+    written and not in the crashed image, None if the fault loses none."""
 
     statements: int
     operations: int
@@ -56,8 +56,8 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """trial, shrunk: ids in the store. probes: scripts that were tried; complete: the search ended by itself,
-    so that no single statement can be left out. replay: the line that repeats it."""
+    """trial, shrunk: ids in the store. probes: scripts that were tried; complete: the search ended by
+    itself, so that no single statement can be left out. replay: the line that repeats it."""
 
     trial: str
     shrunk: str

@@ -1,5 +1,6 @@
-"""Bugs in the store: findings with one root are one bug, from its first sighting on. The functions work on an
-open connection; what changes something wants a transaction around it. store.py is their only user.
+"""Bugs in the store: findings with one root are one bug, from its first sighting on. The functions work
+on an open connection; what changes something wants a transaction around it. store.py is their only
+user.
 
 May import: errors, model, root.
 """

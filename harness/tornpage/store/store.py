@@ -1,10 +1,10 @@
 """The result store: SQLite in WAL mode. All SQL of the package is here and in the .sql files.
 
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
-transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is stored
-is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
+transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is
+stored is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
 
-May import: bugs, codec, errors, migrate, model, runlock.
+May import: bugs, codec, errors, migrate, model, runlock, tally.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tornpage.store.bugs import (
 )
 from tornpage.store.migrate import SCHEMA_VERSION, prepare, version_of
 from tornpage.store.runlock import RunLock
+from tornpage.store.tally import Tally, tallies_of
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
@@ -482,6 +483,10 @@ class Store:
         """The bugs of a run by id, each as it is now and as it was seen there."""
         seen = self.sightings(run)
         return {bug.id: (bug, seen[bug.id]) for bug in load_bugs(self._db) if bug.id in seen}
+
+    def tallies(self) -> dict[int, Tally]:
+        """Every run in numbers."""
+        return tallies_of(self._db)
 
     def mark_bug(self, bug: int, status: BugStatus, reason: str) -> Bug:
         """What is thought of a bug from now on, and why. ConfigError if there is no such bug."""

@@ -95,8 +95,10 @@ class PageView:
 @_JSON
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """statements: text by line, of those that the steps name and of a few before the last of them."""
+    """statements: text by line, of those that the steps name and of a few before the last of them.
+    page_size: bytes, of the database."""
 
     phases: tuple[Phase, ...] = ()
     pages: tuple[PageView, ...] = ()
     statements: Mapping[int, str] = field(default_factory=dict)
+    page_size: int = 0
