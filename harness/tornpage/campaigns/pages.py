@@ -144,7 +144,7 @@ def _short(value: object) -> str:
     """Bytes that repeat are counted: "20×1790"."""
     if value is None:
         return "none"
-    text = _REPEATED.sub(_counted, str(value))
+    text = " ".join(_REPEATED.sub(_counted, str(value)).split())
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 

@@ -15,7 +15,7 @@ from tornpage.reports.page import replace_file
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import Bug, BugStatus
-from tornpage.store.store import Run, Store
+from tornpage.store.store import SHRINK_RUN, Run, Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
@@ -37,13 +37,15 @@ def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Pat
 
 
 def write_index(store: Store, paths: Paths, out: Path) -> None:
-    """Writes out/index.html: all runs, all bugs."""
+    """Writes out/index.html: all runs of campaigns, all bugs."""
     tallies = store.tallies()
     runs = [
         IndexedRun(run, tallies[run.id], name if (out / (name := _name(run))).is_file() else "")
         for run in store.runs()
+        if run.campaign != SHRINK_RUN
     ]
-    replace_file(out.resolve() / INDEX, render_index(runs, store.bugs(), paths.templates))
+    told = {bug: one.report for one in runs if one.report for bug in store.sightings(one.run.id)}
+    replace_file(out.resolve() / INDEX, render_index(runs, store.bugs(), told, paths.templates))
 
 
 def _name(run: Run) -> str:

@@ -58,8 +58,10 @@ class IndexedRun:
         return "clean"
 
 
-def render_index(runs: Sequence[IndexedRun], bugs: Sequence[Bug], templates: Path) -> str:
-    """The page as text. runs: the oldest first."""
+def render_index(
+    runs: Sequence[IndexedRun], bugs: Sequence[Bug], told: Mapping[int, str], templates: Path
+) -> str:
+    """The page as text. runs: the oldest first; told: by bug the page of the last run that tells of it."""
     newest = list(reversed(runs))[:RUNS_MAX]
     order = {BugStatus.NEW: 0, BugStatus.KNOWN: 1, BugStatus.FIXED: 2, BugStatus.IGNORED: 3}
     by_status = sorted(bugs, key=lambda bug: (order[bug.status], -bug.last.run, bug.id))
@@ -70,7 +72,7 @@ def render_index(runs: Sequence[IndexedRun], bugs: Sequence[Bug], templates: Pat
         runs_more=len(runs) - len(newest),
         bugs=by_status[:BUGS_MAX],
         bugs_more=max(0, len(bugs) - BUGS_MAX),
-        reports={one.run.id: one.report for one in runs if one.report},
+        told=told,
         charts=_charts(runs[-CHARTED_MAX:]),
     )
 

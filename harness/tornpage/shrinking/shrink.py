@@ -26,7 +26,7 @@ from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
-from tornpage.store.store import Store, TrialRow
+from tornpage.store.store import SHRINK_RUN, Store, TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
@@ -35,13 +35,10 @@ from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
-__all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
+__all__ = ["Shrunk", "Size", "shrink_trial"]
 
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
-
-SHRINK_RUN = "shrink"
-"""Name of the runs under which smaller trials are stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,10 @@ from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["CensusRow", "Origin", "Run", "Store", "TrialRow"]
+__all__ = ["SHRINK_RUN", "CensusRow", "Origin", "Run", "Store", "TrialRow"]
 
+SHRINK_RUN = "shrink"
+"""Name of the runs under which `tornpage shrink` stores its trials."""
 BUSY_S = 60.0
 """How long a transaction waits for another process's."""
 _VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
@@ -266,7 +268,7 @@ class Store:
     def latest_run(self) -> Run:
         """The newest run, of a campaign if there is one: those of `tornpage shrink` are but details of it.
         ConfigError if the store is empty."""
-        for found in self._runs("order by campaign = 'shrink', id desc limit 1", ()):
+        for found in self._runs("order by campaign = ?, id desc limit 1", (SHRINK_RUN,)):
             return found
         raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
 
