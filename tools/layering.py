@@ -42,7 +42,14 @@ HARNESS = {
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"bugs", "runlock"}, {"migrate", "tally"}, {"store"}],
+    "store": [
+        {"origin", "runlock"},
+        {"bugs"},
+        {"migrate"},
+        {"database"},
+        {"memory"},
+        {"store"},
+    ],
     "reports": [
         {"charts", "page", "sectors", "torn_matrix"},
         {"index", "summary"},
@@ -51,7 +58,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
-        {"images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
+        {"crew", "images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
         {"evidence", "replay", "workers"},
         {"lossrunner", "publish"},
         {"runner"},

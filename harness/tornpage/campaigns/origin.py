@@ -18,7 +18,7 @@ import xxhash
 from tornpage import __version__
 from tornpage.campaigns.campaign import Campaign
 from tornpage.faults.process import launcher_path
-from tornpage.store.store import Origin
+from tornpage.store.origin import Origin
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT

@@ -15,7 +15,7 @@ from tornpage.reports.page import replace_file
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import Bug, BugStatus
-from tornpage.store.store import SHRINK_RUN, Run, Store
+from tornpage.store.store import DETAILS, Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
@@ -28,7 +28,7 @@ INLINE = "inline"
 
 def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
     """Writes out/report-RUN.html, and the index anew; returns the path of the first."""
-    path = out.resolve() / _name(summary.run)
+    path = out.resolve() / _name(summary.run.id)
     dossiers = {seen.bug.id: _dossier(store, seen) for seen in summary.bugs}
     gone = _gone(store, summary)
     replace_file(path, render_report(summary, paths.templates, dossiers, gone))
@@ -38,18 +38,17 @@ def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Pat
 
 def write_index(store: Store, paths: Paths, out: Path) -> None:
     """Writes out/index.html: all runs of campaigns, all bugs."""
-    tallies = store.tallies()
     runs = [
-        IndexedRun(run, tallies[run.id], name if (out / (name := _name(run))).is_file() else "")
-        for run in store.runs()
-        if run.campaign != SHRINK_RUN
+        IndexedRun(run, name if (out / (name := _name(run.id))).is_file() else "")
+        for run in store.overview()
+        if run.campaign not in DETAILS
     ]
     told = {bug: one.report for one in runs if one.report for bug in store.sightings(one.run.id)}
     replace_file(out.resolve() / INDEX, render_index(runs, store.bugs(), told, paths.templates))
 
 
-def _name(run: Run) -> str:
-    return f"report-{run.id}.html"
+def _name(run: int) -> str:
+    return f"report-{run}.html"
 
 
 def _dossier(store: Store, seen: BugSeen) -> Dossier:
@@ -80,7 +79,7 @@ def _gone(store: Store, summary: Summary) -> list[Bug]:
         and other.id < run.id
         and other.state == "finished"
     ]
-    if not before or not summary.complete:
+    if not before or run.state != "finished":
         return []
     seen = {one.bug.id for one in summary.bugs}
     return [

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tornpage.campaigns.runner import QuietProgress
+from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.console import RichProgress
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.lab.mutant_build import MutantBuilder

@@ -11,9 +11,10 @@ import json
 
 from rich.console import Console
 
-from tornpage.campaigns.replay import Answer, replay_trial
+from tornpage.campaigns.replay import replay_trial
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -29,7 +30,7 @@ def replay(
     """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
     played (2)."""
     row = trial_row(trial, out)
-    done = replay_trial(row, find_paths(), out)
+    done = replay_trial(row, find_paths(), out / "replay")
     if json_output:
         answer = {
             "trial": trial,

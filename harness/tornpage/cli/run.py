@@ -19,12 +19,11 @@ from tornpage.campaigns.campaign import (
     Campaign,
     load_campaign,
 )
+from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import (
-    Crew,
-    QuietProgress,
     can_resume,
     resume_campaign,
     run_campaign,

@@ -1,6 +1,6 @@
 """The page over all runs of a store: a row per run, the bugs, and trends from run to run.
 
-May import: bugs, charts, page, store, tally.
+May import: bugs, charts, memory, page.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from pathlib import Path
 
 from tornpage.reports.charts import Chart, bar_chart, line_chart
 from tornpage.reports.page import render_page
-from tornpage.store.bugs import Bug, BugStatus, Novelty
-from tornpage.store.store import Run
-from tornpage.store.tally import Tally
-from tornpage.vocabulary.model import Outcome
+from tornpage.store.bugs import Bug, BugStatus
+from tornpage.store.memory import RunFacts
 
 __all__ = ["IndexedRun", "render_index"]
 
@@ -28,34 +26,18 @@ BUGS_MAX = 200
 class IndexedRun:
     """A run in numbers. report: name of its page beside the index, "" if there is none."""
 
-    run: Run
-    tally: Tally
+    run: RunFacts
     report: str
 
     @property
-    def bugs(self) -> int:
-        """That it saw."""
-        return self.tally.bugs.total()
-
-    @property
-    def news(self) -> int:
-        """Of these, never seen before it, or fixed before it."""
-        return self.tally.bugs[Novelty.NEW] + self.tally.bugs[Novelty.BACK]
+    def colour(self) -> str:
+        """Of its verdict: clean, violation, or idle where there is none that holds."""
+        return {"clean": "clean", "violations": "violation"}.get(self.run.verdict, "idle")
 
     @property
     def per_s(self) -> float:
         """Crashes judged per second of its own time."""
-        return self.tally.crashes / self.run.seconds if self.run.seconds > 0 else 0.0
-
-    @property
-    def state(self) -> str:
-        """Colour and word: clean only if it came to its end and has a verdict of every crash."""
-        if self.bugs:
-            return "violation"
-        unsure = self.tally.trials[Outcome.HARNESS_ERROR] + self.tally.trials[Outcome.UNSTABLE]
-        if self.run.state != "finished" or unsure or not self.tally.crashes:
-            return "idle"
-        return "clean"
+        return self.run.crashes / self.run.seconds if self.run.seconds > 0 else 0.0
 
 
 def render_index(
@@ -84,8 +66,8 @@ def _charts(runs: Sequence[IndexedRun]) -> list[Chart]:
     labels = [str(one.run.id) for one in runs]
     links = [one.report for one in runs]
     seen: Mapping[str, list[float]] = {
-        "new or back": [one.news for one in runs],
-        "seen before": [one.bugs - one.news for one in runs],
+        "new or back": [one.run.news for one in runs],
+        "seen before": [one.run.bugs - one.run.news for one in runs],
     }
     names = list(dict.fromkeys(one.run.campaign for one in runs))
     return [
@@ -101,7 +83,7 @@ def _by_campaign(
     """One line per campaign: runs of different campaigns are not of one size."""
     return {
         name: [
-            (one.tally.crashes if what == "crashes" else one.per_s)
+            (one.run.crashes if what == "crashes" else one.per_s)
             if one.run.campaign == name
             else None
             for one in runs

@@ -93,6 +93,8 @@ def _missing_verdicts(summary: Summary) -> list[str]:
         lines.append(f"the run was interrupted after {done}; --resume goes on")
     elif summary.run.state == "failed":
         lines.append(f"the run failed after {done}: what it would have crashed then is not judged")
+    elif summary.run.state == "stopped":
+        lines.append(f"the time was up after {done}: the others are not judged")
     lines += summary.errors[:ERRORS_MAX]
     if len(summary.errors) > ERRORS_MAX:
         lines.append(f"and {len(summary.errors) - ERRORS_MAX} more trials without a verdict")

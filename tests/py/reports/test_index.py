@@ -4,54 +4,42 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import pytest
 from builders import make_bug
 
 from tornpage.reports.charts import bar_chart, line_chart
 from tornpage.reports.index import IndexedRun, render_index
-from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.store import Origin, Run
-from tornpage.store.tally import Tally
-from tornpage.vocabulary.model import Outcome
+from tornpage.store.bugs import BugStatus
+from tornpage.store.memory import RunFacts
 from tornpage.vocabulary.paths import data_folder
 
 TEMPLATES = data_folder("reports")
 
 
-def run_of(
-    number: int, *, state: str = "finished", new: int = 0, again: int = 0, **trials: int
-) -> IndexedRun:
-    """A run of 20 seconds that saw so many bugs."""
-    origin = Origin(started=f"2026-11-{number:02}T02:00:00+00:00")
-    run = Run(number, "smoke", "engine", 1, 2, {}, state, 20.0, origin)
-    outcomes = Counter({Outcome(name): count for name, count in trials.items()})
-    tally = Tally(outcomes, 0, Counter({Novelty.NEW: new, Novelty.AGAIN: again}))
-    return IndexedRun(run, tally, f"report-{number}.html")
+def run_of(number: int, verdict: str = "clean", crashes: int = 10, news: int = 0) -> IndexedRun:
+    """A run of 20 seconds that saw two bugs more than are news."""
+    started = f"2026-11-{number:02}T02:00:00+00:00"
+    counts = (crashes, 0, 0, news + 2, news)
+    facts = RunFacts(
+        number, started, "smoke", "engine", 1, "finished", verdict, *counts, 20.0, None
+    )
+    return IndexedRun(facts, f"report-{number}.html")
 
 
-@pytest.mark.parametrize(
-    ("one", "state"),
-    [
-        (run_of(1, clean=5), "clean"),
-        (run_of(1, clean=5, again=1), "violation"),
-        (run_of(1, clean=5, harness_error=1), "idle"),
-        (run_of(1, clean=5, unstable=1), "idle"),
-        (run_of(1, clean=5, state="failed"), "idle"),
-        (run_of(1), "idle"),
-    ],
-)
-def test_only_a_whole_run_is_clean(one: IndexedRun, state: str) -> None:
-    """One with bugs is red; one without a verdict of every crash is neither."""
-    assert one.state == state
+def test_only_clean_is_green_and_only_bugs_are_red() -> None:
+    """What has no verdict is neither, and says how it stands."""
+    colours = {run_of(1, verdict).colour for verdict in ("unsure", "nothing", "")}
+    assert colours == {"idle"}
+    assert (run_of(1).colour, run_of(1, "violations").colour) == ("clean", "violation")
+    page = render_index([run_of(1, "")], [], {}, TEMPLATES)
+    assert '<td class="cell idle">finished</td>' in page
 
 
 def test_runs_and_bugs_have_rows_and_links() -> None:
     """The newest run first; a bug leads to the report that tells of it."""
-    runs = [run_of(1, clean=10), run_of(2, clean=300, new=1, again=2)]
+    runs = [run_of(1), run_of(2, crashes=300, news=1)]
     bug = make_bug(3, "a page is torn")
     known = replace(make_bug(4, "known <one>"), status=BugStatus.KNOWN, reason="see below")
     page = render_index(runs, [known, bug], {3: "report-1.html"}, TEMPLATES)
@@ -65,16 +53,13 @@ def test_runs_and_bugs_have_rows_and_links() -> None:
 
 def test_one_run_has_no_trend() -> None:
     """Nor has an empty store."""
-    assert "<svg" not in render_index([run_of(1, clean=1)], [], {}, TEMPLATES)
+    assert "<svg" not in render_index([run_of(1)], [], {}, TEMPLATES)
     assert "None." in render_index([], [], {}, TEMPLATES)
 
 
 def test_thousands_of_runs_stay_small() -> None:
     """The newest are listed and drawn, the others counted."""
-    runs = [
-        replace(run_of(1, clean=5), run=replace(run_of(1).run, id=n), report=f"report-{n}.html")
-        for n in range(1, 3001)
-    ]
+    runs = [IndexedRun(replace(run_of(1).run, id=n), f"report-{n}.html") for n in range(1, 3001)]
     page = render_index(runs, [], {}, TEMPLATES)
     assert len(page) < 400_000
     assert "and 2,500 older" in page

@@ -13,7 +13,8 @@ from tornpage.reports.dossier import Dossier, badge_of, bug_view
 from tornpage.reports.report import render_report, verdict_of
 from tornpage.reports.summary import BugSeen, Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.store import Origin, Run, TrialRow
+from tornpage.store.origin import Origin
+from tornpage.store.store import Run, TrialRow
 from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
 from tornpage.vocabulary.model import Outcome, Site, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
@@ -22,7 +23,9 @@ TEMPLATES = data_folder("reports")
 ORIGIN = Origin(
     "2026-11-21T19:00:00+00:00", "host", "0.1.0", "tornpage run smoke --seed 4", {"engine": "abc"}
 )
-RUN = Run(7, "smoke", "engine", 4, 2, {"options": {"page_size": "4k"}}, "finished", 2.0, ORIGIN)
+RUN = Run(
+    7, "smoke", "engine", 4, 2, {"options": {"page_size": "4k"}}, "finished", 2.0, origin=ORIGIN
+)
 
 
 def summary_of(*results: TrialResult, run: Run = RUN, claims: Sequence[str] = ()) -> Summary:
@@ -105,6 +108,7 @@ def test_the_headline_says_why(state: str, results: list[TrialResult], headline:
     ("state", "gap"),
     [
         ("failed", "the run failed after 1 of 2 trials"),
+        ("stopped", "the time was up after 1 of 2 trials"),
         ("running", "the run was interrupted after 1 of 2 trials; --resume goes on"),
     ],
 )
