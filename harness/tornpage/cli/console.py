@@ -1,6 +1,6 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
-May import: bugs, model, runner, sectors, shrink, summary.
+May import: bugs, dossier, evidence, model, runner, sectors, shrink, summary.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from tornpage.campaigns.evidence import load_evidence
+from tornpage.reports.dossier import phase_views
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Novelty
+from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
 __all__ = ["RichProgress", "bug_lines", "print_shrunk", "print_summary", "print_trial"]
@@ -34,6 +37,7 @@ __all__ = ["RichProgress", "bug_lines", "print_shrunk", "print_summary", "print_
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
+STEPS_SHOWN = 12
 
 
 class RichProgress:
@@ -162,6 +166,8 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
     if result.torn is not None:
         states = " ".join(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
+    for line in _way_lines(load_evidence(result.image)):
+        plain(line)
     for violation in result.violations:
         console.print(
             f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
@@ -172,6 +178,20 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
     plain(f"  recovery: {taken or 'nothing to do'}")
     if result.image is not None:
         plain(f"  image: {result.image}")
+
+
+def _way_lines(evidence: Evidence | None) -> list[str]:
+    """The last operations before each crash, and what became of them."""
+    lines = []
+    for phase in phase_views(evidence or Evidence()):
+        lines.append(f"  {phase.name}, its last operations:")
+        for row in phase.rows[-STEPS_SHOWN:]:
+            place = ", ".join(part for part in (row.path, row.place, row.site) if part)
+            fate = "" if row.fate == "statement" else row.fate
+            sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
+            lines.append(f"    {fate:8}{row.op} {place} {sectors}".rstrip())
+        lines.append(f"    crash   {phase.how}")
+    return lines
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

@@ -12,7 +12,7 @@ from tornpage.reports.summary import BugSeen, Finding
 from tornpage.store.bugs import BugStatus
 from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
 
-__all__ = ["BugView", "Dossier", "badge_of", "bug_view"]
+__all__ = ["BugView", "Dossier", "PhaseView", "badge_of", "bug_view", "phase_views"]
 
 FINDINGS_MAX = 12
 """Findings of one bug that are listed."""
@@ -55,7 +55,9 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _PhaseView:
+class PhaseView:
+    """One process before it crashed; rows: the oldest first."""
+
     name: str
     how: str
     rows: list[_Row]
@@ -96,7 +98,7 @@ class BugView:
     seen: BugSeen
     findings: list[Finding]
     findings_more: int
-    phases: list[_PhaseView]
+    phases: list[PhaseView]
     pictures: list[_Picture]
     statements: list[tuple[int, str]]
     trial: str
@@ -116,7 +118,7 @@ def bug_view(dossier: Dossier) -> BugView:
         seen=seen,
         findings=list(seen.findings[:FINDINGS_MAX]),
         findings_more=max(0, len(seen.findings) - FINDINGS_MAX),
-        phases=[_phase(phase, evidence) for phase in evidence.phases],
+        phases=phase_views(evidence),
         pictures=pictures,
         statements=sorted(evidence.statements.items()),
         trial=dossier.trial,
@@ -131,7 +133,12 @@ def badge_of(seen: BugSeen) -> str:
     return "open" if seen.bug.status is BugStatus.NEW else seen.bug.status
 
 
-def _phase(phase: Phase, evidence: Evidence) -> _PhaseView:
+def phase_views(evidence: Evidence) -> list[PhaseView]:
+    """The way of the crash: a line per statement and per operation."""
+    return [_phase(phase, evidence) for phase in evidence.phases]
+
+
+def _phase(phase: Phase, evidence: Evidence) -> PhaseView:
     rows = []
     line = 0
     for step in phase.steps:
@@ -140,7 +147,7 @@ def _phase(phase: Phase, evidence: Evidence) -> _PhaseView:
             text = evidence.statements.get(line, "")
             rows.append(_Row("statement", "", f"line {line}", text, "", "", []))
         rows.append(_step(step, evidence))
-    return _PhaseView(phase.name, phase.how, rows)
+    return PhaseView(phase.name, phase.how, rows)
 
 
 def _step(step: Step, evidence: Evidence) -> _Row:
