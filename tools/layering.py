@@ -51,9 +51,9 @@ HARNESS = {
         {"store"},
     ],
     "reports": [
-        {"charts", "page", "sectors", "torn_matrix"},
+        {"charts", "night", "page", "sectors", "torn_matrix"},
         {"index", "summary"},
-        {"dossier", "matrices"},
+        {"difference", "dossier", "matrices"},
         {"report"},
     ],
     "campaigns": [
@@ -62,6 +62,8 @@ HARNESS = {
         {"evidence", "replay", "workers"},
         {"lossrunner", "publish"},
         {"runner"},
+        {"recheck"},
+        {"night"},
     ],
     "shrinking": [
         {"crashes", "ddmin"},
@@ -76,7 +78,8 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"doctor", "mutants", "prune", "replay", "report", "run", "show", "shrink"},
+        {"bugs", "diff", "doctor", "mutants", "nightly", "prune", "replay", "report", "run", "runs"}
+        | {"show", "shrink"},
         {"main"},
     ],
     "": [{"__main__"}],

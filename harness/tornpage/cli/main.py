@@ -20,7 +20,20 @@ from typing import Annotated
 import typer
 
 from tornpage import __version__
-from tornpage.cli import doctor, mutants, prune, replay, report, run, show, shrink
+from tornpage.cli import (
+    bugs,
+    diff,
+    doctor,
+    mutants,
+    nightly,
+    prune,
+    replay,
+    report,
+    run,
+    runs,
+    show,
+    shrink,
+)
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
 from tornpage.vocabulary.errors import Interrupted, TornpageError
@@ -37,10 +50,14 @@ app = typer.Typer(
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
+app.command(epilog=nightly.EPILOG)(nightly.nightly)
 app.command(epilog=replay.EPILOG)(replay.replay)
 app.command(epilog=show.EPILOG)(show.show)
 app.command(epilog=shrink.EPILOG)(shrink.shrink)
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=runs.EPILOG)(runs.runs)
+app.command(epilog=bugs.EPILOG)(bugs.bugs)
+app.command(epilog=diff.EPILOG)(diff.diff)
 app.command(epilog=prune.EPILOG)(prune.prune)
 app.command(epilog=mutants.EPILOG)(mutants.mutants)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)

@@ -27,7 +27,16 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = [
+    "BugSeen",
+    "CellCount",
+    "Claims",
+    "Finding",
+    "Summary",
+    "summarise",
+    "undisturbed_line",
+    "undisturbed_run_line",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +181,10 @@ class Summary:
         """Crashes judged: trials of a kill campaign, states of a power-loss one."""
         return self.states if self.explored else self.finished
 
-    def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing
-        (or not what was claimed) exercised."""
-        if self.violations:
+    def exit_code(self, *, only_news: bool = False) -> int:
+        """0 clean, 1 violations (only_news: of bugs that are new or came back), 2 harness failure, verdicts
+        that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
+        if any(seen.is_news for seen in self.bugs) if only_news else self.violations:
             return 1
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
@@ -343,7 +352,7 @@ def _add_finding(
     # The census shows it too, but a trial has an id that can be replayed and shrunk.
     if known is not None and known.trial == "census" and row is not None:
         known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
-    replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
+    replay = f"tornpage replay {trial}" if row else undisturbed_run_line(run, config)
     findings[key] = Finding(
         bug=bug,
         invariant=violation.invariant,
@@ -366,7 +375,7 @@ def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
     return " ".join([f"tornpage run {arguments}", *pairs])
 
 
-def _undisturbed_line(run: Run, config: str) -> str:
+def undisturbed_run_line(run: Run, config: str) -> str:
     """The line that runs a script (label "key=value,... key=value,...") once more and judges the run
     itself."""
     settings = run.settings
