@@ -1,14 +1,14 @@
 """Writes the pages that a person reads: one per run, and the index over all runs of the store.
 
-May import: codec, evidence, errors, model, page, paths, report, index, dossier, store, summary.
+May import: bugs, dossier, errors, evidence, index, origin, page, paths, report, store, summary.
 """
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from tornpage.campaigns.evidence import load_evidence
+from tornpage.campaigns.origin import command_line
 from tornpage.reports.dossier import Dossier
 from tornpage.reports.index import IndexedRun, render_index
 from tornpage.reports.page import replace_file
@@ -52,20 +52,35 @@ def _name(run: int) -> str:
 
 
 def _dossier(store: Store, seen: BugSeen) -> Dossier:
-    """The small trial of a bug says more than one of this run."""
+    """A trial that was shrunk says most. Of this run it is the first one whose image was kept."""
     small = seen.bug.reproducer
     if small.trial is not None:
-        with contextlib.suppress(ConfigError):  # it was deleted
-            row = store.trial(small.run, small.trial)
-            evidence = load_evidence(row.result.image if row.result else None)
-            if evidence is not None and row.spec.workload == INLINE:
-                return Dossier(seen, evidence, small.name, str(row.spec.params["script"]))
-    for finding in seen.findings:
-        evidence = load_evidence(finding.image)
-        if evidence is not None and finding.image is not None:
-            image = finding.image
-            return Dossier(seen, evidence, f"{image.parent.name}.{image.name}")
-    return Dossier(seen)
+        shrunk = _told(store, seen, small.run, small.trial)
+        if shrunk is not None and shrunk.script:
+            return shrunk
+    images = [finding.image for finding in seen.findings if finding.image is not None]
+    told = (_told(store, seen, int(image.parent.name), int(image.name)) for image in images)
+    return next(filter(None, told), Dossier(seen))
+
+
+def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
+    """What this trial tells of a bug; None if it was deleted, or no image of it was kept."""
+    try:
+        row = store.trial(run, number)
+    except ConfigError:
+        return None
+    evidence = load_evidence(row.result.image if row.result else None)
+    if row.result is None or evidence is None:
+        return None
+    violations = zip(row.result.violations, row.bugs, strict=True)
+    return Dossier(
+        seen=seen,
+        evidence=evidence,
+        trial=f"{run}.{number}",
+        what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
+        replay=command_line(f"tornpage replay {run}.{number}", store.path.parent),
+        script=str(row.spec.params["script"]) if row.spec.workload == INLINE else "",
+    )
 
 
 def _gone(store: Store, summary: Summary) -> list[Bug]:

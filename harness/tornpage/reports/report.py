@@ -46,15 +46,15 @@ class _News:
 def render_report(
     summary: Summary,
     templates: Path,
-    dossiers: Mapping[int, Dossier] | None = None,
+    known: Mapping[int, Dossier],
     gone: Sequence[Bug] = (),
 ) -> str:
-    """The page as text. templates: folder of report.html.j2; dossiers: by bug; gone: bugs that the last
+    """The page as text. templates: folder of report.html.j2; known: by bug; gone: bugs that the last
     run of this campaign saw and this one did not."""
-    known = dossiers or {}
     configs = sorted({cell.config for cell in summary.cells})
     bugs = summary.bugs[:BUGS_MAX]
-    detailed = [known.get(seen.bug.id, Dossier(seen)) for seen in bugs[:DETAILED_MAX]]
+    dossiers = [known.get(seen.bug.id, Dossier(seen)) for seen in bugs]
+    detailed = dossiers[:DETAILED_MAX]
     missing = gaps(summary)
     return render_page(
         templates,
@@ -70,7 +70,7 @@ def render_report(
             [seen for seen in bugs if not seen.is_news],
             gone,
         ),
-        bugs=[(seen, badge_of(seen)) for seen in bugs],
+        bugs=[(one.seen, badge_of(one.seen), one.line) for one in dossiers],
         bugs_more=len(summary.bugs) - len(bugs),
         views=[bug_view(dossier) for dossier in detailed],
         detailed={dossier.seen.bug.id for dossier in detailed},

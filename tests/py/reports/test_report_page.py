@@ -57,7 +57,7 @@ def evidence() -> Evidence:
 
 def test_the_page_is_self_contained_and_escapes() -> None:
     """It says where it comes from, names each bug with its replay line, and loads nothing."""
-    page = render_report(summary_of(make_result(0), make_result(1, broken=5)), TEMPLATES)
+    page = render_report(summary_of(make_result(0), make_result(1, broken=5)), TEMPLATES, {})
     for text in (
         "tornpage replay 7.1",
         "1 of 2 broken",
@@ -72,7 +72,7 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     assert "http" not in page
     assert "<script" not in page
     broken = replace(make_result(1, broken=5), violations=(Violation(5, "<q>torn</q>"),))
-    assert "<q>torn" not in render_report(summary_of(broken), TEMPLATES)
+    assert "<q>torn" not in render_report(summary_of(broken), TEMPLATES, {})
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_the_headline_says_why(state: str, results: list[TrialResult], headline:
 )
 def test_missing_verdicts_are_gaps(state: str, gap: str) -> None:
     """What a run that did not finish has not judged stands first among what was not exercised."""
-    page = render_report(summary_of(make_result(0), run=replace(RUN, state=state)), TEMPLATES)
+    page = render_report(summary_of(make_result(0), run=replace(RUN, state=state)), TEMPLATES, {})
     listed = re.findall(r"<li>(.*?)</li>", page.partition("Not exercised")[2], re.S)
     assert listed[0].startswith(gap)
 
@@ -122,7 +122,7 @@ def test_missing_verdicts_are_gaps(state: str, gap: str) -> None:
 def test_trials_without_a_verdict_are_gaps() -> None:
     """Twenty of them by name, the others by number."""
     failed = [replace(make_result(n, Outcome.HARNESS_ERROR), reason="boom") for n in range(33)]
-    page = render_report(summary_of(*failed), TEMPLATES)
+    page = render_report(summary_of(*failed), TEMPLATES, {})
     assert "<li>trial 7.19: boom</li>" in page
     assert "trial 7.20" not in page
     assert "<li>and 13 more trials without a verdict</li>" in page
@@ -151,14 +151,16 @@ def test_a_bug_is_told_by_its_evidence() -> None:
     assert "insert &lt;a&gt;" in page and "old &lt;row&gt;" in page
     assert "tornpage shrink 7.1" in page
     assert "3 more differences" in page
-    small = Dossier(seen, evidence(), "9.0", "create t1")
+    small = Dossier(seen, evidence(), "9.0", "it is torn", "tornpage replay 9.0", "create t1")
     page = render_report(summary, TEMPLATES, {seen.bug.id: small})
-    assert "create t1" in page and "tornpage shrink" not in page
+    for text in ("create t1", "then: it is torn", "<code>tornpage replay 9.0</code>"):
+        assert text in page
+    assert "tornpage shrink" not in page and page.count("tornpage replay 7.1") == 1
 
 
 def test_without_evidence_the_torn_write_is_drawn() -> None:
     """A store of before has the sectors of the write only."""
-    page = render_report(summary_of(make_result(1, broken=5)), TEMPLATES)
+    page = render_report(summary_of(make_result(1, broken=5)), TEMPLATES, {})
     assert '<i class="new" title="sector 0: new"></i><i class="old" title="sector 1: old">' in page
     assert "1,024 bytes at 0" in page
 
@@ -194,10 +196,10 @@ def test_ten_thousand_violations_stay_readable() -> None:
     ]
     summary = summary_of(*results)
     assert len(summary.bugs) > 1000
-    page = render_report(summary, TEMPLATES)
+    page = render_report(summary, TEMPLATES, {})
     assert len(page) < 500_000
     assert f"and {len(summary.bugs) - 200:,} more" in page
     one = summary_of(*(make_result(n, broken=5) for n in range(10_000)))
     assert len(one.bugs) == 1
-    page = render_report(one, TEMPLATES)
+    page = render_report(one, TEMPLATES, {})
     assert len(page) < 50_000 and "10,000 trials" in page
