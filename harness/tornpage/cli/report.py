@@ -30,7 +30,7 @@ def report(
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
-    """Prints a run's summary and writes its HTML report again."""
+    """Prints a run's summary, and writes its HTML report and the index of all runs again."""
     with Store(out / "tornpage.db", write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)

@@ -33,7 +33,8 @@ _FATES = {
 @dataclass(frozen=True, slots=True)
 class Dossier:
     """All that is known of a bug. evidence: of the trial `trial`, which `replay` plays again and of which
-    `what` is said; None if no image of it was kept. script: that shows it and was made small, "" if none was."""
+    `what` is said; None if no image of it was kept. script: that shows it and was made small, "" if none
+    was."""
 
     seen: BugSeen
     evidence: Evidence | None = None
