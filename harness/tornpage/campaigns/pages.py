@@ -7,7 +7,7 @@ May import: errors, evidence, process, target.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,15 +157,17 @@ def _fields(decoded: list[dict[str, str]]) -> list[Field]:
     names = dict.fromkeys(name for side in (decoded[1], decoded[2], decoded[0]) for name in side)
     rows = [Field(name, *(side.get(name, "") for side in decoded)) for name in names]
     head = ("verdict", "type", "lsn")
-    return [row for row in rows if row.name in head] + [
-        row for row in rows if row.name not in head and not row.before == row.written == row.after
-    ]
+    others = (row for row in rows if row.name not in head)
+    return [row for row in rows if row.name in head] + _different(others)
 
 
 def _bytes(contents: tuple[bytes, bytes, bytes]) -> list[Field]:
-    rows = []
-    for at in range(0, max(len(side) for side in contents), BYTES_ROW):
-        before, written, after = (side[at : at + BYTES_ROW].hex(" ", 4) for side in contents)
-        if not before == written == after:
-            rows.append(Field(f"byte {at}", before, written, after))
-    return rows
+    ends = range(0, max(len(side) for side in contents), BYTES_ROW)
+    rows = ((at, (side[at : at + BYTES_ROW].hex(" ", 4) for side in contents)) for at in ends)
+    return _different(Field(f"byte {at}", *sides) for at, sides in rows)
+
+
+def _different(rows: Iterable[Field]) -> list[Field]:
+    """What differs; what the crash hurt before the rest."""
+    found = [row for row in rows if not row.before == row.written == row.after]
+    return sorted(found, key=lambda row: row.after == row.written)

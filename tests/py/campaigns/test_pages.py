@@ -66,7 +66,7 @@ def test_sectors_are_new_old_same_or_neither(states: States) -> None:
     put(states, "a", one * 4, two + one + two + two, two + one + one + three)
     view = page_view(states, "a", 0, PAGE, 256, TARGET)
     assert view.sectors == "nsox"
-    assert not view.decoded and view.fields[0].name == "byte 0"
+    assert not view.decoded and view.fields[0].name == "byte 512"
 
 
 def test_a_decoded_page_shows_what_differs(states: States) -> None:
