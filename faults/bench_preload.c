@@ -54,7 +54,7 @@ static void bench_case(int fd, const char *block, size_t size, int with_fsync)
     for (int i = 0; i < ROUNDS; i++) {
         results[i] = bench_round(fd, block, size, with_fsync, with_fsync ? 64 : 2048);
     }
-    qsort(results, ROUNDS, sizeof results[0], bench_compare);
+    qsort(results, ROUNDS, sizeof(results[0]), bench_compare);
     printf("{\"size\": %zu, \"fsync\": %s, \"ns_per_op\": %.1f}\n", size,
            with_fsync ? "true" : "false", results[ROUNDS / 2]);
 }
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     size_t size = argc == 4 ? strtoul(argv[2], NULL, 10) : 4096;
     int fd;
 
-    if ((argc != 2 && argc != 4) || size == 0 || size > sizeof block) {
+    if ((argc != 2 && argc != 4) || size == 0 || size > sizeof(block)) {
         fprintf(stderr, "usage: bench_preload FILE [SIZE FSYNC]\n");
         return 2;
     }
@@ -74,7 +74,7 @@ int main(int argc, char **argv)
         perror(argv[1]);
         return 1;
     }
-    memset(block, 0x5a, sizeof block);
+    memset(block, 0x5a, sizeof(block));
     if (argc == 4) {
         bench_case(fd, block, size, strcmp(argv[3], "0") != 0);
     } else {

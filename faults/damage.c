@@ -118,7 +118,7 @@ static bool old_read(const damage_t *damage, uint8_t *out)
     int fd;
     bool known;
 
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", damage->fd);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", damage->fd);
     fd = real_get()->open(link, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return false;

@@ -90,7 +90,7 @@ static bool path_make_absolute(int dirfd, const char *path, char *out)
         } else {
             char link[64];
             ssize_t got;
-            (void)snprintf(link, sizeof link, "/proc/self/fd/%d", dirfd);
+            (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
             got = readlink(link, out, PATH_MAX - 1);
             if (got <= 0 || out[0] != '/') {
                 return false;
@@ -261,7 +261,7 @@ file_t *files_intern(const place_t *place, const struct stat *st, bool created)
     if (file != NULL) {
         return file;
     }
-    file = files_alloc(sizeof *file);
+    file = files_alloc(sizeof(*file));
     if (file == NULL) {
         return NULL;
     }
@@ -297,7 +297,7 @@ void files_move(const char *from, const char *to)
         for (file_t *file = files.chains[i]; file != NULL; file = file->next) {
             const char *rest = file->path + from_len;
             if (strncmp(file->path, from, from_len) != 0 || (*rest != '\0' && *rest != '/')
-                || to_len + strlen(rest) >= sizeof moved) {
+                || to_len + strlen(rest) >= sizeof(moved)) {
                 continue;
             }
             memcpy(moved, to, to_len);

@@ -30,7 +30,7 @@ static const char *fiu_run_command(const char *text, size_t len)
     char command[512];
     char *error = NULL;
 
-    if (len >= sizeof command) {
+    if (len >= sizeof(command)) {
         return "FIU_ENABLE: command too long";
     }
     memcpy(command, text, len);

@@ -10,6 +10,7 @@ Above layer.c, damage.c and io.c; below the interposed functions.
 #include "faults/inject.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -85,7 +86,7 @@ static void fault_record(uint16_t kind, const record_op_t *op, const plan_rule_t
 {
     record_op_t fault = *op;
     uint32_t words[4] = {rule->action, (uint32_t)rule->error, 0, 0};
-    struct iovec part = {words, sizeof words};
+    struct iovec part = {words, sizeof(words)};
 
     if (rule->action != TP_ACTION_ERROR) {
         words[1] = 0;
@@ -165,8 +166,8 @@ static uint64_t write_place(const record_op_t *op, const plan_rule_t *rule)
     uint64_t offset = op->offset + shift;
 
     if ((rule->shift < 0 && offset > op->offset) || offset > INT64_MAX - op->length) {
-        layer_refuse("misdirect: offset %llu shifted by %lld is outside of any file",
-                     (unsigned long long)op->offset, (long long)rule->shift);
+        layer_refuse("misdirect: offset %" PRIu64 " shifted by %" PRId64 " is outside of any file",
+                     op->offset, rule->shift);
     }
     return offset;
 }
@@ -195,8 +196,7 @@ int64_t inject_write(const record_op_t *op, const plan_rule_t *rule, const io_ca
     fault.flags = fault_flags(op, rule);
     fault.offset = rule->action == TP_ACTION_MISDIRECT ? write_place(op, rule) : op->offset;
     if (!damage_prepare(&damage, call, &fault, rule->sector, &keep)) {
-        layer_refuse("no memory to apply a fault to a write of %llu bytes",
-                     (unsigned long long)op->length);
+        layer_refuse("no memory to apply a fault to a write of %" PRIu64 " bytes", op->length);
     }
     if (rule->action == TP_ACTION_CORRUPT) {
         damage_flip(&damage);

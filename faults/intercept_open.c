@@ -70,8 +70,8 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
     if (open_is_temporary(call)) {
         size_t len = strlen(place->path);
         const char name[] = "/#tmpfile";
-        if (len + sizeof name <= sizeof place->path) {
-            memcpy(place->path + len, name, sizeof name);
+        if (len + sizeof(name) <= sizeof(place->path)) {
+            memcpy(place->path + len, name, sizeof(name));
         }
     }
     file = files_intern(place, &st, created);

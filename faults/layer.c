@@ -54,11 +54,11 @@ void layer_refuse(const char *format, ...)
 {
     char text[1024];
     va_list args;
-    int used = snprintf(text, sizeof text, "tornpage_preload: ");
+    int used = snprintf(text, sizeof(text), "tornpage_preload: ");
     size_t len;
 
     va_start(args, format);
-    (void)vsnprintf(text + used, sizeof text - (size_t)used - 1, format, args);
+    (void)vsnprintf(text + used, sizeof(text) - (size_t)used - 1, format, args);
     va_end(args);
     len = strlen(text);
     text[len++] = '\n';
@@ -216,7 +216,7 @@ static void env_put(const char *name, const char *value)
     while (environ != NULL && environ[count] != NULL) {
         count++;
     }
-    copy = io_map_memory((count + 2) * sizeof *copy + text_len);
+    copy = io_map_memory((count + 2) * sizeof(*copy) + text_len);
     if (copy == NULL) {
         layer_refuse("out of memory");
     }
@@ -224,7 +224,7 @@ static void env_put(const char *name, const char *value)
     (void)snprintf(text, text_len, "%s=%s", name, value);
     copy[0] = text;
     if (count > 0) {
-        memcpy(copy + 1, environ, count * sizeof *copy);
+        memcpy(copy + 1, environ, count * sizeof(*copy));
     }
     environ = copy;
 }

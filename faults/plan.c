@@ -89,10 +89,10 @@ __attribute__((format(printf, 2, 3))) static bool line_refuse(const line_t *line
                                                               const char *format, ...)
 {
     va_list args;
-    int used = snprintf(line->error->text, sizeof line->error->text, "line %u: ", line->number);
+    int used = snprintf(line->error->text, sizeof(line->error->text), "line %u: ", line->number);
 
     va_start(args, format);
-    (void)vsnprintf(line->error->text + used, sizeof line->error->text - (size_t)used, format,
+    (void)vsnprintf(line->error->text + used, sizeof(line->error->text) - (size_t)used, format,
                     args);
     va_end(args);
     return false;

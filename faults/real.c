@@ -19,7 +19,7 @@ static void real_find(void *member, const char *name)
 {
     void *symbol = dlsym(RTLD_NEXT, name);
 
-    memcpy(member, &symbol, sizeof symbol); /* a data pointer and a code pointer do not convert */
+    memcpy(member, &symbol, sizeof(symbol)); /* a data pointer and a code pointer do not convert */
 }
 
 const real_calls_t *real_get(void)

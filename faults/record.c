@@ -87,10 +87,10 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
         return ENOSPC;
     }
     if (attach) {
-        return memcmp(log->header->magic, TP_TRACE_MAGIC, sizeof log->header->magic) == 0 ? 0
-                                                                                          : EINVAL;
+        return memcmp(log->header->magic, TP_TRACE_MAGIC, sizeof(log->header->magic)) == 0 ? 0
+                                                                                           : EINVAL;
     }
-    memcpy(log->header->magic, TP_TRACE_MAGIC, sizeof log->header->magic);
+    memcpy(log->header->magic, TP_TRACE_MAGIC, sizeof(log->header->magic));
     atomic_store_explicit(&log->header->committed, TP_TRACE_HEADER_SIZE, memory_order_release);
     return 0;
 }

@@ -5,6 +5,7 @@
    range. */
 #include "base/options.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64 } option_kind_t;
@@ -111,9 +112,9 @@ static dberr_t option_check(const option_def_t *def, uint64_t value, err_sink_t 
     if ((value == 0 && def->zero_ok) || (value >= def->min && value <= def->max)) {
         return DB_SUCCESS;
     }
-    return err_set(err, DB_ERROR, "%s must be %s%llu to %llu, not %llu", def->name,
-                   def->zero_ok && def->min > 0 ? "0 or " : "", (unsigned long long)def->min,
-                   (unsigned long long)def->max, (unsigned long long)value);
+    return err_set(err, DB_ERROR, "%s must be %s%" PRIu64 " to %" PRIu64 ", not %" PRIu64,
+                   def->name, def->zero_ok && def->min > 0 ? "0 or " : "", def->min, def->max,
+                   value);
 }
 
 dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
@@ -140,9 +141,8 @@ dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
         && (options->log_file_size < log_min || options->log_file_size % SECTOR_SIZE != 0)) {
         return err_set(err, DB_ERROR,
                        "log_file_size must be a multiple of %u and at least %u pages "
-                       "(%llu bytes), not %llu",
-                       SECTOR_SIZE, LOG_FILE_SIZE_MIN_PAGES, (unsigned long long)log_min,
-                       (unsigned long long)options->log_file_size);
+                       "(%" PRIu64 " bytes), not %" PRIu64,
+                       SECTOR_SIZE, LOG_FILE_SIZE_MIN_PAGES, log_min, options->log_file_size);
     }
     return DB_SUCCESS;
 }

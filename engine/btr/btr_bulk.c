@@ -44,7 +44,7 @@ dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo, uint32_t 
 
     CHECK(fill_percent >= 10 && fill_percent <= 100);
     CHECK(btr->root != FIL_NULL && btr->key_len <= BTR_KEY_LEN_MAX);
-    bulk = calloc(1, sizeof *bulk);
+    bulk = calloc(1, sizeof(*bulk));
     if (bulk == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
     }

@@ -40,7 +40,7 @@ static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
 {
     uint32_t n = 0;
 
-    memset(plan, 0, sizeof *plan);
+    memset(plan, 0, sizeof(*plan));
     while (n <= op->root_level && !page_has_room(op->path[n].block->frame, op->page_size)) {
         n++;
     }

@@ -91,7 +91,7 @@ static bool btr_seg_headers_are_zero(const byte *page)
 {
     static const byte ZEROS[PAGE_DATA - PAGE_SEG_LEAF];
 
-    return memcmp(page + PAGE_SEG_LEAF, ZEROS, sizeof ZEROS) == 0;
+    return memcmp(page + PAGE_SEG_LEAF, ZEROS, sizeof(ZEROS)) == 0;
 }
 
 /** Everything that the header does not show: slots, free list, order of keys. */

@@ -67,12 +67,12 @@ static dberr_t buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, ui
     }
     batch->n = n;
     batch->n_home = 0;
-    qsort(batch->pages, n, sizeof batch->pages[0], buf_batch_cmp);
+    qsort(batch->pages, n, sizeof(batch->pages[0]), buf_batch_cmp);
     lsn_t lsn = buf_batch_copy(pool);
     batch->state = BATCH_HOME;
     dberr_t err = buf_dblwr_write_log(pool, lsn);
     if (err == DB_SUCCESS && batch->n_copies > 0) {
-        PROBE_MARK(pool->env->probe, "dblwr_batch slot=0 pages=%" PRIu32, batch->n_copies);
+        PROBE_MARK(pool->env->probe, "dblwr_batch pages=%" PRIu32, batch->n_copies);
         batch->state = BATCH_AREA_WRITTEN;
         err = buf_dblwr_write_area(pool, 0, pool->dblwr_buf, batch->n_copies);
         pool->env->stats.dblwr_batches += err == DB_SUCCESS;
@@ -87,7 +87,7 @@ static dberr_t buf_batch_sync_area(buf_pool_t *pool)
     dberr_t err = buf_dblwr_sync_area(pool);
     if (err == DB_SUCCESS) {
         pool->batch.state = BATCH_HOME;
-        PROBE_MARK(pool->env->probe, "dblwr_synced slot=0");
+        PROBE_MARK(pool->env->probe, "dblwr_synced");
         PROBE_POINT(pool->env->probe, "dblwr.area_synced");
     }
     return err;
@@ -125,7 +125,7 @@ static dberr_t buf_batch_sync_home(buf_pool_t *pool)
     }
     PROBE_POINT(pool->env->probe, "dblwr.home_synced");
     if (batch->n_copies > 0) {
-        PROBE_MARK(pool->env->probe, "dblwr_done slot=0");
+        PROBE_MARK(pool->env->probe, "dblwr_done");
     }
     batch->state = BATCH_NONE;
     return DB_SUCCESS;

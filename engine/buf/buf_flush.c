@@ -165,16 +165,13 @@ dberr_t buf_flush_and_evict_all(buf_pool_t *pool)
     return DB_SUCCESS;
 }
 
-/** Forgets a page that must not reach its file. */
-static void buf_block_discard(buf_pool_t *pool, buf_block_t *block)
+void buf_block_discard(buf_pool_t *pool, buf_block_t *block)
 {
     CHECK(block->fix_count == 0);
-    if (block->oldest_modification != 0) {
-        PROBE_MARK(pool->env->probe, "page_discard space=%" PRIu32 " page=%" PRIu32,
-                   block->id.space, block->id.page_no);
-        buf_flush_remove(pool, block);
-    }
-    buf_block_release(pool, block);
+    PROBE_MARK(pool->env->probe, "page_discard space=%" PRIu32 " page=%" PRIu32, block->id.space,
+               block->id.page_no);
+    buf_flush_remove(pool, block);
+    block->observer = 0;
 }
 
 dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space)
@@ -187,7 +184,10 @@ dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space)
     while (block != NULL) {
         buf_block_t *next = block->lru_prev;
         if (block->id.space == space) {
-            buf_block_discard(pool, block);
+            if (block->oldest_modification != 0) {
+                buf_block_discard(pool, block);
+            }
+            buf_block_release(pool, block);
         }
         block = next;
     }

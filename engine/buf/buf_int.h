@@ -88,6 +88,8 @@ void buf_block_release(buf_pool_t *pool, buf_block_t *block);
 
 /** Takes a block out of both flush lists: it is clean afterwards. */
 void buf_flush_remove(buf_pool_t *pool, buf_block_t *block);
+/** Takes a dirty page that must not reach its file off the flush lists. */
+void buf_block_discard(buf_pool_t *pool, buf_block_t *block);
 
 /* ---- buf_dblwr.c ---- */
 

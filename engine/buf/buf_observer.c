@@ -82,12 +82,7 @@ dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space_id, index_id_t obse
     }
     uint32_t n = buf_observer_collect(pool, space, observer);
     for (uint32_t i = 0; i < n; i++) {
-        buf_block_t *block = pool->collected[i];
-        CHECK(block->fix_count == 0);
-        PROBE_MARK(pool->env->probe, "page_discard space=%" PRIu32 " page=%" PRIu32,
-                   block->id.space, block->id.page_no);
-        buf_flush_remove(pool, block);
-        block->observer = 0;
+        buf_block_discard(pool, pool->collected[i]);
     }
     return DB_SUCCESS;
 }

@@ -33,9 +33,9 @@ static dberr_t buf_pool_alloc(buf_pool_t *pool)
     }
     pool->hash_mask = chains - 1;
     pool->hash = calloc(chains, sizeof(buf_block_t *));
-    pool->blocks = calloc(pool->n_blocks, sizeof *pool->blocks);
+    pool->blocks = calloc(pool->n_blocks, sizeof(*pool->blocks));
     pool->collected = calloc(pool->n_blocks, sizeof(buf_block_t *));
-    pool->batch.pages = calloc(pool->dblwr_pages, sizeof pool->batch.pages[0]);
+    pool->batch.pages = calloc(pool->dblwr_pages, sizeof(pool->batch.pages[0]));
     pool->frames = aligned_alloc(BUF_FRAME_ALIGN, (size_t)pool->n_blocks * pool->page_size);
     pool->dblwr_buf = aligned_alloc(BUF_FRAME_ALIGN, (size_t)pool->dblwr_pages * pool->page_size);
     pool->single_buf = aligned_alloc(BUF_FRAME_ALIGN, pool->page_size);
@@ -58,7 +58,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     CHECK(options->page_size == fil_page_size(fil));
     CHECK(options->buffer_pool_pages > 0 && options->buffer_pool_pages <= 1U << 30);
     CHECK(options->dblwr_pages > 0 && options->dblwr_pages <= DBLWR_PAGES_MAX);
-    buf_pool_t *pool = calloc(1, sizeof *pool);
+    buf_pool_t *pool = calloc(1, sizeof(*pool));
     if (pool == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the buffer pool");
     }
@@ -168,7 +168,7 @@ void buf_block_push_free(buf_pool_t *pool, buf_block_t *block)
 static void buf_block_enter(buf_pool_t *pool, buf_block_t *block, page_id_t id)
 {
     byte *frame = block->frame;
-    memset(block, 0, sizeof *block);
+    memset(block, 0, sizeof(*block));
     block->frame = frame;
     block->id = id;
     buf_block_t **chain = buf_hash_chain(pool, id);

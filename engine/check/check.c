@@ -28,11 +28,11 @@ void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t 
     finding->invariant = invariant;
     finding->page_no = page_no;
     if (file != NULL) {
-        memcpy(finding->path, file->path, sizeof finding->path);
+        memcpy(finding->path, file->path, sizeof(finding->path));
     }
     va_list args;
     va_start(args, format);
-    vsnprintf(finding->what, sizeof finding->what, format, args);
+    vsnprintf(finding->what, sizeof(finding->what), format, args);
     va_end(args);
 }
 
@@ -128,25 +128,25 @@ static int chk_table_name_cmp(const void *a, const void *b)
 
 static void chk_table_report(const chk_table_t *table, check_table_t *out)
 {
-    memcpy(out->name, table->name, sizeof out->name);
+    memcpy(out->name, table->name, sizeof(out->name));
     out->rows = table->indexes[0].live.n;
     out->hash = table->indexes[0].live.hash;
     for (uint32_t i = 1; i < table->n_indexes; i++) {
         const chk_index_t *index = &table->indexes[i];
         if (index->status == CHK_READY) {
             check_index_t *to = &out->indexes[out->n_indexes++];
-            memcpy(to->name, index->name, sizeof to->name);
+            memcpy(to->name, index->name, sizeof(to->name));
             to->entries = index->live.n;
             to->hash = index->live.hash;
         }
     }
-    qsort(out->indexes, out->n_indexes, sizeof *out->indexes, chk_index_name_cmp);
+    qsort(out->indexes, out->n_indexes, sizeof(*out->indexes), chk_index_name_cmp);
 }
 
 static dberr_t chk_digests(chk_t *chk)
 {
     check_report_t *report = chk->report;
-    report->tables = calloc((size_t)chk->n_tables + 1, sizeof *report->tables);
+    report->tables = calloc((size_t)chk->n_tables + 1, sizeof(*report->tables));
     if (report->tables == NULL) {
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the report");
     }
@@ -156,7 +156,7 @@ static dberr_t chk_digests(chk_t *chk)
             chk_table_report(table, &report->tables[report->n_tables++]);
         }
     }
-    qsort(report->tables, report->n_tables, sizeof *report->tables, chk_table_name_cmp);
+    qsort(report->tables, report->n_tables, sizeof(*report->tables), chk_table_name_cmp);
     return DB_SUCCESS;
 }
 
@@ -183,7 +183,7 @@ dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
     env_t env = {.os = os, .probe = &probe};
     chk_t chk = {.env = &env, .report = report};
     *report = (check_report_t){.needs_recovery = false};
-    report->findings = calloc(CHECK_FINDINGS_MAX, sizeof *report->findings);
+    report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
     dberr_t status = report->findings != NULL
                          ? chk_run(&chk)
                          : err_set(&env.err, DB_OUT_OF_MEMORY, "no memory for findings");

@@ -60,7 +60,7 @@ chk_dict_find(chk_dict_scan_t *scan, chk_table_t *table, const char *format, ...
     char what[160];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     if (table != NULL) {
         table->sound = false;
@@ -129,11 +129,11 @@ static dberr_t chk_sys_tables_rec(chk_dict_scan_t *scan, const byte *rec)
         chk_dict_find(scan, NULL, "more than %u tables", CHK_TABLES_MAX);
         return DB_SUCCESS;
     }
-    chk_table_t *table = calloc(1, sizeof *table);
+    chk_table_t *table = calloc(1, sizeof(*table));
     if (table == NULL) {
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
-    memcpy(table->name, name, sizeof name);
+    memcpy(table->name, name, sizeof(name));
     table->id = id;
     table->space = (space_id_t)space;
     table->n_cols = (uint32_t)n_cols;
@@ -169,7 +169,7 @@ static dberr_t chk_ref_add(chk_dict_scan_t *scan, chk_table_t *table, uint32_t i
 {
     if (scan->n_refs == scan->refs_size) {
         uint32_t size = scan->refs_size != 0 ? 2 * scan->refs_size : 64;
-        chk_index_ref_t *refs = realloc(scan->refs, size * sizeof *refs);
+        chk_index_ref_t *refs = realloc(scan->refs, size * sizeof(*refs));
         if (refs == NULL) {
             return err_set(&scan->chk->env->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
         }
@@ -205,7 +205,7 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
         return DB_SUCCESS;
     }
     chk_index_t *index = &table->indexes[table->n_indexes];
-    memcpy(index->name, name, sizeof name);
+    memcpy(index->name, name, sizeof(name));
     index->id = id;
     index->n_fields = (uint32_t)n_fields;
     index->clustered = clustered == 1;
@@ -303,7 +303,7 @@ static dberr_t chk_sys_read(chk_dict_scan_t *scan, uint32_t which, page_no_t roo
         chk_marks_report(chk, &tree, &scan->marks);
     }
     if (err == DB_SUCCESS && which == 2 && scan->n_refs > 1) {
-        qsort(scan->refs, scan->n_refs, sizeof *scan->refs, chk_ref_cmp);
+        qsort(scan->refs, scan->n_refs, sizeof(*scan->refs), chk_ref_cmp);
     }
     return err;
 }
@@ -430,7 +430,7 @@ dberr_t chk_dict(chk_t *chk)
         return DB_SUCCESS;
     }
     page_no_t roots[CHK_SYS_TABLES];
-    scan.sys = malloc(sizeof *scan.sys);
+    scan.sys = malloc(sizeof(*scan.sys));
     chk->tables = calloc(CHK_TABLES_MAX, sizeof(chk_table_t *));
     dberr_t err = scan.sys != NULL && chk->tables != NULL
                       ? chk_dict_header(&scan, roots)

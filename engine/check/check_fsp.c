@@ -22,7 +22,7 @@ void chk_fsp_find(const chk_fsp_t *fsp, page_no_t page_no, const char *format, .
     char what[160];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     chk_find(fsp->chk, 11, fsp->file, page_no, "%s", what);
 }
@@ -290,7 +290,7 @@ dberr_t chk_fsp(chk_t *chk, chk_file_t *file)
     uint32_t in_file = (file->size_pages + extent - 1) / extent;
     fsp.n_extents = file->free_limit / extent < in_file ? file->free_limit / extent : in_file;
     fsp.page0 = malloc(chk->page_size);
-    fsp.extents = calloc((size_t)fsp.n_extents + 1, sizeof *fsp.extents);
+    fsp.extents = calloc((size_t)fsp.n_extents + 1, sizeof(*fsp.extents));
     dberr_t err = DB_SUCCESS;
     if (fsp.page0 == NULL || fsp.extents == NULL) {
         err = err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the extents of %s",

@@ -28,7 +28,7 @@ static dberr_t chk_inode_add(const chk_fsp_t *fsp, page_no_t page_no, uint32_t o
     chk_file_t *file = fsp->file;
     const byte *inode = fsp->chk->page + offset;
     if (file->n_segs % 64 == 0) {
-        chk_seg_t *segs = realloc(file->segs, (file->n_segs + 64) * sizeof *segs);
+        chk_seg_t *segs = realloc(file->segs, (file->n_segs + 64) * sizeof(*segs));
         if (segs == NULL) {
             return err_set(&fsp->chk->env->err, DB_OUT_OF_MEMORY,
                            "no memory for the segments of %s", file->path);
@@ -144,7 +144,7 @@ dberr_t chk_inodes(chk_fsp_t *fsp)
         err = chk_inode_list(fsp, &other, false);
     }
     if (file->n_segs > 1) {
-        qsort(file->segs, file->n_segs, sizeof *file->segs, chk_seg_cmp);
+        qsort(file->segs, file->n_segs, sizeof(*file->segs), chk_seg_cmp);
     }
     for (uint32_t i = 1; i < file->n_segs; i++) {
         if (file->segs[i].id == file->segs[i - 1].id) {
@@ -160,7 +160,7 @@ uint32_t chk_seg_by_id(const chk_file_t *file, uint64_t id)
 {
     const chk_seg_t key = {.id = id};
     const chk_seg_t *seg =
-        file->n_segs > 0 ? bsearch(&key, file->segs, file->n_segs, sizeof key, chk_seg_cmp) : NULL;
+        file->n_segs > 0 ? bsearch(&key, file->segs, file->n_segs, sizeof(key), chk_seg_cmp) : NULL;
     return seg != NULL ? CHK_OWNER_SEG + (uint32_t)(seg - file->segs) : CHK_OWNER_UNKNOWN;
 }
 

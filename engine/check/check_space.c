@@ -138,7 +138,7 @@ static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
                  "the file has %" PRIu64 " bytes, too few for its %" PRIu32 " pages", size_bytes,
                  file->fsp_size);
     }
-    file->owner = malloc((file->size_pages + 1) * sizeof *file->owner);
+    file->owner = malloc((file->size_pages + 1) * sizeof(*file->owner));
     file->reached = calloc(file->size_pages / 8 + 1, 1);
     file->bad = calloc(file->size_pages / 8 + 1, 1);
     if (file->owner == NULL || file->reached == NULL || file->bad == NULL) {
@@ -152,7 +152,7 @@ static dberr_t chk_file_bitmaps(chk_t *chk, chk_file_t *file)
 
 static dberr_t chk_file_open(chk_t *chk, const char *path)
 {
-    chk_file_t *file = calloc(1, sizeof *file);
+    chk_file_t *file = calloc(1, sizeof(*file));
     if (file == NULL) {
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory to open %s", path);
     }
@@ -181,8 +181,8 @@ static dberr_t chk_list_entry(void *ctx, const char *name)
 {
     chk_t *chk = ctx;
     size_t len = strlen(name);
-    size_t suffix_len = sizeof CHK_IBD_SUFFIX - 1;
-    if (strncmp(name, CHK_TMP_PREFIX, sizeof CHK_TMP_PREFIX - 1) == 0
+    size_t suffix_len = sizeof(CHK_IBD_SUFFIX) - 1;
+    if (strncmp(name, CHK_TMP_PREFIX, sizeof(CHK_TMP_PREFIX) - 1) == 0
         || strcmp(name, CHK_LOG_TMP_PATH) == 0) {
         chk_file_t left = {.next = NULL};
         memcpy(left.path, name, len < PATH_LEN_MAX ? len : PATH_LEN_MAX);

@@ -49,7 +49,7 @@ chk_walk_find(chk_walk_t *walk, uint32_t invariant, page_no_t page_no, const cha
     char what[160];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     walk->whole = false;
     chk_find(walk->chk, invariant, walk->tree->file, page_no, "index %s of table %s: %s",

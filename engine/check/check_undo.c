@@ -28,7 +28,7 @@ chk_undo_find(chk_undo_scan_t *scan, uint32_t invariant, page_no_t page_no, cons
     char what[160];
     va_list args;
     va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
+    vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     scan->whole = false;
     chk_find(scan->chk, invariant, scan->file, page_no, "%s", what);

@@ -155,7 +155,7 @@ static bool parse_u64(const char *text, uint64_t max, uint64_t *out)
     if (*text < '0' || *text > '9' || strlen(text) > 19) {
         return false;
     }
-    unsigned long long v = strtoull(text, &end, 10);
+    uint64_t v = strtoull(text, &end, 10);
     *out = v;
     return *end == '\0' && v <= max;
 }

@@ -30,6 +30,7 @@ Invariants
    change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
    list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
    after that ends with its being free, or starts with its next initialisation. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,8 +259,8 @@ static dberr_t ddl_step_merge(ddl_add_index_t *build)
     if (err != DB_SUCCESS || !done) {
         return err;
     }
-    PROBE_MARK(build_env(build)->probe, "load_begin space=%u index=%llu redo=%d", tree->space,
-               (unsigned long long)tree->id, build->redo ? 1 : 0);
+    PROBE_MARK(build_env(build)->probe, "load_begin space=%u index=%" PRIu64 " redo=%d",
+               tree->space, tree->id, build->redo ? 1 : 0);
     PROBE_POINT(build_env(build)->probe, "ddl.load_begin");
     err = btr_bulk_create(build_pool(build), tree, build->redo, LOAD_FILL_PERCENT, &build->bulk);
     if (err == DB_SUCCESS) {
@@ -317,9 +318,9 @@ static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     mtr_index_load(&mtr, tree->space, tree->root, tree->id);
     mtr_commit(&mtr);
-    PROBE_MARK(build_env(build)->probe, "index_load space=%u index=%llu root=%u lsn=%llu%s",
-               tree->space, (unsigned long long)tree->id, tree->root,
-               (unsigned long long)mtr.end_lsn, aborted ? " aborted=1" : "");
+    PROBE_MARK(build_env(build)->probe,
+               "index_load space=%u index=%" PRIu64 " root=%u lsn=%" PRIu64 "%s", tree->space,
+               tree->id, tree->root, mtr.end_lsn, aborted ? " aborted=1" : "");
     return DB_SUCCESS;
 }
 
@@ -364,8 +365,8 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     build->phase = DDL_DONE;
     PROBE_POINT(build_env(build)->probe, "ddl.committed");
     for (uint32_t i = 0; i < build->n; i++) {
-        PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%llu", build->table->space,
-                   (unsigned long long)build->indexes[i].id);
+        PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%" PRIu64, build->table->space,
+                   build->indexes[i].id);
     }
     return DB_SUCCESS;
 }

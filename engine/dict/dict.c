@@ -118,7 +118,7 @@ static dberr_t dict_root_create(buf_pool_t *pool, sys_table_t which, dict_table_
 
 dberr_t dict_bootstrap(buf_pool_t *pool)
 {
-    dict_table_t *table = malloc(sizeof *table);
+    dict_table_t *table = malloc(sizeof(*table));
     dberr_t err;
 
     if (table == NULL) {
@@ -188,7 +188,7 @@ static dberr_t dict_index_root_change(dict_t *dict, dict_index_t *index, bool cr
     }
     if (err == DB_SUCCESS) {
         mach_write_8(root, dict_bigint_encode(create ? index->tree.root : FIL_NULL));
-        err = mtr_rec_update(&mtr, block, slot, offset, root, sizeof root);
+        err = mtr_rec_update(&mtr, block, slot, offset, root, sizeof(root));
     }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
@@ -248,7 +248,7 @@ static dberr_t dict_open_sys(dict_t *dict)
 
 dberr_t dict_open(buf_pool_t *pool, dict_t **out)
 {
-    dict_t *dict = calloc(1, sizeof *dict);
+    dict_t *dict = calloc(1, sizeof(*dict));
     dberr_t err;
 
     if (dict == NULL) {
@@ -359,7 +359,7 @@ buf_pool_t *dict_pool(const dict_t *dict)
 
 dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out)
 {
-    dict_table_t *copy = malloc(sizeof *copy);
+    dict_table_t *copy = malloc(sizeof(*copy));
 
     if (copy == NULL) {
         return err_set(&buf_env(dict->pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");

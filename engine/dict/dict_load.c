@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static dberr_t dict_bad(dict_loader_t *loa
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(what, sizeof what, format, args);
+    (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);
     return err_set(loader->err, DB_CORRUPTION, "catalogue: %s", what);
 }
@@ -98,12 +98,12 @@ static dberr_t dict_load_table(dict_loader_t *loader, const byte *row)
     if (loader->n_tables == DICT_TABLES_MAX) {
         return dict_bad(loader, "more than %u tables", DICT_TABLES_MAX);
     }
-    table = calloc(1, sizeof *table);
+    table = calloc(1, sizeof(*table));
     if (table == NULL) {
         return err_set(loader->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
     table->id = r.id;
-    memcpy(table->name, r.name, sizeof table->name);
+    memcpy(table->name, r.name, sizeof(table->name));
     table->space = (space_id_t)r.space;
     table->n_cols = (uint32_t)r.n_cols;
     table->status = (dict_status_t)r.status;
@@ -150,7 +150,7 @@ static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
                         r.table_id, r.pos);
     }
     col = &loader->table->cols[loader->n_cols++];
-    memcpy(col->name, r.name, sizeof col->name);
+    memcpy(col->name, r.name, sizeof(col->name));
     col->type = (dict_type_t)r.type;
     col->len = (uint32_t)r.len;
     return DB_SUCCESS;
@@ -213,7 +213,7 @@ static dberr_t dict_load_index(dict_loader_t *loader, const byte *row)
     }
     index = &loader->table->indexes[loader->table->n_indexes++];
     index->id = r.id;
-    memcpy(index->name, r.name, sizeof index->name);
+    memcpy(index->name, r.name, sizeof(index->name));
     index->table = loader->table;
     index->status = (dict_status_t)r.status;
     index->clustered = r.clustered == 1;
@@ -237,7 +237,7 @@ static dberr_t dict_sort_indexes(dict_loader_t *loader)
 {
     uint32_t n = 0;
 
-    loader->indexes = malloc((loader->n_indexes + 1) * sizeof *loader->indexes);
+    loader->indexes = malloc((loader->n_indexes + 1) * sizeof(*loader->indexes));
     if (loader->indexes == NULL) {
         return err_set(loader->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
@@ -246,7 +246,7 @@ static dberr_t dict_sort_indexes(dict_loader_t *loader)
             loader->indexes[n++] = &table->indexes[i];
         }
     }
-    qsort(loader->indexes, n, sizeof *loader->indexes, dict_compare_indexes);
+    qsort(loader->indexes, n, sizeof(*loader->indexes), dict_compare_indexes);
     for (uint32_t i = 1; i < n; i++) {
         if (loader->indexes[i - 1]->id == loader->indexes[i]->id) {
             return dict_bad(loader, "index id %" PRIu64 " occurs twice", loader->indexes[i]->id);
@@ -322,7 +322,7 @@ static int dict_compare_spaces(const void *a, const void *b)
 
 static dberr_t dict_check_unique(dict_loader_t *loader)
 {
-    const dict_table_t **tables = malloc((loader->n_tables + 1) * sizeof *tables);
+    const dict_table_t **tables = malloc((loader->n_tables + 1) * sizeof(*tables));
     uint32_t n = 0;
     dberr_t err = DB_SUCCESS;
 
@@ -332,13 +332,13 @@ static dberr_t dict_check_unique(dict_loader_t *loader)
     for (const dict_table_t *table = loader->first; table != NULL; table = table->next) {
         tables[n++] = table;
     }
-    qsort(tables, n, sizeof *tables, dict_compare_names);
+    qsort(tables, n, sizeof(*tables), dict_compare_names);
     for (uint32_t i = 1; i < n && err == DB_SUCCESS; i++) {
         if (strcmp(tables[i - 1]->name, tables[i]->name) == 0) {
             err = dict_bad(loader, "two tables are named %s", tables[i]->name);
         }
     }
-    qsort(tables, n, sizeof *tables, dict_compare_spaces);
+    qsort(tables, n, sizeof(*tables), dict_compare_spaces);
     for (uint32_t i = 1; i < n && err == DB_SUCCESS; i++) {
         if (tables[i - 1]->space == tables[i]->space) {
             err = dict_bad(loader, "tables %s and %s have the same space %" PRIu32,

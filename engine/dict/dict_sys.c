@@ -42,7 +42,7 @@ dberr_t dict_sys_define(sys_table_t which, uint32_t page_size, dict_table_t *tab
     const sys_def_t *def = &sys_defs[which];
     dict_index_t *primary = &table->indexes[0];
 
-    memset(table, 0, sizeof *table);
+    memset(table, 0, sizeof(*table));
     table->id = SYS_TABLE_ID_FIRST + (table_id_t)which;
     table->space = SPACE_SYSTEM;
     table->status = DICT_READY;

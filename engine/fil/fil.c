@@ -24,7 +24,7 @@ Invariants
 dberr_t fil_create(env_t *env, log_t *log, uint32_t page_size, uint32_t open_files, fil_t **out)
 {
     CHECK(page_size_is_valid(page_size) && open_files > 0);
-    fil_t *fil = calloc(1, sizeof *fil);
+    fil_t *fil = calloc(1, sizeof(*fil));
     if (fil == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for the tablespace registry");
     }
@@ -169,7 +169,7 @@ void fil_space_set_path(fil_t *fil, fil_space_t *space, const char *path)
 dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_t *file,
                            uint32_t size_pages, fil_space_t **out)
 {
-    fil_space_t *space = calloc(1, sizeof *space);
+    fil_space_t *space = calloc(1, sizeof(*space));
     if (space == NULL) {
         return err_set(&fil->env->err, DB_OUT_OF_MEMORY, "no memory to open %s", path);
     }
@@ -286,5 +286,5 @@ void fil_path_of_table(const char *table, char path[PATH_LEN_MAX + 1])
     size_t len = strlen(table);
     CHECK(len <= NAME_LEN_MAX);
     memcpy(path, table, len);
-    memcpy(path + len, FIL_IBD_SUFFIX, sizeof FIL_IBD_SUFFIX);
+    memcpy(path + len, FIL_IBD_SUFFIX, sizeof(FIL_IBD_SUFFIX));
 }

@@ -1,7 +1,7 @@
 /** Doubly linked lists through pages.
 
-Place: lowest of fsp/. A base has the length and both ends, a node both neighbours; each end is a page
-number and an offset.
+Place: lowest of fsp/; fsp_xdes.c and fsp_inode.c find the pages of nodes. A base has the length and both
+ends, a node both neighbours; each end is a page number and an offset.
 
 Invariants
 1. an address is followed only if a node of the list's kind can lie there, in a page of that type;
@@ -56,16 +56,11 @@ static dberr_t flst_get(const fsp_space_t *space, flst_t list, flst_addr_t addr,
         *out = (flst_node_t){err == DB_SUCCESS ? xdes.block : NULL, addr.offset};
         return err;
     }
-    if (addr.page_no >= space->size || addr.offset != FSEG_PAGE_NODE) {
+    if (addr.offset != FSEG_PAGE_NODE) {
         return fsp_corrupt(space, list.block->id.page_no, "list: impossible address");
     }
-    buf_block_t *block = NULL;
-    dberr_t err = mtr_page_get(space->mtr, (page_id_t){space->id, addr.page_no}, &block);
-    if (err == DB_SUCCESS && fil_page_get_type(block->frame) != FIL_PAGE_INODE) {
-        err = fsp_corrupt(space, addr.page_no, "not an inode page");
-    }
-    *out = (flst_node_t){err == DB_SUCCESS ? block : NULL, addr.offset};
-    return err;
+    out->offset = addr.offset;
+    return fseg_inode_page_get(space, addr.page_no, &out->block);
 }
 
 void flst_encode_empty(byte base[FLST_BASE_SIZE])
@@ -189,4 +184,11 @@ dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block, u
     }
     mtr_write_4(space->mtr, list.block, list.offset + FLST_LEN, flst_len(list) - 1);
     return DB_SUCCESS;
+}
+
+dberr_t flst_move(const fsp_space_t *space, flst_t from, flst_t to, buf_block_t *block,
+                  uint32_t offset)
+{
+    dberr_t err = flst_remove(space, from, block, offset);
+    return err == DB_SUCCESS ? flst_add_last(space, to, block, offset) : err;
 }

@@ -36,7 +36,7 @@ static uint32_t fseg_find_inode(const fsp_space_t *space, const buf_block_t *blo
     return 0;
 }
 
-static dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no, buf_block_t **out)
+dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no, buf_block_t **out)
 {
     buf_block_t *block = NULL;
     dberr_t err = page_no < space->size
@@ -164,15 +164,6 @@ static dberr_t fseg_inode_page_create(fsp_space_t *space)
                : err;
 }
 
-/** Moves an inode page between the lists of full and of other ones. */
-static dberr_t fseg_inode_page_move(const fsp_space_t *space, buf_block_t *block, uint32_t from,
-                                    uint32_t to)
-{
-    dberr_t err = flst_remove(space, fsp_list(space, from), block, FSEG_PAGE_NODE);
-    return err == DB_SUCCESS ? flst_add_last(space, fsp_list(space, to), block, FSEG_PAGE_NODE)
-                             : err;
-}
-
 dberr_t fseg_inode_alloc(fseg_t *seg)
 {
     fsp_space_t *space = &seg->space;
@@ -195,7 +186,8 @@ dberr_t fseg_inode_alloc(fseg_t *seg)
         }
     }
     if (err == DB_SUCCESS && fseg_find_inode(space, seg->inode, false, seg->at) == 0) {
-        err = fseg_inode_page_move(space, seg->inode, FSP_SEG_INODES_FREE, FSP_SEG_INODES_FULL);
+        err = flst_move(space, fsp_list(space, FSP_SEG_INODES_FREE),
+                        fsp_list(space, FSP_SEG_INODES_FULL), seg->inode, FSEG_PAGE_NODE);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -228,10 +220,20 @@ dberr_t fseg_inode_free(const fseg_t *seg)
         return err == DB_SUCCESS ? fsp_page_forget(space, page_no) : err;
     }
     mtr_memset(space->mtr, seg->inode, seg->at, fseg_inode_size(space->extent_pages), 0);
-    return full ? fseg_inode_page_move(space, seg->inode, list, FSP_SEG_INODES_FREE) : DB_SUCCESS;
+    return full ? flst_move(space, fsp_list(space, list), fsp_list(space, FSP_SEG_INODES_FREE),
+                            seg->inode, FSEG_PAGE_NODE)
+                : DB_SUCCESS;
 }
 
 bool fseg_owns(const fseg_t *seg, const xdes_t *xdes)
 {
     return xdes_state(xdes) == XDES_STATE_FSEG && xdes_segment(xdes) == seg->id;
+}
+
+dberr_t fseg_first_extent(const fseg_t *seg, uint32_t offset, xdes_t *xdes, bool *found)
+{
+    dberr_t err = fsp_first_extent(&seg->space, fseg_list(seg, offset), xdes, found);
+    return err == DB_SUCCESS && *found && !fseg_owns(seg, xdes)
+               ? fsp_corrupt(&seg->space, xdes->first, "an extent of another segment")
+               : err;
 }

@@ -34,39 +34,6 @@ WARN_UNUSED dberr_t fsp_fill_free_list(fsp_space_t *space);
 uint32_t fsp_frag_n_used(const fsp_space_t *space);
 void fsp_set_frag_n_used(const fsp_space_t *space, uint32_t n);
 
-/* ---- fsp_xdes.c ---- */
-
-/** The descriptor of the extent of page_no, which lies below the free limit. */
-WARN_UNUSED dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out);
-/** The one whose list node has this address. */
-WARN_UNUSED dberr_t xdes_get_by_node(const fsp_space_t *space, page_no_t page_no, uint32_t offset,
-                                     xdes_t *out);
-uint32_t xdes_state(const xdes_t *xdes);
-uint64_t xdes_segment(const xdes_t *xdes);
-bool xdes_page_is_used(const xdes_t *xdes, page_no_t page_no);
-uint32_t xdes_n_used(const fsp_space_t *space, const xdes_t *xdes);
-bool xdes_covers_page(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);
-/** First free page from `from` on, around the extent's end; FIL_NULL if none. What this mtr has freed
-is not free yet (I15). */
-page_no_t xdes_find_free(const fsp_space_t *space, const xdes_t *xdes, page_no_t from);
-void xdes_set_used(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no, bool used);
-void xdes_set_state(const fsp_space_t *space, const xdes_t *xdes, uint32_t state,
-                    uint64_t segment_id);
-
-/** Takes an extent from FREE, that of hint if it is there; it is on no list then. */
-WARN_UNUSED dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t *out);
-/** Gives an extent that is on no list back to FREE, whatever pages it had. */
-WARN_UNUSED dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes);
-
-/** Chooses a page of a FREE_FRAG extent, making one if there is none; fsp_frag_take() then uses it. */
-WARN_UNUSED dberr_t fsp_frag_choose(fsp_space_t *space, page_no_t hint, xdes_t *xdes,
-                                    page_no_t *page_no);
-WARN_UNUSED dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);
-/** Frees a page of a FREE_FRAG or FULL_FRAG extent in the descriptors. */
-WARN_UNUSED dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no);
-/** Logs that a page is free, as its only record in the mtr. */
-WARN_UNUSED dberr_t fsp_page_forget(const fsp_space_t *space, page_no_t page_no);
-
 /* ---- fsp_flst.c ---- */
 
 /** What the nodes of a list are. */
@@ -96,6 +63,47 @@ WARN_UNUSED dberr_t flst_add_last(const fsp_space_t *space, flst_t list, buf_blo
                                   uint32_t offset);
 WARN_UNUSED dberr_t flst_remove(const fsp_space_t *space, flst_t list, buf_block_t *block,
                                 uint32_t offset);
+/** From one list to the end of another. */
+WARN_UNUSED dberr_t flst_move(const fsp_space_t *space, flst_t from, flst_t to, buf_block_t *block,
+                              uint32_t offset);
+
+/* ---- fsp_xdes.c ---- */
+
+/** The descriptor of the extent of page_no, which lies below the free limit. */
+WARN_UNUSED dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out);
+/** The same, of any page; what the descriptor says is not checked. */
+WARN_UNUSED dberr_t xdes_locate(const fsp_space_t *space, page_no_t page_no, xdes_t *out);
+/** The one whose list node has this address. */
+WARN_UNUSED dberr_t xdes_get_by_node(const fsp_space_t *space, page_no_t page_no, uint32_t offset,
+                                     xdes_t *out);
+uint32_t xdes_state(const xdes_t *xdes);
+uint64_t xdes_segment(const xdes_t *xdes);
+bool xdes_page_is_used(const xdes_t *xdes, page_no_t page_no);
+uint32_t xdes_n_used(const fsp_space_t *space, const xdes_t *xdes);
+bool xdes_covers_page(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);
+/** First free page from `from` on, around the extent's end; FIL_NULL if none. What this mtr has freed
+is not free yet (I15). */
+page_no_t xdes_find_free(const fsp_space_t *space, const xdes_t *xdes, page_no_t from);
+void xdes_set_used(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no, bool used);
+void xdes_set_state(const fsp_space_t *space, const xdes_t *xdes, uint32_t state,
+                    uint64_t segment_id);
+
+/** First extent of a list; *found = the list is not empty. */
+WARN_UNUSED dberr_t fsp_first_extent(const fsp_space_t *space, flst_t list, xdes_t *xdes,
+                                     bool *found);
+/** Takes an extent from FREE, that of hint if it is there; it is on no list then. */
+WARN_UNUSED dberr_t fsp_extent_alloc(fsp_space_t *space, page_no_t hint, xdes_t *out);
+/** Gives an extent that is on no list back to FREE, whatever pages it had. */
+WARN_UNUSED dberr_t fsp_extent_free(const fsp_space_t *space, const xdes_t *xdes);
+
+/** Chooses a page of a FREE_FRAG extent, making one if there is none; fsp_frag_take() then uses it. */
+WARN_UNUSED dberr_t fsp_frag_choose(fsp_space_t *space, page_no_t hint, xdes_t *xdes,
+                                    page_no_t *page_no);
+WARN_UNUSED dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t page_no);
+/** Frees a page of a FREE_FRAG or FULL_FRAG extent in the descriptors. */
+WARN_UNUSED dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no);
+/** Logs that a page is free, as its only record in the mtr. */
+WARN_UNUSED dberr_t fsp_page_forget(const fsp_space_t *space, page_no_t page_no);
 
 /* ---- fsp_inode.c ---- */
 
@@ -112,6 +120,8 @@ typedef struct fseg_usage {
     uint32_t used;
 } fseg_usage_t;
 
+WARN_UNUSED dberr_t fseg_inode_page_get(const fsp_space_t *space, page_no_t page_no,
+                                        buf_block_t **out);
 /** Follows a header. out->inode = NULL if it is zero: there is no segment any more. */
 WARN_UNUSED dberr_t fseg_try_get(mtr_t *mtr, fseg_header_t header, fseg_t *out);
 WARN_UNUSED dberr_t fseg_get(mtr_t *mtr, fseg_header_t header,
@@ -123,6 +133,9 @@ WARN_UNUSED dberr_t fseg_inode_free(const fseg_t *seg);
 WARN_UNUSED dberr_t fseg_usage(const fseg_t *seg, fseg_usage_t *out);
 bool fseg_owns(const fseg_t *seg, const xdes_t *xdes); /**< is the extent the segment's? */
 flst_t fseg_list(const fseg_t *seg, uint32_t offset);
+/** First extent of one of the segment's lists; *found = the list is not empty. */
+WARN_UNUSED dberr_t fseg_first_extent(const fseg_t *seg, uint32_t offset, xdes_t *xdes,
+                                      bool *found);
 uint32_t fseg_n_frag_slots(const fsp_space_t *space);
 page_no_t fseg_frag(const fseg_t *seg, uint32_t slot);
 void fseg_set_frag(const fseg_t *seg, uint32_t slot, page_no_t page_no);

@@ -25,25 +25,15 @@ typedef struct fseg_place {
 static dberr_t fseg_choose_any(const fseg_t *seg, fseg_place_t *place)
 {
     static const uint32_t LISTS[] = {FSEG_NOT_FULL, FSEG_FREE};
-    for (uint32_t i = 0; i < 2 && place->page_no == FIL_NULL; i++) {
-        page_no_t page_no = FIL_NULL;
-        uint32_t offset = 0;
-        dberr_t err = flst_first(&seg->space, fseg_list(seg, LISTS[i]), &page_no, &offset);
-        if (err == DB_SUCCESS && page_no == FIL_NULL) {
-            continue;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < 2 && place->page_no == FIL_NULL; i++) {
+        bool found = false;
+        err = fseg_first_extent(seg, LISTS[i], &place->xdes, &found);
+        if (err == DB_SUCCESS && found) {
+            place->page_no = xdes_find_free(&seg->space, &place->xdes, place->xdes.first);
         }
-        if (err == DB_SUCCESS) {
-            err = xdes_get_by_node(&seg->space, page_no, offset, &place->xdes);
-        }
-        if (err == DB_SUCCESS && !fseg_owns(seg, &place->xdes)) {
-            err = fsp_corrupt(&seg->space, place->xdes.first, "an extent of another segment");
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-        place->page_no = xdes_find_free(&seg->space, &place->xdes, place->xdes.first);
     }
-    return DB_SUCCESS;
+    return err;
 }
 
 /** Gives the segment one more extent, and the hinted or the first page of it. */
@@ -119,19 +109,15 @@ static dberr_t fseg_take(const fseg_t *seg, const fseg_place_t *place)
     uint32_t not_full = fseg_not_full_n_used(seg) + 1;
     dberr_t err = DB_SUCCESS;
     if (n_used == 1) {
-        err = flst_remove(space, fseg_list(seg, FSEG_FREE), xdes->block, node);
-        if (err == DB_SUCCESS) {
-            err = flst_add_last(space, fseg_list(seg, FSEG_NOT_FULL), xdes->block, node);
-        }
+        err = flst_move(space, fseg_list(seg, FSEG_FREE), fseg_list(seg, FSEG_NOT_FULL),
+                        xdes->block, node);
     } else if (n_used == space->extent_pages) {
         if (not_full < n_used) {
             return fsp_corrupt(space, xdes->first, "more used pages than the segment counts");
         }
         not_full -= n_used;
-        err = flst_remove(space, fseg_list(seg, FSEG_NOT_FULL), xdes->block, node);
-        if (err == DB_SUCCESS) {
-            err = flst_add_last(space, fseg_list(seg, FSEG_FULL), xdes->block, node);
-        }
+        err = flst_move(space, fseg_list(seg, FSEG_NOT_FULL), fseg_list(seg, FSEG_FULL),
+                        xdes->block, node);
     }
     if (err == DB_SUCCESS) {
         xdes_set_used(space, xdes, place->page_no, true);

@@ -113,23 +113,12 @@ dberr_t fseg_page_free(mtr_t *mtr, fseg_header_t header, page_no_t page_no, fsp_
 static dberr_t fseg_some_extent(const fseg_t *seg, xdes_t *xdes, bool *found)
 {
     static const uint32_t LISTS[] = {FSEG_FULL, FSEG_NOT_FULL, FSEG_FREE};
+    dberr_t err = DB_SUCCESS;
     *found = false;
-    for (uint32_t i = 0; i < 3; i++) {
-        page_no_t page_no = FIL_NULL;
-        uint32_t offset = 0;
-        dberr_t err = flst_first(&seg->space, fseg_list(seg, LISTS[i]), &page_no, &offset);
-        if (err == DB_SUCCESS && page_no != FIL_NULL) {
-            *found = true;
-            err = xdes_get_by_node(&seg->space, page_no, offset, xdes);
-            return err == DB_SUCCESS && !fseg_owns(seg, xdes)
-                       ? fsp_corrupt(&seg->space, xdes->first, "an extent of another segment")
-                       : err;
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < 3 && !*found; i++) {
+        err = fseg_first_extent(seg, LISTS[i], xdes, found);
     }
-    return DB_SUCCESS;
+    return err;
 }
 
 /** The last fragment slot in use, the one with page `except` left out. */

@@ -162,22 +162,20 @@ static uint32_t fsp_next_size(const fsp_space_t *space, uint32_t size)
 static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
 {
     page_no_t first = space->free_limit;
-    page_no_t xdes_page = first - first % space->xdes_covers;
-    page_id_t id = {space->id, xdes_page};
-    buf_block_t *block = NULL;
-    dberr_t err = first == xdes_page ? mtr_page_create(space->mtr, id, FIL_PAGE_TYPE_XDES, &block)
-                                     : mtr_page_get(space->mtr, id, &block);
-    if (err == DB_SUCCESS
-        && fil_page_get_type(block->frame)
-               != (uint32_t)(xdes_page == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_TYPE_XDES)) {
-        err = fsp_corrupt(space, xdes_page, "not a descriptor page");
+    xdes_t xdes;
+    dberr_t err = DB_SUCCESS;
+    *is_free = first % space->xdes_covers != 0;
+    if (!*is_free) {
+        buf_block_t *block = NULL;
+        err =
+            mtr_page_create(space->mtr, (page_id_t){space->id, first}, FIL_PAGE_TYPE_XDES, &block);
+    }
+    if (err == DB_SUCCESS) {
+        err = xdes_locate(space, first, &xdes);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
-    uint32_t slot = (first - xdes_page) / space->extent_pages;
-    xdes_t xdes = {block, FSP_XDES + slot * xdes_size(space->extent_pages), first};
-    *is_free = first != xdes_page;
     space->free_limit += space->extent_pages;
     mtr_write_4(space->mtr, space->header, FSP_FREE_LIMIT, space->free_limit);
     xdes_set_state(space, &xdes, *is_free ? XDES_STATE_FREE : XDES_STATE_FREE_FRAG, 0);
@@ -186,7 +184,7 @@ static dberr_t fsp_add_extent(fsp_space_t *space, bool *is_free)
         xdes_set_used(space, &xdes, first, true);
         fsp_set_frag_n_used(space, fsp_frag_n_used(space) + 1);
     }
-    return flst_add_last(space, fsp_list(space, *is_free ? FSP_FREE : FSP_FREE_FRAG), block,
+    return flst_add_last(space, fsp_list(space, *is_free ? FSP_FREE : FSP_FREE_FRAG), xdes.block,
                          xdes.offset + XDES_NODE);
 }
 

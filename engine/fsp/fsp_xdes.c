@@ -71,11 +71,8 @@ static bool xdes_is_sane(const fsp_space_t *space, const xdes_t *xdes)
     }
 }
 
-dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
+dberr_t xdes_locate(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
 {
-    if (page_no >= space->free_limit) {
-        return fsp_corrupt(space, page_no, "lies beyond the free limit");
-    }
     page_no_t xdes_page = page_no - page_no % space->xdes_covers;
     buf_block_t *block = NULL;
     dberr_t err = mtr_page_get(space->mtr, (page_id_t){space->id, xdes_page}, &block);
@@ -86,13 +83,24 @@ dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
         return fsp_corrupt(space, xdes_page, "not a descriptor page");
     }
     uint32_t slot = (page_no - xdes_page) / space->extent_pages;
-    xdes_t xdes = {block, FSP_XDES + slot * xdes_size(space->extent_pages),
-                   page_no - page_no % space->extent_pages};
-    if (!xdes_is_sane(space, &xdes)) {
-        return fsp_corrupt(space, xdes.first, "impossible extent descriptor");
-    }
-    *out = xdes;
+    *out = (xdes_t){block, FSP_XDES + slot * xdes_size(space->extent_pages),
+                    page_no - page_no % space->extent_pages};
     return DB_SUCCESS;
+}
+
+dberr_t xdes_get(const fsp_space_t *space, page_no_t page_no, xdes_t *out)
+{
+    xdes_t xdes;
+    dberr_t err = page_no < space->free_limit
+                      ? xdes_locate(space, page_no, &xdes)
+                      : fsp_corrupt(space, page_no, "lies beyond the free limit");
+    if (err == DB_SUCCESS && !xdes_is_sane(space, &xdes)) {
+        err = fsp_corrupt(space, xdes.first, "impossible extent descriptor");
+    }
+    if (err == DB_SUCCESS) {
+        *out = xdes;
+    }
+    return err;
 }
 
 dberr_t xdes_get_by_node(const fsp_space_t *space, page_no_t page_no, uint32_t offset, xdes_t *out)
@@ -141,8 +149,7 @@ void xdes_set_state(const fsp_space_t *space, const xdes_t *xdes, uint32_t state
 
 /* ---- free extents ---- */
 
-/** First extent of a list; *found = the list is not empty. */
-static dberr_t fsp_first_extent(const fsp_space_t *space, flst_t list, xdes_t *xdes, bool *found)
+dberr_t fsp_first_extent(const fsp_space_t *space, flst_t list, xdes_t *xdes, bool *found)
 {
     page_no_t page_no = FIL_NULL;
     uint32_t offset = 0;
@@ -251,14 +258,9 @@ dberr_t fsp_frag_take(const fsp_space_t *space, const xdes_t *xdes, page_no_t pa
         return fsp_corrupt(space, page_no, "more used pages than the header counts");
     }
     fsp_set_frag_n_used(space, n_used - space->extent_pages);
-    dberr_t err =
-        flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes->block, xdes->offset + XDES_NODE);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     xdes_set_state(space, xdes, XDES_STATE_FULL_FRAG, 0);
-    return flst_add_last(space, fsp_list(space, FSP_FULL_FRAG), xdes->block,
-                         xdes->offset + XDES_NODE);
+    return flst_move(space, fsp_list(space, FSP_FREE_FRAG), fsp_list(space, FSP_FULL_FRAG),
+                     xdes->block, xdes->offset + XDES_NODE);
 }
 
 dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
@@ -275,9 +277,12 @@ dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
         return fsp_corrupt(space, page_no, "to be freed, but not a page of a shared extent");
     }
     bool last = xdes_n_used(space, &xdes) == 1;
-    if (full || last) {
-        err = flst_remove(space, fsp_list(space, full ? FSP_FULL_FRAG : FSP_FREE_FRAG), xdes.block,
-                          xdes.offset + XDES_NODE);
+    uint32_t node = xdes.offset + XDES_NODE;
+    if (full) {
+        err = flst_move(space, fsp_list(space, FSP_FULL_FRAG), fsp_list(space, FSP_FREE_FRAG),
+                        xdes.block, node);
+    } else if (last) {
+        err = flst_remove(space, fsp_list(space, FSP_FREE_FRAG), xdes.block, node);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -289,8 +294,6 @@ dberr_t fsp_frag_free(const fsp_space_t *space, page_no_t page_no)
     xdes_set_used(space, &xdes, page_no, false);
     if (full) {
         xdes_set_state(space, &xdes, XDES_STATE_FREE_FRAG, 0);
-        return flst_add_last(space, fsp_list(space, FSP_FREE_FRAG), xdes.block,
-                             xdes.offset + XDES_NODE);
     }
     return DB_SUCCESS;
 }

@@ -7,6 +7,7 @@ and the writer (log_write.c) stand beside it.
 2. (I19) Slot writes alternate: slot = number % 2, and a slot found under the wrong parity is
    damaged.
 3. Nothing is written by log_open. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,24 +158,24 @@ dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start)
 {
     uint32_t slot = (uint32_t)(ckpt->no % 2);
     byte block[LOG_BLOCK_SIZE];
-    dberr_t e;
+    dberr_t err;
 
     slot_encode(block, ckpt);
-    PROBE_MARK(log->env->probe, "checkpoint no=%llu slot=%u c=%llu marker=%llu%s",
-               (unsigned long long)ckpt->no, slot, (unsigned long long)ckpt->lsn,
-               (unsigned long long)ckpt->marker_lsn, start ? " start=1" : "");
-    e = env_write(log->env, log->file, LOG_SLOT_OFFSET(slot), block, sizeof(block));
-    if (e != DB_SUCCESS) {
-        return e;
+    PROBE_MARK(log->env->probe,
+               "checkpoint no=%" PRIu64 " slot=%u c=%" PRIu64 " marker=%" PRIu64 "%s", ckpt->no,
+               slot, ckpt->lsn, ckpt->marker_lsn, start ? " start=1" : "");
+    err = env_write(log->env, log->file, LOG_SLOT_OFFSET(slot), block, sizeof(block));
+    if (err != DB_SUCCESS) {
+        return err;
     }
     log->env->stats.os_log_written += sizeof(block);
     PROBE_POINT(log->env->probe, "ckpt.slot_written");
-    e = log_sync(log);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = log_sync(log);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     slots_update(log, ckpt);
-    PROBE_MARK(log->env->probe, "checkpoint_done no=%llu", (unsigned long long)ckpt->no);
+    PROBE_MARK(log->env->probe, "checkpoint_done no=%" PRIu64, ckpt->no);
     PROBE_POINT(log->env->probe, "ckpt.done");
     return DB_SUCCESS;
 }
@@ -227,32 +228,32 @@ dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32
     };
     byte bytes[LOG_FILE_HDR_SIZE + LOG_BLOCK_SIZE] = {0};
     os_file_t *file;
-    dberr_t e;
+    dberr_t err;
 
     CHECK(extent_pages_is_valid(extent_pages));
     if (!size_is_valid(page_size, file_size)) {
         return err_set(&env->err, DB_ERROR,
-                       "a redo file of %llu bytes is not possible with pages of %u bytes",
-                       (unsigned long long)file_size, page_size);
+                       "a redo file of %" PRIu64 " bytes is not possible with pages of %u bytes",
+                       file_size, page_size);
     }
-    e = env_open(env, path, OS_CREATE_TRUNC, &file);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = env_open(env, path, OS_CREATE_TRUNC, &file);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     initial_encode(bytes, &info);
-    e = env_truncate(env, file, file_size);
-    if (e == DB_SUCCESS) {
-        e = env_write(env, file, 0, bytes, sizeof(bytes));
+    err = env_truncate(env, file, file_size);
+    if (err == DB_SUCCESS) {
+        err = env_write(env, file, 0, bytes, sizeof(bytes));
     }
-    if (e == DB_SUCCESS) {
+    if (err == DB_SUCCESS) {
         env->stats.os_log_written += sizeof(bytes);
-        e = env_sync(env, file);
+        err = env_sync(env, file);
     }
-    if (e == DB_SUCCESS) {
+    if (err == DB_SUCCESS) {
         env->stats.os_log_fsyncs++;
     }
     env_close(env, file);
-    return e;
+    return err;
 }
 
 /* ---- opening ---- */
@@ -303,8 +304,8 @@ static dberr_t header_decode(log_t *log, const byte *block)
     }
     if (size < info->file_size) {
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
-                          "%s: the redo file is cut: %llu bytes instead of %llu", log->file->path,
-                          (unsigned long long)size, (unsigned long long)info->file_size);
+                          "%s: the redo file is cut: %" PRIu64 " bytes instead of %" PRIu64,
+                          log->file->path, size, info->file_size);
     }
     log->format = &log_format_10_4;
     log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
@@ -321,12 +322,11 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
             continue; /* torn, or not written yet: invariant 1 */
         }
         if (!checkpoint_is_justified(&ckpt)) {
-            return err_refuse(
-                &log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
-                "%s: checkpoint slot %u: no start and no log up to %llu can have led to "
-                "number %llu with epoch %u",
-                log->file->path, slot, (unsigned long long)ckpt.marker_lsn,
-                (unsigned long long)ckpt.no, ckpt.epoch);
+            return err_refuse(&log->env->err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
+                              "%s: checkpoint slot %u: no start and no log up to %" PRIu64
+                              " can have led to "
+                              "number %" PRIu64 " with epoch %u",
+                              log->file->path, slot, ckpt.marker_lsn, ckpt.no, ckpt.epoch);
         }
         log->slots[log->n_slots++] = ckpt;
     }
@@ -349,25 +349,25 @@ dberr_t log_open_path(env_t *env, const char *path, log_t **out)
     byte bytes[LOG_FILE_HDR_SIZE] = {0};
     size_t n_read = 0;
     log_t *log = calloc(1, sizeof(*log));
-    dberr_t e;
+    dberr_t err;
 
     if (log == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "%s: out of memory", path);
     }
     log->env = env;
-    e = env_open(env, path, OS_OPEN, &log->file);
-    if (e == DB_SUCCESS) {
-        e = env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read);
+    err = env_open(env, path, OS_OPEN, &log->file);
+    if (err == DB_SUCCESS) {
+        err = env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read);
     }
-    if (e == DB_SUCCESS) {
-        e = header_decode(log, bytes);
+    if (err == DB_SUCCESS) {
+        err = header_decode(log, bytes);
     }
-    if (e == DB_SUCCESS) {
-        e = slots_decode(log, bytes);
+    if (err == DB_SUCCESS) {
+        err = slots_decode(log, bytes);
     }
-    if (e != DB_SUCCESS) {
+    if (err != DB_SUCCESS) {
         log_close(log);
-        return e;
+        return err;
     }
     *out = log;
     return DB_SUCCESS;
@@ -389,14 +389,14 @@ void log_close(log_t *log)
 
 dberr_t log_sync_found(log_t *log)
 {
-    dberr_t e;
+    dberr_t err;
 
     CHECK(!log->writable);
-    e = env_sync(log->env, log->file);
-    if (e == DB_SUCCESS) {
+    err = env_sync(log->env, log->file);
+    if (err == DB_SUCCESS) {
         log->env->stats.os_log_fsyncs++;
     }
-    return e;
+    return err;
 }
 
 const log_file_info_t *log_info(const log_t *log)

@@ -8,6 +8,7 @@ log_file.c; used by recovery, the scanner and the tools, on bytes that may be an
    or an epoch that no checkpoint slot knows, is corruption, never the end.
 3. A group is returned complete or not at all. Memory: one chunk of blocks, the bytes of one group
    (LOG_GROUP_LEN_MAX) and its records (LOG_GROUP_RECS_MAX). */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +47,8 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
 
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
-    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED, "%s: %s at LSN %llu",
-                      r->log->file->path, what, (unsigned long long)lsn);
+    return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
+                      "%s: %s at LSN %" PRIu64, r->log->file->path, what, lsn);
 }
 
 /** The next block, through the chunk. DB_NOT_FOUND when the file has none there. */
@@ -59,11 +60,11 @@ static dberr_t block_fetch(log_reader_t *r, const byte **block)
         uint64_t offset = log_file_offset(log, r->block_lsn);
         uint64_t to_wrap = log->info.file_size - offset;
         size_t n_read = 0;
-        dberr_t e = env_read(log->env, log->file, offset, r->chunk,
-                             to_wrap < CHUNK_BYTES ? (size_t)to_wrap : CHUNK_BYTES, &n_read);
+        dberr_t err = env_read(log->env, log->file, offset, r->chunk,
+                               to_wrap < CHUNK_BYTES ? (size_t)to_wrap : CHUNK_BYTES, &n_read);
 
-        if (e != DB_SUCCESS) {
-            return e;
+        if (err != DB_SUCCESS) {
+            return err;
         }
         r->chunk_lsn = r->block_lsn;
         r->chunk_len = (uint32_t)(n_read - n_read % LOG_BLOCK_SIZE);
@@ -98,14 +99,14 @@ static dberr_t block_add(log_reader_t *r)
     const byte *block = NULL;
     uint32_t epoch;
     uint32_t end;
-    dberr_t e;
+    dberr_t err;
 
     if (r->at_end || r->block_lsn >= LOG_LSN_LIMIT) {
         return DB_NOT_FOUND;
     }
-    e = block_fetch(r, &block);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = block_fetch(r, &block);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
     if (!log_block_is_valid(block, r->block_lsn) || epoch < r->epoch) {
@@ -124,12 +125,12 @@ static dberr_t block_add(log_reader_t *r)
         return DB_NOT_FOUND;
     }
     r->epoch = epoch;
-    e = bytes_add(r, block + r->skip, end - r->skip);
-    if (e == DB_SUCCESS) {
+    err = bytes_add(r, block + r->skip, end - r->skip);
+    if (err == DB_SUCCESS) {
         r->block_lsn += LOG_BLOCK_SIZE;
         r->skip = LOG_BLOCK_HDR_SIZE;
     }
-    return e;
+    return err;
 }
 
 /** Is the position named by a checkpoint inside the first block's groups? A position that is no
@@ -140,10 +141,10 @@ static dberr_t start_check(log_reader_t *r)
     uint32_t offset = lsn_offset(r->lsn);
     uint32_t first_group;
     uint32_t used;
-    dberr_t e = block_fetch(r, &block);
+    dberr_t err = block_fetch(r, &block);
 
-    if (e != DB_SUCCESS) {
-        return e == DB_NOT_FOUND ? DB_SUCCESS : e;
+    if (err != DB_SUCCESS) {
+        return err == DB_NOT_FOUND ? DB_SUCCESS : err;
     }
     if (!log_block_is_valid(block, r->block_lsn) || !log_block_is_sane(block)) {
         return DB_SUCCESS; /* block_add() tells */
@@ -159,12 +160,12 @@ static dberr_t start_check(log_reader_t *r)
 dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
 {
     log_reader_t *r;
-    dberr_t e;
+    dberr_t err;
 
     if (!lsn_is_credible(from) || from < log->info.start_lsn) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: LSN %llu is not a position in the log", log->file->path,
-                          (unsigned long long)from);
+                          "%s: LSN %" PRIu64 " is not a position in the log", log->file->path,
+                          from);
     }
     r = calloc(1, sizeof(*r));
     if (r == NULL) {
@@ -185,13 +186,13 @@ dberr_t log_reader_create(log_t *log, lsn_t from, log_reader_t **out)
     r->recs = malloc(r->recs_size * sizeof(*r->recs));
     r->chunk = malloc(CHUNK_BYTES);
     if (r->bytes == NULL || r->recs == NULL || r->chunk == NULL) {
-        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
+        err = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log reader");
     } else {
-        e = start_check(r);
+        err = start_check(r);
     }
-    if (e != DB_SUCCESS) {
+    if (err != DB_SUCCESS) {
         log_reader_free(r);
-        return e;
+        return err;
     }
     *out = r;
     return DB_SUCCESS;
@@ -239,18 +240,18 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
         redo_rec_t rec;
         size_t used = 0;
         bool single = false;
-        dberr_t e =
+        dberr_t err =
             r->log->format->decode(r->bytes + *len, r->n_bytes - *len, &rec, &used, &single);
 
-        if (e == DB_NOT_FOUND) {
+        if (err == DB_NOT_FOUND) {
             size_t bytes_size = r->bytes_size;
 
             if (r->n_bytes > limit) {
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");
             }
-            e = block_add(r);
-            if (e != DB_SUCCESS) {
-                return e;
+            err = block_add(r);
+            if (err != DB_SUCCESS) {
+                return err;
             }
             if (r->bytes_size != bytes_size) {
                 *len = 0;
@@ -258,7 +259,7 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
             }
             continue;
         }
-        if (e != DB_SUCCESS) {
+        if (err != DB_SUCCESS) {
             return reader_corrupt(r, log_lsn_add(r->lsn, *len), "impossible log record");
         }
         if ((single || rec.type == MLOG_MULTI_REC_END) && single != (*len == 0)) {
@@ -270,9 +271,9 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
             return reader_corrupt(r, r->lsn, "record group larger than a group can be");
         }
         if (rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD) {
-            e = rec_add(r, &rec, n_recs);
-            if (e != DB_SUCCESS) {
-                return e;
+            err = rec_add(r, &rec, n_recs);
+            if (err != DB_SUCCESS) {
+                return err;
             }
         }
     }
@@ -283,16 +284,16 @@ dberr_t log_reader_next(log_reader_t *reader, log_group_t *group)
 {
     size_t len = 0;
     uint32_t n_recs = 0;
-    dberr_t e;
+    dberr_t err;
 
     if (reader->consumed > 0) {
         reader->n_bytes -= reader->consumed;
         memmove(reader->bytes, reader->bytes + reader->consumed, reader->n_bytes);
         reader->consumed = 0;
     }
-    e = group_read(reader, &len, &n_recs);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = group_read(reader, &len, &n_recs);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     group->start_lsn = reader->lsn;
     reader->lsn = log_lsn_add(reader->lsn, len);

@@ -16,6 +16,7 @@ log_file.c.
    force.
 5. (I23) After an I/O failure nothing more reaches the file, and no LSN becomes written or durable.
    */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,14 +82,14 @@ static bool area_has_room(const log_t *log, lsn_t end)
 
 dberr_t log_sync(log_t *log)
 {
-    dberr_t e = env_sync(log->env, log->file);
+    dberr_t err = env_sync(log->env, log->file);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     log->env->stats.os_log_fsyncs++;
     log->flushed_lsn = log->written_lsn;
-    PROBE_MARK(log->env->probe, "log_durable lsn=%llu", (unsigned long long)log->flushed_lsn);
+    PROBE_MARK(log->env->probe, "log_durable lsn=%" PRIu64, log->flushed_lsn);
     return DB_SUCCESS;
 }
 
@@ -98,15 +99,14 @@ static dberr_t blocks_write(log_t *log, const byte *blocks, lsn_t from, lsn_t en
                             lsn_t lsn_end)
 {
     size_t len = (size_t)(end - from);
-    dberr_t e;
+    dberr_t err;
 
     CHECK(area_has_room(log, end));
-    PROBE_MARK(log->env->probe, "log_write start=%llu end=%llu", (unsigned long long)start,
-               (unsigned long long)lsn_end);
+    PROBE_MARK(log->env->probe, "log_write start=%" PRIu64 " end=%" PRIu64, start, lsn_end);
     PROBE_POINT(log->env->probe, "log.before_write");
-    e = env_write(log->env, log->file, log_file_offset(log, from), blocks, len);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = env_write(log->env, log->file, log_file_offset(log, from), blocks, len);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     log->env->stats.os_log_written += len;
     PROBE_POINT(log->env->probe, "log.written");
@@ -120,20 +120,20 @@ static dberr_t buffer_write(log_t *log)
     lsn_t wrap = log->base + log->area_size - (log->base - log->info.start_lsn) % log->area_size;
     lsn_t middle = end < wrap ? end : wrap;
     lsn_t first_end = end <= wrap ? log->lsn : wrap;
-    dberr_t e;
+    dberr_t err;
 
     for (lsn_t block = log->base; block < end; block += LOG_BLOCK_SIZE) {
         uint32_t used = block == lsn_block(log->lsn) ? lsn_offset(log->lsn) : LOG_BLOCK_SIZE;
 
         log_block_stamp(log->buf + (block - log->base), block, log->epoch, used);
     }
-    e = blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end);
-    if (e == DB_SUCCESS && middle < end) {
+    err = blocks_write(log, log->buf, log->base, middle, log->written_lsn, first_end);
+    if (err == DB_SUCCESS && middle < end) {
         log->env->stats.log_wraps++;
-        e = blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn);
+        err = blocks_write(log, log->buf + (middle - log->base), middle, end, middle, log->lsn);
     }
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     log->written_lsn = log->lsn;
     memmove(log->buf, log->buf + (lsn_block(log->lsn) - log->base), LOG_BLOCK_SIZE);
@@ -143,7 +143,7 @@ static dberr_t buffer_write(log_t *log)
 
 dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync)
 {
-    dberr_t e;
+    dberr_t err;
 
     CHECK(lsn <= log->lsn);
     if (lsn > log->written_lsn) {
@@ -151,15 +151,15 @@ dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync)
             return err_set(&log->env->err, DB_IO_ERROR,
                            "%s: write refused after an earlier I/O failure", log->file->path);
         }
-        e = buffer_write(log);
-        if (e != DB_SUCCESS) {
-            return e;
+        err = buffer_write(log);
+        if (err != DB_SUCCESS) {
+            return err;
         }
     }
     if (sync && lsn > log->flushed_lsn) {
-        e = log_sync(log);
-        if (e != DB_SUCCESS) {
-            return e;
+        err = log_sync(log);
+        if (err != DB_SUCCESS) {
+            return err;
         }
         PROBE_POINT(log->env->probe, "log.synced");
     }
@@ -171,13 +171,13 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
 {
     size_t size = log->buf_size;
     byte *buf;
-    dberr_t e;
+    dberr_t err;
 
     if (end - log->base > log->buf_size && log->lsn > log->written_lsn) {
         log->env->stats.log_buffer_full++;
-        e = log_write_up_to(log, log->lsn, false);
-        if (e != DB_SUCCESS) {
-            return e;
+        err = log_write_up_to(log, log->lsn, false);
+        if (err != DB_SUCCESS) {
+            return err;
         }
     }
     if (end - log->base <= log->buf_size) {
@@ -188,9 +188,9 @@ static dberr_t buffer_reserve(log_t *log, lsn_t end)
     }
     buf = realloc(log->buf, size);
     if (buf == NULL) {
-        e = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
+        err = err_set(&log->env->err, DB_OUT_OF_MEMORY, "out of memory for the log buffer");
         env_poison(log->env);
-        return e;
+        return err;
     }
     log->buf = buf;
     log->buf_size = size;
@@ -268,22 +268,21 @@ static dberr_t last_block_load(log_t *log, lsn_t end)
     uint32_t kept = lsn_offset(end);
     uint32_t first_group;
     size_t n_read = 0;
-    dberr_t e;
+    dberr_t err;
 
     memset(log->buf, 0, LOG_BLOCK_SIZE);
     if (kept == LOG_BLOCK_HDR_SIZE) {
         return DB_SUCCESS;
     }
-    e = env_read(log->env, log->file, log_file_offset(log, block_lsn), log->buf, LOG_BLOCK_SIZE,
-                 &n_read);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = env_read(log->env, log->file, log_file_offset(log, block_lsn), log->buf, LOG_BLOCK_SIZE,
+                   &n_read);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     if (n_read != LOG_BLOCK_SIZE || !log_block_is_valid(log->buf, block_lsn)
         || !log_block_is_sane(log->buf) || mach_read_2(log->buf + LOG_BLOCK_USED) < kept) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: the log does not end at LSN %llu", log->file->path,
-                          (unsigned long long)end);
+                          "%s: the log does not end at LSN %" PRIu64, log->file->path, end);
     }
     memset(log->buf + kept, 0, LOG_BLOCK_SIZE - kept);
     first_group = mach_read_2(log->buf + LOG_BLOCK_FIRST_GROUP);
@@ -299,7 +298,7 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
 {
     log_checkpoint_t start = *ckpt;
     lsn_t block_lsn = lsn_block(log->lsn);
-    dberr_t e;
+    dberr_t err;
 
     for (uint32_t i = 0; i < log->n_slots; i++) {
         start.epoch = start.epoch > log->slots[i].epoch ? start.epoch : log->slots[i].epoch;
@@ -311,19 +310,19 @@ static dberr_t epoch_start(log_t *log, const log_checkpoint_t *ckpt)
     start.epoch++;
     start.no++;
     log->epoch = start.epoch;
-    e = log_slot_write(log, &start, true);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = log_slot_write(log, &start, true);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     log_block_stamp(log->buf, block_lsn, log->epoch, lsn_offset(log->lsn));
-    e = blocks_write(log, log->buf, block_lsn, block_lsn + LOG_BLOCK_SIZE, log->lsn, log->lsn);
-    return e == DB_SUCCESS ? log_sync(log) : e;
+    err = blocks_write(log, log->buf, block_lsn, block_lsn + LOG_BLOCK_SIZE, log->lsn, log->lsn);
+    return err == DB_SUCCESS ? log_sync(log) : err;
 }
 
 dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
 {
     uint64_t room;
-    dberr_t e;
+    dberr_t err;
 
     CHECK(!log->writable);
     /* Half of the margin must be left for the marker of the next checkpoint, else a hostile or a
@@ -334,8 +333,8 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
         || end < ckpt->marker_lsn || end < ckpt->lsn
         || !area_has_room(log, blocks_end(end) + room)) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
-                          "%s: the log cannot go on at LSN %llu after checkpoint %llu",
-                          log->file->path, (unsigned long long)end, (unsigned long long)ckpt->lsn);
+                          "%s: the log cannot go on at LSN %" PRIu64 " after checkpoint %" PRIu64,
+                          log->file->path, end, ckpt->lsn);
     }
     log->buf = malloc(LOG_BUF_SIZE_MIN);
     if (log->buf == NULL) {
@@ -345,14 +344,14 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     log->base = lsn_block(end);
     log->lsn = end;
     log->written_lsn = end;
-    e = last_block_load(log, end);
-    if (e == DB_SUCCESS) {
-        e = epoch_start(log, ckpt);
+    err = last_block_load(log, end);
+    if (err == DB_SUCCESS) {
+        err = epoch_start(log, ckpt);
     }
-    if (e != DB_SUCCESS) {
+    if (err != DB_SUCCESS) {
         free(log->buf);
         log->buf = NULL;
-        return e;
+        return err;
     }
     log->writable = true;
     return DB_SUCCESS;
@@ -365,15 +364,15 @@ dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn, bool log_opt
                              .marker_lsn = marker_lsn,
                              .epoch = log->epoch,
                              .log_optimize_ddl = log_optimize_ddl};
-    dberr_t e;
+    dberr_t err;
 
     CHECK(log->writable && lsn_is_boundary(c) && lsn_is_boundary(marker_lsn));
     CHECK(c >= log->ckpt.lsn && marker_lsn >= c);
     /* Writes end at group ends: a durable first byte means a durable group. */
     CHECK(marker_lsn < log->flushed_lsn);
-    e = log_slot_write(log, &next, false);
-    if (e == DB_SUCCESS) {
+    err = log_slot_write(log, &next, false);
+    if (err == DB_SUCCESS) {
         log->env->stats.checkpoints++;
     }
-    return e;
+    return err;
 }

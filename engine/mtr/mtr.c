@@ -22,7 +22,7 @@ Invariants
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
 {
-    memset(mtr, 0, sizeof *mtr);
+    memset(mtr, 0, sizeof(*mtr));
     mtr->pool = pool;
     mtr->mode = mode;
 }
@@ -56,7 +56,7 @@ static uint32_t mtr_memo_push(mtr_t *mtr, page_id_t id, buf_block_t *block)
 {
     CHECK(mtr->n_memo < MTR_MEMO_MAX);
     uint32_t i = mtr->n_memo++;
-    memset(&mtr->memo[i], 0, sizeof mtr->memo[i]);
+    memset(&mtr->memo[i], 0, sizeof(mtr->memo[i]));
     mtr->memo[i].id = id;
     mtr->memo[i].block = block;
     return i;

@@ -75,7 +75,7 @@ static uint32_t mtr_log_prepend_names(mtr_t *mtr)
                           .space = space->id,
                           .path = space->path,
                           .path_len = (uint32_t)strlen(space->path)};
-        format->encode(&rec, false, names, sizeof names, &len);
+        format->encode(&rec, false, names, sizeof(names), &len);
         space->named = true;
         n++;
     }

@@ -57,39 +57,39 @@ void env_release(env_t *env, bool before)
 }
 
 /** Turns a back end's failure into a message. */
-static dberr_t env_report(env_t *env, dberr_t e, const char *what, const char *path)
+static dberr_t env_report(env_t *env, dberr_t err, const char *what, const char *path)
 {
-    switch (e) {
+    switch (err) {
     case DB_SUCCESS:
-        return e;
+        return err;
     case DB_NOT_FOUND:
-        return err_set(&env->err, e, "%s: no such file", path);
+        return err_set(&env->err, err, "%s: no such file", path);
     case DB_ALREADY_EXISTS:
-        return err_set(&env->err, e, "%s: the file exists already", path);
+        return err_set(&env->err, err, "%s: the file exists already", path);
     case DB_OUT_OF_MEMORY:
-        return err_set(&env->err, e, "%s: %s: out of memory", path, what);
+        return err_set(&env->err, err, "%s: %s: out of memory", path, what);
     default:
-        return err_set(&env->err, e, "%s: %s failed: %s", path, what,
+        return err_set(&env->err, err, "%s: %s failed: %s", path, what,
                        env->os->last_errno != 0 ? strerrordesc_np(env->os->last_errno)
                                                 : "short transfer");
     }
 }
 
 /** The same for an operation that changes something: poisons the handle (I23). */
-static dberr_t env_report_change(env_t *env, dberr_t e, const char *what, const char *path)
+static dberr_t env_report_change(env_t *env, dberr_t err, const char *what, const char *path)
 {
-    e = env_report(env, e, what, path);
-    if (e != DB_SUCCESS) {
+    err = env_report(env, err, what, path);
+    if (err != DB_SUCCESS) {
         env_poison(env);
     }
-    return e;
+    return err;
 }
 
 /** The same for a temporary file: the statement fails, the handle goes on. */
-static dberr_t env_report_tmp(env_t *env, dberr_t e, const char *what, const char *path)
+static dberr_t env_report_tmp(env_t *env, dberr_t err, const char *what, const char *path)
 {
-    e = env_report(env, e, what, path);
-    return e == DB_SUCCESS || e == DB_OUT_OF_MEMORY ? e : DB_TEMP_FILE_FAILED;
+    err = env_report(env, err, what, path);
+    return err == DB_SUCCESS || err == DB_OUT_OF_MEMORY ? err : DB_TEMP_FILE_FAILED;
 }
 
 static dberr_t env_check_poison(env_t *env, const char *what, const char *path)
@@ -113,19 +113,19 @@ static dberr_t env_check_path(env_t *env, const char *path)
 dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     bool change = mode != OS_OPEN;
-    dberr_t e = env_check_path(env, path);
+    dberr_t err = env_check_path(env, path);
     os_file_t *file = NULL;
 
-    if (e == DB_SUCCESS && change) {
-        e = env_check_poison(env, "create", path);
+    if (err == DB_SUCCESS && change) {
+        err = env_check_poison(env, "create", path);
     }
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    e = env->os->vt->open(env->os, path, mode, &file);
-    if (e != DB_SUCCESS) {
-        return change && e != DB_ALREADY_EXISTS ? env_report_change(env, e, "create", path)
-                                                : env_report(env, e, "open", path);
+    err = env->os->vt->open(env->os, path, mode, &file);
+    if (err != DB_SUCCESS) {
+        return change && err != DB_ALREADY_EXISTS ? env_report_change(env, err, "create", path)
+                                                  : env_report(env, err, "open", path);
     }
     memcpy(file->path, path, strlen(path) + 1);
     *out = file;
@@ -134,23 +134,23 @@ dberr_t env_open(env_t *env, const char *path, os_open_mode_t mode, os_file_t **
 
 dberr_t env_tmp_create(env_t *env, const char *path, os_file_t **out)
 {
-    dberr_t e = env_check_path(env, path);
+    dberr_t err = env_check_path(env, path);
     os_file_t *file = NULL;
 
-    if (e == DB_SUCCESS) {
-        e = env_check_poison(env, "create", path);
+    if (err == DB_SUCCESS) {
+        err = env_check_poison(env, "create", path);
     }
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    e = env_report_tmp(env, env->os->vt->open(env->os, path, OS_CREATE_TRUNC, &file), "create",
-                       path);
-    if (e == DB_SUCCESS) {
+    err = env_report_tmp(env, env->os->vt->open(env->os, path, OS_CREATE_TRUNC, &file), "create",
+                         path);
+    if (err == DB_SUCCESS) {
         memcpy(file->path, path, strlen(path) + 1);
         file->temporary = true;
         *out = file;
     }
-    return e;
+    return err;
 }
 
 void env_tmp_remove(env_t *env, const char *path)
@@ -163,41 +163,41 @@ void env_tmp_remove(env_t *env, const char *path)
 dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t len,
                  size_t *n_read)
 {
-    dberr_t e = env->os->vt->read(file, offset, buf, len, n_read);
+    dberr_t err = env->os->vt->read(file, offset, buf, len, n_read);
 
-    return file->temporary ? env_report_tmp(env, e, "read", file->path)
-                           : env_report(env, e, "read", file->path);
+    return file->temporary ? env_report_tmp(env, err, "read", file->path)
+                           : env_report(env, err, "read", file->path);
 }
 
 dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
-    dberr_t e = env_check_poison(env, "write", file->path);
+    dberr_t err = env_check_poison(env, "write", file->path);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    e = env->os->vt->write(file, offset, buf, len);
-    return file->temporary ? env_report_tmp(env, e, "write", file->path)
-                           : env_report_change(env, e, "write", file->path);
+    err = env->os->vt->write(file, offset, buf, len);
+    return file->temporary ? env_report_tmp(env, err, "write", file->path)
+                           : env_report_change(env, err, "write", file->path);
 }
 
 dberr_t env_sync(env_t *env, os_file_t *file)
 {
-    dberr_t e = env_check_poison(env, "fsync", file->path);
+    dberr_t err = env_check_poison(env, "fsync", file->path);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    e = env->os->vt->sync(file);
-    return env_report_change(env, e, "fsync", file->path);
+    err = env->os->vt->sync(file);
+    return env_report_change(env, err, "fsync", file->path);
 }
 
 dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)
 {
-    dberr_t e = env_check_poison(env, "truncate", file->path);
+    dberr_t err = env_check_poison(env, "truncate", file->path);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     return env_report_change(env, env->os->vt->truncate(file, size_bytes), "truncate", file->path);
 }
@@ -217,51 +217,51 @@ void env_close(env_t *env, os_file_t *file)
 
 dberr_t env_rename(env_t *env, const char *from, const char *to)
 {
-    dberr_t e = env_check_path(env, from);
+    dberr_t err = env_check_path(env, from);
 
-    if (e == DB_SUCCESS) {
-        e = env_check_path(env, to);
+    if (err == DB_SUCCESS) {
+        err = env_check_path(env, to);
     }
-    if (e == DB_SUCCESS) {
-        e = env_check_poison(env, "rename", from);
+    if (err == DB_SUCCESS) {
+        err = env_check_poison(env, "rename", from);
     }
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     return env_report_change(env, env->os->vt->rename(env->os, from, to), "rename", from);
 }
 
 dberr_t env_unlink(env_t *env, const char *path)
 {
-    dberr_t e = env_check_path(env, path);
+    dberr_t err = env_check_path(env, path);
 
-    if (e == DB_SUCCESS) {
-        e = env_check_poison(env, "unlink", path);
+    if (err == DB_SUCCESS) {
+        err = env_check_poison(env, "unlink", path);
     }
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
-    e = env->os->vt->unlink(env->os, path);
-    return e == DB_NOT_FOUND ? env_report(env, e, "unlink", path)
-                             : env_report_change(env, e, "unlink", path);
+    err = env->os->vt->unlink(env->os, path);
+    return err == DB_NOT_FOUND ? env_report(env, err, "unlink", path)
+                               : env_report_change(env, err, "unlink", path);
 }
 
 dberr_t env_sync_dir(env_t *env)
 {
-    dberr_t e = env_check_poison(env, "fsync", "data directory");
+    dberr_t err = env_check_poison(env, "fsync", "data directory");
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     return env_report_change(env, env->os->vt->sync_dir(env->os), "fsync", "data directory");
 }
 
 dberr_t env_exists(env_t *env, const char *path, bool *exists)
 {
-    dberr_t e = env_check_path(env, path);
+    dberr_t err = env_check_path(env, path);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     return env_report(env, env->os->vt->exists(env->os, path, exists), "stat", path);
 }
@@ -275,28 +275,28 @@ typedef struct list_call {
 static dberr_t list_entry(void *ctx, const char *name)
 {
     list_call_t *call = ctx;
-    dberr_t e = call->fn(call->ctx, name);
+    dberr_t err = call->fn(call->ctx, name);
 
-    call->failed = e != DB_SUCCESS;
-    return e;
+    call->failed = err != DB_SUCCESS;
+    return err;
 }
 
 dberr_t env_list(env_t *env, os_list_fn fn, void *ctx)
 {
     list_call_t call = {fn, ctx, false};
-    dberr_t e = env->os->vt->list(env->os, list_entry, &call);
+    dberr_t err = env->os->vt->list(env->os, list_entry, &call);
 
-    return call.failed ? e : env_report(env, e, "list", "data directory");
+    return call.failed ? err : env_report(env, err, "list", "data directory");
 }
 
 dberr_t env_lock(env_t *env)
 {
-    dberr_t e = env->os->vt->lock(env->os);
+    dberr_t err = env->os->vt->lock(env->os);
 
-    if (e == DB_DIR_LOCKED) {
-        return err_set(&env->err, e, "the data directory is in use by another process or handle");
+    if (err == DB_DIR_LOCKED) {
+        return err_set(&env->err, err, "the data directory is in use by another process or handle");
     }
-    return env_report(env, e, "lock", "engine.lock");
+    return env_report(env, err, "lock", "engine.lock");
 }
 
 void env_unlock(env_t *env)

@@ -167,7 +167,7 @@ static dberr_t mem_read(os_file_t *file, uint64_t offset, void *buf, size_t len,
 static dberr_t mem_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
     mem_node_t *node = mem_node(file);
-    dberr_t e = DB_SUCCESS;
+    dberr_t err = DB_SUCCESS;
 
     if (len == 0) {
         return DB_SUCCESS;
@@ -176,12 +176,12 @@ static dberr_t mem_write(os_file_t *file, uint64_t offset, const void *buf, size
         return DB_OUT_OF_MEMORY;
     }
     if (offset + len > node->size) {
-        e = node_resize(node, offset + len);
+        err = node_resize(node, offset + len);
     }
-    if (e == DB_SUCCESS) {
+    if (err == DB_SUCCESS) {
         memcpy(node->bytes + offset, buf, len);
     }
-    return e;
+    return err;
 }
 
 static dberr_t mem_sync(os_file_t *file)
@@ -270,7 +270,7 @@ static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
 {
     size_t n = 0;
     char(*names)[PATH_LEN_MAX + 1];
-    dberr_t e = DB_SUCCESS;
+    dberr_t err = DB_SUCCESS;
 
     for (const mem_node_t *node = mem_os(os)->files; node != NULL; node = node->next) {
         n++;
@@ -284,13 +284,13 @@ static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
         memcpy(names[n++], node->name, strcspn(node->name, "/"));
     }
     qsort(names, n, sizeof(*names), compare_names);
-    for (size_t i = 0; i < n && e == DB_SUCCESS; i++) {
+    for (size_t i = 0; i < n && err == DB_SUCCESS; i++) {
         if (i == 0 || strcmp(names[i], names[i - 1]) != 0) {
-            e = fn(ctx, names[i]);
+            err = fn(ctx, names[i]);
         }
     }
     free(names);
-    return e;
+    return err;
 }
 
 static dberr_t mem_lock(os_t *os)
@@ -363,12 +363,12 @@ dberr_t os_mem_clone(os_t *os, os_t **out)
 {
     mem_node_t **tail;
     os_t *copy;
-    dberr_t e;
+    dberr_t err;
 
     CHECK(os->vt == &MEM_VTABLE);
-    e = os_mem_create(&copy);
-    if (e != DB_SUCCESS) {
-        return e;
+    err = os_mem_create(&copy);
+    if (err != DB_SUCCESS) {
+        return err;
     }
     tail = &mem_os(copy)->files;
     for (const mem_node_t *node = mem_os(os)->files; node != NULL; node = node->next) {

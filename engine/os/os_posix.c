@@ -102,13 +102,13 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
     int flags = 0;
     struct stat st;
     posix_file_t *file;
-    dberr_t e;
+    dberr_t err;
 
     if (mode != OS_OPEN) {
         flags |= mode == OS_CREATE_NEW ? O_CREAT | O_EXCL : O_CREAT | O_TRUNC;
-        e = posix_make_parent(os, path);
-        if (e != DB_SUCCESS) {
-            return e;
+        err = posix_make_parent(os, path);
+        if (err != DB_SUCCESS) {
+            return err;
         }
     }
     file = calloc(1, sizeof(*file));
@@ -116,28 +116,25 @@ static dberr_t posix_open(os_t *os, const char *path, os_open_mode_t mode, os_fi
         return DB_OUT_OF_MEMORY;
     }
     file->fd = posix_openat(posix_os(os)->dir_fd, path, flags, &file->read_only);
-    if (file->fd < 0) {
-        e = posix_fail(os);
+    if (file->fd < 0 || fstat(file->fd, &st) != 0) {
+        err = posix_fail(os);
         goto fail;
-    }
-    if (fstat(file->fd, &st) != 0) {
-        e = posix_fail(os);
-        goto fail_close;
     }
     if (!S_ISREG(st.st_mode)) {
         os->last_errno = EINVAL;
-        e = DB_IO_ERROR;
-        goto fail_close;
+        err = DB_IO_ERROR;
+        goto fail;
     }
     file->base.os = os;
     posix_os(os)->n_open++;
     *out = &file->base;
     return DB_SUCCESS;
-fail_close:
-    (void)close(file->fd);
 fail:
+    if (file->fd >= 0) {
+        (void)close(file->fd);
+    }
     free(file);
-    return e;
+    return err;
 }
 
 static bool range_is_valid(os_t *os, uint64_t offset, size_t len)
@@ -255,10 +252,10 @@ static void posix_close(os_file_t *file)
 
 static dberr_t posix_rename(os_t *os, const char *from, const char *to)
 {
-    dberr_t e = posix_make_parent(os, to);
+    dberr_t err = posix_make_parent(os, to);
 
-    if (e != DB_SUCCESS) {
-        return e;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     if (renameat(posix_os(os)->dir_fd, from, posix_os(os)->dir_fd, to) != 0) {
         return posix_fail(os);
@@ -297,18 +294,18 @@ static dberr_t posix_sync_dir(os_t *os)
 static dberr_t posix_exists(os_t *os, const char *path, bool *exists)
 {
     struct stat st;
-    dberr_t e;
+    dberr_t err;
 
     if (fstatat(posix_os(os)->dir_fd, path, &st, 0) == 0) {
         *exists = true;
         return DB_SUCCESS;
     }
-    e = posix_fail(os);
-    if (e == DB_NOT_FOUND) {
+    err = posix_fail(os);
+    if (err == DB_NOT_FOUND) {
         *exists = false;
         return DB_SUCCESS;
     }
-    return e;
+    return err;
 }
 
 typedef struct name_list {
@@ -344,9 +341,9 @@ static int compare_names(const void *a, const void *b)
 
 static dberr_t collect_names(os_t *os, DIR *dir, name_list_t *list)
 {
-    dberr_t e = DB_SUCCESS;
+    dberr_t err = DB_SUCCESS;
 
-    while (e == DB_SUCCESS) {
+    while (err == DB_SUCCESS) {
         const struct dirent *entry;
 
         errno = 0;
@@ -355,17 +352,17 @@ static dberr_t collect_names(os_t *os, DIR *dir, name_list_t *list)
             return errno == 0 ? DB_SUCCESS : posix_fail(os);
         }
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            e = name_list_add(list, entry->d_name);
+            err = name_list_add(list, entry->d_name);
         }
     }
-    return e;
+    return err;
 }
 
 static dberr_t posix_list(os_t *os, os_list_fn fn, void *ctx)
 {
     name_list_t list = {NULL, 0, 0};
     DIR *dir;
-    dberr_t e;
+    dberr_t err;
     int fd = openat(posix_os(os)->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0) {
@@ -373,30 +370,30 @@ static dberr_t posix_list(os_t *os, os_list_fn fn, void *ctx)
     }
     dir = fdopendir(fd);
     if (dir == NULL) {
-        e = posix_fail(os);
+        err = posix_fail(os);
         (void)close(fd);
-        return e;
+        return err;
     }
-    e = collect_names(os, dir, &list);
+    err = collect_names(os, dir, &list);
     (void)closedir(dir);
-    if (e == DB_SUCCESS && list.n > 0) {
+    if (err == DB_SUCCESS && list.n > 0) {
         qsort(list.names, list.n, sizeof(*list.names), compare_names);
     }
     for (size_t i = 0; i < list.n; i++) {
-        if (e == DB_SUCCESS) {
-            e = fn(ctx, list.names[i]);
+        if (err == DB_SUCCESS) {
+            err = fn(ctx, list.names[i]);
         }
         free(list.names[i]);
     }
     free(list.names);
-    return e;
+    return err;
 }
 
 static dberr_t posix_lock(os_t *os)
 {
     posix_os_t *p = posix_os(os);
     bool read_only = false;
-    dberr_t e;
+    dberr_t err;
     int fd;
 
     if (p->lock_fd >= 0) {
@@ -407,9 +404,9 @@ static dberr_t posix_lock(os_t *os)
         return posix_fail(os);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        e = errno == EWOULDBLOCK ? DB_DIR_LOCKED : posix_fail(os);
+        err = errno == EWOULDBLOCK ? DB_DIR_LOCKED : posix_fail(os);
         (void)close(fd);
-        return e;
+        return err;
     }
     p->lock_fd = fd;
     return DB_SUCCESS;

@@ -45,7 +45,7 @@ static dberr_t recv_create(log_t *log, fil_t *fil, buf_pool_t *pool,
                            const engine_options_t *options, recv_t **out)
 {
     env_t *env = fil_env(fil);
-    recv_t *recv = calloc(1, sizeof *recv);
+    recv_t *recv = calloc(1, sizeof(*recv));
     byte *page_buf = malloc(fil_page_size(fil));
     if (recv == NULL || page_buf == NULL) {
         free(recv);

@@ -105,7 +105,7 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
 
 static bool recv_path_is_table(const char *path, uint32_t len)
 {
-    size_t suffix_len = sizeof FIL_IBD_SUFFIX - 1;
+    size_t suffix_len = sizeof(FIL_IBD_SUFFIX) - 1;
     return os_path_is_valid(path, len) && len > suffix_len
            && memcmp(path + len - suffix_len, FIL_IBD_SUFFIX, suffix_len) == 0
            && memchr(path, '/', len) == NULL;
@@ -121,7 +121,7 @@ static dberr_t recv_path_copy(recv_t *recv, const char *path, uint32_t len, char
 
 static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
-    recv_event_t *event = calloc(1, sizeof *event);
+    recv_event_t *event = calloc(1, sizeof(*event));
     if (event == NULL) {
         return err_set(&recv->env->err, DB_OUT_OF_MEMORY, "no memory for file records");
     }

@@ -179,7 +179,7 @@ static dberr_t recv_list_entry(void *ctx, const char *name)
 {
     recv_t *recv = ctx;
     size_t len = strlen(name);
-    size_t suffix_len = sizeof FIL_IBD_SUFFIX - 1;
+    size_t suffix_len = sizeof(FIL_IBD_SUFFIX) - 1;
     if (len <= suffix_len || len > PATH_LEN_MAX || name[0] == '.'
         || strcmp(name + len - suffix_len, FIL_IBD_SUFFIX) != 0) {
         return DB_SUCCESS;

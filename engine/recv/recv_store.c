@@ -32,7 +32,7 @@ void *recv_table_at(const recv_table_t *table, uint32_t i)
 static page_id_t recv_entry_id(const recv_table_t *table, uint32_t i)
 {
     page_id_t id;
-    memcpy(&id, recv_table_at(table, i), sizeof id);
+    memcpy(&id, recv_table_at(table, i), sizeof(id));
     return id;
 }
 
@@ -67,7 +67,7 @@ static dberr_t recv_table_grow(env_t *env, recv_table_t *table)
     if (capacity > 1U << 30) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "the log names too many pages");
     }
-    uint32_t *slots = calloc((size_t)capacity * 2, sizeof *slots);
+    uint32_t *slots = calloc((size_t)capacity * 2, sizeof(*slots));
     byte *entries = realloc(table->entries, capacity * table->entry_size);
     if (entries != NULL) {
         table->entries = entries;
@@ -103,7 +103,7 @@ dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out
     uint32_t slot = recv_table_slot(table, id);
     byte *entry = table->entries + (size_t)table->n * table->entry_size;
     memset(entry, 0, table->entry_size);
-    memcpy(entry, &id, sizeof id);
+    memcpy(entry, &id, sizeof(id));
     table->last = table->n;
     table->slots[slot] = ++table->n;
     *out = entry;
@@ -114,8 +114,8 @@ static int recv_entry_cmp(const void *a, const void *b)
 {
     page_id_t x;
     page_id_t y;
-    memcpy(&x, a, sizeof x);
-    memcpy(&y, b, sizeof y);
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
     if (x.space != y.space) {
         return x.space < y.space ? -1 : 1;
     }
@@ -150,7 +150,7 @@ static recv_rec_t *recv_batch_room(recv_batch_t *batch, size_t len)
     recv_chunk_t *chunk = batch->chunks;
     if (chunk == NULL || chunk->size - chunk->used < size) {
         size_t chunk_size = size > RECV_CHUNK_BYTES ? size : RECV_CHUNK_BYTES;
-        chunk = malloc(sizeof *chunk + chunk_size);
+        chunk = malloc(sizeof(*chunk) + chunk_size);
         if (chunk == NULL) {
             return NULL;
         }
@@ -181,7 +181,7 @@ static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_for
         return err;
     }
     recv_page_t *page = found;
-    batch->used_bytes += batch->pages.n != n_before ? 2 * sizeof *page : 0;
+    batch->used_bytes += batch->pages.n != n_before ? 2 * sizeof(*page) : 0;
     size_t room = LOG_REC_OVERHEAD_MAX + rec->len;
     recv_rec_t *stored = recv_batch_room(batch, room);
     if (stored == NULL) {

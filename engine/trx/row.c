@@ -84,7 +84,7 @@ dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byt
     mach_write_6(ids, id);
     mach_write_7(ids + DATA_TRX_ID_LEN, roll_ptr);
     return btr_update(pool, &table->indexes[0].tree, pk, dict_rec_trx_id_offset(table), ids,
-                      sizeof ids);
+                      sizeof(ids));
 }
 
 /* ---- statements ---- */
@@ -116,7 +116,7 @@ static dberr_t row_note_table(trx_t *trx, dict_table_t *table)
             return DB_SUCCESS;
         }
     }
-    table_id_t *tables = realloc(trx->tables, (trx->n_tables + 1) * sizeof *tables);
+    table_id_t *tables = realloc(trx->tables, (trx->n_tables + 1) * sizeof(*tables));
     if (tables == NULL) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_OUT_OF_MEMORY, "no memory for a table list");
     }

@@ -140,7 +140,7 @@ static dberr_t trx_sys_resurrect(trx_sys_t *sys, uint32_t slot)
 static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
 {
     size_t page_size = buf_page_size(pool);
-    trx_sys_t *sys = calloc(1, sizeof *sys);
+    trx_sys_t *sys = calloc(1, sizeof(*sys));
     byte *mem = calloc(ROW_N_BUFS, page_size);
     if (sys == NULL || mem == NULL) {
         free(sys);
@@ -246,7 +246,7 @@ bool trx_sys_has_writers(const trx_sys_t *sys)
 
 dberr_t trx_sys_add(trx_sys_t *sys, trx_t **out)
 {
-    trx_t *trx = calloc(1, sizeof *trx);
+    trx_t *trx = calloc(1, sizeof(*trx));
     if (trx == NULL) {
         return err_set(&trx_sys_env(sys)->err, DB_OUT_OF_MEMORY, "no memory for a transaction");
     }

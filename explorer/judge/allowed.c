@@ -7,6 +7,7 @@ pages. */
 #include "explorer/judge/allowed.h"
 
 #define XXH_INLINE_ALL
+#include <inttypes.h>
 #include <xxhash.h>
 
 #include <jansson.h>
@@ -217,9 +218,9 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
         const check_table_t *table = &report->tables[i];
         if (!table_is_known(allowed, table)) {
             verdict_add(verdict, SOURCE_ORACLE, 2,
-                        "%s (%llu rows) equals no commit prefix: part of a transaction"
+                        "%s (%" PRIu64 " rows) equals no commit prefix: part of a transaction"
                         " is there",
-                        table->name, (unsigned long long)table->rows);
+                        table->name, table->rows);
             return;
         }
     }

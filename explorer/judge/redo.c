@@ -10,60 +10,26 @@ Invariants
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_SIZE_MIN 64U
-
-static uint32_t slot_of(const redo_pages_t *pages, uint64_t key)
-{
-    uint64_t hash = key * 0x9E3779B97F4A7C15ULL;
-    return (uint32_t)(hash >> 32) & (pages->table_size - 1);
-}
-
-static void table_put(redo_pages_t *pages, uint32_t position)
-{
-    uint32_t slot = slot_of(pages, pages->pages[position].key);
-    while (pages->table[slot] != 0) {
-        slot = (slot + 1) & (pages->table_size - 1);
-    }
-    pages->table[slot] = position + 1;
-}
-
 /** NULL: there is none. */
 static redo_page_t *page_find(const redo_pages_t *pages, uint64_t key)
 {
-    if (pages->n == 0) {
-        return NULL;
-    }
-    for (uint32_t slot = slot_of(pages, key); pages->table[slot] != 0;
-         slot = (slot + 1) & (pages->table_size - 1)) {
-        redo_page_t *page = &pages->pages[pages->table[slot] - 1];
-        if (page->key == key) {
-            return page;
-        }
-    }
-    return NULL;
+    uint32_t position = key_table_find(&pages->table, key);
+    return position == KEY_NONE ? NULL : &pages->pages[position];
 }
 
 static redo_page_t *page_add(redo_pages_t *pages, uint64_t key)
 {
-    if (pages->n == pages->capacity) {
-        uint32_t capacity = pages->capacity == 0 ? TABLE_SIZE_MIN / 2 : pages->capacity * 2;
+    uint32_t position = key_table_add(&pages->table, key);
+    if (position == pages->capacity) {
+        uint32_t capacity = pages->capacity == 0 ? 32 : pages->capacity * 2;
         pages->pages = mem_grow(pages->pages, capacity * sizeof(*pages->pages));
         memset(pages->pages + pages->capacity, 0,
                (capacity - pages->capacity) * sizeof(*pages->pages));
         pages->capacity = capacity;
     }
-    if (2 * (pages->n + 1) > pages->table_size) {
-        pages->table_size = pages->table_size == 0 ? TABLE_SIZE_MIN : pages->table_size * 2;
-        free(pages->table);
-        pages->table = mem_alloc(pages->table_size * sizeof(*pages->table));
-        for (uint32_t i = 0; i < pages->n; i++) {
-            table_put(pages, i);
-        }
-    }
-    redo_page_t *page = &pages->pages[pages->n];
+    redo_page_t *page = &pages->pages[position];
     page->key = key;
     page->n = 0;
-    table_put(pages, pages->n++);
     return page;
 }
 
@@ -91,10 +57,7 @@ void redo_add(redo_t *redo, uint64_t key, redo_kind_t kind, lsn_t start_lsn, lsn
 
 void redo_clear(redo_t *redo)
 {
-    if (redo->pages.n > 0) {
-        memset(redo->pages.table, 0, redo->pages.table_size * sizeof(*redo->pages.table));
-    }
-    redo->pages.n = 0;
+    key_table_clear(&redo->pages.table);
     redo->loads.n = 0;
     redo->files.n = 0;
     redo->markers.n = 0;
@@ -118,7 +81,7 @@ void redo_free(redo_t *redo)
         free(redo->pages.pages[i].entries);
     }
     free(redo->pages.pages);
-    free(redo->pages.table);
+    key_table_free(&redo->pages.table);
     free(redo->loads.items);
     free(redo->files.items);
     free(redo->markers.items);
@@ -129,20 +92,28 @@ void redo_free(redo_t *redo)
 
 /* ---- questions about a page ---- */
 
-/** Entries of the page that end at or before limit. */
-static uint32_t entries_until(const redo_page_t *page, lsn_t limit)
+/** How many of n ascending LSNs are at most limit. first: the first one; each lies item_bytes behind the one before. */
+static uint32_t count_until(const void *first, uint32_t n, size_t item_bytes, lsn_t limit)
 {
     uint32_t low = 0;
-    uint32_t high = page->n;
+    uint32_t high = n;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        if (page->entries[middle].end_lsn <= limit) {
+        lsn_t lsn;
+        memcpy(&lsn, (const byte *)first + middle * item_bytes, sizeof(lsn));
+        if (lsn <= limit) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     return low;
+}
+
+/** Entries of the page that end at or before limit. */
+static uint32_t entries_until(const redo_page_t *page, lsn_t limit)
+{
+    return count_until(&page->entries->end_lsn, page->n, sizeof(*page->entries), limit);
 }
 
 static lsn_t shared_limit(const redo_t *redo, lsn_t limit)
@@ -190,13 +161,13 @@ void redo_each_page(const redo_t *redo, lsn_t after, lsn_t limit,
                     void (*fn)(void *ctx, uint64_t key, const redo_entry_t *last), void *ctx)
 {
     const redo_pages_t *shared = redo->shared != NULL ? &redo->shared->pages : NULL;
-    for (uint32_t i = 0; shared != NULL && i < shared->n; i++) {
+    for (uint32_t i = 0; shared != NULL && i < shared->table.n; i++) {
         const redo_entry_t *last = redo_last(redo, shared->pages[i].key, limit);
         if (last != NULL && last->end_lsn > after) {
             fn(ctx, shared->pages[i].key, last);
         }
     }
-    for (uint32_t i = 0; i < redo->pages.n; i++) {
+    for (uint32_t i = 0; i < redo->pages.table.n; i++) {
         uint64_t key = redo->pages.pages[i].key;
         const redo_entry_t *last = last_in(&redo->pages, key, limit, false);
         bool seen = shared != NULL && page_find(shared, key) != NULL;
@@ -236,7 +207,7 @@ const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *p
                : redo_file(redo->shared, type, path, path2, shared_limit(redo, limit));
 }
 
-/** Up to limit, as the next two. */
+/** Up to limit. */
 static const redo_file_t *file_about(const redo_t *redo, const char *path, lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
@@ -254,33 +225,20 @@ const redo_file_t *redo_file_about(const redo_t *redo, const char *path)
     return file_about(redo, path, LSN_MAX);
 }
 
-static const redo_file_t *space_file(const redo_t *redo, space_id_t space, bool deleted,
-                                     lsn_t limit)
+static bool space_deleted(const redo_t *redo, space_id_t space, lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->space == space && file->end_lsn <= limit
-            && (file->type == MLOG_FILE_DELETE) == deleted) {
-            return file;
+        if (file->space == space && file->end_lsn <= limit && file->type == MLOG_FILE_DELETE) {
+            return true;
         }
     }
-    return redo->shared == NULL
-               ? NULL
-               : space_file(redo->shared, space, deleted, shared_limit(redo, limit));
+    return redo->shared != NULL && space_deleted(redo->shared, space, shared_limit(redo, limit));
 }
 
-const char *redo_space_path(const redo_t *redo, space_id_t space)
+bool redo_space_deleted(const redo_t *redo, space_id_t space)
 {
-    const redo_file_t *file = space_file(redo, space, false, LSN_MAX);
-    if (file == NULL) {
-        return NULL;
-    }
-    return file->type == MLOG_FILE_RENAME2 ? file->path2 : file->path;
-}
-
-bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t limit)
-{
-    return space_file(redo, space, true, limit) != NULL;
+    return space_deleted(redo, space, LSN_MAX);
 }
 
 lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint)
@@ -299,17 +257,7 @@ lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint)
 
 uint32_t redo_ends_until(const redo_t *redo, lsn_t limit)
 {
-    uint32_t low = 0;
-    uint32_t high = redo->ends.n;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (redo->ends.items[middle] <= limit) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return count_until(redo->ends.items, redo->ends.n, sizeof(*redo->ends.items), limit);
 }
 
 bool redo_is_boundary(const redo_t *redo, lsn_t lsn)

@@ -7,6 +7,7 @@ from it (redo_start()). Bytes may be anything. */
 #ifndef EXPLORER_REDO_H
 #define EXPLORER_REDO_H
 
+#include "explorer/judge/key_table.h"
 #include "log/log_block.h"
 
 /** What a record group did to a page. */
@@ -54,10 +55,8 @@ typedef struct redo_marker {
 
 typedef struct redo_pages {
     redo_page_t *pages;
-    uint32_t n;
-    uint32_t capacity; /**< pages beyond n keep their memory */
-    uint32_t *table;   /**< open addressing: position in pages + 1 */
-    uint32_t table_size;
+    uint32_t capacity; /**< pages beyond table.n keep their memory */
+    key_table_t table;
 } redo_pages_t;
 
 /** A list of fixed-size items. */
@@ -118,8 +117,6 @@ void redo_keep(redo_t *redo, lsn_t block_lsn, const byte *block);
 
 /** Where the block lies in the file. */
 uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn);
-/** Number, checksum and lengths as they must be? */
-bool redo_block_is_valid(const byte *block, lsn_t block_lsn);
 
 /** The page's newest entry that ends at or before limit, or NULL. Behind a log that was shared it may be older than
 from_lsn. */
@@ -135,9 +132,8 @@ const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *p
                              const char *path2, lsn_t limit);
 /** The newest file operation that names the path, old or new; MLOG_FILE_NAME is none. */
 const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
-/** The newest name that the log gives a space's file; NULL: none. */
-const char *redo_space_path(const redo_t *redo, space_id_t space);
-bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t limit);
+/** Does the log delete the space's file? */
+bool redo_space_deleted(const redo_t *redo, space_id_t space);
 /** End of the group that starts here, if it holds the marker of this checkpoint; 0: it does not. */
 lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint);
 /** Does a group end (and so the next one start) here? */

@@ -39,7 +39,8 @@ uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn)
     return LOG_FILE_HDR_SIZE + (block_lsn - redo->info.start_lsn) % area_size(redo);
 }
 
-bool redo_block_is_valid(const byte *block, lsn_t block_lsn)
+/** Number, checksum and lengths as they must be? */
+static bool block_is_valid(const byte *block, lsn_t block_lsn)
 {
     return mach_read_4(block + LOG_BLOCK_NO) == (uint32_t)(block_lsn / LOG_BLOCK_SIZE)
            && mach_read_4(block + LOG_CRC_OFFSET) == crc32c(block, LOG_CRC_OFFSET)
@@ -196,7 +197,7 @@ void redo_extend(redo_t *redo, const byte *bytes)
     while (more && block_lsn < LOG_LSN_LIMIT && n <= LOG_GROUP_LEN_MAX + scan.start) {
         const byte *block = bytes + redo_offset(redo, block_lsn);
         uint32_t block_epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
-        if (!redo_block_is_valid(block, block_lsn) || block_epoch < epoch) {
+        if (!block_is_valid(block, block_lsn) || block_epoch < epoch) {
             return;
         }
         uint32_t end = mach_read_2(block + LOG_BLOCK_USED);

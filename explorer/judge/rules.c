@@ -179,7 +179,7 @@ void rules_destroy(rules_t *rules)
 {
     redo_free(&rules->redo);
     free(rules->pages.items);
-    free(rules->page_table);
+    key_table_free(&rules->page_table);
     free(rules->homes.items);
     free(rules->skips.items);
     free(rules->indexes.items);

@@ -2,8 +2,8 @@
 that it found. README.md has the rules; what is durable follows from writes and fsyncs, never from what a
 program says of itself.
 
-The stream: each operation after it has happened, so that the image holds what the files hold now. A run without
-a log before it is judged like a recovery, which finds one. */
+The stream: each operation after it has happened, so that the image holds what the files hold now; of a write
+rules_before() hears first. One set of rules serves a run, which finds no log, and a recovery, which finds one. */
 #ifndef EXPLORER_RULES_H
 #define EXPLORER_RULES_H
 

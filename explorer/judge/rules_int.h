@@ -16,7 +16,6 @@ typedef struct rules_page {
     bool late; /**< that write was not fsynced when the index's INDEX_LOAD became durable */
     bool read; /**< since that write, or at all */
     bool written;
-    bool durable;
 } rules_page_t;
 
 /** A page's place in the doublewrite area; all zero: this process has not written it. */
@@ -67,7 +66,6 @@ typedef struct rules_datafile {
 typedef struct rules_log {
     uint32_t inode; /**< IMAGE_NONE: no log yet */
     bool found;     /**< it was there when the process began */
-    bool creating;  /**< its header was written by this process and the file not synced since */
     lsn_t found_c;
     lsn_t found_end;
     lsn_t durable;
@@ -89,8 +87,7 @@ struct rules {
     rules_log_t log;
 
     REDO_LIST(rules_page_t) pages;
-    uint32_t *page_table;
-    uint32_t page_table_size;
+    key_table_t page_table; /**< by key: position in pages */
     REDO_LIST(rules_home_t) homes;
     REDO_LIST(rules_skip_t) skips;
     REDO_LIST(rules_index_t) indexes;

@@ -1,75 +1,32 @@
 /* Pages and data files as one process has touched them.
 
 Place: below the other rules_*.c. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mach.h"
 #include "explorer/judge/rules_int.h"
 
-#define TABLE_SIZE_MIN 512U
-
-static uint32_t slot_of(const rules_t *rules, uint64_t key)
-{
-    return (uint32_t)((key * 0x9E3779B97F4A7C15ULL) >> 32) & (rules->page_table_size - 1);
-}
-
-static void table_put(rules_t *rules, uint32_t position)
-{
-    uint32_t slot = slot_of(rules, rules->pages.items[position].key);
-    while (rules->page_table[slot] != 0) {
-        slot = (slot + 1) & (rules->page_table_size - 1);
-    }
-    rules->page_table[slot] = position + 1;
-}
-
 void rules_pages_clear(rules_t *rules)
 {
-    if (rules->pages.n > 0) {
-        memset(rules->page_table, 0, rules->page_table_size * sizeof(*rules->page_table));
-    }
+    key_table_clear(&rules->page_table);
     rules->pages.n = 0;
-}
-
-/** NULL: this process has not touched it. */
-static rules_page_t *page_find(const rules_t *rules, uint64_t key)
-{
-    if (rules->pages.n == 0) {
-        return NULL;
-    }
-    for (uint32_t slot = slot_of(rules, key); rules->page_table[slot] != 0;
-         slot = (slot + 1) & (rules->page_table_size - 1)) {
-        rules_page_t *page = &rules->pages.items[rules->page_table[slot] - 1];
-        if (page->key == key) {
-            return page;
-        }
-    }
-    return NULL;
 }
 
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key)
 {
-    return page_find(rules, key);
+    uint32_t position = key_table_find(&rules->page_table, key);
+    return position == KEY_NONE ? NULL : &rules->pages.items[position];
 }
 
 rules_page_t *rules_page(rules_t *rules, uint64_t key)
 {
-    rules_page_t *page = page_find(rules, key);
-    if (page != NULL) {
-        return page;
+    uint32_t position = key_table_find(&rules->page_table, key);
+    if (position != KEY_NONE) {
+        return &rules->pages.items[position];
     }
-    if (2 * (rules->pages.n + 1) > rules->page_table_size) {
-        uint32_t size = rules->page_table_size == 0 ? TABLE_SIZE_MIN : rules->page_table_size * 2;
-        free(rules->page_table);
-        rules->page_table = mem_alloc(size * sizeof(*rules->page_table));
-        rules->page_table_size = size;
-        for (uint32_t i = 0; i < rules->pages.n; i++) {
-            table_put(rules, i);
-        }
-    }
-    page = REDO_PUSH(&rules->pages);
+    (void)key_table_add(&rules->page_table, key);
+    rules_page_t *page = REDO_PUSH(&rules->pages);
     page->key = key;
-    table_put(rules, rules->pages.n - 1);
     return page;
 }
 

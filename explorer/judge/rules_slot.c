@@ -14,7 +14,6 @@ and its extents go back without a record of each page. */
 
 typedef struct page_check {
     rules_t *rules;
-    lsn_t c;
     uint32_t n; /**< pages that are missing */
     uint64_t key;
     lsn_t wanted;
@@ -31,7 +30,7 @@ static bool record_is_dead(const rules_t *rules, uint64_t key, const redo_entry_
     space_id_t space = key_space(key);
     bool given_up = space != SPACE_SYSTEM && last->kind == REDO_INIT
                     && (rules->failing || last->end_lsn <= rules->fail_lsn);
-    return defined_later || given_up || redo_space_deleted(&rules->redo, space, LSN_MAX);
+    return defined_later || given_up || redo_space_deleted(&rules->redo, space);
 }
 
 static void check_page(void *ctx, uint64_t key, const redo_entry_t *last)
@@ -56,7 +55,7 @@ static void check_page(void *ctx, uint64_t key, const redo_entry_t *last)
 
 static void check_pages(rules_t *rules, lsn_t c)
 {
-    page_check_t check = {.rules = rules, .c = c};
+    page_check_t check = {.rules = rules};
     if (c > rules_c(rules)) {
         redo_each_page(&rules->redo, rules_c(rules), c, check_page, &check);
     }

@@ -191,15 +191,6 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     return 0;
 }
 
-uint32_t model_count_all(const model_config_t *config, const persist_t *persist)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
-        n += model_count(config, (model_t)i, persist);
-    }
-    return n;
-}
-
 /* ---- what is kept ---- */
 
 /** The k-th choice out of n: 0 is the newest; rule 3. */

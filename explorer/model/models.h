@@ -58,7 +58,6 @@ uint64_t model_sectors(const model_config_t *config, const fs_event_t *event);
 
 /** How many states of this model the crash point has. */
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
-uint32_t model_count_all(const model_config_t *config, const persist_t *persist);
 
 /** Which sectors of a lost write are there: the first ones, the last ones, any others, none. */
 typedef enum tear { TEAR_PREFIX, TEAR_SUFFIX, TEAR_INTERIOR, TEAR_DROPPED, TEAR_KINDS } tear_t;

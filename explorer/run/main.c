@@ -2,7 +2,8 @@
 
 Place: top of the explorer.
 
-Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run. */
+Exit codes: 0 all states right, 1 violations, 2 usage or unusable input, 3 no state was run, 10 the machine could
+not lay out an image (disk or memory full): no verdict. */
 #include <dirent.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -48,7 +49,8 @@ static const char HELP[] =
     "                     the last operations before the crash and what became of each\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
     "  --json             JSON lines: violations, last a summary\n"
-    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run\n";
+    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 no verdict: disk or memory "
+    "full\n";
 
 typedef struct arguments {
     const char *trace;

@@ -6,7 +6,8 @@ there.
 Rules
 1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
    transferred.
-2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing.
+2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing. So is "main.db-shm",
+   SQLite's shared memory: it is never synced, and made anew after a crash.
 3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
    without its data, a file that was there before) refuses the trace; it is never guessed. A live trace may have
    faults: it is only judged, by what the process was told that it did, and ends with its kill.
@@ -398,7 +399,6 @@ static dberr_t read_records(reader_t *reader, const uint8_t *bytes, uint64_t com
         reader->trace->seq = reader->rec.seq;
         err = on_record(reader);
         at += reader->rec.total;
-        reader->trace->n_records++;
     }
     return err;
 }
@@ -471,7 +471,6 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
     if (!config->live) {
         unplay(image);
     }
-    trace->n_inodes = image_inode_count(image);
     if (e != DB_SUCCESS) {
         trace_free(trace);
     }

@@ -8,10 +8,8 @@
 typedef struct trace {
     fs_list_t list; /**< event i is crash point i + 1; crash point 0 lies before the first */
     uint32_t first_acked_line; /**< last one acknowledged before the first event */
-    uint32_t n_inodes;         /**< created in the image, empty and without a name */
-    uint64_t n_records;
-    uint64_t seq;   /**< of the record that is being read */
-    rules_t *rules; /**< what they know of the run at its end */
+    uint64_t seq;              /**< of the record that is being read */
+    rules_t *rules;            /**< what they know of the run at its end */
     void *map;
     size_t map_bytes;
 } trace_t;

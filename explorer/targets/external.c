@@ -49,8 +49,8 @@ dberr_t external_open(external_t *external, const verifier_t *verifier, const ch
                       err_sink_t *err)
 {
     *external = (external_t){.verifier = verifier, .dir_fd = -1};
-    int len = snprintf(external->dir, sizeof external->dir, "%s", dir);
-    if (len < 0 || (size_t)len >= sizeof external->dir) {
+    int len = snprintf(external->dir, sizeof(external->dir), "%s", dir);
+    if (len < 0 || (size_t)len >= sizeof(external->dir)) {
         return err_set(err, DB_IO_ERROR, "%.200s: path too long", dir);
     }
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {

@@ -31,7 +31,7 @@ typedef struct fixture {
 
 static int setup(void **state)
 {
-    fixture_t *fx = calloc(1, sizeof *fx);
+    fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     err_sink_t err = {.msg = ""};
     char path[] = "/tmp/test_external_XXXXXX";
@@ -63,8 +63,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     fixture_t *fx = *state;
-    char dir[sizeof fx->external.dir];
-    memcpy(dir, fx->external.dir, sizeof dir);
+    char dir[sizeof(fx->external.dir)];
+    memcpy(dir, fx->external.dir, sizeof(dir));
     external_close(&fx->external);
     assert_int_not_equal(access(dir, F_OK), 0);
     allowed_free(&fx->allowed);
@@ -119,7 +119,7 @@ static void test_states_do_not_meet(void **state)
     put_file(fx, "main.db-shm", "garbage", 7);
     assert_int_equal(judge(fx, 1, 1).n, 0);
     char shm[PATH_LEN_MAX + 16];
-    snprintf(shm, sizeof shm, "%s/main.db-shm", fx->external.dir);
+    snprintf(shm, sizeof(shm), "%s/main.db-shm", fx->external.dir);
     assert_int_not_equal(access(shm, F_OK), 0);
     image_undo(fx->image);
     assert_int_equal(judge(fx, 0, 0).n, 0);

@@ -112,7 +112,7 @@ static void test_events(void **state)
     for (uint32_t i = 0; i < 7; i++) {
         assert_int_equal(trace.list.events[i].kind, KINDS[i]);
     }
-    assert_int_equal(trace.n_inodes, 1);
+    assert_int_equal(image_inode_count(image), 1);
     assert_absent(image, "ib_dblwr");
     const fs_event_t *events = trace.list.events;
     assert_string_equal(image_name_text(image, events[0].name), "ib_dblwr");

@@ -35,11 +35,11 @@ typedef struct fixture {
 
 static int setup(void **state)
 {
-    fixture_t *fx = calloc(1, sizeof *fx);
+    fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
-    snprintf(fx->dir, sizeof fx->dir, "/tmp/verify_sqlite_XXXXXX");
+    snprintf(fx->dir, sizeof(fx->dir), "/tmp/verify_sqlite_XXXXXX");
     assert_non_null(mkdtemp(fx->dir));
-    snprintf(fx->path, sizeof fx->path, "%s/main.db", fx->dir);
+    snprintf(fx->path, sizeof(fx->path), "%s/main.db", fx->dir);
     *state = fx;
     return 0;
 }
@@ -54,9 +54,9 @@ static int teardown(void **state)
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-saved"};
     fixture_t *fx = *state;
     sqlite3_close(fx->db);
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         char name[128];
-        file_name(fx, suffixes[i], name, sizeof name);
+        file_name(fx, suffixes[i], name, sizeof(name));
         unlink(name);
     }
     rmdir(fx->dir);
@@ -86,15 +86,15 @@ static void copy_file(const fixture_t *fx, const char *from_suffix, const char *
 {
     char from[128];
     char to[128];
-    file_name(fx, from_suffix, from, sizeof from);
-    file_name(fx, to_suffix, to, sizeof to);
+    file_name(fx, from_suffix, from, sizeof(from));
+    file_name(fx, to_suffix, to, sizeof(to));
     FILE *in = fopen(from, "rb");
     FILE *out = fopen(to, "wb");
     assert_non_null(in);
     assert_non_null(out);
     char buffer[4096];
     size_t n;
-    while ((n = fread(buffer, 1, sizeof buffer, in)) > 0) {
+    while ((n = fread(buffer, 1, sizeof(buffer), in)) > 0) {
         assert_int_equal(fwrite(buffer, 1, n, out), n);
     }
     fclose(in);
@@ -177,15 +177,15 @@ static void test_log_is_recovered(void **state)
     assert_int_equal(truncate(fx->path, 4096), 0);
     char saved[128];
     char wal[128];
-    file_name(fx, "-saved", saved, sizeof saved);
-    file_name(fx, "-wal", wal, sizeof wal);
+    file_name(fx, "-saved", saved, sizeof(saved));
+    file_name(fx, "-wal", wal, sizeof(wal));
     assert_int_equal(rename(saved, wal), 0);
     check_report_t report;
     verify(fx, &report);
     assert_oracle_digest(&report);
     check_report_free(&report);
     char shm[128];
-    file_name(fx, "-shm", shm, sizeof shm);
+    file_name(fx, "-shm", shm, sizeof(shm));
     assert_int_not_equal(access(shm, F_OK), 0);
 }
 

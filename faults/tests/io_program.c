@@ -255,7 +255,7 @@ static long call_mark(const call_t *call)
     void *symbol = dlsym(RTLD_DEFAULT, "tp_trace_mark");
     char text[256] = "";
 
-    memcpy(&mark, &symbol, sizeof mark);
+    memcpy(&mark, &symbol, sizeof(mark));
     for (int i = 0; i < call->count; i++) {
         strcat(text, i == 0 ? "" : " ");
         strcat(text, call->words[i]);
@@ -290,7 +290,7 @@ static void *count_up(void *argument)
     int fd = open(word(call, 0), O_RDWR | O_CREAT, 0644);
 
     for (long i = 0; i < number(call, 1); i++) {
-        if (pwrite(fd, &i, sizeof i, i * (long)sizeof i) != (ssize_t)sizeof i) {
+        if (pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)) != (ssize_t)sizeof(i)) {
             exit(4);
         }
     }
@@ -385,7 +385,7 @@ static void run(char *text)
     }
     errno = 0;
     result = functions[i].function(&call);
-    len = snprintf(line, sizeof line, "%s %ld %d\n", call.name, result, result < 0 ? errno : 0);
+    len = snprintf(line, sizeof(line), "%s %ld %d\n", call.name, result, result < 0 ? errno : 0);
     if (write(STDOUT_FILENO, line, (size_t)len) != len) {
         exit(4);
     }

@@ -1,5 +1,7 @@
 /** Crashes: the directory is copied at a fault point, recovered as another database, and scanned.
 The copy has everything that was written (the kill model); what was in memory is lost. */
+#include <inttypes.h>
+
 #include "test_api_fixture.h"
 
 /** What a table may look like after recovery: as before the statement in flight, or as after it. */
@@ -64,8 +66,8 @@ static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const 
     bool before = shape_fits(&crash->before, t);
     bool after = shape_fits(&crash->after, t);
     if (!before && !after) {
-        fail_msg("crash at %s (%u): table %s with %llu rows and %u indexes", point, crash->hits,
-                 t != NULL ? "found" : "missing", t != NULL ? (unsigned long long)t->rows : 0,
+        fail_msg("crash at %s (%u): table %s with %" PRIu64 " rows and %u indexes", point,
+                 crash->hits, t != NULL ? "found" : "missing", t != NULL ? t->rows : 0,
                  t != NULL ? t->n_indexes : 0);
     }
     for (uint32_t i = 0; t != NULL && i < t->n_indexes; i++) {

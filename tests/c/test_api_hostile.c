@@ -7,6 +7,7 @@ checksums, opens it, works a little, closes it and scans it. Everything follows 
 
     HOSTILE_ITERATIONS=100000 HOSTILE_SEED=1 test_api_hostile     a longer run
     HOSTILE_ITERATIONS=1 HOSTILE_SEED=N test_api_hostile          one trial again */
+#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -345,8 +346,8 @@ static void test_hostile(void **state)
     (void)signal(SIGABRT, on_signal);
     (void)signal(SIGALRM, on_signal);
     for (uint64_t i = 0; i < n; i++) {
-        (void)snprintf(trial_line, sizeof(trial_line), "HOSTILE_ITERATIONS=1 HOSTILE_SEED=%llu\n",
-                       (unsigned long long)(seed + i));
+        (void)snprintf(trial_line, sizeof(trial_line),
+                       "HOSTILE_ITERATIONS=1 HOSTILE_SEED=%" PRIu64 "\n", (seed + i));
         (void)alarm(TRIAL_SECONDS_MAX);
         trial(images, seed + i, &tally);
 #ifndef WITH_ASAN

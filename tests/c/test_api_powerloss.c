@@ -7,6 +7,8 @@ few changes of files drawn beforehand its directory is copied, crashed, and beco
 session. Everything follows from one seed:
 
     POWERLOSS_ITERATIONS=1000 POWERLOSS_SEED=1 test_api_powerloss */
+#include <inttypes.h>
+
 #include "api/api_int.h"
 #include "test_api_fixture.h"
 
@@ -137,8 +139,8 @@ static void session_identify(session_t *s, const allowed_t *allowed)
     if (found == UINT32_MAX) {
         for (uint32_t t = 0; t < N_TABLES; t++) {
             const check_table_t *c = report_table(&report, NAMES[t]);
-            print_error("%s: %lld rows, %d indexes\n", NAMES[t],
-                        c != NULL ? (long long)c->rows : -1, c != NULL ? (int)c->n_indexes : -1);
+            print_error("%s: %" PRId64 " rows, %d indexes\n", NAMES[t],
+                        c != NULL ? (int64_t)c->rows : -1, c != NULL ? (int)c->n_indexes : -1);
         }
         fail_msg("%s%s the state is none of the %u that it may be", seed_line, s->story,
                  allowed->n);
@@ -372,8 +374,8 @@ static void test_sessions(void **state)
         uint64_t rnd = first + i;
         options.page_size = draw(&rnd, 4) == 0 ? 8192 : 4096;
         options.log_file_size = 64 * (uint64_t)options.page_size;
-        (void)snprintf(seed_line, sizeof(seed_line), "POWERLOSS_ITERATIONS=1 POWERLOSS_SEED=%llu: ",
-                       (unsigned long long)(first + i));
+        (void)snprintf(seed_line, sizeof(seed_line),
+                       "POWERLOSS_ITERATIONS=1 POWERLOSS_SEED=%" PRIu64 ": ", first + i);
         session_run(disk_create(), &options, &nothing, &rnd, 0, "");
     }
 }

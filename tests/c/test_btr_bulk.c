@@ -99,8 +99,8 @@ static void test_loads(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
-        for (size_t j = 0; j < sizeof COUNTS / sizeof COUNTS[0]; j++) {
+    for (size_t i = 0; i < sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
+        for (size_t j = 0; j < sizeof(COUNTS) / sizeof(COUNTS[0]); j++) {
             load_t l = SHAPES[i];
 
             l.n = COUNTS[j];

@@ -108,7 +108,7 @@ static void test_named_damage(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         tree_t t = tree_create_full();
         page_no_t path[3];
 
@@ -269,7 +269,7 @@ static void fuzz_page(tree_t *t, uint64_t *seed)
             offset = 4092;
         }
         if (buf_page_get(t->fx->pool, (page_id_t){BFX_SPACE, page_no}, &block) == DB_SUCCESS) {
-            memcpy(block->frame + offset, bytes, sizeof bytes);
+            memcpy(block->frame + offset, bytes, sizeof(bytes));
             block->validated = 0;
             buf_block_unfix(t->fx->pool, block);
         }

@@ -22,7 +22,7 @@ typedef struct btr_fixture {
 /** One space of this id with its page 0; pool of pool_pages frames. */
 static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages, space_id_t space)
 {
-    btr_fixture_t *fx = calloc(1, sizeof *fx);
+    btr_fixture_t *fx = calloc(1, sizeof(*fx));
     engine_options_t options;
 
     assert_non_null(fx);

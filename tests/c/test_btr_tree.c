@@ -57,7 +57,7 @@ static model_t model_create(const shape_t *shape, uint64_t seed)
 
     m.fx = bfx_create(shape->page_size, 64, BFX_SPACE);
     m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size};
-    m.version = calloc(shape->domain, sizeof *m.version);
+    m.version = calloc(shape->domain, sizeof(*m.version));
     assert_non_null(m.version);
     tree_create(&m.fx->env, m.fx->pool, &m.btr);
     return m;
@@ -141,7 +141,7 @@ static void model_update(model_t *m, uint32_t k)
     if (m->version[k] != 0) {
         m->version[k] = ++m->stamp;
     }
-    memset(value, (int)(m->version[k] & 0xFF), sizeof value);
+    memset(value, (int)(m->version[k] & 0xFF), sizeof(value));
     err = btr_update(m->fx->pool, &m->btr, key, offset, value, len);
     assert_int_equal(err, m->version[k] != 0 ? DB_SUCCESS : DB_NOT_FOUND);
 }
@@ -261,7 +261,7 @@ static void random_mix(const shape_t *shape, uint64_t seed)
 static void test_random_mix(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+    for (size_t i = 0; i < sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
         print_message("  %s\n", SHAPES[i].name);
         random_mix(&SHAPES[i], 1000 + i);
     }
@@ -272,7 +272,7 @@ and ends as one empty leaf. */
 static void test_ordered(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof SHAPES / sizeof SHAPES[0]; i++) {
+    for (size_t i = 0; i < sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
         const shape_t *shape = &SHAPES[i];
         model_t m = model_create(shape, 7);
         uint32_t n = shape->domain / 2;
@@ -353,7 +353,7 @@ static void test_prefix(void **state)
         uint32_t want = (p + 1) / 2 * 2;
 
         mach_write_4(prefix, p);
-        ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof prefix));
+        ASSERT_OK(fx, btr_cursor_open(&cursor, fx->pool, &btr, prefix, sizeof(prefix)));
         if (want == 20) {
             assert_int_equal(btr_cursor_next(&cursor, &found), DB_NOT_FOUND);
         } else {

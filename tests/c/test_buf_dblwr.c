@@ -19,16 +19,16 @@ static void test_batch_order(void **state)
     fx_new_page(fx, 1, 4);
     lsn_t lsn = log_lsn(fx->base.log);
     char durable[64];
-    snprintf(durable, sizeof durable, "# log_durable lsn=%" PRIu64, lsn);
+    snprintf(durable, sizeof(durable), "# log_durable lsn=%" PRIu64, lsn);
     FX_OK(fx, buf_flush_all(fx->pool));
     rec_assert_order(&fx->base.rec, 0, "# point name=dblwr.batch_start", "sync " LOG_FILE_NAME,
-                     durable, "# point name=dblwr.log_durable", "# dblwr_batch slot=0 pages=3",
+                     durable, "# point name=dblwr.log_durable", "# dblwr_batch pages=3",
                      "write ib_dblwr 0 12288", "# point name=dblwr.area_written", "sync ib_dblwr",
-                     "# dblwr_synced slot=0", "# point name=dblwr.area_synced",
+                     "# dblwr_synced", "# point name=dblwr.area_synced",
                      "# page_write space=1 page=4", "write t1.ibd 16384",
                      "# page_write space=1 page=9", "write t1.ibd 36864",
                      "# page_write space=2 page=3", "write t2.ibd 12288", "sync t1.ibd",
-                     "sync t2.ibd", "# point name=dblwr.home_synced", "# dblwr_done slot=0", NULL);
+                     "sync t2.ibd", "# point name=dblwr.home_synced", "# dblwr_done", NULL);
     assert_int_equal(rec_count(&fx->base.rec, 0, "write ib_dblwr"), 1);
     assert_int_equal(rec_count(&fx->base.rec, 0, "sync t1.ibd"), 1);
     assert_int_equal(fx->base.env.stats.data_writes, 6);
@@ -39,8 +39,8 @@ static void test_batch_order(void **state)
     uint32_t from = fx->base.rec.n;
     fx_change_page(fx, 1, 4, 77);
     FX_OK(fx, buf_flush_all(fx->pool));
-    rec_assert_order(&fx->base.rec, from, "# dblwr_batch slot=0 pages=1", "write ib_dblwr 0 4096",
-                     "# dblwr_done slot=0", NULL);
+    rec_assert_order(&fx->base.rec, from, "# dblwr_batch pages=1", "write ib_dblwr 0 4096",
+                     "# dblwr_done", NULL);
     assert_int_equal(fx_home_byte(fx, "t1.ibd", 4), 77);
 }
 
@@ -52,9 +52,9 @@ static void test_batch_split(void **state)
         fx_new_page(fx, 1, 30 - i);
     }
     FX_OK(fx, buf_flush_all(fx->pool));
-    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch slot=0 pages=8", "# dblwr_done slot=0",
-                     "# dblwr_batch slot=0 pages=8", "# dblwr_done slot=0",
-                     "# dblwr_batch slot=0 pages=3", "# dblwr_done slot=0", NULL);
+    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch pages=8", "# dblwr_done",
+                     "# dblwr_batch pages=8", "# dblwr_done", "# dblwr_batch pages=3",
+                     "# dblwr_done", NULL);
     assert_int_equal(rec_count(&fx->base.rec, 0, "# page_write"), 19);
 }
 
@@ -100,10 +100,10 @@ static void test_mixed_batch(void **state)
     fx_new_page(fx, 1, 5)->init_on_flush = true;
     fx_new_page(fx, 1, 6);
     FX_OK(fx, buf_flush_all(fx->pool));
-    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch slot=0 pages=1", "write ib_dblwr 0 4096",
+    rec_assert_order(&fx->base.rec, 0, "# dblwr_batch pages=1", "write ib_dblwr 0 4096",
                      "sync ib_dblwr", "# page_write space=1 page=5", "write t1.ibd 20480",
                      "# page_write space=1 page=6", "write t1.ibd 24576", "sync t1.ibd",
-                     "# dblwr_done slot=0", NULL);
+                     "# dblwr_done", NULL);
     assert_int_equal(fx_home_byte(fx, "t1.ibd", 5), 5);
     assert_int_equal(fx_home_byte(fx, "t1.ibd", 6), 6);
     assert_int_equal(fx_home_byte(fx, "ib_dblwr", 0), 6);
@@ -141,7 +141,7 @@ static void test_marker_of_index_page(void **state)
     buf_block_unfix(fx->pool, block);
     FX_OK(fx, buf_flush_all(fx->pool));
     char line[256];
-    snprintf(line, sizeof line,
+    snprintf(line, sizeof(line),
              "# page_write space=1 page=5 lsn=%" PRIu64
              " type=index level=2 index=33 dblwr=used why=batch init_lsn=0 load=1"
              " oldest=%" PRIu64 " pos=0",

@@ -29,7 +29,7 @@ slot, log_optimize_ddl on. */
 static inline buf_fixture_t *fx_create_on(os_t *os, uint32_t page_size, uint32_t pool_pages,
                                           bool doublewrite)
 {
-    buf_fixture_t *fx = calloc(1, sizeof *fx);
+    buf_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     fx->base.os = os;
     base_open(&fx->base, page_size);

@@ -299,7 +299,7 @@ static void test_checkpoint_order(void **state)
     assert_true(fx->t1->named);
     assert_false(fx->t2->named);
     char slot[64];
-    snprintf(slot, sizeof slot, "# checkpoint no=%" PRIu64 " slot=%d c=%" PRIu64, ckpt->no,
+    snprintf(slot, sizeof(slot), "# checkpoint no=%" PRIu64 " slot=%d c=%" PRIu64, ckpt->no,
              (int)(ckpt->no % 2), oldest);
     rec_assert_order(&fx->base.rec, from, "sync t2.ibd", "# point name=ckpt.data_synced",
                      "write " LOG_FILE_NAME, "sync " LOG_FILE_NAME,
@@ -355,7 +355,7 @@ static void test_log_free_check(void **state)
 {
     buf_fixture_t *fx = *state;
     byte data[2000];
-    memset(data, 3, sizeof data);
+    memset(data, 3, sizeof(data));
     for (page_no_t i = 0; i < 40; i++) {
         fx_new_page(fx, 1, i);
     }
@@ -377,7 +377,7 @@ static void test_log_free_check(void **state)
                               .page_no = block->id.page_no,
                               .offset = 200,
                               .data = data,
-                              .len = sizeof data};
+                              .len = sizeof(data)};
             log_append_rec(fx->base.log, &rec, &end);
         }
         fil_page_set_lsn(block->frame, 4096, end);

@@ -228,8 +228,8 @@ static void run_history(history_t *h, const engine_options_t *options)
     assert_int_equal(os_mem_create(&os), DB_SUCCESS);
     h->db = dbx_alloc(os);
     h->db->options = *options;
-    h->results = calloc(RESULTS_MAX, sizeof *h->results);
-    h->states = calloc(COMMITS_MAX, sizeof *h->states);
+    h->results = calloc(RESULTS_MAX, sizeof(*h->results));
+    h->states = calloc(COMMITS_MAX, sizeof(*h->states));
     assert_true(h->results != NULL && h->states != NULL);
     dbx_bootstrap(h->db, false);
     h->db->tap.before = on_write;

@@ -12,9 +12,9 @@
 /** Table (a BIGINT primary key, b CHAR(20), c CHAR(200)): 18 rows in a page of 4k. */
 static inline void cfx_create_table(dbx_t *db, const char *name)
 {
-    dict_table_t *table = calloc(1, sizeof *table);
+    dict_table_t *table = calloc(1, sizeof(*table));
     assert_non_null(table);
-    snprintf(table->name, sizeof table->name, "%s", name);
+    snprintf(table->name, sizeof(table->name), "%s", name);
     table_add_col(table, "a", DICT_BIGINT, 8);
     table_add_col(table, "b", DICT_CHAR, 20);
     table_add_col(table, "c", DICT_CHAR, 200);
@@ -27,12 +27,12 @@ static inline void cfx_create_table(dbx_t *db, const char *name)
 static inline void cfx_add_indexes(dbx_t *db, const char *table, const char *name, uint32_t n)
 {
     ddl_index_def_t defs[2] = {{.n_fields = 1}, {.n_fields = 2}};
-    snprintf(defs[0].name, sizeof defs[0].name, "%s", name);
-    snprintf(defs[0].fields[0].col, sizeof defs[0].fields[0].col, "b");
-    snprintf(defs[1].name, sizeof defs[1].name, "%sx", name);
-    snprintf(defs[1].fields[0].col, sizeof defs[1].fields[0].col, "c");
+    snprintf(defs[0].name, sizeof(defs[0].name), "%s", name);
+    snprintf(defs[0].fields[0].col, sizeof(defs[0].fields[0].col), "b");
+    snprintf(defs[1].name, sizeof(defs[1].name), "%sx", name);
+    snprintf(defs[1].fields[0].col, sizeof(defs[1].fields[0].col), "c");
     defs[1].fields[0].prefix_len = 10;
-    snprintf(defs[1].fields[1].col, sizeof defs[1].fields[1].col, "b");
+    snprintf(defs[1].fields[1].col, sizeof(defs[1].fields[1].col), "b");
     ddl_add_index_t *build = NULL;
     ASSERT_OK(db, ddl_add_index_begin(db->sys, table, defs, n, 1U << 20, &build));
     bool done = false;
@@ -46,10 +46,10 @@ static inline void cfx_row(int64_t a, uint32_t version, byte row[CFX_ROW_MAX])
 {
     char text[201];
     mach_write_8(row, dict_bigint_encode(a));
-    int n = snprintf(text, sizeof text, "b%" PRId64 ".%" PRIu32, a * 7919 % 1000, version);
+    int n = snprintf(text, sizeof(text), "b%" PRId64 ".%" PRIu32, a * 7919 % 1000, version);
     memset(row + 8, ' ', 220);
     memcpy(row + 8, text, (size_t)n);
-    n = snprintf(text, sizeof text, "%" PRId64 "c%" PRIu32, a * 31 % 97, version);
+    n = snprintf(text, sizeof(text), "%" PRId64 "c%" PRIu32, a * 31 % 97, version);
     memcpy(row + 28, text, (size_t)n);
 }
 

@@ -50,7 +50,7 @@ static void test_i11_counts(void **state)
                                       FSP_FREE_FRAG,       FSP_FULL_FRAG,
                                       FSP_SEG_INODES_FREE, FSP_FREE + FLST_LAST,
                                       FSP_FREE_LIMIT,      FSP_SEG_INODES_FULL};
-    for (size_t i = 0; i < sizeof HEADER / sizeof *HEADER; i++) {
+    for (size_t i = 0; i < sizeof(HEADER) / sizeof(*HEADER); i++) {
         items_t it = items_create(true);
         byte *page0 = space_bytes(&it);
         add_4(page0 + HEADER[i], 1);
@@ -58,7 +58,7 @@ static void test_i11_counts(void **state)
     }
     static const uint32_t INODE[] = {FSEG_NOT_FULL_N_USED, FSEG_FREE, FSEG_NOT_FULL, FSEG_FULL,
                                      FSEG_MAGIC,           FSEG_FRAGS};
-    for (size_t i = 0; i < sizeof INODE / sizeof *INODE; i++) {
+    for (size_t i = 0; i < sizeof(INODE) / sizeof(*INODE); i++) {
         items_t it = items_create(true);
         byte *inode = inode_of(&it, 0, PAGE_SEG_LEAF);
         add_4(inode + INODE[i], 1);
@@ -129,13 +129,13 @@ static void test_i11_pages(void **state)
     it = items_create(true);
     byte header[FSEG_HEADER_SIZE];
     page = root(&it, 1);
-    memcpy(header, page + PAGE_SEG_LEAF, sizeof header);
-    memcpy(page + PAGE_SEG_LEAF, page + PAGE_SEG_TOP, sizeof header);
-    memcpy(page + PAGE_SEG_TOP, header, sizeof header);
+    memcpy(header, page + PAGE_SEG_LEAF, sizeof(header));
+    memcpy(page + PAGE_SEG_LEAF, page + PAGE_SEG_TOP, sizeof(header));
+    memcpy(page + PAGE_SEG_TOP, header, sizeof(header));
     expect_stamped(&it, page, 11);
     it = items_create(true);
     page = root(&it, 1);
-    memcpy(page + PAGE_SEG_LEAF, root(&it, 0) + PAGE_SEG_LEAF, sizeof header);
+    memcpy(page + PAGE_SEG_LEAF, root(&it, 0) + PAGE_SEG_LEAF, sizeof(header));
     expect_stamped(&it, page, 11);
     it = items_create(true);
     inode = inode_of(&it, 1, PAGE_SEG_LEAF);

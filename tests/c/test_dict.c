@@ -41,20 +41,20 @@ static void cat_put_table(cat_t *c, const dict_table_t *table)
 /** The seeds' table: a BIGINT, b to h CHAR(255); PRIMARY (a), indexes on b and on e(10), c(4). */
 static dict_table_t *table_create(cat_t *c, const char *name)
 {
-    dict_table_t *t = calloc(1, sizeof *t);
+    dict_table_t *t = calloc(1, sizeof(*t));
 
     assert_non_null(t);
-    snprintf(t->name, sizeof t->name, "%s", name);
+    snprintf(t->name, sizeof(t->name), "%s", name);
     t->status = DICT_READY;
     t->n_cols = 8;
     for (uint32_t i = 0; i < 8; i++) {
-        snprintf(t->cols[i].name, sizeof t->cols[i].name, "%c", 'a' + (int)i);
+        snprintf(t->cols[i].name, sizeof(t->cols[i].name), "%c", 'a' + (int)i);
         t->cols[i].type = i == 0 ? DICT_BIGINT : DICT_CHAR;
         t->cols[i].len = i == 0 ? 8 : 255;
     }
     t->n_indexes = 3;
     for (uint32_t i = 0; i < 3; i++) {
-        snprintf(t->indexes[i].name, sizeof t->indexes[i].name, "%s",
+        snprintf(t->indexes[i].name, sizeof(t->indexes[i].name), "%s",
                  i == 0 ? "PRIMARY" : (i == 1 ? "kb" : "ke"));
         t->indexes[i].status = i == 2 ? DICT_INCOMPLETE : DICT_READY;
         t->indexes[i].n_fields = i == 2 ? 2 : 1;
@@ -145,7 +145,7 @@ static void test_round_trip(void **state)
     for (uint32_t i = 0; i < 40; i++) {
         char name[16];
 
-        snprintf(name, sizeof name, "t%u", i);
+        snprintf(name, sizeof(name), "t%u", i);
         t[i] = table_create(&c, name);
     }
     for (uint32_t i = 0; i < 40; i++) {
@@ -286,7 +286,7 @@ static void test_bad_rows(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof DAMAGES / sizeof DAMAGES[0]; i++) {
+    for (size_t i = 0; i < sizeof(DAMAGES) / sizeof(DAMAGES[0]); i++) {
         cat_t c = cat_create();
         dict_table_t *good = table_create(&c, "other");
         dict_table_t *bad = table_create(&c, "t");
@@ -350,7 +350,7 @@ static void test_bad_header(void **state)
                                        FIL_PAGE_TYPE};
 
     (void)state;
-    for (size_t i = 0; i < sizeof OFFSETS / sizeof OFFSETS[0]; i++) {
+    for (size_t i = 0; i < sizeof(OFFSETS) / sizeof(OFFSETS[0]); i++) {
         cat_t c = cat_create();
         buf_block_t *block = NULL;
 

@@ -16,7 +16,7 @@ static inline void table_add_col(dict_table_t *table, const char *name, dict_typ
                                  uint32_t len)
 {
     dict_col_t *col = &table->cols[table->n_cols++];
-    snprintf(col->name, sizeof col->name, "%s", name);
+    snprintf(col->name, sizeof(col->name), "%s", name);
     col->type = type;
     col->len = len;
 }
@@ -24,7 +24,7 @@ static inline void table_add_col(dict_table_t *table, const char *name, dict_typ
 static inline dict_index_t *table_add_index(dict_table_t *table, const char *name)
 {
     dict_index_t *index = &table->indexes[table->n_indexes++];
-    snprintf(index->name, sizeof index->name, "%s", name);
+    snprintf(index->name, sizeof(index->name), "%s", name);
     return index;
 }
 
@@ -63,7 +63,7 @@ static inline void assert_same_index(const dict_index_t *a, const dict_index_t *
     assert_int_equal(a->status, b->status);
     assert_int_equal(a->clustered, b->clustered);
     assert_int_equal(a->n_fields, b->n_fields);
-    assert_memory_equal(a->fields, b->fields, a->n_fields * sizeof a->fields[0]);
+    assert_memory_equal(a->fields, b->fields, a->n_fields * sizeof(a->fields[0]));
     assert_int_equal(a->tree.root, b->tree.root);
     assert_int_equal(a->tree.key_len, b->tree.key_len);
     assert_int_equal(a->tree.leaf_rec_size, b->tree.leaf_rec_size);
@@ -79,7 +79,7 @@ static inline void assert_same_table(const dict_table_t *a, const dict_table_t *
     assert_int_equal(a->n_cols, b->n_cols);
     assert_int_equal(a->row_size, b->row_size);
     assert_int_equal(a->pk_len, b->pk_len);
-    assert_memory_equal(a->cols, b->cols, a->n_cols * sizeof a->cols[0]);
+    assert_memory_equal(a->cols, b->cols, a->n_cols * sizeof(a->cols[0]));
     assert_int_equal(a->n_indexes, b->n_indexes);
     for (uint32_t i = 0; i < a->n_indexes; i++) {
         assert_same_index(&a->indexes[i], &b->indexes[i]);

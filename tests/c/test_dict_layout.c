@@ -76,7 +76,7 @@ static void test_bigint(void **state)
     byte last[8] = {0};
 
     (void)state;
-    for (size_t i = 0; i < sizeof VALUES / sizeof VALUES[0]; i++) {
+    for (size_t i = 0; i < sizeof(VALUES) / sizeof(VALUES[0]); i++) {
         byte stored[8];
 
         mach_write_8(stored, dict_bigint_encode(VALUES[i]));
@@ -106,7 +106,7 @@ static void test_random_round_trip(void **state)
             char name[16];
             bool number = random_next(&seed) % 3 == 0;
 
-            snprintf(name, sizeof name, "c%u", i);
+            snprintf(name, sizeof(name), "c%u", i);
             table_add_col(&t, name, number ? DICT_BIGINT : DICT_CHAR,
                           number ? 8 : 1 + (uint32_t)(random_next(&seed) % 60));
         }
@@ -121,7 +121,7 @@ static void test_random_round_trip(void **state)
         for (uint32_t i = 0; i < t.row_size; i++) {
             row[i] = (byte)random_next(&seed);
         }
-        memset(rec, 0x5A, sizeof rec);
+        memset(rec, 0x5A, sizeof(rec));
         dict_row_to_rec(&t, row, round, 2 * round, rec);
         dict_rec_to_row(&t, rec, back);
         assert_memory_equal(row, back, t.row_size);
@@ -168,10 +168,10 @@ static void test_limits(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         dict_table_t t = small_table();
 
-        memcpy((byte *)&t + CASES[i].field, &CASES[i].value, sizeof CASES[i].value);
+        memcpy((byte *)&t + CASES[i].field, &CASES[i].value, sizeof(CASES[i].value));
         expect_refused(&t, 4096, CASES[i].message);
     }
 }
@@ -193,9 +193,9 @@ static void test_names(void **state)
     dict_table_t t = small_table();
 
     (void)state;
-    memset(t.name, 'n', sizeof t.name);
+    memset(t.name, 'n', sizeof(t.name));
     expect_refused(&t, 4096, "longer than 63");
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
         t = small_table();
         memcpy((byte *)&t + CASES[i].field, CASES[i].value, CASES[i].len);
         expect_refused(&t, 4096, CASES[i].message);
@@ -214,7 +214,7 @@ static void test_sizes(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         char name[16];
 
-        snprintf(name, sizeof name, "c%u", i);
+        snprintf(name, sizeof(name), "c%u", i);
         table_add_col(&t, name, DICT_CHAR, 255);
     }
     index_add_field(table_add_index(&t, "PRIMARY"), 0, 0);

@@ -3,7 +3,7 @@
 
 static int setup(void **state)
 {
-    base_fixture_t *fx = calloc(1, sizeof *fx);
+    base_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
     base_open(fx, 4096);
@@ -81,14 +81,14 @@ static void test_page_bounds(void **state)
     fil_space_t *space = NULL;
     ASSERT_OK(fx, fil_space_create(fx->fil, 5, "t1.ibd", 2, &space));
     byte page[4096];
-    memset(page, 0x5A, sizeof page);
+    memset(page, 0x5A, sizeof(page));
     assert_int_equal(fil_page_write(fx->fil, space, 2, page), DB_CORRUPTION);
     assert_int_equal(fil_page_read(fx->fil, space, 2, page), DB_CORRUPTION);
     assert_int_equal(fil_page_read(fx->fil, space, FIL_NULL, page), DB_CORRUPTION);
     ASSERT_OK(fx, fil_page_write(fx->fil, space, 1, page));
     space->size_pages = 10; /* as when page 0 says more than the file holds */
     ASSERT_OK(fx, fil_page_read(fx->fil, space, 9, page));
-    for (size_t i = 0; i < sizeof page; i++) {
+    for (size_t i = 0; i < sizeof(page); i++) {
         assert_int_equal(page[i], 0);
     }
     ASSERT_OK(fx, fil_page_read(fx->fil, space, 1, page));
@@ -126,11 +126,11 @@ static void test_open_files_bounded(void **state)
 {
     base_fixture_t *fx = *state;
     fil_space_t *spaces[4 * FX_OPEN_FILES];
-    const uint32_t n = sizeof spaces / sizeof spaces[0];
+    const uint32_t n = sizeof(spaces) / sizeof(spaces[0]);
     byte page[4096] = {0};
     for (uint32_t i = 0; i < n; i++) {
         char path[PATH_LEN_MAX + 1];
-        (void)snprintf(path, sizeof path, "t%u.ibd", i);
+        (void)snprintf(path, sizeof(path), "t%u.ibd", i);
         ASSERT_OK(fx, fil_space_create(fx->fil, 5 + i, path, 2, &spaces[i]));
         assert_true(tap_n_open(&fx->rec.tap) <= FX_OPEN_FILES + 1); /* and the log */
     }
@@ -145,7 +145,7 @@ static void test_open_files_bounded(void **state)
     ASSERT_OK(fx, fil_sync_all(fx->fil));
     for (uint32_t i = 0; i < n; i++) {
         char line[PATH_LEN_MAX + 1];
-        (void)snprintf(line, sizeof line, "sync t%u.ibd", i);
+        (void)snprintf(line, sizeof(line), "sync t%u.ibd", i);
         assert_int_equal(rec_count(&fx->rec, from, line), 1);
         ASSERT_OK(fx, fil_page_read(fx->fil, spaces[i], 1, page));
         assert_int_equal(page[0], i);
@@ -183,7 +183,7 @@ static void test_failed_sync_before_close(void **state)
     byte page[4096] = {0};
     for (uint32_t i = 0; i <= FX_OPEN_FILES; i++) {
         char path[PATH_LEN_MAX + 1];
-        (void)snprintf(path, sizeof path, "t%u.ibd", i);
+        (void)snprintf(path, sizeof(path), "t%u.ibd", i);
         ASSERT_OK(fx, fil_space_create(fx->fil, 5 + i, path, 2, &spaces[i]));
     }
     for (uint32_t i = 0; i < FX_OPEN_FILES; i++) {
@@ -225,7 +225,7 @@ static void test_recreate(void **state)
     assert_int_equal(log_lsn(fx->log), lsn);
     ASSERT_OK(fx, fil_space_extend(fx->fil, space, 3));
     byte page[4096];
-    memset(page, 1, sizeof page);
+    memset(page, 1, sizeof(page));
     ASSERT_OK(fx, fil_page_write(fx->fil, space, 2, page));
     fil_close(fx->fil);
     ASSERT_OK(fx, fil_create(&fx->env, fx->log, 4096, FX_OPEN_FILES, &fx->fil));

@@ -152,7 +152,7 @@ static inline void base_open(base_fixture_t *fx, uint32_t page_size)
     fx->rec.tap = tap_of(fx->os);
     fx->rec.tap.before = rec_before;
     fx->rec.tap.ctx = &fx->rec;
-    fx->rec.lines = calloc(REC_LINES_MAX, sizeof *fx->rec.lines);
+    fx->rec.lines = calloc(REC_LINES_MAX, sizeof(*fx->rec.lines));
     assert_non_null(fx->rec.lines);
     fx->probe.point = rec_point;
     fx->probe.mark = rec_mark;

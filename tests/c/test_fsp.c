@@ -94,7 +94,7 @@ static void test_descriptor_pages(void **state)
         assert_int_equal(fil_page_get_type(page), FIL_PAGE_TYPE_XDES);
         assert_true(page_is_used(&fx->buf->base.env, fx->buf->pool, fx_id(SPACE, page_no)));
         assert_in_range(extent_state(fx, page_no), XDES_STATE_FREE_FRAG, XDES_STATE_FULL_FRAG);
-        snprintf(text, sizeof text, "# page_init space=3 page=%" PRIu32 " ", page_no);
+        snprintf(text, sizeof(text), "# page_init space=3 page=%" PRIu32 " ", page_no);
         assert_int_equal(rec_count(&fx->buf->base.rec, 0, text), 1);
     }
     assert_counts(fx);
@@ -124,14 +124,14 @@ static void test_drop_logs_no_page_of_an_extent(void **state)
     }
     assert_int_equal(steps, 2 + E / 2 + 1);
     char text[20000];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
+    fx_log_text(fx->buf, lsn, text, sizeof(text));
     uint32_t n_free = 0;
     for (const char *at = text; (at = strstr(at, "MLOG_INIT_FREE_PAGE")) != NULL; at++) {
         n_free++;
     }
     assert_int_equal(n_free, E / 2);
     char record[40];
-    snprintf(record, sizeof record, " 3 %" PRIu32 ";", in_extent);
+    snprintf(record, sizeof(record), " 3 %" PRIu32 ";", in_extent);
     assert_null(strstr(text, record));
     /* The frame is as it was: dirty, not marked as freed, and given out again it is taken over. */
     assert_false(block->freed);
@@ -207,9 +207,9 @@ static void test_free_everything(void **state)
     FX_OK(fx->buf, fseg_free_last(&mtr, seg(fx, &mtr, HEADER_A)));
     mtr_commit(&mtr);
     char text[2000];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
+    fx_log_text(fx->buf, lsn, text, sizeof(text));
     char record[60];
-    snprintf(record, sizeof record, "MLOG_INIT_FREE_PAGE 3 %" PRIu32 ";", fx->headers);
+    snprintf(record, sizeof(record), "MLOG_INIT_FREE_PAGE 3 %" PRIu32 ";", fx->headers);
     assert_non_null(strstr(text, record));
     assert_int_equal(field(fx, FSP_SEG_INODES_FREE), 0);
     uint32_t limit = field(fx, FSP_FREE_LIMIT);
@@ -265,8 +265,8 @@ static void test_reserve_for_load(void **state)
     assert_null(buf_page_peek(fx->buf->pool, fx_id(SPACE, page_no)));
     char text[2000];
     char record[40];
-    fx_log_text(fx->buf, lsn, text, sizeof text);
-    snprintf(record, sizeof record, " 3 %" PRIu32 ";", page_no);
+    fx_log_text(fx->buf, lsn, text, sizeof(text));
+    snprintf(record, sizeof(record), " 3 %" PRIu32 ";", page_no);
     assert_null(strstr(text, record));
     buf_block_t *block = NULL;
     mtr_start(&mtr, fx->buf->pool, MTR_LOG_NO_REDO);
@@ -305,7 +305,7 @@ static void test_free_refused(void **state)
     fsp_fixture_t *fx = *state;
     page_no_t page_no = alloc(fx, HEADER_B, 0);
     const page_no_t others[] = {0, 1, page_no + 1, 1000, FIL_NULL};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_int_equal(try_free(fx, HEADER_B, others[i]), DB_CORRUPTION);
     }
     assert_int_equal(try_free(fx, HEADER_A, page_no), DB_CORRUPTION);
@@ -317,7 +317,7 @@ static void test_free_refused(void **state)
 static int unlink_entry(const char *dir, const char *name)
 {
     char path[300];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
     return unlink(path);
 }
 
@@ -345,7 +345,7 @@ static void test_reopen_posix(void **state)
     free(fx);
     static const char *const names[] = {"t1.ibd", "t2.ibd", "t3.ibd", LOG_FILE_NAME,
                                         DBLWR_FILE_NAME};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         assert_int_equal(unlink_entry(dir, names[i]), 0);
     }
     assert_int_equal(rmdir(dir), 0);

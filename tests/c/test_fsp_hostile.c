@@ -44,7 +44,7 @@ static void test_hostile_header(void **state)
         {FSP_FRAG_N_USED, 1U << 30},
     };
     fsp_fixture_t *fx = fsp_create_used();
-    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+    for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
         byte saved[4];
         page_no_t page_no = 0;
         bool done = false;

@@ -21,7 +21,7 @@ typedef struct fsp_fixture {
 /** A space with two empty segments; A has the page of the headers. */
 static inline fsp_fixture_t *fsp_create_on(os_t *os)
 {
-    fsp_fixture_t *fx = calloc(1, sizeof *fx);
+    fsp_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     fx->buf = fx_create_on(os, 4096, 64, true);
     base_fixture_t *base = &fx->buf->base;

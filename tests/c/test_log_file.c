@@ -1,5 +1,7 @@
 /* Properties of the redo file: creation, opening, writing, reading, checkpoints, laps, markers, and
 what a failed write leaves (I19, I20, I23). */
+#include <inttypes.h>
+
 #include "base/crc32c.h"
 #include "log/log_block.h"
 #include "test_log_fixture.h"
@@ -174,7 +176,7 @@ static void test_open_refuses_impossible_sizes(void **state)
     log_t *log = efx_log_start(&f->env);
 
     log_close(log);
-    for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+    for (size_t i = 0; i < sizeof(SIZES) / sizeof(SIZES[0]); i++) {
         byte *block = lfx_raw(f);
         uint32_t old = mach_read_4(block + SIZES[i][0]);
         mach_write_4(block + SIZES[i][0], SIZES[i][1]);
@@ -250,12 +252,12 @@ static void test_markers(void **state)
     assert_int_equal(log_checkpoint_write(log, from, from, true), DB_SUCCESS);
     atomic_store(&f->probe.armed, false);
     (void)snprintf(expected, sizeof(expected),
-                   "log_write start=%llu end=%llu|point name=log.before_write|"
-                   "point name=log.written|log_durable lsn=%llu|point name=log.synced|"
-                   "checkpoint no=2 slot=0 c=%llu marker=%llu|point name=ckpt.slot_written|"
-                   "log_durable lsn=%llu|checkpoint_done no=2|point name=ckpt.done|",
-                   (unsigned long long)from, (unsigned long long)end, (unsigned long long)end,
-                   (unsigned long long)from, (unsigned long long)from, (unsigned long long)end);
+                   "log_write start=%" PRIu64 " end=%" PRIu64 "|point name=log.before_write|"
+                   "point name=log.written|log_durable lsn=%" PRIu64 "|point name=log.synced|"
+                   "checkpoint no=2 slot=0 c=%" PRIu64 " marker=%" PRIu64
+                   "|point name=ckpt.slot_written|"
+                   "log_durable lsn=%" PRIu64 "|checkpoint_done no=2|point name=ckpt.done|",
+                   from, end, end, from, from, end);
     assert_string_equal(f->trace, expected);
     assert_int_equal(f->env.stats.os_log_written - written, 512 + 512);
     assert_int_equal(f->env.stats.os_log_fsyncs - fsyncs, 2);

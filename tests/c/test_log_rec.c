@@ -175,7 +175,7 @@ static void test_fuzz(void **state)
         bool single = false;
         redo_rec_t rec;
         byte *exact;
-        dberr_t e;
+        dberr_t err;
 
         for (uint64_t hits = random_next(&seed) % 4; hits > 0; hits--) {
             buf[random_next(&seed) % len] = (byte)random_next(&seed);
@@ -184,9 +184,9 @@ static void test_fuzz(void **state)
         exact = malloc(len + 1);
         assert_non_null(exact);
         memcpy(exact + 1, buf, len);
-        e = log_format_10_4.decode(exact + 1, len, &rec, &used, &single);
-        assert_true(e == DB_SUCCESS || e == DB_NOT_FOUND || e == DB_CORRUPTION);
-        if (e == DB_SUCCESS) {
+        err = log_format_10_4.decode(exact + 1, len, &rec, &used, &single);
+        assert_true(err == DB_SUCCESS || err == DB_NOT_FOUND || err == DB_CORRUPTION);
+        if (err == DB_SUCCESS) {
             byte page[PAGE_SIZE_MIN];
             byte copy[PAGE_SIZE_MIN];
 

@@ -24,7 +24,7 @@ static void test_groups_and_names(void **state)
     mtr_write_8(&mtr, b, 60, 0x0102030405060708);
     mtr_commit(&mtr);
     char text[2000];
-    fx_log_text(fx, from, text, sizeof text);
+    fx_log_text(fx, from, text, sizeof(text));
     assert_string_equal(text, "MLOG_INIT_FILE_PAGE2 0 3; | "
                               "MLOG_FILE_NAME 1 0; MLOG_INIT_FILE_PAGE2 1 3; | "
                               "MLOG_1BYTE 1 3; | "
@@ -40,7 +40,7 @@ static void test_groups_and_names(void **state)
     assert_false(fx->t1->named);
     from = log_lsn(fx->base.log);
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 8);
-    fx_log_text(fx, from, text, sizeof text);
+    fx_log_text(fx, from, text, sizeof(text));
     assert_string_equal(text, "MLOG_FILE_NAME 1 0; MLOG_1BYTE 1 3; | ");
 }
 
@@ -80,7 +80,7 @@ static void test_single_flag(void **state)
     redo_rec_t rec = {.type = MLOG_1BYTE, .space = 1, .page_no = 3, .offset = 100, .value = 7};
     byte bytes[LOG_REC_OVERHEAD_MAX];
     size_t len = 0;
-    log_format(fx->base.log)->encode(&rec, true, bytes, sizeof bytes, &len);
+    log_format(fx->base.log)->encode(&rec, true, bytes, sizeof(bytes), &len);
     lsn_t lsn = log_lsn(fx->base.log);
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 7);
     assert_int_equal(log_lsn(fx->base.log), lsn + len);
@@ -209,7 +209,7 @@ static void test_free_page(void **state)
     assert_int_equal(block->newest_modification, from);
     fx_mtr_free(fx, fx_id(1, 99)); /* not in the pool: the record only */
     char text[1000];
-    fx_log_text(fx, from, text, sizeof text);
+    fx_log_text(fx, from, text, sizeof(text));
     assert_string_equal(text, "MLOG_INIT_FREE_PAGE 1 3; | MLOG_INIT_FREE_PAGE 1 99; | ");
     assert_null(buf_page_peek(fx->pool, fx_id(1, 99)));
     mtr_t mtr;
@@ -253,7 +253,7 @@ static void test_abort(void **state)
     mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
     FX_OK(fx, mtr_page_get(&mtr, fx_id(1, 3), &block));
     byte rec[5] = {0};
-    assert_int_equal(mtr_rec_insert(&mtr, block, 0, rec, sizeof rec), DB_CORRUPTION);
+    assert_int_equal(mtr_rec_insert(&mtr, block, 0, rec, sizeof(rec)), DB_CORRUPTION);
     assert_non_null(strstr(fx->base.env.err.msg, "page 3 of space 1"));
     mtr_abort(&mtr);
     assert_false(fx->base.env.io_failed);
@@ -287,7 +287,7 @@ static void test_redo_gives_the_same_bytes(void **state)
         mtr_start(&mtr, fx->pool, MTR_LOG_ALL);
         FX_OK(fx, mtr_page_get(&mtr, id, &block));
         uint32_t slot = page_search(block->frame, 4096, rec + 1, 8, &exact);
-        FX_OK(fx, mtr_rec_insert(&mtr, block, slot, rec, sizeof rec));
+        FX_OK(fx, mtr_rec_insert(&mtr, block, slot, rec, sizeof(rec)));
         if (i % 5 == 4) {
             FX_OK(fx, mtr_rec_delete(&mtr, block, i % page_n_recs(block->frame)));
         }
@@ -303,7 +303,7 @@ static void test_redo_gives_the_same_bytes(void **state)
     mtr_commit(&mtr);
 
     byte page[4096];
-    memset(page, 0xEE, sizeof page);
+    memset(page, 0xEE, sizeof(page));
     FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
     log_reader_t *reader = NULL;
     FX_OK(fx, log_reader_create(fx->base.log, from, &reader));
@@ -330,7 +330,7 @@ static void test_index_load(void **state)
     mtr_index_load(&mtr, 2, 5, 33);
     mtr_commit(&mtr);
     char text[500];
-    fx_log_text(fx, from, text, sizeof text);
+    fx_log_text(fx, from, text, sizeof(text));
     assert_string_equal(text, "MLOG_FILE_NAME 2 0; MLOG_INDEX_LOAD 2 5; | ");
     assert_int_equal(fx->t2->max_lsn, mtr.end_lsn);
     assert_int_equal(buf_dirty_pages(fx->pool), 0);

@@ -49,7 +49,7 @@ static void test_one_step_at_a_time(void **state)
         assert_int_equal(buf_dirty_pages(fx->pool), 3 - i);
         assert_true(blocks[i]->in_flight);
         char home[40];
-        snprintf(home, sizeof home, "write t1.ibd %u 4096", (3 + i) * 4096);
+        snprintf(home, sizeof(home), "write t1.ibd %u 4096", (3 + i) * 4096);
         step(fx, home);
         assert_false(blocks[i]->in_flight);
     }
@@ -266,7 +266,7 @@ static void test_observer_and_cleaner(void **state)
     FX_OK(fx, buf_observer_flush(fx->pool, 1, 20));
     for (page_no_t i = 0; i < 12; i++) {
         char text[64];
-        snprintf(text, sizeof text, "# page_write space=1 page=%u ", i);
+        snprintf(text, sizeof(text), "# page_write space=1 page=%u ", i);
         assert_int_equal(rec_count(&fx->base.rec, 0, text), 1);
     }
     assert_true(rec_count(&fx->base.rec, 0, "# dblwr_single") > 0);

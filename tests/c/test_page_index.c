@@ -292,35 +292,35 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
     uint32_t len = random_next(seed) % 2 == 0 && page_rec_size(page) <= sizeof(rec)
                        ? page_rec_size(page)
                        : (uint32_t)(random_next(seed) % sizeof(rec));
-    dberr_t e = DB_SUCCESS;
+    dberr_t err = DB_SUCCESS;
     bool exact;
 
     mach_write_8(rec + 1, random_next(seed));
     switch (random_next(seed) % 7) {
     case 0:
-        e = page_rec_insert(page, size, slot, rec, len);
+        err = page_rec_insert(page, size, slot, rec, len);
         break;
     case 1:
-        e = page_rec_delete(page, size, slot);
+        err = page_rec_delete(page, size, slot);
         break;
     case 2:
-        e = page_rec_update(page, size, slot, (uint32_t)(random_next(seed) % 64), rec, len);
+        err = page_rec_update(page, size, slot, (uint32_t)(random_next(seed) % 64), rec, len);
         break;
     case 3:
-        e = page_list_end_delete(page, size, slot);
+        err = page_list_end_delete(page, size, slot);
         break;
     case 4:
-        e = page_list_start_delete(page, size, slot);
+        err = page_list_start_delete(page, size, slot);
         break;
     case 5:
         assert_true(page_search(page, size, rec, len, &exact) <= n);
         break;
     default:
         (void)page_has_room(page, size);
-        e = page_index_validate(page, size, NULL);
+        err = page_index_validate(page, size, NULL);
         break;
     }
-    assert_true(e == DB_SUCCESS || e == DB_CORRUPTION);
+    assert_true(err == DB_SUCCESS || err == DB_CORRUPTION);
 }
 
 /* Hostile pages, from single changed fields to noise: every function ends, inside of the page (the

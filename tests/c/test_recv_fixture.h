@@ -58,7 +58,7 @@ static inline bool dbx_marked(const dbx_t *db, const char *text)
 /** A handle on the directory os, which it owns from now on. Nothing is opened. */
 static inline dbx_t *dbx_alloc(os_t *os)
 {
-    dbx_t *db = calloc(1, sizeof *db);
+    dbx_t *db = calloc(1, sizeof(*db));
     assert_non_null(db);
     db->tap = tap_of(os);
     db->marks = calloc(1, DBX_MARKS_SIZE);
@@ -287,8 +287,8 @@ static inline lsn_t dbx_page_write(dbx_t *db, space_id_t space, page_no_t page_n
         ASSERT_OK(db, mtr_page_get(&mtr, id, &block));
     }
     byte bytes[300];
-    memset(bytes, value, sizeof bytes);
-    mtr_write_string(&mtr, block, 100, bytes, sizeof bytes);
+    memset(bytes, value, sizeof(bytes));
+    mtr_write_string(&mtr, block, 100, bytes, sizeof(bytes));
     mtr_commit(&mtr);
     return mtr.end_lsn;
 }

@@ -47,8 +47,8 @@ static void test_change_after_free_without_load(void **state)
     db = dbx_crash(db);
     assert_true(fil_page_get_lsn(dbx_home(db, T1_PATH, 3)) < freed);
     assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
-    char text[sizeof db->env.err.msg];
-    snprintf(text, sizeof text,
+    char text[sizeof(db->env.err.msg)];
+    snprintf(text, sizeof(text),
              "page 3 of t1.ibd: changed at %" PRIu64 " after it was freed at %" PRIu64
              ", but never initialised",
              changed, freed);
@@ -166,7 +166,7 @@ static void test_index_load_read_applies_all(void **state)
     fil_page_init(old_home, 4096, (page_id_t){T1, 3}, FIL_PAGE_TYPE_SYS);
     fil_page_set_lsn(old_home, 4096, LOG_FIRST_LSN);
     dbx_stamp(db, old_home);
-    memcpy(dbx_home(db, T1_PATH, 3), old_home, sizeof old_home);
+    memcpy(dbx_home(db, T1_PATH, 3), old_home, sizeof(old_home));
     ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(page_byte(db, 3, 150), 0xA2);
     /* MLOG_1BYTE, INIT, MEMSET of page 3. */

@@ -20,7 +20,7 @@ static void test_torn_slot(void **state)
     memset(dbx_slot(db, dbx_newest_slot(db)) + 256, 0xEE, 256);
     ASSERT_OK(db, dbx_redo(db));
     char text[60];
-    snprintf(text, sizeof text, "recv_start c=%" PRIu64 " ", older);
+    snprintf(text, sizeof(text), "recv_start c=%" PRIu64 " ", older);
     assert_true(dbx_marked(db, text));
     assert_int_equal(page_byte(db, T1, 3), 4);
     dbx_free(db);
@@ -77,7 +77,7 @@ static void test_stale_tail(void **state)
         memcpy(dbx_log_block(again, lsn), dbx_log_block(db, lsn), LOG_BLOCK_SIZE);
     }
     ASSERT_OK(again, dbx_redo(again));
-    snprintf(text, sizeof text, "end=%" PRIu64 "\n", image_end);
+    snprintf(text, sizeof(text), "end=%" PRIu64 "\n", image_end);
     assert_true(dbx_marked(again, text));
     assert_int_equal(page_byte(again, T1, 3), 77);
     dbx_free(again);
@@ -105,7 +105,7 @@ static void test_no_checkpoint_of_its_own(void **state)
     lsn_t log_end = log_lsn(db->log);
     log_checkpoint_t ckpt = *log_last_checkpoint(db->log);
     char start[60];
-    snprintf(start, sizeof start, "recv_start c=%" PRIu64 " ", ckpt.lsn);
+    snprintf(start, sizeof(start), "recv_start c=%" PRIu64 " ", ckpt.lsn);
     for (uint32_t round = 0; round < 3; round++) {
         db = dbx_crash_and_redo(db);
         assert_true(log_lsn(db->log) == log_end);
@@ -275,11 +275,11 @@ static void test_batches_equal(void **state)
         assert_null(strstr(first + 1, once[i]));
     }
     byte before[8 * 4096];
-    memcpy(before, dbx_home(db, T1_PATH, 0), sizeof before);
+    memcpy(before, dbx_home(db, T1_PATH, 0), sizeof(before));
     dbx_close(db);
     ASSERT_OK(db, dbx_redo(db));
     assert_int_equal(db->env.stats.recv_records, 0);
-    assert_memory_equal(before, dbx_home(db, T1_PATH, 0), sizeof before);
+    assert_memory_equal(before, dbx_home(db, T1_PATH, 0), sizeof(before));
     dbx_free(small);
     dbx_free(db);
 }
@@ -304,7 +304,7 @@ static void test_crash_in_recovery(void **state)
     db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     db->options.recv_memory = 2048;
-    for (uint32_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+    for (uint32_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
         dbx_t *image = dbx_clone(db);
         dbx_keeper_t k;
         dbx_keep_at(&k, image, points[i]);

@@ -119,14 +119,15 @@ static void test_dblwr_newest_copy(void **state)
     assert_int_equal(fil_page_get_id(slots[1]).page_no, 3);
     char text[100];
     uint32_t newer = lsn[1] > lsn[0];
-    snprintf(text, sizeof text, "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n", lsn[newer]);
+    snprintf(text, sizeof(text), "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n", lsn[newer]);
     dbx_t *other = dbx_clone(db);
     ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, text));
     assert_int_equal(page_byte(db, 3, 200), 2);
     dbx_free(db);
     dbx_bytes(other, DBLWR_FILE_NAME, NULL)[newer * 8 * 4096 + 300] ^= 1;
-    snprintf(text, sizeof text, "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n", lsn[!newer]);
+    snprintf(text, sizeof(text), "recv_dblwr_restore space=5 page=3 lsn=%" PRIu64 "\n",
+             lsn[!newer]);
     ASSERT_OK(other, dbx_redo(other));
     assert_true(dbx_marked(other, text));
     assert_int_equal(page_byte(other, 3, 200), 2);
@@ -154,7 +155,7 @@ static void overfill_area(dbx_t *db, uint32_t position)
 {
     enum { POSITIONS = 600 };
     byte copy[4096];
-    memcpy(copy, dbx_bytes(db, DBLWR_FILE_NAME, NULL), sizeof copy);
+    memcpy(copy, dbx_bytes(db, DBLWR_FILE_NAME, NULL), sizeof(copy));
     assert_int_equal(fil_page_get_id(copy).page_no, 3);
     byte *area = malloc((size_t)POSITIONS * 4096);
     assert_non_null(area);
@@ -164,7 +165,7 @@ static void overfill_area(dbx_t *db, uint32_t position)
         fil_page_set_lsn(page, 4096, fil_page_get_lsn(copy));
         dbx_stamp(db, page);
     }
-    memcpy(area + (size_t)position * 4096, copy, sizeof copy);
+    memcpy(area + (size_t)position * 4096, copy, sizeof(copy));
     os_file_t *file = NULL;
     ASSERT_OK(db, env_open(&db->env, DBLWR_FILE_NAME, OS_OPEN, &file));
     ASSERT_OK(db, env_write(&db->env, file, 0, area, (size_t)POSITIONS * 4096));
@@ -238,11 +239,11 @@ static void test_freed_page(void **state)
     db = dbx_crash(db);
     dbx_tear(db, T1_PATH, 3);
     byte before[4096];
-    memcpy(before, dbx_home(db, T1_PATH, 3), sizeof before);
+    memcpy(before, dbx_home(db, T1_PATH, 3), sizeof(before));
     ASSERT_OK(db, dbx_redo(db));
     assert_true(dbx_marked(db, "recv_free space=5 page=3"));
     assert_false(dbx_marked(db, "recv_read space=5 page=3"));
-    assert_memory_equal(before, dbx_home(db, T1_PATH, 3), sizeof before);
+    assert_memory_equal(before, dbx_home(db, T1_PATH, 3), sizeof(before));
     dbx_free(db);
 }
 
@@ -272,7 +273,7 @@ static void test_created_page_skips(void **state)
         char text[300];
         const char *write = strstr(db->marks, "page_write space=5 page=3");
         assert_non_null(write);
-        snprintf(text, sizeof text, "%s", write);
+        snprintf(text, sizeof(text), "%s", write);
         *strchr(text, '\n') = '\0';
         assert_true((strstr(text, "dblwr=skip why=init") != NULL) == !optimize);
         assert_non_null(strstr(strstr(db->marks, "recv_create space=5 page=3"), "recv_apply"));

@@ -29,10 +29,10 @@ static dberr_t same_file(void *ctx, const char *name)
 __attribute__((format(printf, 3, 4))) static void refused(dbx_t *db, refusal_t refusal,
                                                           const char *format, ...)
 {
-    char text[sizeof db->env.err.msg];
+    char text[sizeof(db->env.err.msg)];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     dbx_t *images[2] = {db, dbx_clone(db)};
     assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
@@ -100,7 +100,7 @@ static void test_marker_before_checkpoint(void **state)
     set_marker(db, older);
     ASSERT_OK(db, dbx_redo(db));
     char text[60];
-    snprintf(text, sizeof text, "recv_start c=%" PRIu64 " ", older);
+    snprintf(text, sizeof(text), "recv_start c=%" PRIu64 " ", older);
     assert_true(dbx_marked(db, text));
     assert_int_equal(dbx_page_byte(db, (page_id_t){T1, 3}, 100), 4);
     dbx_free(db);
@@ -116,7 +116,7 @@ static void test_impossible_checkpoint_number(void **state)
         uint32_t epoch;
     } forged[] = {
         {(1ULL << 62) - 1, 1}, {(1ULL << 62) - 4, 2}, {(1ULL << 33), 3}, {5, UINT32_MAX - 1}};
-    for (uint32_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+    for (uint32_t i = 0; i < sizeof(forged) / sizeof(forged[0]); i++) {
         dbx_t *db = dbx_crash(dbx_create_t1());
         byte *slot = dbx_slot(db, forged[i].no);
         memmove(slot, dbx_slot(db, dbx_newest_slot(db)), LOG_BLOCK_SIZE);
@@ -304,8 +304,8 @@ static void test_log_changed_between_readings(void **state)
     db->on_point = lose_block;
     db->point_ctx = &loser;
     assert_int_equal(dbx_redo(db), DB_UNRECOVERABLE);
-    char text[sizeof db->env.err.msg];
-    snprintf(text, sizeof text,
+    char text[sizeof(db->env.err.msg)];
+    snprintf(text, sizeof(text),
              "the log changed while it was read: it ended at %" PRIu64 ", and now at %" PRIu64,
              ends[39], last);
     assert_string_equal(db->env.err.msg, text);

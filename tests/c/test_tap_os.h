@@ -82,10 +82,10 @@ static inline dberr_t tap_open(os_t *os, const char *path, os_open_mode_t mode, 
     os_file_t *inner = NULL;
     dberr_t err = tap_inner(os)->vt->open(tap_inner(os), path, mode, &inner);
     if (err == DB_SUCCESS) {
-        tap_file_t *file = calloc(1, sizeof *file);
+        tap_file_t *file = calloc(1, sizeof(*file));
         assert_non_null(file);
         file->base.os = os;
-        snprintf(file->base.path, sizeof file->base.path, "%s", path);
+        snprintf(file->base.path, sizeof(file->base.path), "%s", path);
         file->inner = inner;
         file->next = ((tap_t *)os)->files;
         ((tap_t *)os)->files = file;
@@ -146,7 +146,7 @@ static inline dberr_t tap_rename(os_t *os, const char *from, const char *to)
     }
     for (tap_file_t *file = ((tap_t *)os)->files; file != NULL; file = file->next) {
         if (strcmp(file->base.path, from) == 0) {
-            snprintf(file->base.path, sizeof file->base.path, "%s", to);
+            snprintf(file->base.path, sizeof(file->base.path), "%s", to);
         }
     }
     return tap_inner(os)->vt->rename(tap_inner(os), from, to);

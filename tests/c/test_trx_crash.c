@@ -26,7 +26,7 @@ static void history_add(history_t *h, lsn_t lsn, const tfx_row_t *rows)
 {
     assert_true(h->n < N_COMMITS_MAX);
     h->states[h->n].lsn = lsn;
-    memcpy(h->states[h->n].rows, rows, sizeof h->states[h->n].rows);
+    memcpy(h->states[h->n].rows, rows, sizeof(h->states[h->n].rows));
     h->n++;
 }
 
@@ -69,7 +69,7 @@ static void run(trx_fixture_t *fx, history_t *h, uint64_t seed, uint32_t n_steps
         } else if (what < 15) {
             uint64_t savepoint = trx_savepoint(trx[t]);
             tfx_row_t scratch[N_ROWS];
-            memcpy(scratch, newest, sizeof scratch);
+            memcpy(scratch, newest, sizeof(scratch));
             statement(fx, trx[t], t, scratch, &seed);
             statement(fx, trx[t], t, scratch, &seed);
             ASSERT_OK(fx, trx_rollback_to(trx[t], savepoint));
@@ -181,7 +181,7 @@ static void check_crash(const images_t *images, const history_t *h, lsn_t lsn, u
 static void crash_everywhere(uint64_t seed)
 {
     trx_fixture_t *fx = tfx_create(4096, 256);
-    history_t *h = calloc(1, sizeof *h);
+    history_t *h = calloc(1, sizeof(*h));
     images_t images;
     ASSERT_OK(fx, buf_checkpoint_full(fx->pool));
     lsn_t from = log_checkpoint_lsn(fx->log);

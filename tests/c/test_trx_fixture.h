@@ -84,7 +84,7 @@ static inline void tfx_restart(trx_fixture_t *fx)
 
 static inline trx_fixture_t *tfx_alloc(uint32_t page_size, uint32_t pool_pages)
 {
-    trx_fixture_t *fx = calloc(1, sizeof *fx);
+    trx_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     assert_int_equal(os_mem_create(&fx->os), DB_SUCCESS);
     fx->probe.point = tfx_point;
@@ -141,11 +141,11 @@ static inline void tfx_insert_sys_row(void *ctx, sys_table_t which, const byte *
 
 static inline void tfx_create_table(trx_fixture_t *fx, const char *name)
 {
-    dict_table_t *table = calloc(1, sizeof *table);
+    dict_table_t *table = calloc(1, sizeof(*table));
     assert_non_null(table);
     ASSERT_OK(fx, dict_new_table_id(fx->dict, &table->id));
     ASSERT_OK(fx, dict_new_space_id(fx->dict, &table->space));
-    snprintf(table->name, sizeof table->name, "%s", name);
+    snprintf(table->name, sizeof(table->name), "%s", name);
     table->status = DICT_READY;
     table_add_col(table, "a", DICT_BIGINT, 8);
     table_add_col(table, "b", DICT_BIGINT, 8);

@@ -23,7 +23,7 @@ typedef struct model {
 
 static model_t *model_create(void)
 {
-    model_t *m = calloc(1, sizeof *m);
+    model_t *m = calloc(1, sizeof(*m));
     assert_non_null(m);
     for (uint32_t a = 0; a < N_ROWS; a++) {
         m->owner[a] = -1;
@@ -189,7 +189,7 @@ static void test_random_small_pool(void **state)
 {
     (void)state;
     static const uint32_t PAGE_SIZES[] = {8192, 16384, 32768, 65536};
-    for (size_t i = 0; i < sizeof PAGE_SIZES / sizeof *PAGE_SIZES; i++) {
+    for (size_t i = 0; i < sizeof(PAGE_SIZES) / sizeof(*PAGE_SIZES); i++) {
         trx_fixture_t *fx = tfx_create(PAGE_SIZES[i], 32);
         random_run(fx, 77 + i, 1000);
         tfx_destroy(fx);

@@ -48,7 +48,7 @@ static void change_all(trx_fixture_t *fx, trx_t *trx, tfx_row_t *model, uint32_t
 static void long_rollback(uint32_t page_size, uint32_t n)
 {
     trx_fixture_t *fx = tfx_create(page_size, 64);
-    tfx_row_t *model = calloc(n, sizeof *model);
+    tfx_row_t *model = calloc(n, sizeof(*model));
     fill(fx, model, n);
     tfx_purge_all(fx);
     assert_int_equal(tfx_undo_pages(fx), 0);
@@ -78,7 +78,7 @@ static void test_long_rollback(void **state)
 static void test_long_purge(void **state)
 {
     (void)state;
-    tfx_row_t *model = calloc(N_LONG, sizeof *model);
+    tfx_row_t *model = calloc(N_LONG, sizeof(*model));
     trx_fixture_t *fx = create_filled(model, N_LONG);
     trx_t *trx = tfx_begin(fx);
     change_all(fx, trx, model, N_LONG);
@@ -200,7 +200,7 @@ static void test_resurrect(void **state)
     ASSERT_OK(fx, trx_sys_rollback_resurrected(fx->sys, note_id, seen));
     fx->table = dict_table_get(fx->dict, "t1");
     assert_int_equal(seen[0], 2);
-    assert_memory_equal(seen + 1, want, sizeof want);
+    assert_memory_equal(seen + 1, want, sizeof(want));
     tfx_verify(fx, model, 10);
     t1 = tfx_begin(fx);
     ASSERT_OK(fx, tfx_delete(fx, t1, 1));
@@ -224,10 +224,10 @@ static void test_catalogue_first(void **state)
     ASSERT_OK(fx, tfx_update(fx, user, 2, 50, 50));
     trx_t *ddl = tfx_begin(fx);
     byte row[SYS_ROW_MAX];
-    dict_table_t *table = calloc(1, sizeof *table);
+    dict_table_t *table = calloc(1, sizeof(*table));
     *table = *fx->table;
     table->id = 999;
-    snprintf(table->name, sizeof table->name, "half");
+    snprintf(table->name, sizeof(table->name), "half");
     dict_sys_tables_row(table, row);
     ASSERT_OK(fx, row_insert(ddl, dict_sys_table(fx->dict, SYS_TABLES), row));
     free(table);
@@ -411,7 +411,7 @@ static void test_hostile(void **state)
         {ON_HISTORY, UNDO_TRX_NO, 8, UINT64_MAX},
         {ON_HISTORY, UNDO_HISTORY_NEXT, 4, 0},
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(*CASES); i++) {
         tfx_row_t model[60];
         trx_fixture_t *fx = create_filled(model, 60);
         change_all(fx, tfx_begin(fx), NULL, 60);
@@ -451,7 +451,7 @@ static void test_hostile_records(void **state)
         {UNDO_REC_PK + 8 + UNDO_REC_UPDATE_FIXED, 2, 4},     /* no such column */
         {UNDO_REC_PK + 8 + UNDO_REC_UPDATE_FIXED + 2, 2, 9}, /* wrong length */
     };
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < sizeof(CASES) / sizeof(*CASES); i++) {
         for (int committed = 0; committed < 2; committed++) {
             tfx_row_t model[2];
             trx_fixture_t *fx = create_filled(model, 2);

@@ -61,6 +61,7 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
         assert found in {fingerprint_of(item, row.site) for item in row.result.violations}
         assert row.result.image is not None and row.result.image.is_dir()
         assert store.latest_run().campaign != "shrink"
+        assert [bug.reproducer.name for bug in store.bugs()] == ["2.0"]
 
     second = tornpage("shrink", trial)
     for key in ("script", "crash", "after", "probes"):

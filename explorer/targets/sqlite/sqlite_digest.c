@@ -27,7 +27,7 @@ __attribute__((format(printf, 2, 3))) static void sql_add(sql_text_t *sql, const
 {
     va_list args;
     va_start(args, format);
-    size_t left = sizeof sql->text - sql->len;
+    size_t left = sizeof(sql->text) - sql->len;
     int added = vsnprintf(sql->text + sql->len, left, format, args);
     va_end(args);
     if (added < 0 || (size_t)added >= left) {
@@ -129,7 +129,7 @@ static dberr_t index_digest(sq_t *sq, const sq_table_t *table, const sq_index_t 
     }
     sql_add(&sql, " FROM \"%s\" INDEXED BY \"%s\" ORDER BY ", table->name, index->sql_name);
     keys_add(&sql, table, index);
-    memcpy(out->name, index->name, sizeof out->name);
+    memcpy(out->name, index->name, sizeof(out->name));
     return rows_digest(sq, &sql, &format, &out->entries, &out->hash);
 }
 
@@ -137,7 +137,7 @@ dberr_t sq_table_digest(sq_t *sq, const sq_table_t *table, check_table_t *out)
 {
     sql_text_t sql = {.len = 0};
     row_format_t format = {.n = 0};
-    memcpy(out->name, table->name, sizeof out->name);
+    memcpy(out->name, table->name, sizeof(out->name));
     sql_add(&sql, "SELECT ");
     for (uint32_t i = 0; i < table->n_columns; i++) {
         sql_add(&sql, "%s\"%s\"", i > 0 ? "," : "", table->columns[i].name);

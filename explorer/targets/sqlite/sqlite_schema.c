@@ -68,7 +68,7 @@ static dberr_t column_read(sq_t *sq, sqlite3_stmt *stmt, sq_table_t *table)
 static dberr_t columns_read(sq_t *sq, sq_table_t *table)
 {
     char sql[2 * NAME_LEN_MAX];
-    snprintf(sql, sizeof sql, "PRAGMA table_info(\"%s\")", table->name);
+    snprintf(sql, sizeof(sql), "PRAGMA table_info(\"%s\")", table->name);
     sqlite3_stmt *stmt;
     dberr_t err = sq_prepare(sq, sql, &stmt);
     bool row = true;
@@ -122,7 +122,7 @@ static dberr_t index_read(sq_t *sq, const char *sql_name, const char *sql, sq_ta
         return foreign(sq, table->name, sql_name);
     }
     sq_index_t *index = &table->indexes[table->n_indexes];
-    memset(index, 0, sizeof *index);
+    memset(index, 0, sizeof(*index));
     memcpy(index->sql_name, sql_name, strlen(sql_name) + 1);
     memcpy(index->name, sql_name, strcspn(sql_name, "@"));
     const char *at = strstr(sql, " ON ");
@@ -164,7 +164,7 @@ static dberr_t indexes_read(sq_t *sq, sq_table_t *table)
         err = index_read(sq, text_of(stmt, 0), text_of(stmt, 1), table);
     }
     sqlite3_finalize(stmt);
-    qsort(table->indexes, table->n_indexes, sizeof table->indexes[0], compare_indexes);
+    qsort(table->indexes, table->n_indexes, sizeof(table->indexes[0]), compare_indexes);
     return err;
 }
 
@@ -190,7 +190,7 @@ static dberr_t names_read(sq_t *sq, sq_table_t **tables, uint32_t *n_tables)
             break;
         }
         *tables = grown;
-        memset(&grown[*n_tables], 0, sizeof *grown);
+        memset(&grown[*n_tables], 0, sizeof(*grown));
         memcpy(grown[*n_tables].name, name, strlen(name) + 1);
         (*n_tables)++;
     }

@@ -8,6 +8,7 @@ On top of sqlite_schema.c and sqlite_digest.c. Rules:
  4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm file, and
     leaves the log where it is when it closes: neither changes what recovery reads.
  5. The work on one image is bounded, whatever its bytes say. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static uint32_t invariant_of(const char *line)
         {11, "page number"},        {7, "out of order"},
         {9, "depth differs"},
     };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         if (strstr(line, table[i].text) != NULL) {
             return table[i].invariant;
         }
@@ -78,7 +79,7 @@ static uint32_t invariant_of(const char *line)
 static dberr_t finding_add(sq_t *sq, check_report_t *report, uint32_t invariant, const char *what)
 {
     if (report->findings == NULL) {
-        report->findings = calloc(CHECK_FINDINGS_MAX, sizeof *report->findings);
+        report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
         if (report->findings == NULL) {
             return err_set(sq->err, DB_OUT_OF_MEMORY, "no memory for findings");
         }
@@ -87,8 +88,8 @@ static dberr_t finding_add(sq_t *sq, check_report_t *report, uint32_t invariant,
         check_finding_t *finding = &report->findings[report->n_findings - 1];
         finding->invariant = invariant;
         finding->page_no = FIL_NULL;
-        snprintf(finding->path, sizeof finding->path, "main.db");
-        snprintf(finding->what, sizeof finding->what, "%.*s", WHAT_LEN_MAX, what);
+        snprintf(finding->path, sizeof(finding->path), "main.db");
+        snprintf(finding->what, sizeof(finding->what), "%.*s", WHAT_LEN_MAX, what);
     }
     return DB_SUCCESS;
 }
@@ -124,9 +125,8 @@ static dberr_t counts_check(sq_t *sq, check_report_t *report)
                 continue;
             }
             char what[WHAT_LEN_MAX];
-            snprintf(what, sizeof what, "%s.%s has %llu entries for %llu rows", table->name,
-                     index->name, (unsigned long long)index->entries,
-                     (unsigned long long)table->rows);
+            snprintf(what, sizeof(what), "%s.%s has %" PRIu64 " entries for %" PRIu64 " rows",
+                     table->name, index->name, index->entries, table->rows);
             dberr_t err = finding_add(sq, report, 10, what);
             if (err != DB_SUCCESS) {
                 return err;
@@ -142,7 +142,7 @@ static dberr_t digest(sq_t *sq, check_report_t *report)
     uint32_t n_tables = 0;
     dberr_t err = sq_schema_read(sq, &tables, &n_tables);
     if (err == DB_SUCCESS && n_tables > 0) {
-        report->tables = calloc(n_tables, sizeof *report->tables);
+        report->tables = calloc(n_tables, sizeof(*report->tables));
         if (report->tables == NULL) {
             err = err_set(sq->err, DB_OUT_OF_MEMORY, "no memory for the digest");
         }
@@ -158,8 +158,8 @@ static dberr_t digest(sq_t *sq, check_report_t *report)
 static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
 {
     char path[4096];
-    int len = snprintf(path, sizeof path, "%s/main.db", dir);
-    if (len < 0 || (size_t)len >= sizeof path) {
+    int len = snprintf(path, sizeof(path), "%s/main.db", dir);
+    if (len < 0 || (size_t)len >= sizeof(path)) {
         return err_set(sq->err, DB_IO_ERROR, "the path of the image is too long");
     }
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;

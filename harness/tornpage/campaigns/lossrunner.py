@@ -23,10 +23,17 @@ from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths, require_floor
 
-__all__ = ["check_parts", "loss_limits", "loss_parts", "replay_loss", "run_losses"]
+__all__ = [
+    "check_parts",
+    "confirmed_state",
+    "loss_limits",
+    "loss_parts",
+    "replay_loss",
+    "run_losses",
+]
 
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
@@ -131,14 +138,23 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool 
         site = found.broken[state][0].site
         store.start_trial(run.id, spec, site.value if site else "", state)
         again = _replay(spec, part.target, recording, part.images)
-        first = replace(again, outcome=Outcome.VIOLATION, violations=found.broken[state])
-        result = replace(confirmed(first, again), alike=found.alike[state])
+        result = confirmed_state(found.broken[state], again)
+        result = replace(result, alike=found.alike[state])
         require_floor(part.scratch)
         result = kept.only_new(site.value if site else "", result)
         keep_loss_evidence(spec, result, part.target, recording, part.scratch)
         store.finish_trial(run.id, result)
     store.put_exploration(run.id, part.spec.config, found.summary)
     return bool(found.broken or recording.violations)
+
+
+def confirmed_state(named: tuple[Violation, ...], again: TrialResult) -> TrialResult:
+    """The result of a state, or unstable. named: what the explorer names it for, which is no more than the
+    findings whose first state it is. again: the state played again, with all that it broke."""
+    known = {violation.invariant for violation in named}
+    seen = tuple(violation for violation in again.violations if violation.invariant in known)
+    first = replace(again, outcome=Outcome.VIOLATION, violations=named)
+    return confirmed(first, replace(again, violations=seen))
 
 
 def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:

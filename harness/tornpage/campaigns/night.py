@@ -78,6 +78,9 @@ def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, ane
             return found
         if not anew:
             raise ConfigError(f"night {found.id} was made with another {changed}; start a new one")
+        for run in store.runs():
+            if run.night == found.id:
+                store.fail_run(run.id)
         store.end_night(found.id, "failed")
     elif resume and not anew:
         raise ConfigError(f"{store.path}: no interrupted night to resume")

@@ -148,8 +148,10 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     first = seen.findings[0]
     broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
     sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
+    others = ", ".join(f"bug {number}" for number in seen.always_with)
+    company = f", always with {others}" if others else ""
     return (
-        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}: {escape(seen.bug.title)}\n"
+        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}{company}: {escape(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
         f"{escape(first.what)}\n"
         f"    {escape(first.replay)}"
@@ -234,8 +236,14 @@ def _print_more(console: Console, items: Sequence[object], shown: int) -> None:
         console.print(f"    and {len(items) - shown} more")
 
 
-def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResult) -> None:
-    """One trial, for a person."""
+def print_trial(
+    console: Console,
+    trial: str,
+    spec: TrialSpec,
+    result: TrialResult,
+    bugs: Sequence[int | None] = (),
+) -> None:
+    """One trial, for a person. bugs: that its violations tell of, as far as they are stored."""
     options = " ".join(f"{name}={value}" for name, value in sorted(spec.options.items()))
     plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
@@ -259,6 +267,9 @@ def print_trial(console: Console, trial: str, spec: TrialSpec, result: TrialResu
             highlight=False,
             soft_wrap=True,
         )
+    told = sorted({bug for bug in bugs if bug is not None})
+    if told:
+        plain(f"  of {', '.join(f'bug {bug}' for bug in told)}")
     taken = ", ".join(f"{name} {value}" for name, value in result.counters.items() if value)
     plain(f"  recovery: {taken or 'nothing to do'}")
     if result.image is not None:

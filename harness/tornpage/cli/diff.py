@@ -24,8 +24,8 @@ NAMES_SHOWN = 20
 
 
 def diff(
-    old: Annotated[int, typer.Argument(min=1, help="A run.")],
-    new: Annotated[int, typer.Argument(min=1, help="A later one.")],
+    old: Annotated[int, typer.Argument(metavar="OLD", min=1, help="A run.")],
+    new: Annotated[int, typer.Argument(metavar="NEW", min=1, help="A later one.")],
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:

@@ -26,10 +26,17 @@ def show(
     row = trial_row(trial, out)
     if json_output:
         print(
-            json.dumps({"trial": trial, "spec": to_plain(row.spec), "result": to_plain(row.result)})
+            json.dumps(
+                {
+                    "trial": trial,
+                    "spec": to_plain(row.spec),
+                    "result": to_plain(row.result),
+                    "bugs": list(row.bugs),
+                }
+            )
         )
     elif row.result is None:
         print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
     else:
-        print_trial(Console(), trial, row.spec, row.result)
+        print_trial(Console(), trial, row.spec, row.result, row.bugs)
     return 0

@@ -14,6 +14,7 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns import workers
 from tornpage.campaigns.images import KeptImages
+from tornpage.campaigns.lossrunner import confirmed_state
 from tornpage.campaigns.workers import Job, confirmed, play, submit, worker_pool
 from tornpage.vocabulary.errors import Interrupted, MachineError
 from tornpage.vocabulary.model import Outcome
@@ -37,6 +38,16 @@ def test_a_violation_that_does_not_come_again_is_unstable(again: object) -> None
     assert result.outcome is Outcome.UNSTABLE
     assert result.violations == make_result(0, broken=5).violations
     assert result.reason.startswith("broke I5, and played again ")
+
+
+def test_a_state_is_named_for_a_part_of_what_it_broke() -> None:
+    """The explorer names a state under the findings whose first state it is. One that breaks those and more
+    when it is played again is no less stable; one that breaks only others is."""
+    named, other = make_result(0, broken=7).violations, make_result(0, broken=2).violations
+    again = replace(make_result(0, broken=7), violations=(*other, *named))
+    result = confirmed_state(named, again)
+    assert (result.outcome, result.violations) == (Outcome.VIOLATION, named)
+    assert confirmed_state(named, replace(again, violations=other)).outcome is Outcome.UNSTABLE
 
 
 def test_a_target_that_breaks_is_a_failure_of_the_harness(

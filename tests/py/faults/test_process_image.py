@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tornpage.faults.image import copy_image, crc32c, plant_stale_block, soft_end
-from tornpage.faults.process import run_child
+from tornpage.faults.process import launcher_path, run_child
 from tornpage.vocabulary.errors import ChildError
 
 
@@ -45,6 +47,19 @@ def test_hang_ends_at_the_deadline(tmp_path: Path) -> None:
     assert "hung" in result.describe()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+def test_time_limit_ends_a_child_of_an_owner_without_alarms() -> None:
+    """The launcher's timer ends the program also where SIGALRM was ignored and blocked."""
+    code = (
+        "import os, signal, sys; signal.signal(signal.SIGALRM, signal.SIG_IGN);"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]);"
+        "os.execv(sys.argv[1], [sys.argv[1], sys.argv[2], '1', sys.executable, '-c',"
+        " 'import signal; signal.pause()'])"
+    )
+    command = [sys.executable, "-c", code, str(launcher_path()), str(os.getpid())]
+    done = subprocess.run(command, check=False, timeout=20)
+    assert done.returncode == -signal.SIGALRM
 
 
 def test_peak_memory_is_sampled() -> None:
