@@ -1,11 +1,12 @@
 """Writes down how a finding came about, beside its crashed image: the report shows it, also where the
 programs are not at hand. Made once per kept image; it takes no part in a verdict.
 
-May import: codec, evidence, image, model, pages, powerloss, target, timeline, trace, workload.
+May import: codec, errors, evidence, image, model, pages, powerloss, target, timeline, trace, workload.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.targets.target import Target
 from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
 from tornpage.workloads.workload import bytes_of, generate
@@ -65,25 +67,36 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
 def keep_loss_evidence(
     spec: TrialSpec, result: TrialResult, target: Target, recording: Recording, scratch: Path
 ) -> None:
-    """Of a power-loss state: what was durable and what had been written are states of the same crash
-    point."""
+    """Of a power-loss state: what was durable and what had been written are states of the same crash point.
+    One that the explorer cannot lay out again has none."""
     if result.image is None:
         return
-    size = _page_size(spec)
     work = scratch / f"evidence-{spec.number}"
     remove_image(work)
     work.mkdir()
+    with contextlib.suppress(ChildError):
+        states, phases = _loss_states(spec, target, recording, result.image / "data", work)
+        size = _page_size(spec)
+        hurt = hurt_pages(states, size)
+        pages = _views(states, hurt, result.violations, size, phases[-1].sector, target)
+        _write(spec, phases, pages, result.image)
+    remove_image(work)
+
+
+def _loss_states(
+    spec: TrialSpec, target: Target, recording: Recording, image: Path, work: Path
+) -> tuple[States, tuple[Phase, ...]]:
+    """ChildError if the explorer fails, or says nothing of the state."""
     *above, last = spec.plan.loss.split("/")
-    states = States(work / "none-persisted", work / "all-persisted", result.image / "data")
+    states = States(work / "none-persisted", work / "all-persisted", image)
     for folder in (states.before, states.written):
         state = "/".join([*above, f"{last.split('.')[0]}.{folder.name}.0"])
         lay_out_state(spec, target, recording, state, folder)
-    lay_out_state(spec, target, recording, spec.plan.loss, work / "again", work / "way")
-    phases = loss_phases((work / "way").read_text("utf-8").splitlines())
-    hurt = hurt_pages(states, size)
-    pages = _views(states, hurt, result.violations, size, phases[-1].sector, target)
-    remove_image(work)
-    _write(spec, phases, pages, result.image)
+    way = work / "way"
+    lay_out_state(spec, target, recording, spec.plan.loss, work / "again", way)
+    if not way.is_file():
+        raise ChildError(f"the explorer says nothing of state {spec.plan.loss}")
+    return states, loss_phases(way.read_text("utf-8").splitlines())
 
 
 def load_evidence(image: Path | None) -> Evidence | None:
@@ -105,8 +118,8 @@ def _live_states(trace: Path, hit: Step, image: Path, work: Path) -> States | No
     """The file that was hit, with the bytes of the write taken back, whole, and as the crash left them.
     None where the recording has no contents of it."""
     recorded = Trace.load(trace)
-    event = next(e for e in recorded.events() if e.seq == hit.seq and recorded.damage(e))
-    damage = recorded.damage(event)
+    damages = (recorded.damage(event) for event in recorded.events() if event.seq == hit.seq)
+    damage = next(filter(None, damages), None)
     if damage is None or not damage.new or not (image / hit.path).is_file():
         return None
     states = States(work / "before", work / "written", work / "after")
