@@ -42,7 +42,7 @@ class _Damage:
 
 
 _DAMAGES = (
-    _Damage("page lost", r"\(zero\)|: zero$"),
+    _Damage("page lost", r"\(zero\)$|(^|: )zero$"),
     _Damage("page torn", "", frozenset({5})),
     _Damage("page beyond the log", "", frozenset({4})),
     _Damage("redo does not fit its page", r"cannot take the |although it was freed"),
@@ -66,6 +66,7 @@ _DAMAGES = (
 
 _REFUSED = re.compile(r"^(?:recovery )?(?:refused|failed): (?:DB_\w+: )?")
 _DETAIL = re.compile(r" \([^()]*\)$")
+_PLACE = re.compile(r"^(?:recovered and purged: )?(?:(?!undo )\S+ )?page #(?:: page #)?(?:: |$)")
 _CONSTANT = re.compile(r"\b[A-Z]+_[A-Z_]+\b")
 
 
@@ -92,7 +93,7 @@ def _root_of_state(violation: Violation) -> Root:
     if depth == len(_DAMAGES):
         return Root(f"state {_DETAIL.sub('', text)}", text)
     damage = _DAMAGES[depth].name
-    return Root(f"state {damage}", f"{damage}: {text}")
+    return Root(f"state {damage}", f"{damage}: {text}" if text else damage)
 
 
 def _depth(violation: Violation) -> int:
@@ -109,4 +110,4 @@ def _depth(violation: Violation) -> int:
 
 def _words(violation: Violation) -> str:
     """The text of a finding without what is of this run, or only says who tells it."""
-    return _CONSTANT.sub("#", _REFUSED.sub("", path_of(violation)))
+    return _CONSTANT.sub("#", _PLACE.sub("", _REFUSED.sub("", path_of(violation))))

@@ -56,6 +56,24 @@ def test_other_symptoms_have_other_roots(other: Violation) -> None:
     assert not any(letter.isdigit() for letter in root_of(other))
 
 
+def test_the_place_of_a_finding_is_no_part_of_it() -> None:
+    """Who found it at which page, and the words of a refusal, are; the title names the damage."""
+    found = [
+        Violation(8, "page 3: index PRIMARY of table 4: previous page is 5, but links to 6"),
+        Violation(8, "t1.ibd page 3: index ib of table 9: previous page is 7, but links to 2"),
+        Violation(
+            30, "refused: DB_CORRUPTION: index 4, space 1 page 9: an only child has a sibling"
+        ),
+    ]
+    roots = [roots_of([violation])[0] for violation in found]
+    assert {root.fingerprint for root in roots} == {"state tree"}
+    assert roots[0].title == "tree: index PRIMARY of table #: previous page is #, but links to #"
+    undo = Violation(30, "refused: DB_CORRUPTION: undo page 9: not the log of a transaction")
+    assert root_of(undo) == "state undo and history"
+    reserved = Violation(6, "t1.ibd page 1: reserved bytes of a descriptor page are not zero")
+    assert root_of(reserved) == "state space management"
+
+
 def test_one_broken_state_has_one_root_the_deepest_damage() -> None:
     """What follows from it is of the same bug, in whatever order it is told."""
     lost = Violation(1, "acknowledged commits are missing: prefix 3 found, at least 4 acknowledged")
