@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "FINDINGS.md").read_text("utf-8")
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
-    "torn page # of #: no doublewrite copy",
+    "bug 3, new, always with bug 1, bug 2: page torn: torn page # of #: no doublewrite copy",
     "torn page 26 of t1.ibd",
     "replay 1.20002",
     "reproduced",
