@@ -4,9 +4,9 @@ Place: above models.c, below runner.c.
 
 States are numbered per class by crash point, model and k. If fewer are wanted than there are:
 
-1. The basic states come first, all of them, as long as they leave a quarter of the wanted number to the others.
-2. The others are shared out by the site of the write that the crash point follows, each site by the square
-   root of its number: there are hundreds of data pages to one checkpoint, and a bug may need the checkpoint.
+1. The basic states come first, as long as they leave a quarter of the wanted number to the others.
+2. Where not all of them are run, both kinds are shared out by place, each place by the square root of its number:
+   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one.
 3. Within a class the numbers are cut into as many equal stretches as it has states to give, and one of each
    is drawn: the choice covers the whole trace and all models, and depends on the seed and the wanted
    number only. */
@@ -16,11 +16,26 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 #include "base/check.h"
 
-#define BASIC_CLASS 0U
+#define PLACE_NAMES SITE_KINDS
 
-static uint32_t class_of(model_t model, fs_site_t site)
+/** What the crash point follows. */
+static uint32_t place_of(const fs_list_t *list, uint32_t point)
 {
-    return model_is_basic(model) ? BASIC_CLASS : 1U + (uint32_t)site;
+    for (; point > 0; point--) {
+        const fs_event_t *event = &list->events[point - 1];
+        if (event->kind == FS_WRITE) {
+            return (uint32_t)event->site;
+        }
+        if (event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK) {
+            return PLACE_NAMES;
+        }
+    }
+    return SITE_OTHER;
+}
+
+static uint32_t class_of(model_t model, uint32_t place)
+{
+    return model_is_basic(model) ? place : PLAN_PLACES + place;
 }
 
 /** number * times / over without overflow, rounded down. */
@@ -67,11 +82,11 @@ void plan_each(const state_plan_t *plan, const model_config_t *models, const per
                plan_state_fn fn, void *ctx)
 {
     uint32_t point = persist->next;
-    fs_site_t site = point_site(persist->list, point);
+    uint32_t place = place_of(persist->list, point);
     class_counts_t next = plan->base[point];
     uint64_t number = sum(&next);
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        uint32_t class = class_of((model_t)model, site);
+        uint32_t class = class_of((model_t)model, place);
         uint32_t n = model_count(models, (model_t)model, persist);
         for (uint32_t k = 0; k < n; k++, number++) {
             if (class_selects(plan, class, next.n[class]++)) {
@@ -104,9 +119,9 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
         class_counts_t counts = plan->base[point];
         persist_advance(&persist, point);
         if (seq >= limits->from_seq && seq <= limits->to_seq) {
-            fs_site_t site = point_site(&trace->list, point);
+            uint32_t place = place_of(&trace->list, point);
             for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-                counts.n[class_of((model_t)model, site)] +=
+                counts.n[class_of((model_t)model, place)] +=
                     model_count(&campaign->models, (model_t)model, &persist);
             }
         }
@@ -139,17 +154,19 @@ static void share_rest(state_plan_t *plan, const class_counts_t *totals)
     }
 }
 
-/** Rule 2. A site that has less than its share leaves the rest to the others. */
-static void share_among_sites(state_plan_t *plan, const class_counts_t *totals, uint64_t wanted)
+/** Rule 2, among the classes from `first` on. A place that has less than its share leaves the rest to the others. */
+static void share_among_places(state_plan_t *plan, const class_counts_t *totals, uint32_t first,
+                               uint64_t wanted)
 {
-    bool full[PLAN_CLASSES] = {[BASIC_CLASS] = true};
+    bool full[PLAN_CLASSES] = {false};
+    uint32_t end = first + PLAN_PLACES;
     for (bool settled = false; !settled;) {
         uint64_t weight = 0;
         settled = true;
-        for (uint32_t class = 0; class < PLAN_CLASSES; class ++) {
+        for (uint32_t class = first; class < end; class ++) {
             weight += full[class] ? 0 : square_root(totals->n[class]);
         }
-        for (uint32_t class = 0; class < PLAN_CLASSES && settled && weight > 0; class ++) {
+        for (uint32_t class = first; class < end && settled && weight > 0; class ++) {
             if (full[class]) {
                 continue;
             }
@@ -171,12 +188,15 @@ static void plan_share(state_plan_t *plan)
         plan->share = *totals;
         return;
     }
-    uint64_t others = plan->total - totals->n[BASIC_CLASS];
+    uint64_t basic = 0;
+    for (uint32_t place = 0; place < PLAN_PLACES; place++) {
+        basic += totals->n[place];
+    }
+    uint64_t others = plan->total - basic;
     uint64_t reserved = others < plan->wanted / 4 ? others : plan->wanted / 4;
-    uint64_t basic = plan->wanted - reserved;
-    plan->share.n[BASIC_CLASS] =
-        basic < totals->n[BASIC_CLASS] ? basic : totals->n[BASIC_CLASS]; /* rule 1 */
-    share_among_sites(plan, totals, plan->wanted - plan->share.n[BASIC_CLASS]);
+    basic = basic < plan->wanted - reserved ? basic : plan->wanted - reserved; /* rule 1 */
+    share_among_places(plan, totals, 0, basic);
+    share_among_places(plan, totals, PLAN_PLACES, plan->wanted - basic);
     share_rest(plan, totals);
 }
 

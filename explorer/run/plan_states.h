@@ -1,7 +1,7 @@
 /** Which states are run, and in which batches.
 
-States are chosen by class: the basic ones (model_is_basic), and the others by the site of the write that their
-crash point follows. */
+States are chosen by class: basic ones (model_is_basic) and others, each by place, that is the site of the write that
+their crash point follows, or that it follows a change of names. */
 #ifndef EXPLORER_PLAN_STATES_H
 #define EXPLORER_PLAN_STATES_H
 
@@ -13,7 +13,8 @@ typedef struct batch {
     uint32_t end;   /**< one past the last */
 } batch_t;
 
-#define PLAN_CLASSES (1U + SITE_KINDS)
+#define PLAN_PLACES (SITE_KINDS + 1U)
+#define PLAN_CLASSES (2U * PLAN_PLACES) /**< basic ones first */
 
 /** States per class. */
 typedef struct class_counts {

@@ -150,6 +150,7 @@ static void dump_image(const explorer_t *explorer)
 typedef struct nested_pick {
     uint32_t point;
     bool again; /**< right after a write of what the crash above has lost: that one is torn */
+    bool last;  /**< the recovery has ended: all that waits is lost */
     uint64_t draw;
 } nested_pick_t;
 
@@ -170,6 +171,11 @@ static bool draw_state(const model_config_t *models, const persist_t *persist,
     uint32_t counts[MODEL_KINDS];
     uint32_t n = 0;
     uint64_t draw = pick->draw;
+    if (pick->last && model_count(models, MODEL_NONE_PERSISTED, persist) > 0) {
+        *model = MODEL_NONE_PERSISTED;
+        *k = 0;
+        return true;
+    }
     if (pick->again && model_count(models, MODEL_ONE_TORN, persist) > 0) {
         *model = MODEL_ONE_TORN;
         *k = (uint32_t)(draw % TEAR_PARTS); /* of the newest one */
@@ -270,7 +276,8 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     }
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
     bool clean = true;
-    for (uint32_t i = 0; i < campaign->nested; i++) {
+    picks[0] = (nested_pick_t){.point = persist->list->n, .last = true};
+    for (uint32_t i = 1; i < campaign->nested; i++) {
         picks[i] = draw_point(persist->list, persist->next, &parent->torn, &stream,
                               (nested_aim_t)(i % AIM_KINDS));
     }

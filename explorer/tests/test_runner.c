@@ -166,7 +166,7 @@ typedef struct chosen {
     const state_plan_t *plan;
     uint32_t n[2];       /**< other states, basic ones */
     uint32_t in_part[4]; /**< of the crash points */
-    uint32_t at_site[SITE_KINDS];
+    uint32_t at_site[2][SITE_KINDS];
     uint32_t point;
     fs_site_t site;
 } chosen_t;
@@ -179,7 +179,7 @@ static void count_chosen(void *ctx, model_t model, uint32_t k, uint64_t number)
                     plan_number(chosen->plan, chosen->point + 1) - 1);
     chosen->n[model_is_basic(model)]++;
     chosen->in_part[chosen->point * 4 / chosen->plan->n_points]++;
-    chosen->at_site[chosen->site] += !model_is_basic(model);
+    chosen->at_site[model_is_basic(model)][chosen->site]++;
 }
 
 static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
@@ -217,8 +217,15 @@ static void test_choice(void **state)
     plan_free(&plan);
 }
 
+/** Are there more states of the checkpoint among those that were chosen than in proportion? */
+static bool checkpoint_stands_out(const chosen_t *some, const chosen_t *all, uint32_t basic)
+{
+    return (uint64_t)some->at_site[basic][SITE_CHECKPOINT_HEADER] * all->n[basic]
+           > (uint64_t)all->at_site[basic][SITE_CHECKPOINT_HEADER] * some->n[basic];
+}
+
 /** As soon as there is room, every basic state is run before any other is sampled; and a site with few
-states has more than its proportion. */
+states has more than its proportion of what is sampled, basic or not. */
 static void test_basic_states_come_first(void **state)
 {
     fixture_t *f = *state;
@@ -234,9 +241,54 @@ static void test_basic_states_come_first(void **state)
     chosen_t some = choose(f, all.n[1] + all.n[0] / 2, &plan);
     assert_int_equal(some.n[1], all.n[1]);
     assert_true(some.n[0] > all.n[0] / 3 && some.n[0] <= all.n[0] / 2);
-    assert_true((uint64_t)some.at_site[SITE_CHECKPOINT_HEADER] * all.n[0]
-                > (uint64_t)all.at_site[SITE_CHECKPOINT_HEADER] * some.n[0]);
+    assert_true(checkpoint_stands_out(&some, &all, 0));
     plan_free(&plan);
+    chosen_t few = choose(f, all.n[1] / 2, &plan);
+    assert_true(few.n[1] < all.n[1] && checkpoint_stands_out(&few, &all, 1));
+    plan_free(&plan);
+}
+
+/** The states right after a name was made. */
+static void count_named(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    (void)model;
+    (void)k;
+    (void)number;
+    ++*(uint32_t *)ctx;
+}
+
+static uint32_t choose_named(fixture_t *f, uint64_t states, uint64_t *n)
+{
+    state_plan_t plan;
+    plan_limits_t limits = {.states = states, .to_seq = UINT64_MAX, .batch_states = 16};
+    persist_t persist;
+    uint32_t named = 0;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    image_mark(f->image);
+    persist_init(&persist, &f->trace.list, f->image, NULL);
+    for (uint32_t point = 1; point < plan.n_points; point++) {
+        persist_advance(&persist, point);
+        if (f->trace.list.events[point - 1].kind == FS_LINK) {
+            plan_each(&plan, &f->campaign.models, &persist, count_named, &named);
+        }
+    }
+    *n = plan.wanted;
+    persist_free(&persist);
+    image_undo(f->image);
+    plan_free(&plan);
+    return named;
+}
+
+/** What follows a change of names is a place of its own, although its site is that of the write before. */
+static void test_names_are_a_place(void **state)
+{
+    fixture_t *f = *state;
+    uint64_t n_all = 0;
+    uint64_t n_some = 0;
+    uint32_t all = choose_named(f, 0, &n_all);
+    uint32_t some = choose_named(f, n_all / 4, &n_some);
+    assert_true(all > 0 && n_some == n_all / 4);
+    assert_true((uint64_t)some * n_all > (uint64_t)all * n_some);
 }
 
 int main(void)
@@ -248,6 +300,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -156,7 +157,10 @@ def test_a_configuration_whose_run_fails_is_a_finding(
         assert answer.code == 1, answer.text
         assert set(answer.data["by_invariant"]) == {"I0"}
         report = Path(answer.data["report"]).read_text("utf-8")
-        assert "--set log_optimize_ddl=off" in report
+        line = re.search(rf"tornpage (replay {answer.data['run']}\.s\d+) --out", report)
+        assert line is not None
+        again = tornpage(*line[1].split(), TORNPAGE_BUILD=str(folder))
+        assert again.code == 1 and again.data["same_verdict"], again.text
 
 
 def test_usage_errors_are_one_line_and_exit_2(tornpage: Tornpage, tmp_path: Path) -> None:

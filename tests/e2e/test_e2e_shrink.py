@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from e2e_support import Tornpage
 
+from tornpage.campaigns.campaign import Campaign
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.store import Store
 
@@ -62,6 +63,9 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
         assert row.result.image is not None and row.result.image.is_dir()
         assert store.latest_run().campaign != "shrink"
         assert [bug.reproducer.name for bug in store.bugs()] == ["2.0"]
+        settings = Campaign.model_validate(store.run(2).settings)
+        assert (settings.scripts, settings.undisturbed) == (1, 0)
+        assert not (settings.claims or settings.run_claims or settings.cross or settings.vary)
 
     second = tornpage("shrink", trial)
     for key in ("script", "crash", "after", "probes"):

@@ -13,9 +13,9 @@ from e2e_support import Tornpage
 from tornpage.faults.process import run_child
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.state import read_tables
 from tornpage.targets.registry import make_target
 from tornpage.targets.sqlite.image import examine
-from tornpage.targets.target import read_state
 from tornpage.workloads.workload import generate
 
 OPTIONS = {"cache_size": "10", "wal_autocheckpoint": "40"}
@@ -85,7 +85,7 @@ def test_verifiers_agree_on_crashed_images(build: Path, tmp_path: Path, mode: st
     for folder, line in zip(folders, answers, strict=True):
         mine, theirs = examine(folder), json.loads(line)
         assert mine["ok"] and mine["check"] == theirs["check"]
-        found.append(oracle.states.index(read_state(mine["check"])))
+        found.append(oracle.states.index(read_tables(mine["check"]["tables"])))
     assert found == sorted(found)
     assert len(set(found)) > 10
 

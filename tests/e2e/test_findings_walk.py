@@ -14,13 +14,13 @@ PAGE = (ROOT / "docs" / "FINDINGS.md").read_text("utf-8")
 FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
-    "bug 3, new, always with bug 1, bug 2: page torn: torn page # of #: no doublewrite copy",
-    "torn page 26 of t1.ibd",
-    "replay 1.20002",
+    "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
+    "torn page 3 of ibdata1",
+    "replay 1.16",
     "reproduced",
     "236 -> 1",
-    "torn    write ibdata1, page 6, dict page 10100001",
-    "14 operations were not synced",
+    "torn    write ibdata1, page 4, system page 00001111",
+    "10 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

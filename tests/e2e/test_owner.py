@@ -18,7 +18,8 @@ import psutil
 import pytest
 
 from tornpage.store.store import Store
-from tornpage.vocabulary.model import Outcome
+from tornpage.vocabulary.model import Outcome, config_of
+from tornpage.vocabulary.paths import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = [sys.executable, "-P", "-m", "tornpage"]
@@ -180,6 +181,32 @@ def test_a_printed_line_replays_its_finding(tmp_path: Path) -> None:
         assert len(kept) < len(broken)
 
 
+def test_a_plan_in_a_file_is_played(tmp_path: Path) -> None:
+    """That of a kept image breaks the same; with the whole write on disk nothing breaks; what hits nothing
+    cannot be played; a mistake is refused with its line."""
+    done = call(tmp_path, *SMALL, "--set", "doublewrite=off", "--trials", "24")
+    assert done.returncode == 1, done.stderr
+    image = sorted((tmp_path / "out" / "images" / "1").iterdir())[0]
+    trial, own = f"1.{image.name}", (image / "plan.toml").read_text("utf-8")
+    file = tmp_path / "plan.toml"
+
+    def play(text: str) -> subprocess.CompletedProcess[str]:
+        file.write_text(text, "utf-8")
+        return call(tmp_path, "replay", trial, "--plan", str(file))
+
+    again = play(own)
+    assert (again.returncode, "\nreproduced" in again.stdout) == (1, True), again.stdout
+    write = re.search(r'file = "(.*)"\nnth = (\d+)\n', own)
+    assert write is not None
+    whole = play(f'[[fault]]\nkind = "write"\n{write[0]}action = "kill"\nsectors = "all"\n')
+    assert (whole.returncode, "not reproduced" in whole.stdout) == (0, True), whole.stdout
+    never = play(own.replace(f"nth = {write[2]}", "nth = 1000000000"))
+    assert (never.returncode, "cannot be played" in never.stdout) == (2, True), never.stdout
+    wrong = play(own + "colour = 1\n")
+    line = own.count("\n") + 1
+    assert wrong.returncode == 2 and f"plan.toml: line {line}: " in wrong.stderr
+
+
 def test_a_power_loss_state_is_found_again(tmp_path: Path) -> None:
     """By its number in the same recording, by its fingerprint in another one."""
     options = ["--set", "doublewrite=off", "--set", "log_optimize_ddl=on"]
@@ -225,7 +252,8 @@ def _change(out: Path, trial: str, key: str, value: object) -> None:
 def test_a_target_that_fails_undisturbed_is_a_verdict(
     tmp_path: Path, build: Path, model: str
 ) -> None:
-    """Every script is a violation, nothing is crashed, and the run is at its end."""
+    """Every script is a violation, nothing is crashed, and the run is at its end. Each finding has a line
+    that plays it as it is printed, though the campaign is a file and the store a folder of its own."""
     programs = tmp_path / "build"
     for folder in ("explorer", "faults"):
         (programs / folder).mkdir(parents=True)
@@ -239,14 +267,35 @@ def test_a_target_that_fails_undisturbed_is_a_verdict(
     sizes = ["--scripts", "1", "--undisturbed", "2"]
     sizes += ["--trials", "4"] if model == "smoke" else ["--depth", "1", "--states", "9"]
     env = {**os.environ, "TORNPAGE_BUILD": str(programs)}
-    command = [*PYTHON, "run", model, *sizes]
+    (tmp_path / "mine.toml").write_bytes((data_folder("workloads") / f"{model}.toml").read_bytes())
+    out = tmp_path / "o o"
+    command = [*PYTHON, "run", "mine.toml", *sizes, "--out", "o o"]
     done = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
     )
     assert (done.returncode, "the log is lost" in done.stdout) == (1, True), done.stderr
-    with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
+    with Store(out / "tornpage.db", write=False) as store:
         (run,) = store.runs()
         assert (run.state, list(store.trials(run.id))) == ("finished", [])
         rows = store.censuses(run.id)
         assert sum(not row.crashed for row in rows) == 2
         assert all(row.violations for row in rows)
+    lines = [line.strip() for line in done.stdout.splitlines() if "tornpage replay 1.s" in line]
+    assert len(lines) == len({config_of(row.config) for row in rows})
+    for line in lines:
+        pasted = line.replace("tornpage replay", shlex.join([*PYTHON, "replay"]))
+        again = subprocess.run(
+            pasted, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (again.returncode, "the log is lost" in again.stdout) == (1, True), again.stderr
+        assert "\nreproduced\nthe same verdict" in again.stdout
+    for words, told in [
+        (("show", "1.s0"), "the log is lost"),
+        (("shrink", "1.s0"), "nothing to shrink"),
+        (("replay", "1.s999"), "no undisturbed run"),
+    ]:
+        answer = call(tmp_path, *words, "--out", "o o")
+        assert (answer.returncode, told in answer.stdout + answer.stderr) == (
+            0 if words[0] == "show" else 2,
+            True,
+        )

@@ -111,7 +111,7 @@ def make_summary(
 
     return summarise(
         run,
-        [replace(row, bugs=assign(row.violations)) for row in censuses],
+        {n: replace(row, bugs=assign(row.violations)) for n, row in enumerate(censuses)},
         [_with_bugs(row, assign) for row in rows],
         {name: dict(part) for name, part in (explored or {}).items()},
         claims or Claims(),

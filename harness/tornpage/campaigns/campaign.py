@@ -9,7 +9,7 @@ trial 17 needs no other trial.
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
 
-May import: aim, errors, model, seeds, workload.
+May import: aim, codec, errors, model, seeds, workload.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tornpage.faults.aim import RecoveryAim, fault_of, fits, is_error
+from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
 from tornpage.vocabulary.seeds import derive_seed, make_rng
@@ -38,6 +39,7 @@ __all__ = [
     "Config",
     "Draw",
     "Hit",
+    "PowerLoss",
     "cells_of",
     "default_campaigns",
     "draw_trial",
@@ -227,7 +229,7 @@ class Campaign(BaseModel):
         try:
             return Campaign.model_validate({**self.model_dump(), **update})
         except ValidationError as error:
-            raise ConfigError(_first_error(error)) from error
+            raise ConfigError(first_error(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,7 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
     except RecursionError as error:
         raise ConfigError(f"{path}: nested too deeply") from error
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_first_error(error)}") from error
+        raise ConfigError(f"{path}: {first_error(error)}") from error
     except ValueError as error:  # no UTF-8, or no TOML
         raise ConfigError(f"{path}: {error}") from error
 
@@ -358,12 +360,6 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
 def _param(text: str) -> int | str:
     """A number is one in ASCII digits, and as long as one may be."""
     return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 def hit_of_place(place: str, masks: list[str]) -> Hit:

@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, paths, process, rules, store, stream, target,
-trace, workload.
+May import: codec, errors, image, judgement, model, oracle, paths, preload, process, rules, store, stream,
+target, trace, workload.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import xxhash
 
 from tornpage.faults.image import remove_image
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
@@ -41,13 +42,13 @@ from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
 __all__ = [
-    "EXIT_PRELOAD_REFUSED",
     "Baseline",
     "Journal",
     "UndisturbedRun",
     "census_key",
     "failed_run",
     "judge_run",
+    "judge_undisturbed",
     "list_writes",
     "load_baseline",
     "read_journal",
@@ -60,7 +61,6 @@ RUN_DEADLINE_S = 60.0
 _WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
-EXIT_PRELOAD_REFUSED = 97
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 
@@ -138,7 +138,7 @@ def take_baseline(
     census = Census(
         key=key,
         writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
-        trace_hash=run.trace.hash(),
+        trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps),
         violations=run.violations,
@@ -156,13 +156,15 @@ def take_baseline(
 class UndisturbedRun:
     """A run without a fault, recorded and judged.
 
-    findings: of the rules; violations: all that is wrong with it, those
-    of the trace, of its answers and of the database that it left.
+    hash: of its record, contents that only this run was asked for left out; findings: of the rules;
+    violations: all that is wrong with it, those of the trace, of its answers and of the database that it
+    left.
     """
 
     answer: RunAnswer
     oracle: Oracle
     trace: Trace
+    hash: str
     setting: Setting
     findings: tuple[Finding, ...]
     violations: tuple[Violation, ...]
@@ -190,11 +192,12 @@ def run_undisturbed(
         raise error(f"{what} failed: {answer.message}")
     trace = Trace.load(work / "trace")
     _check_stream(trace, target, data, what)
-    if not contents and preload.get("TORNPAGE_PAYLOAD") != "full":
-        trace = trace.without_contents()
+    usual = trace if preload.items() >= _WHOLE.items() else trace.without_contents()
+    if not contents and usual is not trace:
+        trace = usual
         (work / "trace").write_bytes(trace.data)
     oracle = Oracle(script)
-    setting = _setting(spec, int(answer.status["page_size"]))
+    setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
     findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
         *(finding.violation for finding in findings),
@@ -207,7 +210,26 @@ def run_undisturbed(
         ),
     )
     remove_image(data)
-    return UndisturbedRun(answer, oracle, trace, setting, findings, violations)
+    return UndisturbedRun(answer, oracle, trace, usual.hash(), setting, findings, violations)
+
+
+def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
+    """A run without a fault and its verdict, a failure of the target too; nothing of it stays."""
+    try:
+        run = run_undisturbed(spec, target, work)
+    except FailedRunError as error:
+        return failed_run(spec.config, False, error)
+    finally:
+        remove_image(work)
+    return CensusRow(
+        config=spec.config,
+        crashed=False,
+        hash=run.hash,
+        events=run.trace.events_declared,
+        writes=0,
+        violations=run.violations,
+        counters=run.answer.status,
+    )
 
 
 def failed_run(config: str, crashed: bool, error: FailedRunError) -> CensusRow:
@@ -247,7 +269,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
-    setting = _setting(spec, facts.page_size)
+    setting = target.judge_setting(spec.options, facts.page_size)
     oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
     findings = judge_run(target, folder / "trace", setting, live=False)
     return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
@@ -293,13 +315,6 @@ def read_journal(trace: Trace) -> Journal:
             elif verb in ("ack", "fail"):
                 journal.finished.append((event.seq, int(facts["n"])))
     return journal
-
-
-def _setting(spec: TrialSpec, page_size: int) -> Setting:
-    return Setting(
-        page_size=page_size,
-        doublewrite=spec.options.get("doublewrite", "on").lower() in ("on", "1"),
-    )
 
 
 def _last(entries: list[tuple[int, int]], seq: int) -> int:

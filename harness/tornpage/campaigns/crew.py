@@ -1,6 +1,6 @@
 """What a run is made with, and whom it tells of its progress.
 
-May import: origin (of the store), paths.
+May import: origin, paths.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def load_evidence(image: Path | None) -> Evidence | None:
 
 
 def _page_size(spec: TrialSpec) -> int:
-    return bytes_of(spec.options.get("page_size", PAGE_SIZE))
+    return bytes_of("page_size", spec.options.get("page_size", PAGE_SIZE))
 
 
 def _last_hurt(phase: Phase) -> Step | None:

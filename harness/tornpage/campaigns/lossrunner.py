@@ -17,13 +17,19 @@ from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.powerloss import (
+    Limits,
+    explore,
+    loss_plan,
+    record_run,
+    replay_state,
+)
 from tornpage.campaigns.workers import confirmed
 from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths, require_floor
 
 __all__ = [
@@ -96,7 +102,7 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
 def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
     """Runs one broken state again; its image is kept below `images`."""
     recording = record_run(spec, target, scratch)
-    result = _replay(spec, target, recording, images)
+    result = replay_state(spec, target, recording, images / str(spec.number))
     keep_loss_evidence(spec, result, target, recording, scratch)
     return result
 
@@ -133,11 +139,11 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool 
         spec = replace(
             part.spec,
             number=position * STATES_MAX + number,
-            plan=FaultPlan(name=f"power loss {state}", loss=state),
+            plan=loss_plan(state),
         )
         site = found.broken[state][0].site
         store.start_trial(run.id, spec, site.value if site else "", state)
-        again = _replay(spec, part.target, recording, part.images)
+        again = replay_state(spec, part.target, recording, part.images / str(spec.number))
         result = confirmed_state(found.broken[state], again)
         result = replace(result, alike=found.alike[state])
         require_floor(part.scratch)
@@ -163,9 +169,3 @@ def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) ->
     with contextlib.suppress(FailedRunError):  # a verdict, which is found again
         spec = undisturbed_spec(campaign, target, config)
         record_run(spec, make_target(target, paths.build), scratch)
-
-
-def _replay(spec: TrialSpec, target: Target, recording: Recording, images: Path) -> TrialResult:
-    image = images / str(spec.number)
-    image.mkdir(parents=True, exist_ok=True)
-    return replay_state(spec, target, recording, spec.plan.loss, image)

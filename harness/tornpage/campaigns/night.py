@@ -1,8 +1,8 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: campaign, crew, errors, memory, night (of the reports), origin, paths, publish, recheck, registry,
-runner, seeds, store.
+May import: bugs, campaign, crew, errors, memory, night, origin, paths, publish, recheck, registry, runner,
+seeds, store.
 """
 
 from __future__ import annotations

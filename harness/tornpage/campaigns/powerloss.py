@@ -2,7 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, model, oracle, process, target.
+May import: census, errors, image, model, oracle, process, state, target.
 """
 
 from __future__ import annotations
@@ -14,11 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.state import plain_tables
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
-from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import (
+    FaultPlan,
+    Outcome,
+    Site,
+    Source,
+    TrialResult,
+    TrialSpec,
+    Violation,
+)
 
 __all__ = [
     "Exploration",
@@ -26,6 +36,7 @@ __all__ = [
     "Recording",
     "explore",
     "lay_out_state",
+    "loss_plan",
     "record_run",
     "replay_state",
 ]
@@ -88,7 +99,7 @@ def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
     return Recording(
         trace=folder / "trace",
         allowed=folder / "allowed",
-        trace_hash=run.trace.hash(),
+        trace_hash=run.hash,
         events=run.trace.events_declared,
         violations=run.violations,
         counters=run.answer.status,
@@ -114,6 +125,11 @@ def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limit
     return _read(_run(spec, target, recording, arguments, deadline))
 
 
+def loss_plan(state: str) -> FaultPlan:
+    """The plan of the power-loss state of this id."""
+    return FaultPlan(name=f"power loss {state}", loss=state)
+
+
 def lay_out_state(
     spec: TrialSpec,
     target: Target,
@@ -131,10 +147,11 @@ def lay_out_state(
     return _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
 
 
-def replay_state(
-    spec: TrialSpec, target: Target, recording: Recording, state: str, image: Path
-) -> TrialResult:
-    """The verdict of one state; its files are kept in image/data."""
+def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
+    """Runs the state of the plan again and keeps its files in image/data, in place of any before."""
+    state = spec.plan.loss
+    remove_image(image)
+    image.mkdir(parents=True)
     found = lay_out_state(spec, target, recording, state, image / "data")
     violations = found.broken.get(state, ())
     outcome = Outcome.VIOLATION if violations else Outcome.CLEAN
@@ -146,7 +163,7 @@ def replay_state(
         mask=state,
         counters=dict(found.summary.get("paths", {})),
         trace_hash=recording.trace_hash,
-        image=image.resolve() if image.exists() else None,
+        image=image.resolve(),
     )
 
 
@@ -154,19 +171,7 @@ def _prefixes(oracle: Oracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        tables = [
-            {
-                "name": name,
-                "rows": rows,
-                "hash": f"{value:016x}",
-                "indexes": [
-                    {"name": index, "entries": entries, "hash": f"{index_value:016x}"}
-                    for index, entries, index_value in sorted(indexes)
-                ],
-            }
-            for name, (rows, value, indexes) in sorted(state.items())
-        ]
-        lines.append(json.dumps({"prefix": number, "line": line, "tables": tables}))
+        lines.append(json.dumps({"prefix": number, "line": line, "tables": plain_tables(state)}))
     return "\n".join(lines) + "\n"
 
 

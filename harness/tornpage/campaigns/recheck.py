@@ -1,28 +1,25 @@
 """Plays the reproducers of all bugs that are not ignored again, as a run of its own: a bug that shows is
 there, and one that was fixed has come back.
 
-May import: bugs, campaign, crew, errors, image, lossrunner, memory, model, origin, replay, runner, scratch,
-store, summary, workers.
+May import: bugs, campaign, crew, errors, memory, model, origin, replay, runner, scratch, store, undisturbed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tornpage.campaigns.campaign import Campaign, Hit, undisturbed_spec
+from tornpage.campaigns.campaign import Campaign, Hit
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.lossrunner import loss_parts
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.runner import load_summary
-from tornpage.campaigns.workers import Job, play_undisturbed
+from tornpage.campaigns.undisturbed import censuses_by_script, undisturbed_row
 from tornpage.faults.scratch import scratch_folder
-from tornpage.reports.summary import undisturbed_run_line
 from tornpage.store.bugs import Bug, BugStatus, Reproducer
 from tornpage.store.memory import Answer, Replayed
-from tornpage.store.store import Run, Store
+from tornpage.store.store import Run, Store, TrialRow
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
-from tornpage.vocabulary.model import Site, TrialSpec
+from tornpage.vocabulary.model import Site
 
 __all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
 
@@ -72,12 +69,11 @@ def recheck_bugs(store: Store, target: str, crew: Crew, run: Run | None = None) 
 def replay_line(store: Store, bug: Bug) -> str:
     """The command that shows the bug again, "" if its run has been deleted."""
     try:
-        run = store.run(bug.reproducer.run)
+        row = _row_of(store, bug.reproducer)
     except ConfigError:
         return ""
-    trial = bug.reproducer.name
-    line = f"tornpage replay {trial}" if trial else undisturbed_run_line(run, bug.reproducer.config)
-    return command_line(line, store.path.parent)
+    name = bug.reproducer.name or f"{row.run}.s{row.number}"
+    return command_line(f"tornpage replay {name}", store.path.parent)
 
 
 def _asked(store: Store, target: str) -> dict[Reproducer, list[Bug]]:
@@ -93,10 +89,7 @@ def _recheck(
     store: Store, run: Run, reproducer: Reproducer, bugs: list[Bug], crew: Crew
 ) -> list[Replayed]:
     try:
-        if reproducer.trial is None:
-            shown = _run_again(store, run, reproducer, crew)
-        else:
-            shown = _play_again(store, run, reproducer.run, reproducer.trial, bugs[0].id, crew)
+        shown = _play_again(store, run, reproducer, bugs[0].id, crew)
     except MachineError:
         raise
     except TornpageError as error:
@@ -107,9 +100,9 @@ def _recheck(
     return answers
 
 
-def _play_again(store: Store, run: Run, of_run: int, trial: int, number: int, crew: Crew) -> _Shown:
-    """Plays a trial; it becomes trial `number` of the run."""
-    row = store.trial(of_run, trial)
+def _play_again(store: Store, run: Run, reproducer: Reproducer, number: int, crew: Crew) -> _Shown:
+    """Plays it; what is played becomes trial `number` of the run."""
+    row = _row_of(store, reproducer)
     with scratch_folder() as scratch:
         play = replay_trial(row, crew.paths, scratch)
     if play.answer is Answer.NOT_PLAYED:
@@ -119,26 +112,13 @@ def _play_again(store: Store, run: Run, of_run: int, trial: int, number: int, cr
     return _Shown(frozenset(store.trial(run.id, number).bugs), play.note)
 
 
-def _run_again(store: Store, run: Run, reproducer: Reproducer, crew: Crew) -> _Shown:
-    """Runs a script undisturbed."""
-    spec = _spec_of(store, reproducer)
-    with scratch_folder() as scratch:
-        row = play_undisturbed(Job(spec, crew.paths, scratch, scratch))
-    # Scripts of several campaigns may have one label.
-    row = replace(row, config=f"{row.config} {spec.campaign}")
-    store.put_census(run.id, row)
-    (bugs,) = [stored.bugs for stored in store.censuses(run.id) if stored.config == row.config]
-    return _Shown(frozenset(bugs))
-
-
-def _spec_of(store: Store, reproducer: Reproducer) -> TrialSpec:
-    run = store.run(reproducer.run)
-    campaign = Campaign.model_validate(run.settings)
-    crashed = [script for script, _depth in loss_parts(campaign)] if campaign.explore else None
-    for script in [*(crashed or campaign.scripted()), *campaign.only_undisturbed()]:
-        if script.label == reproducer.config:
-            return undisturbed_spec(campaign, run.target, script)
-    raise ConfigError(f"run {run.id} has no script {reproducer.config}")
+def _row_of(store: Store, reproducer: Reproducer) -> TrialRow:
+    if reproducer.trial is not None:
+        return store.trial(reproducer.run, reproducer.trial)
+    for number, census in censuses_by_script(store, store.run(reproducer.run)).items():
+        if census.config == reproducer.config:
+            return undisturbed_row(store, reproducer.run, number)
+    raise ConfigError(f"run {reproducer.run} has no script {reproducer.config}")
 
 
 def _settings(count: int) -> Campaign:

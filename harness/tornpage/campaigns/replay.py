@@ -1,10 +1,11 @@
 """Plays a stored trial again, on the programs that there are now, and says what became of its finding.
 
-A kill is played from its plan and the script. A power-loss state is a number of one recording; where the
-programs write otherwise now, or the number shows nothing any more, the script is explored again for a state
-with the same fingerprint.
+A kill is played from its plan and the script, a run without a fault from the script. A power-loss state is a
+number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
+script is explored again for a state with the same fingerprint.
 
-May import: errors, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target, trial.
+May import: errors, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target, trial,
+undisturbed.
 """
 
 from __future__ import annotations
@@ -12,8 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.powerloss import (
+    Limits,
+    Recording,
+    explore,
+    loss_plan,
+    record_run,
+    replay_state,
+)
 from tornpage.campaigns.trial import run_trial
+from tornpage.campaigns.undisturbed import play_script
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.store.memory import Answer
@@ -21,7 +30,7 @@ from tornpage.store.store import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError
-from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Replay", "replay_trial"]
@@ -46,12 +55,8 @@ class Replay:
 def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
     """Runs one trial again, with a census of its own. Its image is kept below `images`."""
     target = make_target(row.spec.target, paths.build)
-    spec, note = row.spec, ""
     with scratch_folder() as scratch:
-        if spec.plan.loss:
-            spec, result, note = _replay_loss(row, target, scratch, images)
-        else:
-            result = run_trial(spec, target, scratch, images)
+        spec, result, note = _play(row, target, scratch, images)
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
         if _paths(row.result) and not _paths(result) & _paths(row.result):
@@ -62,6 +67,17 @@ def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
             note = f"fixed? {note}".strip()
         return Replay(Answer.NOT_REPRODUCED, spec, result, same, note)
     return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason)
+
+
+def _play(
+    row: TrialRow, target: Target, scratch: Path, images: Path
+) -> tuple[TrialSpec, TrialResult, str]:
+    plan = row.spec.plan
+    if plan.loss:
+        return _replay_loss(row, target, scratch, images)
+    if plan.run or plan.recover:
+        return row.spec, run_trial(row.spec, target, scratch, images), ""
+    return row.spec, play_script(row.spec, target, scratch), ""
 
 
 def _replay_loss(
@@ -76,7 +92,7 @@ def _replay_loss(
             return row.spec, result, ""
     found = _search(row, target, recording)
     if found:
-        spec = replace(row.spec, plan=FaultPlan(name=f"power loss {found}", loss=found))
+        spec = replace(row.spec, plan=loss_plan(found))
         return spec, _state(spec, target, recording, image), f"found as state {found}"
     result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
     return row.spec, result, f"no state of up to {SEARCH_STATES} of its models shows it"
@@ -95,9 +111,8 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
 
 
 def _state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
-    image.mkdir(parents=True, exist_ok=True)
     try:
-        return replay_state(spec, target, recording, spec.plan.loss, image)
+        return replay_state(spec, target, recording, image)
     except ChildError as error:
         return TrialResult(spec.number, Outcome.NOT_EXERCISED, str(error))
 

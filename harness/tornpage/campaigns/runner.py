@@ -7,7 +7,7 @@ they finish change no verdict. At most WINDOW trials per worker are under way. A
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
 May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
-scratch, store, summary, workers.
+scratch, store, summary, undisturbed, workers.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
+from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.campaigns.workers import (
     Job,
     Played,
@@ -108,7 +109,7 @@ def load_summary(store: Store, run: Run) -> Summary:
     sites = [place for hit in campaign.hit for place in hit.places()]
     return summarise(
         store.run(run.id),
-        store.censuses(run.id),
+        censuses_by_script(store, run),
         store.trials(run.id),
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),

@@ -1,7 +1,7 @@
 """The last file operations before a crash, from the recording of a live process, or as the explorer
 tells them of a state that it has composed.
 
-May import: census, evidence, model, target, trace.
+May import: census, evidence, target, trace.
 """
 
 from __future__ import annotations

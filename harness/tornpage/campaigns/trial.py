@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, stream, target,
-trace.
+May import: aim, census, errors, image, judgement, model, plan, preload, process, rules, state, stream,
+target, trace.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from __future__ import annotations
 import functools
 import os
 import time
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import xxhash
-
 from tornpage.campaigns.census import (
-    EXIT_PRELOAD_REFUSED,
     Baseline,
+    census_key,
     judge_run,
     list_writes,
     load_baseline,
     read_journal,
-    take_census,
 )
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
@@ -37,12 +35,13 @@ from tornpage.faults.image import (
     remove_image,
 )
 from tornpage.faults.plan import compile_plan, format_plan
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
+from tornpage.faults.trace import FAULT_KIND_MASK, HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import judge
-from tornpage.oracle.oracle import State
 from tornpage.oracle.rules import ask_rules
+from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
@@ -58,7 +57,7 @@ from tornpage.vocabulary.model import (
     Violation,
 )
 
-__all__ = ["run_aimed", "run_trial", "state_digest", "take_census"]
+__all__ = ["run_aimed", "run_trial"]
 
 RUN_DEADLINE_S = 60.0
 RECOVERY_DEADLINE_S = 60.0
@@ -114,7 +113,7 @@ def _play(
     baseline: Baseline | None,
 ) -> tuple[TrialSpec, TrialResult]:
     if baseline is None:
-        baseline = _baseline(spec.target, scratch, _Key(spec, target))
+        baseline = _baseline(scratch, _Run(census_key(spec), spec, target))
     work = scratch / f"trial-{os.getpid()}-{spec.number}"
     remove_image(work)
     work.mkdir(parents=True)
@@ -126,34 +125,18 @@ def _play(
         remove_image(work)
 
 
-class _Key:
-    """Makes load_baseline() cacheable: equal for all trials of one configuration."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """An undisturbed run: the same for all trials of one configuration."""
 
-    def __init__(self, spec: TrialSpec, target: Target) -> None:
-        self.spec = spec
-        self.target = target
-        self._parts = (
-            spec.workload,
-            spec.workload_seed,
-            tuple(sorted(spec.options.items())),
-            tuple(sorted(spec.params.items(), key=str)),
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._parts)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._parts == other._parts
+    key: str
+    spec: TrialSpec = field(compare=False)
+    target: Target = field(compare=False)
 
 
 @functools.lru_cache(maxsize=16)
-def _baseline(name: str, scratch: Path, key: _Key) -> Baseline:  # noqa: ARG001 - part of the key
-    return load_baseline(key.spec, key.target, scratch)
-
-
-def state_digest(state: State) -> str:
-    """One number for a logical state, 16 hexadecimal digits."""
-    return xxhash.xxh3_64_hexdigest(repr(sorted(state.items())).encode())
+def _baseline(scratch: Path, run: _Run) -> Baseline:
+    return load_baseline(run.spec, run.target, scratch)
 
 
 class _Trial:
@@ -269,7 +252,7 @@ class _Trial:
         write = self.base.by_seq.get(self.hit.seq)
         if write is not None:
             self.site = write.site
-        elif self.hit.flags & 0xFF in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
+        elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
             self.site = Site.FILE_OP
 
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
@@ -295,7 +278,7 @@ class _Trial:
     def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
         """Commit prefixes that may be found: lowest and highest."""
         oracle = self.base.oracle
-        if self.spec.options.get("flush_log_at_trx_commit", "1") == "0":
+        if not self.target.keeps_acknowledged(self.spec.options):
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
             return (durable[-1] if durable else 0), oracle.after(issued)
         return oracle.after(finished), oracle.after(issued)
@@ -434,9 +417,9 @@ class _Trial:
         elif answer.state != self.state:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
-    def _add(self, violations: object) -> None:
-        """Adds violations once each, with the trial's site."""
-        for item in violations:  # type: ignore[attr-defined]
+    def _add(self, violations: Iterable[Violation]) -> None:
+        """Adds violations once each."""
+        for item in violations:
             if item not in self.violations:
                 self.violations.append(item)
 

@@ -20,9 +20,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
-from tornpage.campaigns.census import failed_run, run_undisturbed, take_census
+from tornpage.campaigns.census import judge_undisturbed, take_census
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
@@ -30,7 +30,7 @@ from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
 from tornpage.store.store import CensusRow
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import FailedRunError, MachineError, TornpageError
+from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 
@@ -47,6 +47,7 @@ __all__ = [
 ]
 
 Played = tuple[TrialSpec, TrialResult]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -95,10 +96,12 @@ def _kill_workers(pool: ProcessPoolExecutor) -> None:
         results._writer.close()  # type: ignore[attr-defined]
 
 
-def submit(pool: ProcessPoolExecutor, work: Callable[[Job], T], job: Job) -> Future[T]:
+def submit(
+    pool: ProcessPoolExecutor, work: Callable[P, T], *arguments: P.args, **named: P.kwargs
+) -> Future[T]:
     """Hands it to a worker, which may have to be started first: one that is cut off in that complains."""
     with undivided():
-        return pool.submit(work, job)
+        return pool.submit(work, *arguments, **named)
 
 
 def play_census(job: Job) -> Census:
@@ -111,25 +114,10 @@ def play_census(job: Job) -> Census:
 
 def play_undisturbed(job: Job) -> CensusRow:
     """On a worker: a run without a fault and its verdict; nothing of it stays."""
-    work = job.scratch / f"undisturbed-{os.getpid()}"
     with machine_errors():
         require_floor(job.scratch)
         target = make_target(job.spec.target, job.paths.build)
-        try:
-            run = run_undisturbed(job.spec, target, work)
-        except FailedRunError as error:
-            return failed_run(job.spec.config, False, error)
-        finally:
-            remove_image(work)
-    return CensusRow(
-        config=job.spec.config,
-        crashed=False,
-        hash=run.trace.hash(),
-        events=run.trace.events_declared,
-        writes=0,
-        violations=run.violations,
-        counters=run.answer.status,
-    )
+        return judge_undisturbed(job.spec, target, job.scratch / f"undisturbed-{os.getpid()}")
 
 
 def play(job: Job) -> Played:

@@ -1,6 +1,6 @@
 """`tornpage bugs`: all bugs of the store, one of them, and what is thought of it.
 
-May import: console, options, and everything below cli.
+May import: bugs, console, errors, options, paths, recheck, store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
-May import: bugs, dossier, evidence, memory, model, night, runner, sectors, shrink, summary.
+May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summary.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage diff`: two runs side by side.
 
-May import: options, and everything below cli.
+May import: difference, options, paths, runner, store.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: the commands, options and errors.
+May import: bugs, diff, doctor, errors, mutants, nightly, options, process, prune, replay, report, run, runs,
+show, shrink.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: console, options, and everything below cli.
+May import: campaign, console, crew, errors, night, options, paths, prune, store.
 """
 
 from __future__ import annotations

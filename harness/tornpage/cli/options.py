@@ -1,6 +1,6 @@
 """What several commands share: options, the number of workers, a trial's name, the code of a usage error.
 
-May import: everything below cli.
+May import: errors, store, undisturbed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.undisturbed import undisturbed_row
 from tornpage.store.store import Store, TrialRow
 from tornpage.vocabulary.errors import ConfigError
 
@@ -57,7 +58,11 @@ FailOnOption = Annotated[
     typer.Option(help="Exit code 1 for any bug, or only for new ones and those that came back."),
 ]
 TrialArgument = Annotated[
-    str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")
+    str,
+    typer.Argument(
+        metavar="ID",
+        help="RUN.NUMBER of a trial, RUN.sNUMBER of a run without a fault.",
+    ),
 ]
 
 
@@ -73,9 +78,12 @@ def pairs_of(settings: list[str] | None) -> dict[str, str]:
 
 
 def trial_row(trial: str, out: Path) -> TrialRow:
-    """The trial of the store in `out` that RUN.NUMBER names. ConfigError if there is none."""
-    if not re.fullmatch(r"[0-9]{1,18}\.[0-9]{1,18}", trial):
-        raise ConfigError(f"{trial!r}: a trial is named RUN.NUMBER, as 3.117")
-    run_text, number_text = trial.split(".")
+    """What ID names in the store in `out`. ConfigError if there is no such trial or run."""
+    name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
+    if name is None:
+        raise ConfigError(
+            f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
+        )
+    run, number = int(name[1]), int(name[3])
     with Store(out / "tornpage.db", write=False) as store:
-        return store.trial(int(run_text), int(number_text))
+        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)

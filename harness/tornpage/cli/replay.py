@@ -1,35 +1,50 @@
-"""`tornpage replay`: one trial of the store again, alone.
+"""`tornpage replay`: one trial of the store again, alone, or its run under another plan.
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: options, console, and everything below cli.
+May import: codec, console, memory, options, paths, plan, replay.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from tornpage.campaigns.replay import replay_trial
 from tornpage.cli.console import print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.faults.plan import load_plan
 from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "replay"]
 
-EPILOG = "Example: [bold]tornpage replay 3.117[/] runs that trial again, alone."
+EPILOG = (
+    "Examples: [bold]tornpage replay 3.117[/] runs that trial again, alone · "
+    "tornpage replay 3.117 --plan plan.toml plays these faults in place of its own"
+)
 _CODES = {Answer.REPRODUCED: 1, Answer.NOT_REPRODUCED: 0, Answer.NOT_PLAYED: USAGE_ERROR}
 
 
 def replay(
-    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = DEFAULT_OUT
+    trial: TrialArgument,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in a file, in place of the trial's own.")
+    ] = None,
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
     played (2)."""
     row = trial_row(trial, out)
+    if plan is not None:
+        row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
     done = replay_trial(row, find_paths(), out / "replay")
     if json_output:
         answer = {

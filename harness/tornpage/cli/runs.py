@@ -1,6 +1,6 @@
 """`tornpage runs`: all runs of the store.
 
-May import: options, and everything below cli.
+May import: memory, options, paths, store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: options, console, and everything below cli.
+May import: codec, console, options, paths.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def show(
             )
         )
     elif row.result is None:
-        print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
+        print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
         print_trial(Console(), trial, row.spec, row.result, row.bugs)
     return 0

@@ -13,18 +13,20 @@
 
 What is not understood, or what the fault layer cannot do, is refused with the line of the key.
 
-May import: errors, model.
+May import: codec, errors, model.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import PlanError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan
 
@@ -130,12 +132,9 @@ class KeyLines:
         return 1
 
     def describe(self, error: ValidationError, source: str) -> str:
-        """The first finding as "SOURCE: line N: key: what", unknown keys named as such."""
-        first = error.errors()[0]
-        loc = tuple(first["loc"])
-        what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
-        name = ".".join(str(part) for part in loc if not isinstance(part, int))
-        return f"{source}: line {self.find(loc)}: {name}: {what}"
+        """The first finding as "SOURCE: line N: key: what"."""
+        line = self.find(error.errors()[0]["loc"])
+        return f"{source}: line {line}: {first_error(error)}"
 
 
 def load_plan(path: Path) -> FaultPlan:
@@ -215,9 +214,12 @@ def _check_fault(item: _FaultText, i: int, lines: KeyLines, source: str) -> tupl
 
 
 def _check_action(
-    kind: FaultKind, action: Action, item: _FaultText, given: set[str], refuse: object
+    kind: FaultKind,
+    action: Action,
+    item: _FaultText,
+    given: set[str],
+    refuse: Callable[[str, str], PlanError],
 ) -> None:
-    assert callable(refuse)
     possible = {FaultKind.WRITE: set(Action), FaultKind.FSYNC: {Action.DROP, Action.ERROR}}
     if action is not Action.KILL and action not in possible.get(kind, set()):
         raise refuse("action", f"{action} cannot be done to {kind}")

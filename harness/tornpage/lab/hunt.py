@@ -6,13 +6,14 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry,
-smoke, store, summary, target, tryout.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, smoke,
+store, tryout, undisturbed.
 """
 
 from __future__ import annotations
 
 import itertools
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,10 +22,10 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
 from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.powerloss import Limits
+from tornpage.campaigns.undisturbed import play_script
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
 from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
-from tornpage.reports.summary import undisturbed_line
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
@@ -32,7 +33,7 @@ from tornpage.vocabulary.model import Outcome, Violation
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workloads.smoke import SmokeParams
 
-__all__ = ["CRASH_MODELS", "HuntJob", "MutantRow", "hunt"]
+__all__ = ["HuntJob", "MutantRow", "hunt"]
 
 OTHERWISE = {"flush_log_at_trx_commit": "2", "recv_memory": "64k"}
 LARGE_PAGES = {"page_size": "16k", "log_file_size": "1m"}
@@ -59,8 +60,6 @@ ROUNDS = (
 )
 LOSS_CAMPAIGNS = ("powerloss", "churn")
 """Campaigns whose runs lose power, each with the same number of states."""
-CRASH_MODELS = ("kill", "io_error", "powerloss", "nested")
-"""What the rows of the table may name, in the order of a round. Anything else is not built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,6 @@ class _Hunt:
     def run(self) -> MutantRow:
         """All rounds up to a catch by state, then the base line."""
         mutant, catches = self.job.mutant, self.catches
-        unknown = sorted(set(mutant.models) - set(CRASH_MODELS))
-        if unknown:
-            return MutantRow(mutant.name, error=f"{unknown[0]}: not built")
         rounds = (self._round(number, effort) for number, effort in enumerate(ROUNDS))
         for tried in itertools.chain.from_iterable(rounds):
             if catches.add(tried):
@@ -192,28 +188,24 @@ class _Hunt:
         """Puts a catch into the mutant's own store; the line that repeats it."""
         job, spec = self.job, tried.spec
         out = job.out / job.mutant.name
-        build = f"{BUILD_VARIABLE}={job.paths.build}"
-        if tried.model == "census":
-            sets = {**spec.options, **{f"params.{name}": v for name, v in spec.params.items()}}
-            limit = "--states 1" if spec.campaign in LOSS_CAMPAIGNS else "--trials 1"
-            line = undisturbed_line(
-                f"{spec.campaign} --seed {spec.seed} --scripts 1 --undisturbed 0 {limit}", sets
-            )
-            return f"{build} {line} --out {out}"
+        build = f"{BUILD_VARIABLE}={shlex.quote(str(job.paths.build))}"
         with Store(out / "tornpage.db") as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)
             settings = campaign.model_dump(mode="json")
             run = store.begin_run(spec.campaign, TARGET, spec.seed, 1, settings)
             site = violation.site
             store.start_trial(run.id, spec, site.value if site else "", spec.plan.loss)
-            result = tried.result
-            if result is None:
+            if tried.result is not None:
+                result = tried.result
+            elif spec.plan.loss:
                 result = replay_loss(spec, self.target, job.scratch, job.scratch / "images")
+            else:
+                result = play_script(spec, self.target, job.scratch)
             if not result.violations:
                 result = replace(result, outcome=Outcome.VIOLATION, violations=(violation,))
             store.finish_trial(run.id, replace(result, image=None))
             store.finish_run(run.id)
-        return f"{build} tornpage replay {run.id}.{spec.number} --out {out}"
+        return f"{build} tornpage replay {run.id}.{spec.number} --out {shlex.quote(str(out))}"
 
     def _base_line(self, row: MutantRow) -> MutantRow:
         """Random kills, spread over the configurations, until one of them finds anything."""
@@ -225,8 +217,8 @@ class _Hunt:
             spec = undisturbed_spec(self._campaign("smoke", 0), TARGET, config)
             loops.append(KillLoop(spec, self.target, self.job.scratch / f"loop-{position}"))
         for number in range(self.job.strikes):
-            strike = loops[number % len(loops)].strike(number)
-            if strike.violations:
-                broken = tuple(sorted({item.invariant for item in strike.violations}))
+            found = loops[number % len(loops)].strike(number)
+            if found:
+                broken = tuple(sorted({item.invariant for item in found}))
                 return replace(row, baseline=number + 1, baseline_invariants=broken)
         return row

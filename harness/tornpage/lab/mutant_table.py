@@ -1,6 +1,6 @@
 """The table of planted bugs: the headers of the patches in tests/mutants.
 
-May import: errors.
+May import: codec, errors.
 """
 
 from __future__ import annotations
@@ -8,14 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Mutant", "choose_mutants", "load_mutants"]
 
 _LINE = re.compile(r"# ([a-z]+): (\S.*)")
+
+
+CrashModel = Literal["kill", "io_error", "powerloss", "nested"]
+"""What hunts for a bug, in the order of a round (hunt.py)."""
 
 
 class Mutant(BaseModel):
@@ -27,7 +33,7 @@ class Mutant(BaseModel):
     bug: str
     mechanism: str
     invariants: tuple[int, ...] = Field(min_length=1)
-    models: tuple[str, ...] = Field(min_length=1)
+    models: tuple[CrashModel, ...] = Field(min_length=1)
     options: dict[str, str] = {}
     diff: str = Field(min_length=1)
 
@@ -56,9 +62,7 @@ def _load(path: Path) -> Mutant:
     try:
         row = Mutant.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"{path}: {where}: {first['msg']}") from error
+        raise ConfigError(f"{path}: {first_error(error)}") from error
     if row.name != path.stem:
         raise ConfigError(f"{path}: mutant: {row.name!r} is not the name of the file")
     return row

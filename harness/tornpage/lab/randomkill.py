@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.image import remove_image
@@ -22,24 +21,16 @@ from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.workload import generate
 
-__all__ = ["KillLoop", "Strike"]
+__all__ = ["KillLoop"]
 
 RUN_DEADLINE_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Strike:
-    """One kill. hit: the program was still running; violations: what was found afterwards."""
-
-    hit: bool
-    violations: tuple[Violation, ...]
 
 
 class KillLoop:
     """Random kills of one configuration's run."""
 
     def __init__(self, spec: TrialSpec, target: Target, work: Path) -> None:
-        """work: folder on tmpfs, made here and removed by close()."""
+        """work: folder on tmpfs, made here; the caller removes it."""
         if not isinstance(target, EngineTarget):
             raise TargetError(f"target {target.name} prints no acknowledgements")
         self._spec = spec
@@ -54,12 +45,9 @@ class KillLoop:
         self._script.write_text(script.text, "ascii")
         self._seconds = self._measure()
 
-    def close(self) -> None:
-        """Removes the folder."""
-        remove_image(self._work)
-
-    def strike(self, number: int) -> Strike:
-        """The kill of this number: the same number draws the same time, not the same moment."""
+    def strike(self, number: int) -> list[Violation]:
+        """What is found after the kill of this number: the same number draws the same time, not the same
+        moment."""
         delay = make_rng(self._spec.seed, "kill", number).uniform(0, self._seconds)
         self._clean()
         command = self._target.loop_command(self._data, self._script, self._spec.options)
@@ -74,9 +62,9 @@ class KillLoop:
             )
             time.sleep(delay)
             end_child(child.pid)
-            code = child.wait()
+            child.wait()
         lines = [int(line[4:]) for line in acks.read_bytes().splitlines() if line[:4] == b"ack "]
-        return Strike(code < 0, tuple(self._judge(lines[-1] if lines else 0)))
+        return self._judge(lines[-1] if lines else 0)
 
     def _judge(self, acked: int) -> list[Violation]:
         command = self._target.recover_command(self._data, self._spec.options)

@@ -5,19 +5,19 @@ A mutant and a seed are one task. It ends with the first catch by state: any inv
 alarm makes a user look.
 
 May import: campaign, codec, crew, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
-registry, scratch, target, tryout.
+powerloss, registry, scratch, target, tryout.
 """
 
 from __future__ import annotations
 
 import itertools
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import xxhash
 from rich.table import Table
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
@@ -145,9 +145,8 @@ def run_shipped(
 ) -> ShippedScore:
     """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time."""
     builder.check_patches(mutants)
-    kept = KeptRows(out / "as-shipped", SeedRow)
-    campaigns = xxhash.xxh3_64_hexdigest(repr(default_campaigns(paths.workloads)).encode())
-    keys = {mutant.name: builder.key(mutant) + campaigns for mutant in mutants}
+    kept = KeptRows(out / "as-shipped", SeedRow, paths.workloads)
+    keys = {mutant.name: builder.key(mutant) for mutant in mutants}
     found: dict[str, SeedRow] = {}
     left = []
     with scratch_folder() as scratch:
@@ -182,7 +181,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     scratch.mkdir(parents=True)
 
     def line(tried: Tried, violation: Violation) -> str:  # noqa: ARG001 - the run finds it again
-        build = f"{BUILD_VARIABLE}={paths.build}"
+        build = f"{BUILD_VARIABLE}={shlex.quote(str(paths.build))}"
         return f"{build} tornpage run {tried.spec.campaign} --seed {task.seed}"
 
     catches = Catches(line)

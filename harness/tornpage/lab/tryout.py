@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
-from tornpage.campaigns.census import failed_run, run_undisturbed
-from tornpage.campaigns.powerloss import Limits, explore, record_run
-from tornpage.campaigns.trial import run_aimed, take_census
+from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
+from tornpage.campaigns.powerloss import Limits, explore, loss_plan, record_run
+from tornpage.campaigns.trial import run_aimed
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
-from tornpage.vocabulary.model import FaultPlan, Source, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["TARGET", "Catch", "Catches", "Tried", "lose_power", "try_live", "try_undisturbed"]
 
@@ -127,11 +127,8 @@ def try_undisturbed(campaign: Campaign, target: Target, scratch: Path) -> Iterat
     """The scripts that nothing happens to."""
     for config in campaign.only_undisturbed():
         spec = undisturbed_spec(campaign, TARGET, config)
-        try:
-            violations = run_undisturbed(spec, target, scratch / "alone").violations
-        except FailedRunError as error:
-            violations = failed_run(config.label, False, error).violations
-        yield Tried("census", 1, spec, violations)
+        run = judge_undisturbed(spec, target, scratch / "alone")
+        yield Tried("census", 1, spec, run.violations)
 
 
 def lose_power(
@@ -148,5 +145,4 @@ def lose_power(
         found = explore(spec, target, recording, limits)
         yield Tried(model, int(found.summary["states"]), spec)
         for state, violations in sorted(found.broken.items()):
-            plan = FaultPlan(name=f"power loss {state}", loss=state)
-            yield Tried(model, 0, replace(spec, plan=plan), violations)
+            yield Tried(model, 0, replace(spec, plan=loss_plan(state)), violations)

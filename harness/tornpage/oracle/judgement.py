@@ -1,11 +1,11 @@
 """Which commit prefix is a recovered state? What it breaks if it is none that may be.
 
-May import: model, oracle.
+May import: model, state.
 """
 
 from __future__ import annotations
 
-from tornpage.oracle.oracle import State
+from tornpage.oracle.state import State
 from tornpage.vocabulary.model import Violation
 
 __all__ = ["judge"]

@@ -14,7 +14,7 @@ primary key.
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, script.
+May import: errors, script, state.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from dataclasses import dataclass, field
 
 import xxhash
 
+from tornpage.oracle.state import State, TableDigest
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value, Verb
+from tornpage.workloads.script import (
+    AUTOCOMMIT,
+    Column,
+    IndexDef,
+    Script,
+    Statement,
+    Value,
+    Verb,
+)
 
-__all__ = ["AUTOCOMMIT", "IndexDigest", "Oracle", "State", "Step", "TableDigest"]
+__all__ = ["Oracle", "Step"]
 
-AUTOCOMMIT = "-"
 MASK64 = (1 << 64) - 1
-
-IndexDigest = tuple[str, int, int]
-"""Name, entries, hash."""
-TableDigest = tuple[int, int, tuple[IndexDigest, ...]]
-"""Rows, hash, indexes sorted by name."""
-State = Mapping[str, TableDigest]
-"""Every table by name."""
 
 
 class _Failure(Exception):
@@ -162,10 +163,6 @@ class Oracle:
                 break
             found = step.prefix
         return found
-
-    def open_changes(self) -> dict[str, list[tuple[str, bytes]]]:
-        """For tests: (table, key) pairs that each open transaction has changed at the end."""
-        return {trx: list(keys) for trx, keys in self._open.items()}
 
     # -- execution ------------------------------------------------------------------------------
 

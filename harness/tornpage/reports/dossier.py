@@ -1,6 +1,6 @@
 """A bug as the report shows it: the way of its crash as a timeline, its pages in three states, a script.
 
-May import: bugs, evidence, model, sectors, summary.
+May import: bugs, evidence, sectors, summary.
 """
 
 from __future__ import annotations

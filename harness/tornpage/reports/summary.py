@@ -27,16 +27,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = [
-    "BugSeen",
-    "CellCount",
-    "Claims",
-    "Finding",
-    "Summary",
-    "summarise",
-    "undisturbed_line",
-    "undisturbed_run_line",
-]
+__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +59,8 @@ class CellCount:
 class Finding:
     """Violations of one fingerprint (invariant, site, path) in one configuration.
 
-    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that
-    share the fingerprint.
+    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER", or the undisturbed run,
+    as "RUN.sNUMBER"; of_trial: which of the two; count: trials that share the fingerprint.
     """
 
     bug: int
@@ -79,6 +70,7 @@ class Finding:
     what: str
     source: Source
     trial: str
+    of_trial: bool
     replay: str
     count: int
     torn: TornWrite | None
@@ -248,21 +240,22 @@ class Summary:
 
 def summarise(
     run: Run,
-    censuses: Iterable[CensusRow],
+    censuses: Mapping[int, CensusRow],
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Claims,
     bugs: Mapping[int, tuple[Bug, Sighting]],
     command: Callable[[str], str] = str,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number. bugs: those that it saw, by id; command: makes a
-    line that replays a finding one that works from anywhere."""
+    """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
+    script; bugs: those that it saw, by id; command: makes a line that replays a finding one that works from
+    anywhere."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
     known: dict[str, CensusRow] = {}
     company = _Company()
-    for census in censuses:
+    for number, census in censuses.items():
         known[census.config] = census
         company.meet(census.bugs)
         digest.update(f"{census.config} {census.hash}\n".encode())
@@ -272,7 +265,8 @@ def summarise(
         summary.census_violations += bool(census.violations)
         for violation, bug in zip(census.violations, census.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, run, RUN_SITE, census.config, violation, bug, None)
+            script = f"{run.id}.s{number}"
+            _add_finding(findings, script, RUN_SITE, census.config, violation, bug, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -291,7 +285,8 @@ def summarise(
                 continue
             of_run = shown is not None and violation in shown.violations
             site = RUN_SITE if of_run else row.site
-            _add_finding(findings, run, site, row.spec.config, violation, its_bug, row)
+            trial = f"{run.id}.{row.number}"
+            _add_finding(findings, trial, site, row.spec.config, violation, its_bug, row.result)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
     summary.findings = [
         replace(finding, replay=command(finding.replay))
@@ -370,22 +365,21 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
 
 def _add_finding(
     findings: dict[tuple[Fingerprint, str, int], Finding],
-    run: Run,
+    trial: str,
     site: str,
     config: str,
     violation: Violation,
     bug: int,
-    row: TrialRow | None,
+    result: TrialResult | None,
 ) -> None:
+    """trial: id; result: its result, None of an undisturbed run."""
     key = (fingerprint_of(violation, site), config_of(config), bug)
     known = findings.get(key)
-    result = row.result if row else None
     alike = result.alike if result else 1
-    trial = f"{run.id}.{row.number}" if row else "census"
-    # The census shows it too, but a trial has an id that can be replayed and shrunk.
-    if known is not None and known.trial == "census" and row is not None:
-        known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
-    replay = f"tornpage replay {trial}" if row else undisturbed_run_line(run, config)
+    # An undisturbed run shows it too, but a trial can also be shrunk.
+    if known is not None and not known.of_trial and result is not None:
+        known = replace(known, trial=trial, of_trial=True, count=0)
+    name = known.trial if known else trial
     findings[key] = Finding(
         bug=bug,
         invariant=violation.invariant,
@@ -393,32 +387,10 @@ def _add_finding(
         config=known.config if known else config,
         what=known.what if known else violation.what,
         source=known.source if known else violation.source,
-        trial=known.trial if known else trial,
-        replay=known.replay if known else replay,
-        count=known.count + alike if known and row else alike,
+        trial=name,
+        of_trial=known.of_trial if known else result is not None,
+        replay=f"tornpage replay {name}",
+        count=known.count + alike if known and result else alike,
         torn=known.torn if known else (result.torn if result else None),
         image=(known.image if known else None) or (result.image if result else None),
     )
-
-
-def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
-    """The command that judges one undisturbed run again. arguments: campaign, seed and a limit; sets:
-    all its options, and its parameters as params.NAME."""
-    pairs = (f"--set {name}={value}" for name, value in sets.items())
-    return " ".join([f"tornpage run {arguments}", *pairs])
-
-
-def undisturbed_run_line(run: Run, config: str) -> str:
-    """The line that runs a script (label "key=value,... key=value,...") once more and judges the run
-    itself."""
-    settings = run.settings
-    parts = config.replace(" ", ",").split(",")
-    chosen = dict(part.partition("=")[::2] for part in parts if "=" in part)
-    seed = chosen.pop("seed", run.seed)
-    chosen.pop("depth", None)
-    params = {f"params.{name}": value for name, value in settings.get("params", {}).items()}
-    sets = {**settings.get("options", {}), **chosen, **params}
-    limit = (
-        f"--scripts 1 --undisturbed 0 {'--states 1' if settings.get('explore') else '--trials 1'}"
-    )
-    return undisturbed_line(f"{run.campaign} --target {run.target} --seed {seed} {limit}", sets)

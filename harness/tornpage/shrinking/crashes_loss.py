@@ -14,7 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tornpage.campaigns.census import census_key, read_journal
-from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
+from tornpage.campaigns.powerloss import (
+    Limits,
+    Recording,
+    explore,
+    loss_plan,
+    record_run,
+    replay_state,
+)
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Trace
 from tornpage.oracle.fingerprint import fingerprint_of
@@ -85,7 +92,7 @@ class LossSearch:
                         line = self._line(recording, state)
                         self.origin = origins[line - 1] if line else 0
                         self._depth = depth
-                        return Crash(_loss_plan(state), None)
+                        return Crash(loss_plan(state), None)
         except TornpageError:
             return None
         finally:
@@ -106,7 +113,7 @@ class LossSearch:
                     continue
                 lost = self._lost(script, recording, state)
                 if best.lost_sectors is None or lost < best.lost_sectors:
-                    best = Crash(_loss_plan(state), lost)
+                    best = Crash(loss_plan(state), lost)
             return best
         finally:
             remove_image(recording.trace.parent)
@@ -127,15 +134,11 @@ class LossSearch:
         return dict(explore(spec, self._target, recording, limits).broken)
 
     def _replay(self, script: Script, recording: Recording, state: str) -> TrialResult:
-        spec = inline_spec(self._spec, script, _loss_plan(state))
-        image = self._image(state)
-        return replay_state(spec, self._target, recording, state, image)
+        spec = inline_spec(self._spec, script, loss_plan(state))
+        return replay_state(spec, self._target, recording, self._image(state))
 
     def _image(self, state: str) -> Path:
-        image = self._scratch / "states" / state.replace("/", "-")
-        remove_image(image)
-        image.mkdir(parents=True)
-        return image
+        return self._scratch / "states" / state.replace("/", "-")
 
     def _limits(self, recording: Recording, origins: Sequence[int], depth: int) -> list[Limits]:
         """Near: the crash points of the statement that is closest to the last crash."""
@@ -178,15 +181,11 @@ class LossSearch:
             images = []
             for each in (part, whole):
                 self._replay(script, recording, each)
-                images.append(self._scratch / "states" / each.replace("/", "-"))
+                images.append(self._image(each))
             total += different_sectors(*images)
             for image in images:
                 remove_image(image)
         return total
-
-
-def _loss_plan(state: str) -> FaultPlan:
-    return FaultPlan(name=f"power loss {state}", loss=state)
 
 
 def different_sectors(one: Path, other: Path) -> int:

@@ -14,11 +14,10 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 
 from tornpage.shrinking.ddmin import ddmin, shrink_range
-from tornpage.workloads.script import Script, Statement, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Script, Statement, Verb
 
 __all__ = ["Item", "Items", "items_of", "operations", "reduce_script"]
 
-AUTOCOMMIT = "-"
 _ENDS = (Verb.COMMIT, Verb.ROLLBACK)
 
 

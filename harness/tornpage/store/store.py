@@ -111,7 +111,7 @@ class Store(MemoryStore):
                     target,
                     seed,
                     trials,
-                    json.dumps(settings, sort_keys=True),
+                    json.dumps(settings),  # in their order, which numbers and names the scripts
                     to_json(origin or Origin()),
                     night,
                 ),

@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, process.
+May import: errors, model, preload, process, rules, state.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
-from tornpage.oracle.oracle import State, TableDigest
+from tornpage.oracle.rules import Setting
+from tornpage.oracle.state import State, read_tables
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -30,15 +32,9 @@ __all__ = [
     "RunAnswer",
     "Target",
     "last_object",
-    "preload_environment",
     "read_findings",
     "read_run",
-    "read_state",
 ]
-
-
-TRACE_MAX_BYTES = 1 << 31
-"""Of a recording with contents; the file is sparse and is cut at its end."""
 
 
 class Capability(StrEnum):
@@ -50,8 +46,6 @@ class Capability(StrEnum):
     """What it writes can be decoded, so that the rules on bytes can be judged (judge_command)."""
     DETERMINISTIC = "deterministic"
     """The same script gives the same events, byte for byte."""
-    SCAN = "scan"
-    """It has an offline scanner whose findings carry invariant numbers."""
     EXPLORE = "explore"
     """The power-loss explorer can recover its images (explore_command)."""
 
@@ -78,7 +72,7 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (error, message); refusal: the
+    ok: it works again. refused: it said clearly that it will not start (message); refusal: the
     target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
     failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
@@ -88,7 +82,6 @@ class RecoveryAnswer:
     ok: bool
     refused: bool = False
     stopped: bool = False
-    error: str = ""
     refusal: str = ""
     message: str = ""
     state: State | None = None
@@ -132,6 +125,12 @@ class Target(Protocol):
     def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
         """Prints a page of a data file, decoded, as one JSON object; None if the file has none that
         this target decodes."""
+
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """What that program must know of a run with these options."""
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
+        """Whether a commit is there after a kill as soon as it is acknowledged."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
@@ -179,7 +178,6 @@ class EngineTarget:
             Capability.ACKS,
             Capability.RULES,
             Capability.DETERMINISTIC,
-            Capability.SCAN,
             Capability.EXPLORE,
         }
     )
@@ -246,6 +244,15 @@ class EngineTarget:
         size = ("--page-size", str(page_size))
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """Without doublewrite there is nothing to be held against its rules."""
+        doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
+        return Setting(page_size, doublewrite)
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
+        """Not where the log is only written from time to time."""
+        return options.get("flush_log_at_trx_commit", "1") != "0"
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of `engine run --json`."""
         return read_run(child)
@@ -256,13 +263,11 @@ class EngineTarget:
             return RecoveryAnswer(False, message=child.describe())
         data = last_object(child.stdout)
         if child.exit_code in (EXIT_REFUSED, EXIT_IO, EXIT_NO_DATABASE):
-            error = str(data.get("error", "")) if data else ""
             message = str(data.get("message", "")) if data else child.last_line
             return RecoveryAnswer(
                 ok=False,
                 refused=bool(message) and child.exit_code != EXIT_IO,
                 stopped=bool(message) and child.exit_code == EXIT_IO,
-                error=error,
                 refusal=str(data.get("refusal", "")) if data else "",
                 message=message or child.describe(),
                 no_database=child.exit_code == EXIT_NO_DATABASE,
@@ -272,7 +277,7 @@ class EngineTarget:
         status, check = data["status"], data.get("check")
         return RecoveryAnswer(
             ok=True,
-            state=read_state(check) if check else None,
+            state=read_tables(check["tables"]) if check else None,
             findings=read_findings(check) if check else (),
             counters={ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()},
         )
@@ -304,27 +309,6 @@ def _page_site(facts: Mapping[str, str]) -> Site:
     return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
 
 
-def preload_environment(
-    preload: Path, data: Path, trace: Path, plan: Path | None
-) -> dict[str, str]:
-    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
-    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
-    if set(str(preload)) & set(" :"):
-        link = trace.parent / preload.name
-        if set(str(link)) & set(" :"):
-            raise TargetError(
-                f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
-            )
-        if not link.is_symlink():
-            link.symlink_to(preload)
-        preload = link
-    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
-    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
-    if plan is not None:
-        env["TORNPAGE_PLAN"] = str(plan)
-    return env
-
-
 def _sets(options: Mapping[str, str]) -> list[str]:
     out = []
     for name, value in options.items():
@@ -349,18 +333,6 @@ def read_run(child: ChildResult) -> RunAnswer:
         return RunAnswer(False, child.describe(), {}, {})
     failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
     return RunAnswer(True, "", failed, data["status"])
-
-
-def read_state(check: Mapping[str, Any]) -> State:
-    """The tables of a check object as `engine check --json` prints it."""
-    state: dict[str, TableDigest] = {}
-    for table in check["tables"]:
-        indexes = tuple(
-            (str(item["name"]), int(item["entries"]), int(item["hash"], 16))
-            for item in table["indexes"]
-        )
-        state[table["name"]] = (int(table["rows"]), int(table["hash"], 16), indexes)
-    return state
 
 
 def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:

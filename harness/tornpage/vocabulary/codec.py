@@ -20,7 +20,7 @@ from pydantic_core import to_jsonable_python as plain
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["from_json", "to_json", "to_plain"]
+__all__ = ["first_error", "from_json", "to_json", "to_plain"]
 
 T = TypeVar("T")
 
@@ -47,11 +47,15 @@ def from_json(cls: type[T], text: str | bytes) -> T:
     try:
         return typing.cast(T, _adapter(typing.cast(Hashable, cls)).validate_json(text, strict=True))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(
-            [getattr(cls, "__name__", str(cls)), *(str(part) for part in first["loc"])]
-        )
-        raise ConfigError(f"{where}: {first['msg']}") from error
+        raise ConfigError(first_error(error, getattr(cls, "__name__", str(cls)))) from error
+
+
+def first_error(error: ValidationError, *outer: str) -> str:
+    """The first finding as "outer.place.of.the.key: what is wrong"."""
+    first = error.errors(include_url=False)[0]
+    where = ".".join([*outer, *(str(part) for part in first["loc"])])
+    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    return f"{where}: {what}" if where else what
 
 
 @functools.cache

@@ -13,11 +13,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import Column, IndexDef, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Statement, Value, Verb
 
-__all__ = ["AUTOCOMMIT", "LIST", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
+__all__ = ["LIST", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
 
-AUTOCOMMIT = "-"
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOT_MAX = 12
 """Keys of a table that count as hot."""

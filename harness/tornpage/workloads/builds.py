@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tornpage.workloads.book import SHAPES, SMALL, Book, Shape, Table
 from tornpage.workloads.phases import change, fill, housekeeping
-from tornpage.workloads.script import IndexDef, Verb
+from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
 
 __all__ = [
     "aborted",
@@ -160,7 +160,7 @@ def _meanwhile(book: Book, table: Table) -> None:
     if kind == 5 and table.live:
         row = table.shape.key(book.rng.choice(sorted(table.live)))
         book.add(Verb.SELECT, table=name, key=row)
-        book.add(Verb.UPDATE, trx="-", table=name, key=row, values=book.values(table, 1.0))
+        book.add(Verb.UPDATE, trx=AUTOCOMMIT, table=name, key=row, values=book.values(table, 1.0))
     elif kind == 6:
         book.add(Verb.START_INDEX, table=name, indexes=table.shape.indexes[:1])
         book.add(Verb.SET, full=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.script import Column, IndexDef, Script, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Script, Statement, Value, Verb
 
 __all__ = ["STEP_ROWS", "parse_script"]
 
@@ -84,7 +84,7 @@ class _Words:
 
     def trx(self, autocommit: bool) -> str:
         token = self.next()
-        if not (autocommit and token == "-") and not _TRX.fullmatch(token):
+        if not (autocommit and token == AUTOCOMMIT) and not _TRX.fullmatch(token):
             raise ValueError(f"bad transaction name {token!r}")
         return token
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tornpage.workloads.book import AUTOCOMMIT, Book, Table
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
-from tornpage.workloads.script import Verb
+from tornpage.workloads.script import AUTOCOMMIT, Verb
 
 __all__ = [
     "batches",

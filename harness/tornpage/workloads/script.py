@@ -3,7 +3,7 @@
 The grammar is `engine run`'s (docs/SCRIPT.md). The oracle and the generators speak in these
 statements, and only their text goes to the target.
 
-May import: nothing.
+May import: nothing of the package.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 __all__ = [
+    "AUTOCOMMIT",
     "Column",
     "IndexDef",
     "Script",
@@ -21,6 +22,9 @@ __all__ = [
     "Verb",
     "format_value",
 ]
+
+AUTOCOMMIT = "-"
+"""In place of a transaction: the statement is one of its own."""
 
 Value = int | bytes
 

@@ -10,10 +10,10 @@ import random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.workloads.book import AUTOCOMMIT, SEEDS, SMALL, Book, Table
+from tornpage.workloads.book import SEEDS, SMALL, Book, Table
 from tornpage.workloads.builds import stepped
 from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
-from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Script, Verb
 
 __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlite_smoke"]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.campaign import default_campaigns
-from tornpage.lab.hunt import CRASH_MODELS, ROUNDS, MutantRow
+from tornpage.lab import mutant_pool
+from tornpage.lab.hunt import ROUNDS, MutantRow
 from tornpage.lab.mutant_pool import KeptRows
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
-from tornpage.lab.mutants import TABLE, Score
+from tornpage.lab.mutants import Score
 from tornpage.lab.shipped import ORDER, SeedRow, ShippedRow, ShippedScore, bugs_page
 from tornpage.lab.tryout import Catch, Catches, Tried
 from tornpage.vocabulary.errors import ConfigError
@@ -78,6 +79,7 @@ def test_rows_are_read_and_chosen_in_the_order_of_their_names(tmp_path: Path) ->
         ("# bug: x\n", "# bug: x\n# bug: y\n", "each key once"),
         ("# bug: x\n", "a bug\n", "expected '# key: value'"),
         ("I13", "thirteen", r"invariants\.0"),
+        ("models: kill", "models: kill fire", r"models\.1"),
         ("mutant: a", "mutant: b", "is not the name of the file"),
         ("--- a/", "--- ", r"'--- engine"),
     ],
@@ -96,11 +98,6 @@ def test_a_folder_without_patches_is_refused(tmp_path: Path) -> None:
     """A score of nothing would be perfect."""
     with pytest.raises(ConfigError, match="no patches"):
         load_mutants(tmp_path)
-
-
-def test_every_crash_model_of_the_table_is_built() -> None:
-    """A row that asks for another one is a failure of the harness, not an uncaught mutant."""
-    assert {model for row in load_mutants(TABLE) for model in row.models} <= set(CRASH_MODELS)
 
 
 def test_a_hunt_stays_within_its_states() -> None:
@@ -173,13 +170,31 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
 
 def test_rows_are_kept_under_their_key(tmp_path: Path) -> None:
     """Another key, a damaged file and none at all count as nothing."""
-    kept = KeptRows(tmp_path / "rows", MutantRow)
+    kept = KeptRows(tmp_path / "rows", MutantRow, tmp_path)
     assert kept.load("a", "key") is None
     kept.keep("a", "key", CAUGHT)
     assert kept.load("a", "key") == CAUGHT
     assert kept.load("a", "another") is None
     (tmp_path / "rows" / "a.json").write_text("{", "utf-8")
     assert kept.load("a", "key") is None
+
+
+def test_rows_of_another_harness_or_other_campaigns_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the key says: the verdicts may be others now."""
+
+    def kept() -> KeptRows[MutantRow]:
+        return KeptRows(tmp_path / "rows", MutantRow, tmp_path)
+
+    kept().keep("a", "key", CAUGHT)
+    assert kept().load("a", "key") == CAUGHT
+    with monkeypatch.context() as other:
+        other.setattr(mutant_pool, "harness_hash", lambda: "another")
+        assert kept().load("a", "key") is None
+    assert kept().load("a", "key") == CAUGHT
+    (tmp_path / "smoke.toml").write_text("seed = 1\n", "utf-8")
+    assert kept().load("a", "key") is None
 
 
 def test_the_page_of_bugs_tells_what_was_not_found(tmp_path: Path) -> None:

@@ -83,8 +83,7 @@ def test_claims_of_the_runs_are_not_those_of_recoveries() -> None:
 def test_undisturbed_runs_are_counted_and_judged() -> None:
     """A violation of a run that nothing happened to has a line that repeats it; other scripts with the same
     are the same finding."""
-    settings = {"options": {"page_size": "4k"}}
-    run = Run(1, "mix", "engine", 1, 0, settings, "finished", 2.0)
+    run = Run(7, "mix", "engine", 1, 0, {}, "finished", 2.0)
     broken = Violation(10, "an index lacks rows")
     rows = [
         census_row("log=on seed=1"),
@@ -93,10 +92,8 @@ def test_undisturbed_runs_are_counted_and_judged() -> None:
     summary = make_summary(run, rows, [], Claims())
     assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
     (finding,) = summary.findings
-    assert finding.replay == (
-        "tornpage run mix --target engine --seed 5 --scripts 1 --undisturbed 0 --trials 1"
-        " --set page_size=4k --set log=on --set pool=32"
-    )
+    assert (finding.trial, finding.of_trial) == ("7.s1", False)
+    assert finding.replay == "tornpage replay 7.s1"
 
 
 def test_trials_that_were_not_exercised_hit_no_site() -> None:

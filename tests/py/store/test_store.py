@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -206,3 +207,11 @@ def test_a_missing_store_is_not_made_for_reading(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no result store"):
         Store(tmp_path / "s.db", create=False)
     assert not (tmp_path / "s.db").exists()
+
+
+def test_settings_keep_their_order(tmp_path: Path) -> None:
+    """It decides which script has which number, and what the label of a script is."""
+    settings = {"vary": {"z,y": ["1,2"], "b": ["3"]}, "cross": {"q": ["on"], "a": ["off"]}}
+    with Store(tmp_path / "tornpage.db") as store:
+        run = store.begin_run("x", "engine", 1, 1, settings)
+        assert json.dumps(store.run(run.id).settings) == json.dumps(settings)

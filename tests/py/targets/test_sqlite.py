@@ -10,11 +10,11 @@ import pytest
 
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.state import read_tables
 from tornpage.targets.sqlite.driver import Driver, check_script
 from tornpage.targets.sqlite.image import DATABASE, examine
 from tornpage.targets.sqlite.schema import read_shapes
 from tornpage.targets.sqlite.target import PROMISES, SqliteTarget, promise_of
-from tornpage.targets.target import read_state
 from tornpage.vocabulary.errors import ConfigError, WorkloadError
 from tornpage.vocabulary.model import Site, Violation
 from tornpage.workloads.parse import parse_script
@@ -56,7 +56,7 @@ def same_as_model(folder: Path, text: str) -> bool:
     answer = examine(folder)
     assert answer["ok"], answer
     assert not answer["check"]["findings"]
-    assert read_state(answer["check"]) == oracle.states[-1]
+    assert read_tables(answer["check"]["tables"]) == oracle.states[-1]
     return failed == errors_of(oracle)
 
 
@@ -88,7 +88,7 @@ def test_errors_are_the_models(tmp_path: Path) -> None:
     failed = run(tmp_path, text)
     assert failed == errors_of(Oracle(parse_script(text)))
     assert len(failed) == 14
-    state = read_state(examine(tmp_path)["check"])
+    state = read_tables(examine(tmp_path)["check"]["tables"])
     assert state == Oracle(parse_script(SCRIPT)).states[-1]
 
 

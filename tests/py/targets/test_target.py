@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.rules import Setting
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget, RecoveryAnswer, preload_environment
+from tornpage.targets.target import EngineTarget, RecoveryAnswer
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -48,6 +50,16 @@ def test_commands_name_options_directory_and_script() -> None:
     assert TARGET.recover_command(Path("/d"), {}).argv == (
         "/b/engine", "recover", "--json", "--check", "/d"
     )  # fmt: skip
+
+
+def test_options_tell_what_may_be_asked() -> None:
+    """Doublewrite that is off breaks no rule of it; a log that is not written at commit promises nothing."""
+    for text, on in [("on", True), ("ON", True), ("1", True), ("off", False), ("0", False)]:
+        assert TARGET.judge_setting({"doublewrite": text}, 4096) == Setting(4096, on)
+    assert TARGET.judge_setting({}, 16384) == Setting(16384, doublewrite=True)
+    kept = [TARGET.keeps_acknowledged({"flush_log_at_trx_commit": n}) for n in "012"]
+    assert kept == [False, True, True]
+    assert TARGET.keeps_acknowledged({})
 
 
 def test_recovery_tells_state_findings_and_counters() -> None:

@@ -15,7 +15,7 @@ SQLite's random numbers (log salts, journal checksums) are seeded: one script gi
 
 Output and exit codes are those of `engine run --json`: 0 ok, 2 usage or script error, 4 a fatal error.
 
-May import: errors, image, schema, script.
+May import: errors, image, parse, schema, script.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ from tornpage.targets.sqlite.schema import (
 )
 from tornpage.vocabulary.errors import TornpageError, WorkloadError
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.script import Script, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Script, Statement, Value, Verb
 
 __all__ = ["Driver", "check_script", "main"]
 
-AUTOCOMMIT = "-"
 EXIT_USAGE = 2
 EXIT_FATAL = 4
 PRNG_SEED = 28

@@ -9,7 +9,7 @@ An index is read through itself, in its own order, so that its digest is of its 
 Exit codes: 0 ok, 1 findings, 3 refused (SQLite's error name and message in the object). A missing or empty
 main.db is an empty database, as for every program that opens one. explorer/targets/sqlite is the same in C.
 
-May import: oracle, schema, script.
+May import: schema, script, state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 import xxhash
 
-from tornpage.oracle.oracle import State, TableDigest
+from tornpage.oracle.state import State, TableDigest, plain_tables
 from tornpage.targets.sqlite.schema import Shape, index_key_sql, quote, read_shapes
 from tornpage.workloads.script import IndexDef
 
@@ -115,19 +115,7 @@ def examine(directory: Path) -> dict[str, Any]:
         return {"ok": False, "error": "MISFIT", "message": str(error)}
     finally:
         db.close()
-    tables = [
-        {
-            "name": name,
-            "rows": rows,
-            "hash": f"{total:016x}",
-            "indexes": [
-                {"name": index, "entries": entries, "hash": f"{sum_:016x}"}
-                for index, entries, sum_ in indexes
-            ],
-        }
-        for name, (rows, total, indexes) in sorted(state.items())
-    ]
-    check = {"needs_recovery": False, "findings": findings, "tables": tables}
+    check = {"needs_recovery": False, "findings": findings, "tables": plain_tables(state)}
     return {"ok": True, "status": found, "check": check}
 
 

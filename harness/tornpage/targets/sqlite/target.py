@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, process, target.
+May import: errors, model, preload, process, rules, state, target.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.rules import Setting
+from tornpage.oracle.state import read_tables
 from tornpage.targets.target import (
     EXIT_REFUSED,
     Capability,
@@ -27,10 +30,8 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
-    preload_environment,
     read_findings,
     read_run,
-    read_state,
 )
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site
@@ -148,6 +149,14 @@ class SqliteTarget:
         """There is none: its pages are not decoded."""
         return None
 
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:  # noqa: ARG002
+        """Only the size of a page: there are no rules."""
+        return Setting(page_size)
+
+    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
+        """Always: a commit has been written, whatever `synchronous` is."""
+        return True
+
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""
         return read_run(child)
@@ -158,14 +167,13 @@ class SqliteTarget:
         if child.timed_out or child.signal or data is None:
             return RecoveryAnswer(False, message=child.describe())
         if child.exit_code == EXIT_REFUSED:
-            error, message = str(data["error"]), str(data["message"])
-            return RecoveryAnswer(False, refused=True, error=error, message=message)
+            return RecoveryAnswer(False, refused=True, message=str(data["message"]))
         if child.exit_code not in (0, 1) or not data.get("ok"):
             return RecoveryAnswer(False, message=child.describe())
         left = data["status"]
         return RecoveryAnswer(
             ok=True,
-            state=read_state(data["check"]),
+            state=read_tables(data["check"]["tables"]),
             findings=read_findings(data["check"]),
             counters={name: int(left[f"{name}_bytes"] > 0) for name in ("journal", "wal")},
             recovered=left["journal_bytes"] + left["wal_bytes"] > 0,
