@@ -25,7 +25,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
-    "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
+    "vocabulary": [{"errors", "evidence", "model", "seeds"}, {"codec", "paths"}],
     "faults": [
         {"aim", "image", "plan", "preload", "process", "trace"},
         {"scratch", "stream"},
@@ -55,12 +55,17 @@ HARNESS = {
         {"memory"},
         {"store"},
     ],
-    "reports": [{"night", "torn_matrix"}, {"summary"}, {"difference", "report"}],
+    "reports": [
+        {"charts", "night", "page", "sectors", "torn_matrix"},
+        {"index", "summary"},
+        {"difference", "dossier", "matrices"},
+        {"report"},
+    ],
     "campaigns": [
         {"campaign", "census"},
-        {"crew", "images", "origin", "powerloss", "prune", "trial"},
-        {"workers"},
-        {"lossrunner"},
+        {"crew", "images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
+        {"evidence", "workers"},
+        {"lossrunner", "publish"},
         {"undisturbed"},
         {"replay", "runner"},
         {"recheck"},

@@ -78,6 +78,11 @@ static uint64_t sectors_of(const fs_event_t *event, uint32_t sector)
     return (event->offset + event->length - 1) / sector - event->offset / sector + 1;
 }
 
+uint64_t model_sectors(const model_config_t *config, const fs_event_t *event)
+{
+    return event->kind == FS_WRITE && event->length > 0 ? sectors_of(event, config->sector) : 1;
+}
+
 static bool can_tear(const fs_event_t *event, uint32_t sector)
 {
     return event->kind == FS_WRITE && event->length > 0 && sectors_of(event, sector) > 1;
@@ -254,9 +259,18 @@ bool torn_overlaps(const torn_t *torn, const fs_event_t *event)
     return false;
 }
 
-static void write_sectors(const applier_t *applier, const fs_event_t *event, uint64_t first,
-                          uint64_t end)
+static void tell_kept(const applier_t *applier, uint32_t pending, uint64_t first, uint64_t end)
 {
+    const model_watch_t *watch = applier->config->watch;
+    if (watch != NULL) {
+        watch->kept(watch->ctx, pending, first, end);
+    }
+}
+
+/** Sectors [first, end) of the i-th event that waits, a write. */
+static void write_sectors(const applier_t *applier, uint32_t i, uint64_t first, uint64_t end)
+{
+    const fs_event_t *event = persist_pending(applier->persist, i);
     uint64_t sector = applier->config->sector;
     uint64_t base = event->offset / sector;
     uint64_t from = (base + first) * sector;
@@ -265,11 +279,12 @@ static void write_sectors(const applier_t *applier, const fs_event_t *event, uin
     to = to < event->offset + event->length ? to : event->offset + event->length;
     CHECK(image_write(applier->persist->image, event->inode, from,
                       event->data + (from - event->offset), to - from));
+    tell_kept(applier, i, first, end);
 }
 
 /** At least one sector is kept and at least one is lost. @return what that came to: a mask that changes only
 once is a prefix or a suffix */
-static tear_t apply_interior(const applier_t *applier, const fs_event_t *event, uint64_t n)
+static tear_t apply_interior(const applier_t *applier, uint32_t at, uint64_t n)
 {
     uint64_t kept = stream_below(applier->stream, n);
     uint64_t lost = (kept + 1 + stream_below(applier->stream, n - 1)) % n;
@@ -281,7 +296,7 @@ static tear_t apply_interior(const applier_t *applier, const fs_event_t *event, 
         bits = i % 64 == 0 ? stream_next(applier->stream) : bits >> 1;
         bool there = i == kept || ((bits & 1) != 0 && i != lost);
         if (there) {
-            write_sectors(applier, event, i, i + 1);
+            write_sectors(applier, at, i, i + 1);
         }
         first_there = i == 0 ? there : first_there;
         changes += i > 0 && there != last_there;
@@ -290,16 +305,17 @@ static tear_t apply_interior(const applier_t *applier, const fs_event_t *event, 
     return changes > 1 ? TEAR_INTERIOR : first_there ? TEAR_PREFIX : TEAR_SUFFIX;
 }
 
-static void apply_torn(const applier_t *applier, const fs_event_t *event, tear_t tear)
+static void apply_torn(const applier_t *applier, uint32_t i, tear_t tear)
 {
+    const fs_event_t *event = persist_pending(applier->persist, i);
     uint64_t n = sectors_of(event, applier->config->sector);
     uint64_t cut = 1 + stream_below(applier->stream, n - 1);
     if (tear == TEAR_PREFIX) {
-        write_sectors(applier, event, 0, cut);
+        write_sectors(applier, i, 0, cut);
     } else if (tear == TEAR_SUFFIX) {
-        write_sectors(applier, event, cut, n);
+        write_sectors(applier, i, cut, n);
     } else {
-        tear = apply_interior(applier, event, n);
+        tear = apply_interior(applier, i, n);
     }
     torn_add(applier->torn, event, tear);
 }
@@ -318,7 +334,9 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
-        persist_apply(applier->persist->image, persist_pending(applier->persist, i));
+        const fs_event_t *event = persist_pending(applier->persist, i);
+        persist_apply(applier->persist->image, event);
+        tell_kept(applier, i, 0, model_sectors(applier->config, event));
     }
 }
 
@@ -328,7 +346,7 @@ static void apply_one_torn(const applier_t *applier, uint32_t k)
     uint32_t n = count_tearable(applier->config, persist);
     uint32_t at = nth_tearable(applier->config, persist, pick(k / TEAR_PARTS, n, applier->stream));
     apply_range(applier, 0, at);
-    apply_torn(applier, persist_pending(persist, at), (tear_t)(k % TEAR_PARTS));
+    apply_torn(applier, at, (tear_t)(k % TEAR_PARTS));
     apply_range(applier, at + 1, persist->n_pending);
 }
 
@@ -341,7 +359,7 @@ static void apply_ordered(const applier_t *applier, uint32_t k)
     const fs_event_t *event = persist_pending(persist, at);
     apply_range(applier, 0, at);
     if (k % 2 != 0 && can_tear(event, applier->config->sector)) {
-        apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_PARTS));
+        apply_torn(applier, at, (tear_t)stream_below(applier->stream, TEAR_PARTS));
     } else {
         drop_range(applier, at, at + 1);
     }
@@ -354,7 +372,7 @@ static void apply_log_cut(const applier_t *applier, uint32_t k)
     uint32_t last = applier->persist->n_pending - 1;
     const fs_event_t *event = persist_pending(applier->persist, last);
     apply_range(applier, 0, last);
-    write_sectors(applier, event, 0, k + 1U);
+    write_sectors(applier, last, 0, k + 1U);
     torn_add(applier->torn, event, TEAR_PREFIX);
 }
 
@@ -381,6 +399,7 @@ static void apply_kill(const applier_t *applier, uint32_t k)
     fs_event_t last = killed_write(applier->config, k, applier->stream, persist);
     apply_range(applier, 0, n - 1);
     persist_apply(persist->image, &last);
+    tell_kept(applier, n - 1, 0, model_sectors(applier->config, &last));
     if (k > 0) {
         torn_add(applier->torn, persist_pending(persist, n - 1), TEAR_PREFIX);
     }
@@ -398,9 +417,9 @@ static void apply_subset(const applier_t *applier, uint32_t k)
                                            : stream_below(applier->stream, 8) < density;
         bool tear = stream_below(applier->stream, 4) == 0;
         if (kept && tear && can_tear(event, applier->config->sector)) {
-            apply_torn(applier, event, (tear_t)stream_below(applier->stream, TEAR_PARTS));
+            apply_torn(applier, i, (tear_t)stream_below(applier->stream, TEAR_PARTS));
         } else if (kept) {
-            persist_apply(persist->image, event);
+            apply_range(applier, i, i + 1);
         } else {
             drop_range(applier, i, i + 1);
         }
@@ -418,7 +437,7 @@ static void apply_by_file(const applier_t *applier, uint64_t fate_seed)
         uint32_t kind = (uint32_t)stream_below(&fate, 3);
         uint32_t last = (uint32_t)stream_below(&fate, persist->n_pending);
         if (kind == 0 || (kind == 1 && i <= last)) {
-            persist_apply(persist->image, event);
+            apply_range(applier, i, i + 1);
         } else {
             drop_range(applier, i, i + 1);
         }

@@ -39,11 +39,22 @@ static inline bool model_is_basic(model_t model)
     return model == MODEL_ALL_PERSISTED || model == MODEL_KILL || model == MODEL_LOG_CUT;
 }
 
+/** Hears which sectors of a waiting event a state keeps, [first, end) of it; of one that is no write, [0, 1). What it
+does not hear of is lost. */
+typedef struct model_watch {
+    void (*kept)(void *ctx, uint32_t pending, uint64_t first, uint64_t end);
+    void *ctx;
+} model_watch_t;
+
 typedef struct model_config {
     uint32_t enabled; /**< bit per model */
     uint32_t sector;  /**< bytes that are persisted whole */
     uint64_t seed;
+    const model_watch_t *watch; /**< or NULL */
 } model_config_t;
+
+/** Sectors that a write touches, at least in part; 1 of anything else. */
+uint64_t model_sectors(const model_config_t *config, const fs_event_t *event);
 
 /** How many states of this model the crash point has. */
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);

@@ -44,8 +44,9 @@ static const char HELP[] =
     "  --jobs N           worker processes; default 1\n"
     "  --from-seq N, --to-seq N   crash points after these events only\n"
     "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
-    "  --only STATE_ID    one state; --json also tells what it has lost,\n"
-    "                     --dump-state DIR writes its files\n"
+    "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
+    "level,\n"
+    "                     the last operations before the crash and what became of each\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
     "  --json             JSON lines: violations, last a summary\n"
     "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 the machine failed: no "
@@ -155,6 +156,7 @@ enum {
     OPT_IGNORE,
     OPT_ONLY,
     OPT_DUMP,
+    OPT_WAY,
     OPT_BATCH,
     OPT_DEADLINE,
     OPT_TARGET,
@@ -180,6 +182,7 @@ static const struct option LONG_OPTIONS[] = {
     {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
     {"only", required_argument, NULL, OPT_ONLY},
     {"dump-state", required_argument, NULL, OPT_DUMP},
+    {"way", required_argument, NULL, OPT_WAY},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"deadline", required_argument, NULL, OPT_DEADLINE},
     {"target", required_argument, NULL, OPT_TARGET},
@@ -239,6 +242,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_DUMP:
         args->campaign.dump_dir = value;
         return true;
+    case OPT_WAY:
+        args->campaign.way_file = value;
+        return true;
     case OPT_BATCH:
         return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
     case OPT_DEADLINE:
@@ -288,8 +294,9 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
     if (args->trace == NULL || args->allowed == NULL) {
         return usage("--trace and --allowed are needed; see --help", "");
     }
-    if (args->campaign.dump_dir != NULL && args->campaign.only.depth == 0) {
-        return usage("--dump-state needs --only", "");
+    if ((args->campaign.dump_dir != NULL || args->campaign.way_file != NULL)
+        && args->campaign.only.depth == 0) {
+        return usage("--dump-state and --way need --only", "");
     }
     if (args->external.verifier != NULL
         && (args->campaign.depth > 1 || args->campaign.only.depth > 1)) {
@@ -303,7 +310,6 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
     if (args->campaign.only.depth > 0) {
         args->campaign.models.enabled = MODELS_ALL;
     }
-    args->campaign.losses = args->json;
     args->campaign.relaxed = args->options.flush_log_at_trx_commit != 1;
     return EXIT_CLEAN;
 }

@@ -24,7 +24,7 @@ Rules
 
 #include "base/check.h"
 #include "explorer/model/flush.h"
-#include "explorer/run/losses.h"
+#include "explorer/run/way.h"
 
 #define SAMPLE_EVERY 16U
 #define PURGE_EVERY 4U
@@ -450,17 +450,26 @@ static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
     return hash;
 }
 
+/** Applies what the state keeps, and tells of it if asked to. */
+static void apply_model(const explorer_t *explorer, visit_case_t *c)
+{
+    const campaign_t *campaign = explorer->campaign;
+    model_config_t models = campaign->models;
+    way_t way;
+    if (campaign->way_file != NULL) {
+        way_begin(&way, &models, c->persist);
+    }
+    model_apply(&models, c->model, c->k, c->point, c->persist, &c->torn);
+    if (campaign->way_file != NULL) {
+        way_end(&way, campaign->way_file, c->path.depth, c->model);
+    }
+}
+
 static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
 {
     uint64_t behind = c->model == MODEL_KILL ? kill_hash(explorer, c) : 0;
-    const model_config_t *models = &explorer->campaign->models;
-    bool told = explorer->campaign->losses && explorer->campaign->only.depth > 0;
-    losses_t *losses = told ? losses_begin(c->persist, models->sector) : NULL;
     image_mark(explorer->image);
-    model_apply(models, c->model, c->k, c->point, c->persist, &c->torn);
-    if (told) {
-        losses_print(losses, c->path.depth);
-    }
+    apply_model(explorer, c);
     c->way = torn_hash(&c->torn, behind);
     if (counted) {
         shared_add(&explorer->shared->states, 1);

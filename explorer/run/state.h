@@ -16,8 +16,8 @@ typedef struct campaign {
     const external_config_t *external; /**< NULL: the engine */
     bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
     const char *dump_dir; /**< with `only`: where its image is written; or NULL */
+    const char *way_file; /**< with `only`: where way.h writes how it came to be; or NULL */
     state_path_t only;    /**< depth 0: all */
-    bool losses;          /**< with `only`: tell on standard output what it has lost */
 } campaign_t;
 
 /** One process's exploration. */

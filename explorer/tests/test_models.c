@@ -405,6 +405,43 @@ static void test_possible_tears(void **state)
     }
 }
 
+/** What a state is told to keep of the three writes: the same characters that look() finds. */
+typedef struct heard {
+    char text[10];
+} heard_t;
+
+static void hear(void *ctx, uint32_t pending, uint64_t first, uint64_t end)
+{
+    heard_t *heard = ctx;
+    for (uint64_t i = first; i < end; i++) {
+        heard->text[pending == 1 ? 1 + i : 0] = "abc"[pending];
+    }
+}
+
+/** In the order in which the writes happened: each state of each model is what the watch hears of it. */
+static void test_watch_hears_what_is_kept(void **state)
+{
+    persist_fixture_t *f = *state;
+    uint32_t states = 0;
+    for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+        for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
+            char text[10];
+            heard_t heard = {.text = "........."};
+            const model_watch_t watch = {.kept = hear, .ctx = &heard};
+            model_config_t config = CONFIG;
+            torn_t torn = {.n = {{{0}}}};
+            config.watch = &watch;
+            image_mark(f->image);
+            model_apply(&config, (model_t)m, k, 11, &f->persist, &torn);
+            image_undo(f->image);
+            look(f, (model_t)m, k, text);
+            assert_string_equal(heard.text, text);
+            states++;
+        }
+    }
+    assert_int_equal(states, count_all(&CONFIG, &f->persist));
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -435,6 +472,7 @@ int main(void)
                                         persist_teardown),
         cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_possible_tears, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, setup, persist_teardown),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

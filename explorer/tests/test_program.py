@@ -104,11 +104,6 @@ class Program(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def lost(self, *arguments: str, only: str) -> list[dict[str, object]]:
-        """What one state has lost."""
-        lines = self.explore(*arguments, "--only", only, code=None)
-        return [line for line in lines if "lost" in line]
-
     def test_clean_engine_has_no_violation(self) -> None:
         """All states of all models, and recovery paths that really ran."""
         (summary,) = self.explore("--jobs", "2")
@@ -219,24 +214,32 @@ class Program(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn(json.loads(done.stdout)["message"], violation["what"])
 
-    def test_what_a_state_has_lost_is_told(self) -> None:
-        """Of a torn page the sectors, old ones among them; nothing but that of one torn write; nothing new where
-        nothing was kept, and no line where all was."""
+    def test_the_way_of_a_state_is_told(self) -> None:
+        """What became of each operation is what the image shows: lost sectors are not those that were written, and
+        with everything persisted nothing is lost."""
+        way = Path(self.folder.name) / "way"
         lie = ("--ignore-fsync", "ib_dblwr")
         violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
-        page, path = re.findall(r"torn page (\d+) of (\S+?):", violation["what"])[0]
-        lost = [w for w in self.lost(*lie, only=violation["state"]) if w["path"] == path]
-        self.assertIn(int(page), [w["offset"] // w["length"] for w in lost])
-        for write in lost:
-            self.assertEqual(len(write["sectors"]), write["length"] // write["sector"])
-            self.assertIn("0", write["sectors"])
-        point = violation["state"].split(".")[0]
-        torn = [self.lost(*lie, only=f"{point}.one-torn.{k}") for k in range(9)]
-        self.assertEqual({len(lines) for lines in torn} - {0}, {1})
-        none = self.lost(*lie, only=f"{point}.none-persisted.0")
-        self.assertGreater(len(none), 1)
-        self.assertNotIn("1", "".join(write.get("sectors", "") for write in none))
-        self.assertEqual(self.lost(*lie, only=f"{point}.all-persisted.0"), [])
+        self.explore(*lie, "--only", violation["state"], "--way", str(way), code=1)
+        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
+        seqs = [event["seq"] for event in level["events"]]
+        self.assertEqual(seqs, sorted(seqs))
+        self.assertEqual(seqs[-1], int(violation["state"].split(".")[0]))
+        fates = {event["fate"] for event in level["events"]}
+        self.assertTrue(fates & {"lost", "torn"}, fates)
+        for event in level["events"]:
+            self.assertEqual(event["fate"] == "torn", "kept" in event)
+            if event["fate"] == "torn":
+                sectors = -(-(event["offset"] % 512 + event["length"]) // 512)
+                self.assertEqual(len(event["kept"]), sectors)
+                self.assertEqual(set(event["kept"]), {"0", "1"})
+        way.unlink()
+        whole = f"{seqs[-1]}.all-persisted.0"
+        self.explore(*lie, "--only", whole, "--way", str(way))
+        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
+        self.assertLessEqual(
+            {event["fate"] for event in level["events"]}, {"kept", "durable", "gone"}
+        )
 
     def test_replay_of_a_nested_state(self) -> None:
         """An id of two levels leads through the same recovery to the same state."""

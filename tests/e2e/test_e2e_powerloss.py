@@ -84,7 +84,7 @@ def test_without_doublewrite_torn_pages_are_found_and_replay(
         again = tornpage("replay", f"1.{number}")
         assert again.code == 1, again.text
         assert again.data["same_verdict"]
-        assert (Path(again.data["result"]["image"]) / "ibdata1").is_file()
+        assert (Path(again.data["result"]["image"]) / "data" / "ibdata1").is_file()
 
 
 def test_limits_belong_to_power_loss(tornpage: Tornpage) -> None:

@@ -1,10 +1,10 @@
 """Campaigns: what to run, with which options crossed, and which writes to hit. Reads the TOML files of
 workloads/ and draws trials from a census.
 
-A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets its
-share whatever the seed; each round over the cells takes the next script; the write inside the cell and random
-masks come from a random stream of the trial's own, derived from seed and number. Drawing trial 17 needs no
-other trial.
+A campaign's trials go round robin over its cells (configuration x site x mask), so that each cell gets
+its share whatever the seed; each round over the cells takes the next script; the write inside the cell
+and random masks come from a random stream of the trial's own, derived from seed and number. Drawing
+trial 17 needs no other trial.
 
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
@@ -270,8 +270,8 @@ class Draw:
 
 
 def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
-    """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it ends in
-    .toml. Targets have options and workloads of their own.
+    """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it
+    ends in .toml. Targets have options and workloads of their own.
 
     Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
     """

@@ -173,9 +173,9 @@ class UndisturbedRun:
 def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
 ) -> UndisturbedRun:
-    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents: leave the
-    contents of its writes in the trace. Raises FailedRunError when the target failed, CensusError when the
-    run cannot be made or did what its stream does not show."""
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents:
+    leave the contents of its writes in the trace. Raises FailedRunError when the target failed,
+    CensusError when the run cannot be made or did what its stream does not show."""
     remove_image(work)
     data = work / "data"
     data.mkdir(parents=True)
@@ -297,8 +297,8 @@ def _baseline(
 
 
 def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
-    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot decode.
-    live: it may have been disturbed."""
+    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot
+    decode. live: it may have been disturbed."""
     if Capability.RULES not in target.capabilities:
         return ()
     return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
@@ -325,8 +325,8 @@ def _last(entries: list[tuple[int, int]], seq: int) -> int:
 def list_writes(
     target: Target, trace: Trace, page_size: int, *, issued: bool = False
 ) -> list[WriteEvent]:
-    """The writes of a run or a recovery, each with its site. issued: only those after the first statement was
-    issued."""
+    """The writes of a run or a recovery, each with its site. issued: only those after the first
+    statement was issued."""
     paths = FilePaths()
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}

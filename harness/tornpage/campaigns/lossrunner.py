@@ -1,7 +1,8 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, census, crew, errors, images, model, paths, powerloss, registry, store, target, workers.
+May import: campaign, census, crew, errors, evidence, images, model, paths, powerloss, registry, store,
+target, workers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew
+from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.powerloss import (
     Limits,
@@ -100,7 +102,9 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
 def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
     """Runs one broken state again; its image is kept below `images`."""
     recording = record_run(spec, target, scratch)
-    return replay_state(spec, target, recording, images / str(spec.number))
+    result = replay_state(spec, target, recording, images / str(spec.number))
+    keep_loss_evidence(spec, result, target, recording, scratch)
+    return result
 
 
 def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
@@ -146,7 +150,9 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool 
         result = confirmed_state(found.broken[state], again)
         result = replace(result, alike=found.alike[state])
         require_floor(part.scratch)
-        store.finish_trial(run.id, kept.only_new(site.value if site else "", result))
+        result = kept.only_new(site.value if site else "", result)
+        keep_loss_evidence(spec, result, part.target, recording, part.scratch)
+        store.finish_trial(run.id, result)
     store.put_exploration(run.id, part.spec.config, found.summary)
     return bool(found.broken or recording.violations)
 

@@ -1,8 +1,8 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: bugs, campaign, crew, errors, memory, night, origin, paths, recheck, registry, runner, seeds,
-store.
+May import: bugs, campaign, crew, errors, memory, night, origin, paths, publish, recheck, registry, runner,
+seeds, store.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, default_campaigns, load_campaign
 from tornpage.campaigns.crew import Crew, Progress
 from tornpage.campaigns.origin import difference, origin_of
+from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
-from tornpage.campaigns.runner import go_on, load_summary, run_campaign, write_report
+from tornpage.campaigns.runner import go_on, load_summary, run_campaign
 from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import Novelty
 from tornpage.store.memory import Answer, Night
@@ -161,7 +162,7 @@ class _Left:
                 self._team.tell(f"{self.line_of(failed)}: {error}")
                 return
         self._tried.add(summary.run.id)
-        write_report(summary, self._team.paths, self._team.out)
+        write_report(self._store, summary, self._team.paths, self._team.out)
         self._team.tell(self.line_of(self._store.run(summary.run.id)))
 
     @contextmanager

@@ -19,11 +19,9 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
-    Loss,
     Outcome,
     Site,
     Source,
@@ -37,6 +35,7 @@ __all__ = [
     "Limits",
     "Recording",
     "explore",
+    "lay_out_state",
     "loss_plan",
     "record_run",
     "replay_state",
@@ -50,15 +49,13 @@ EXIT_NOTHING = 3
 EXIT_MACHINE = 10
 RECOVERY = "recovery"
 """The explorer's name for what recovery itself said."""
-LOSSES_MAX = 64
-"""Kept of one state: a long script without an fsync has thousands of waiting writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0 = all
-    of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again, 3 that
-    one too; events: only crash points after events of these numbers, both included, None = all;
+    """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
+    = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
+    3 that one too; events: only crash points after events of these numbers, both included, None = all;
     state_s: seconds until a state counts as hung, 0 = the explorer's own choice."""
 
     models: tuple[str, ...] = ()
@@ -87,14 +84,13 @@ class Recording:
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
     broken: state id -> violations, one state of each kind, each violation with the site of the write that
-    its crash point follows; alike: state id -> how many states broke just the same at such a site; losses: of
-    the one state that was asked for; answer: what a recovery said that did not succeed."""
+    its crash point follows; alike: state id -> how many states broke just the same at such a site;
+    answer: what a recovery said that did not succeed."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
-    losses: tuple[Loss, ...] = ()
-    answer: str = ""
     alike: Mapping[str, int] = field(default_factory=dict)
+    answer: str = ""
 
 
 def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
@@ -138,15 +134,29 @@ def loss_plan(state: str) -> FaultPlan:
     return FaultPlan(name=f"power loss {state}", loss=state)
 
 
+def lay_out_state(
+    spec: TrialSpec,
+    target: Target,
+    recording: Recording,
+    state: str,
+    image: Path,
+    way: Path | None = None,
+) -> Exploration:
+    """Runs one state again; its files go to `image`, and to the file `way` what became of the last
+    operations before its crash, one JSON object per level."""
+    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
+    arguments += ["--depth", str(state.count("/") + 1)]
+    if way is not None:
+        arguments += ["--way", str(way)]
+    return _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
+
+
 def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
-    """Runs the state of the plan again and keeps its image as files in `image`, in place of any before."""
+    """Runs the state of the plan again and keeps its files in image/data, in place of any before."""
     state = spec.plan.loss
     remove_image(image)
     image.mkdir(parents=True)
-    arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
-    depth = state.count("/") + 1
-    arguments += ["--depth", str(depth)]
-    found = _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
+    found = lay_out_state(spec, target, recording, state, image / "data")
     violations = found.broken.get(state, ())
     outcome = Outcome.VIOLATION if violations else Outcome.CLEAN
     return TrialResult(
@@ -158,8 +168,6 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
         counters=dict(found.summary.get("paths", {})),
         trace_hash=recording.trace_hash,
         image=image.resolve(),
-        losses=found.losses[:LOSSES_MAX],
-        lost=len(found.losses),
         answer=found.answer,
     )
 
@@ -202,8 +210,7 @@ def _run(
 
 def _read(child: ChildResult) -> Exploration:
     lines = [line for line in child.stdout.splitlines() if line.startswith(b"{")]
-    objects = [json.loads(line) for line in lines if not line.startswith(b'{"lost":')]
-    losses = [from_json(Loss, line) for line in lines if line.startswith(b'{"lost":')]
+    objects = [json.loads(line) for line in lines]
     if not objects or "states" not in objects[-1]:
         raise ChildError(f"the explorer printed no summary: {child.describe()}")
     broken: dict[str, tuple[Violation, ...]] = {}
@@ -217,15 +224,4 @@ def _read(child: ChildResult) -> Exploration:
         broken[state] = (*broken.get(state, ()), violation)
         alike[state] = int(item["count"])
     answers = [str(item["what"]) for item in objects[:-1] if item["source"] == RECOVERY]
-    return Exploration(
-        summary=objects[-1],
-        broken=broken,
-        alike=alike,
-        losses=tuple(sorted(losses, key=_wholly)),
-        answer=answers[0] if answers else "",
-    )
-
-
-def _wholly(loss: Loss) -> bool:
-    """What was torn comes first: it says most."""
-    return "1" not in loss.sectors
+    return Exploration(objects[-1], broken, alike, answers[0] if answers else "")

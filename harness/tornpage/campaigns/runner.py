@@ -6,8 +6,8 @@ when it comes back. Workers share nothing but the censuses on disk; their number
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, census, crew, errors, images, lossrunner, model, origin, paths, report, scratch, store,
-summary, undisturbed, workers.
+May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
+scratch, store, summary, undisturbed, workers.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew, Progress
+from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
@@ -38,13 +39,13 @@ from tornpage.campaigns.workers import (
     worker_pool,
 )
 from tornpage.faults.scratch import scratch_folder
-from tornpage.reports.report import render_report
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Origin
 from tornpage.store.store import CensusRow, Run, Store
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
 from tornpage.vocabulary.model import Census, Outcome, TornWrite
-from tornpage.vocabulary.paths import Paths, require_floor, require_room
+from tornpage.vocabulary.paths import require_floor, require_room
 
 __all__ = [
     "can_resume",
@@ -52,7 +53,6 @@ __all__ = [
     "load_summary",
     "resume_campaign",
     "run_campaign",
-    "write_report",
 ]
 
 WINDOW = 4
@@ -130,17 +130,6 @@ def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:
     run, number = finding.trial.split(".")
     result = store.trial(int(run), int(number)).result
     return result.torn if result is not None else None
-
-
-def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
-    """Writes out/report-RUN.html and returns its path."""
-    path = out.resolve() / f"report-{summary.run.id}.html"
-    fresh = path.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    with fresh.open("x", encoding="utf-8") as file:
-        file.write(render_report(summary, paths.templates))
-    fresh.replace(path)  # whatever stood there, a link too, is replaced and not followed
-    return path
 
 
 def _run(
@@ -291,6 +280,7 @@ def _run_trials(
 ) -> None:
     pending: set[Future[Played]] = set()
     kept = KeptImages.of(store, run)
+    target = make_target(run.target, crew.paths.build)
     drawn: dict[int, Draw] = {}
     clock = time.monotonic()
 
@@ -300,6 +290,7 @@ def _run_trials(
             spec, result = future.result()
             draw = drawn.pop(spec.number)
             result = kept.only_new(draw.cell.place, result)
+            keep_evidence(spec, result, target, job.scratch)
             if spec != draw.spec:
                 store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
             store.finish_trial(run.id, result)

@@ -1,7 +1,8 @@
 """Worker processes: what they are told, and what they do for the owner of a run.
 
 A violation is played once more before it goes to the owner: what does not come again is unstable and no
-finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on later.
+finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on
+later.
 
 May import: aim, census, errors, image, model, paths, process, registry, store, trace, trial.
 """

@@ -2,7 +2,7 @@
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 
-May import: bugs, memory, model, night, report, shrink, summary.
+May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summary.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from tornpage.campaigns.evidence import load_evidence
+from tornpage.reports.dossier import phase_views
 from tornpage.reports.night import NightSummary, Standing
-from tornpage.reports.report import sector_states
+from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.store.bugs import Bug, Novelty, Sighting
 from tornpage.store.memory import Replayed
-from tornpage.vocabulary.model import Loss, Outcome, TrialResult, TrialSpec
+from tornpage.vocabulary.evidence import Evidence
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
 __all__ = [
     "RichProgress",
@@ -49,10 +52,9 @@ __all__ = [
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
-LOSSES_SHOWN = 20
-SECTOR_WORDS = {"1": "new", "0": "old", "=": "same", "+": "written again"}
 PIPE_COLUMNS = 1000
 """As wide as a table may become that is piped."""
+STEPS_SHOWN = 12
 _STANDING = {
     Standing.NEW: "new",
     Standing.BACK: "came back",
@@ -276,10 +278,8 @@ def print_trial(
     if result.torn is not None:
         states = _runs(sector_states(result.torn))
         plain(f"  {result.torn.path} at {result.torn.offset}: {states}")
-    for loss in result.losses[:LOSSES_SHOWN]:
-        plain(f"  {_loss_line(loss)}")
-    if result.lost > LOSSES_SHOWN:
-        plain(f"    and {result.lost - LOSSES_SHOWN} more")
+    for line in _way_lines(load_evidence(result.image)):
+        plain(line)
     for violation in result.violations:
         console.print(
             f"  [red]I{violation.invariant}[/] by {violation.source}: {escape(violation.what)}",
@@ -301,19 +301,18 @@ def _runs(states: Sequence[str]) -> str:
     return ", ".join(f"{len(list(run))} {state}" for state, run in groupby(states))
 
 
-def _loss_line(loss: Loss) -> str:
-    during = "" if loss.level == 1 else f"in recovery {loss.level - 1}, "
-    if loss.lost == "write":
-        words = [SECTOR_WORDS[sector] for sector in loss.sectors]
-        how = "torn, sectors " if "1" in loss.sectors else "lost, sectors "
-        return f"{during}{loss.path} at {loss.offset} ({loss.site}): {how}{_runs(words)}"
-    what = {
-        "create": f"{loss.path} was created",
-        "rename": f"{loss.path} became {loss.to}",
-        "unlink": f"{loss.path} was deleted",
-        "size": f"{loss.path} ended at {loss.offset}",
-    }[loss.lost]
-    return f"{during}lost: {what}"
+def _way_lines(evidence: Evidence | None) -> list[str]:
+    """The last operations before each crash, and what became of them."""
+    lines = []
+    for phase in phase_views(evidence or Evidence()):
+        lines.append(f"  {phase.name}, its last operations:")
+        for row in phase.rows[-STEPS_SHOWN:]:
+            place = ", ".join(part for part in (row.path, row.place, row.site) if part)
+            fate = "" if row.fate == "statement" else row.fate
+            sectors = "".join("1" if sector == "new" else "0" for sector in row.sectors)
+            lines.append(f"    {fate:8}{row.op} {place} {sectors}".rstrip())
+        lines.append(f"    crash   {phase.how}")
+    return lines
 
 
 def print_shrunk(console: Console, shrunk: Shrunk) -> None:

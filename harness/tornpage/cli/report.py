@@ -1,6 +1,6 @@
 """`tornpage report`: a run's summary and its HTML page once more.
 
-May import: console, options, paths, runner, store.
+May import: console, options, paths, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.runner import load_summary, write_report
+from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import make_console, print_summary
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.store import Store
@@ -28,11 +29,11 @@ def report(
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
-    """Prints a run's summary and writes its HTML report again."""
+    """Prints a run's summary, and writes its HTML report and the index of all runs again."""
     with Store(out / "tornpage.db", write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
-        path = write_report(summary, find_paths(), out)
+        path = write_report(store, summary, find_paths(), out)
     if json_output:
         print(json.dumps(summary.to_json(store.path, path)))
     else:

@@ -1,6 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, crew, errors, options, origin, paths, prune, registry, runner, store.
+May import: campaign, console, crew, errors, options, origin, paths, prune, publish, registry, runner,
+store.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from tornpage.campaigns.campaign import (
 from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import (
     can_resume,
     resume_campaign,
     run_campaign,
-    write_report,
 )
 from tornpage.cli.console import RichProgress, make_console, print_summary
 from tornpage.cli.options import (
@@ -118,7 +119,7 @@ def run(
             summary = resume_campaign(store, loaded.name, target, crew)
         else:
             summary = run_campaign(store, chosen, target, crew)
-        report = write_report(summary, paths, out)
+        report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, out, keep)
     if json_output:

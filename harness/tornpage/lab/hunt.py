@@ -41,7 +41,8 @@ LARGE_PAGES = {"page_size": "16k", "log_file_size": "1m"}
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """trials: of kills, and of I/O errors; share: of the power-loss states; scale: of the workload's size."""
+    """trials: of kills, and of I/O errors; share: of the power-loss states; scale: of the workload's
+    size."""
 
     trials: int
     share: float

@@ -74,8 +74,8 @@ class MutantBuilder:
             raise ConfigError("\n".join([f"{len(wrong)} patches do not apply:", *wrong]))
 
     def build(self, mutant: Mutant) -> Path:
-        """The folder with the mutant's programs, built unless they are there. Raises ConfigError if its patch
-        does not apply, BuildFailed if it does not compile."""
+        """The folder with the mutant's programs, built unless they are there. Raises ConfigError if its
+        patch does not apply, BuildFailed if it does not compile."""
         out = self._folder / "bin" / mutant.name
         with self._turn():
             if self.is_built(mutant):

@@ -1,8 +1,8 @@
-"""What the campaigns find as they are shipped: the default ones (`default = true`), each with its own budget,
-workload and settings, on each planted bug, with several seeds. Nothing is known of the bug.
+"""What the campaigns find as they are shipped: the default ones (`default = true`), each with its own
+budget, workload and settings, on each planted bug, with several seeds. Nothing is known of the bug.
 
-A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any alarm
-makes a user look.
+A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any
+alarm makes a user look.
 
 May import: campaign, codec, crew, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
 powerloss, registry, scratch, target, tryout.
@@ -98,8 +98,8 @@ class ShippedScore:
         return 0 if all(row.detected for row in self.rows) else 1
 
     def to_json(self) -> dict[str, Any]:
-        """For --json. rate: per cent of all pairs of mutant and seed in which something was found; of a row,
-        of its seeds. by_state: mutants of which every seed found a broken state."""
+        """For --json. rate: per cent of all pairs of mutant and seed in which something was found; of a
+        row, of its seeds. by_state: mutants of which every seed found a broken state."""
         detected = sum(row.detected for row in self.rows)
         pairs = sum(len(row.seeds) for row in self.rows)
         return {
@@ -198,8 +198,9 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
 
 
 def _all(seed: int, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
-    """Everything that the default campaigns try with this seed. Which comes first decides how long a mutant
-    takes, and nothing else: explorations, one of each campaign in turn; runs without a fault; live faults."""
+    """Everything that the default campaigns try with this seed. Which comes first decides how long a
+    mutant takes, and nothing else: explorations, one of each campaign in turn; runs without a fault;
+    live faults."""
     campaigns = [
         found.model_copy(update={"seed": seed}) for found in default_campaigns(paths.workloads)
     ]

@@ -1,10 +1,9 @@
-"""The root of findings: what is the same for all findings of one cause, and the fingerprint of a bug in the
-store.
+"""The root of findings: what is the same for all findings of one cause, and the fingerprint of a bug in
+the store.
 
-- A rule on bytes names the order that was broken: its name is the root.
-- What a crash left is one broken state, however many findings tell of it. The root is the kind of damage that
-  lies deepest: a torn page explains a missing row, never the reverse.
-- What the undisturbed run did is told by its own words.
+- A rule on bytes names the order that was broken: its name is the root. - What a crash left is one
+broken state, however many findings tell of it. The root is the kind of damage that lies deepest: a torn
+page explains a missing row, never the reverse. - What the undisturbed run did is told by its own words.
 
 The site of the write that was hit, the configuration and the seed are no part of it.
 
@@ -34,8 +33,8 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class _Damage:
-    """A kind of damage. words: in the text of a finding, "" for none; invariants: of a finding with no words
-    of any kind."""
+    """A kind of damage. words: in the text of a finding, "" for none; invariants: of a finding with no
+    words of any kind."""
 
     name: str
     words: str

@@ -1,7 +1,8 @@
-"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per recording.
+"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per
+recording.
 
-The judge decodes what was written; no marker of the target tells it anything. What is told here is only which
-recording it is, and on which files the recorded process began.
+The judge decodes what was written; no marker of the target tells it anything. What is told here is only
+which recording it is, and on which files the recorded process began.
 
 May import: errors, model, process.
 """

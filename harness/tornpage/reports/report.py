@@ -1,187 +1,130 @@
-"""Renders a summary into one self-contained HTML page. Gets finished data; knows no SQL and runs nothing.
+"""The page of one run. Gets finished data; knows no SQL and runs nothing.
 
-May import: model, summary, torn_matrix.
+May import: bugs, dossier, matrices, model, page, summary.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-import jinja2
+from tornpage.reports.dossier import Dossier, badge_of, bug_view
+from tornpage.reports.matrices import gaps, site_rows, torn_rows
+from tornpage.reports.page import render_page
+from tornpage.reports.summary import BugSeen, Summary
+from tornpage.store.bugs import Bug
+from tornpage.vocabulary.model import Outcome
 
-from tornpage.reports.summary import CellCount, Finding, Summary
-from tornpage.reports.torn_matrix import CellState, TornCell, TornMatrix
-from tornpage.vocabulary.model import Outcome, TornWrite
+__all__ = ["Verdict", "render_report", "verdict_of"]
 
-__all__ = ["render_report", "sector_states"]
-
-TORN_PICTURES_MAX = 8
-"""Torn pages drawn in one report."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sector:
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Picture:
-    trial: str
-    path: str
-    offset: int
-    length: int
-    sector: int
-    sectors: list[_Sector]
+BUGS_MAX = 200
+"""Bugs that are listed, the news first."""
+DETAILED_MAX = 40
+"""Bugs with a section of their own."""
+GAPS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _CellView:
-    state: str
+class Verdict:
+    """kind: its colour (clean, violation, idle); text: the headline."""
+
+    kind: str
     text: str
-    title: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
-    site: str
-    mask: str
-    cells: list[_CellView]
+class _News:
+    """The bugs of a run beside those of the run before it."""
+
+    fresh: list[BugSeen]
+    again: list[BugSeen]
+    gone: Sequence[Bug] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _TornRow:
-    site: str
-    flush: str
-    cells: list[_CellView]
-
-
-def render_report(summary: Summary, templates: Path) -> str:
-    """The page as text. templates: folder of report.html.j2 and report.css."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
+def render_report(
+    summary: Summary,
+    templates: Path,
+    known: Mapping[int, Dossier],
+    gone: Sequence[Bug] = (),
+) -> str:
+    """The page as text. templates: folder of report.html.j2; known: by bug; gone: bugs that the last
+    run of this campaign saw and this one did not."""
     configs = sorted({cell.config for cell in summary.cells})
-    style = (templates / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(
+    bugs = summary.bugs[:BUGS_MAX]
+    dossiers = [known.get(seen.bug.id, Dossier(seen)) for seen in bugs]
+    detailed = dossiers[:DETAILED_MAX]
+    missing = gaps(summary)
+    return render_page(
+        templates,
+        "report.html.j2",
         summary=summary,
-        style=style,
-        verdict=_verdict(summary),
+        verdict=verdict_of(summary),
+        unit="states" if summary.explored else "trials",
+        options=list(_options(summary.run.settings)),
         not_exercised=summary.outcomes[Outcome.NOT_EXERCISED],
         vacuous=summary.outcomes[Outcome.VACUOUS],
+        news=_News(
+            [seen for seen in bugs if seen.is_news],
+            [seen for seen in bugs if not seen.is_news],
+            gone,
+        ),
+        bugs=[(one.seen, badge_of(one.seen), one.line) for one in dossiers],
+        bugs_more=len(summary.bugs) - len(bugs),
+        views=[bug_view(dossier) for dossier in detailed],
+        detailed={dossier.seen.bug.id for dossier in detailed},
         configs=configs,
-        matrix=_matrix(summary, configs),
+        matrix=site_rows(summary, configs),
         counters=sorted(summary.counters.items()),
-        torn=_pictures(summary.findings),
-        torn_rows=_torn_rows(summary.torn_pages),
-        gaps=_gaps(summary),
+        torn_rows=torn_rows(summary.torn_pages),
+        gaps=missing[:GAPS_MAX],
+        gaps_more=max(0, len(missing) - GAPS_MAX),
     )
 
 
-def sector_states(torn: TornWrite) -> list[str]:
-    """Per sector of the write: "new" (reached the file), "old" (lost) or "same" (lost, but no loss)."""
-    states = []
-    # The first sector of an unaligned write is the rest of the file's sector that it starts in.
-    start = 0
-    end = torn.sector - torn.offset % torn.sector
-    for kept in torn.kept:
-        lost = torn.old[start:end] != torn.new[start:end] or not torn.new
-        states.append("new" if kept == "1" else "old" if lost else "same")
-        start, end = end, end + torn.sector
-    return states
-
-
-def _verdict(summary: Summary) -> dict[str, str]:
+def verdict_of(summary: Summary) -> Verdict:
+    """The headline, by the exit code."""
     code = summary.exit_code()
     if code == 1:
-        return {"kind": "violation", "text": f"{summary.violations} trials broke an invariant"}
+        unit = "states" if summary.explored else "trials"
+        bugs = f"{len(summary.bugs)} bug{'s' if len(summary.bugs) > 1 else ''}"
+        return Verdict("violation", f"{bugs}: {summary.violations:,} {unit} broke an invariant")
     if code == 2:
-        return {"kind": "idle", "text": "the harness failed in some trials"}
+        return Verdict("idle", f"no verdict: {_unsure(summary)}")
     if code == 3:
-        return {"kind": "idle", "text": "not what the campaign claims was exercised"}
-    return {"kind": "clean", "text": "clean: no invariant was broken"}
+        return Verdict("idle", "proves nothing: not what the campaign claims was exercised")
+    return Verdict("clean", "clean: no invariant was broken")
 
 
-def _matrix(summary: Summary, configs: list[str]) -> list[_Row]:
-    cells = {(cell.site, cell.mask, cell.config): cell for cell in summary.cells}
-    rows = sorted({(cell.site, cell.mask) for cell in summary.cells})
-    return [
-        _Row(site, mask, [_cell_view(cells.get((site, mask, config))) for config in configs])
-        for site, mask in rows
-    ]
-
-
-def _cell_view(cell: CellCount | None) -> _CellView:
-    if cell is None:
-        return _CellView("none", "–", "no such write in this configuration")
-    title = ", ".join(f"{count} {outcome}" for outcome, count in sorted(cell.outcomes.items()))
-    broken = cell.outcomes[Outcome.VIOLATION]
-    if broken:
-        return _CellView("violation", f"{broken} of {cell.total} broken", title)
-    clean = cell.outcomes[Outcome.CLEAN]
-    return _CellView("clean" if clean else "idle", str(clean), title)
-
-
-def _torn_rows(matrix: TornMatrix) -> list[_TornRow]:
-    return [
-        _TornRow(site, _words(flush), [_torn_view(matrix, cell) for cell in cells])
-        for (site, flush), cells in matrix.rows.items()
-    ]
-
-
-def _torn_view(matrix: TornMatrix, cell: TornCell) -> _CellView:
-    if cell.state is CellState.NO_SUCH_WRITE:
-        return _CellView("none", "–", f"{cell}: {matrix.reason(cell)}")
-    title = f"{cell}: {cell.states} states, {cell.writes} recorded writes"
-    return _CellView("clean" if cell.states else "idle", str(cell.states), title)
-
-
-def _torn_gaps(matrix: TornMatrix) -> list[str]:
-    """What was never written, and per site, flush and configuration the masks that no state had."""
-    never = [f"{site} ({_words(flush)})" for site, flush in matrix.rows_without_write]
-    masks: dict[str, list[str]] = {}
-    for cell in matrix.of(CellState.NOT_COVERED):
-        name = f"{cell.site}, {_words(cell.flush)}, {cell.config}"
-        masks.setdefault(name, []).append(cell.mask)
-    lines = [f"the recorded runs have no write of {', '.join(never)}"] if never else []
-    return lines + [f"{name}: no state has {', '.join(missed)}" for name, missed in masks.items()]
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _pictures(findings: list[Finding]) -> list[_Picture]:
-    return [
-        _Picture(
-            finding.trial,
-            torn.path,
-            torn.offset,
-            torn.length,
-            torn.sector,
-            [_Sector(state) for state in sector_states(torn)],
-        )
-        for finding in findings
-        if (torn := finding.torn) is not None
-    ][:TORN_PICTURES_MAX]
-
-
-def _gaps(summary: Summary) -> list[str]:
-    lines = [f"site {site}: no trial hit it" for site in summary.uncovered_sites]
-    lines += [f"recovery path {name}: never taken" for name in summary.claims_missed]
-    lines += [f"{name}: in no run above zero" for name in summary.run_claims_missed]
-    lines += [
-        f"{cell.site} × {cell.mask} × {cell.config}: {cell.total} trials, none exercised"
-        for cell in summary.cells
-        if not cell.outcomes[Outcome.CLEAN] and not cell.outcomes[Outcome.VIOLATION]
-    ]
-    lines += [f"torn pages: {line}" for line in _torn_gaps(summary.torn_pages)]
-    lines += summary.errors[:20]
+def _unsure(summary: Summary) -> str:
+    """Why a run without a violation is not clean either, the worst first."""
+    failed = summary.outcomes[Outcome.HARNESS_ERROR]
+    unstable = summary.outcomes[Outcome.UNSTABLE]
+    reasons = []
+    if summary.run.state == "failed":
+        reasons.append("the run failed before its end")
     if summary.run.state == "running":
-        lines.append(
-            f"the run was interrupted after {summary.units} of its crashes; --resume goes on"
-        )
-    return lines
+        reasons.append("the run did not come to its end")
+    if failed:
+        reasons.append(f"the harness failed in {failed:,} trial{'s' if failed > 1 else ''}")
+    if unstable:
+        reasons.append(f"{unstable:,} trial{'s' if unstable > 1 else ''} did not repeat")
+    return ", ".join(reasons)
+
+
+def _options(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the run was made with: options of the target, what was crossed or drawn, workload, limits."""
+    if settings.get("workload"):
+        yield "workload", str(settings["workload"])
+    for name, value in settings.get("options", {}).items():
+        yield name, str(value)
+    for group in ("cross", "vary"):
+        for name, values in settings.get(group, {}).items():
+            yield name, " | ".join(values)
+    for name, value in settings.get("params", {}).items():
+        if name != "script":
+            yield f"params.{name}", str(value)
+    for name, value in (settings.get("explore") or {}).items():
+        if value:
+            yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,5 +1,5 @@
-"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
-report renders it, `--json` is a part of it.
+"""What a run came to, as finished data: counts, matrix, violations, counters. The command line prints
+it, the report renders it, `--json` is a part of it.
 
 May import: bugs, fingerprint, model, store, torn_matrix.
 """
@@ -112,11 +112,11 @@ class BugSeen:
 
 @dataclass(slots=True)
 class Summary:
-    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site counts
-    trials; counters are summed over trials, and exercised_by counts the trials in which a counter was above
-    zero. scripts: that were crashed; undisturbed: those that only ran; run_counters: in how many undisturbed
-    runs, of both, a status counter was above zero. explored: per script what the power-loss explorer said; a
-    state counts as a trial there. torn_pages: what these states tore."""
+    """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
+    counts trials; counters are summed over trials, and exercised_by counts the trials in which a
+    counter was above zero. scripts: that were crashed; undisturbed: those that only ran; run_counters:
+    in how many undisturbed runs, of both, a status counter was above zero. explored: per script what
+    the power-loss explorer said; a state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0

@@ -1,9 +1,10 @@
-"""The torn-page matrix: which kinds of loss did the explored crash states have, which did they not have, and
-for which was there no write?
+"""The torn-page matrix: which kinds of loss did the explored crash states have, which did they not
+have, and for which was there no write?
 
-A cell is site x flush x mask x configuration. It is covered if a state lost a write of its kind that way.
-Whether a cell can be covered at all is not decided here: the explorer counts the recorded writes that have
-sectors enough for the mask (explorer/model/README.md). A cell without such a write is not in the total.
+A cell is site x flush x mask x configuration. It is covered if a state lost a write of its kind that
+way. Whether a cell can be covered at all is not decided here: the explorer counts the recorded writes
+that have sectors enough for the mask (explorer/model/README.md). A cell without such a write is not in
+the total.
 
 May import: model.
 """
@@ -97,7 +98,8 @@ class TornMatrix:
 
     @property
     def rows(self) -> dict[tuple[str, str], list[TornCell]]:
-        """Site and flush -> cells by configuration and mask; only rows with a write in some configuration."""
+        """Site and flush -> cells by configuration and mask; only rows with a write in some
+        configuration."""
         rows: dict[tuple[str, str], list[TornCell]] = {}
         for cell in self.cells:
             rows.setdefault(cell.row, []).append(cell)
@@ -131,8 +133,9 @@ class TornMatrix:
 
 
 def torn_matrix(explored: Mapping[str, Mapping[str, Any]]) -> TornMatrix:
-    """Adds up the explorer's counters. explored: label of an exploration -> the explorer's summary, in which
-    `torn_pages` holds site -> flush -> mask -> {"writes", "states"}; one without it has nothing to add."""
+    """Adds up the explorer's counters. explored: label of an exploration -> the explorer's summary, in
+    which `torn_pages` holds site -> flush -> mask -> {"writes", "states"}; one without it has nothing
+    to add."""
     found: dict[tuple[str, str, str, str], TornCell] = {}
     for label, summary in explored.items():
         config = config_of(label)

@@ -1,5 +1,5 @@
-"""What is looked for when a finding is shrunk: a crash with a given fingerprint, in a script that has changed
-since the finding was made. crashes_live.py and crashes_loss.py do the looking.
+"""What is looked for when a finding is shrunk: a crash with a given fingerprint, in a script that has
+changed since the finding was made. crashes_live.py and crashes_loss.py do the looking.
 
 May import: errors, fingerprint, model, script.
 """
@@ -20,8 +20,8 @@ __all__ = ["Crash", "CrashSearch", "choose_violation", "inline_spec"]
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """A crash with the wanted fingerprint. lost_sectors: written, but not in the crashed image; None if that
-    is not known of it."""
+    """A crash with the wanted fingerprint. lost_sectors: written, but not in the crashed image; None if
+    that is not known of it."""
 
     plan: FaultPlan
     lost_sectors: int | None

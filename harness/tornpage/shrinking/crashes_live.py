@@ -72,8 +72,9 @@ class KillSearch:
     def __init__(
         self, spec: TrialSpec, script: Script, target: Target, scratch: Path, wanted: Violation
     ) -> None:
-        """Plays the finding again, as it was, and without a stale log block or nested crashes if it does not
-        need them. Raises TornpageError if it does not come back. wanted: the violation to follow."""
+        """Plays the finding again, as it was, and without a stale log block or nested crashes if it
+        does not need them. Raises TornpageError if it does not come back. wanted: the violation to
+        follow."""
         self._spec = spec
         self._target = target
         self._scratch = scratch

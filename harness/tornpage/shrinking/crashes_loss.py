@@ -1,6 +1,6 @@
-"""Looks for a power-loss state with a given fingerprint: records the script's run and explores it, first
-close to the last crash, then all over. A script counts as harmless if no state of a bounded number shows the
-finding.
+"""Looks for a power-loss state with a given fingerprint: records the script's run and explores it,
+first close to the last crash, then all over. A script counts as harmless if no state of a bounded
+number shows the finding.
 
 May import: census, crashes, errors, fingerprint, image, model, powerloss, script, target, trace.
 """

@@ -1,11 +1,11 @@
-"""Shrinks a finding: a smaller script and a smaller crash with the same fingerprint, stored as a trial of its
-own that holds its script and replays like any other.
+"""Shrinks a finding: a smaller script and a smaller crash with the same fingerprint, stored as a trial
+of its own that holds its script and replays like any other.
 
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model,
-origin, paths, reduce, registry, scratch, script, store, target, trial, workload.
+May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, evidence, fingerprint,
+lossrunner, model, origin, paths, reduce, registry, scratch, script, store, target, trial, workload.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, PowerLoss, hit_of_place
+from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.origin import command_line, origin_of
 from tornpage.campaigns.trial import run_trial
@@ -40,14 +41,15 @@ __all__ = ["SHRINK_RUN", "Shrunk", "Size", "shrink_trial"]
 SCRIPT_SHARE = 0.9
 """Of the time for the script; the rest is for the crash."""
 
+
 SHRINK_RUN = "shrink"
 """Name of the runs under which smaller trials are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """statements of the script; operations: the same with every row of a range counted; lost_sectors: written
-    and not in the crashed image, None if the fault loses none."""
+    """statements of the script; operations: the same with every row of a range counted; lost_sectors:
+    written and not in the crashed image, None if the fault loses none."""
 
     statements: int
     operations: int
@@ -56,8 +58,8 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """trial, shrunk: ids in the store. probes: scripts that were tried; complete: the search ended by itself,
-    so that no single statement can be left out. replay: the line that repeats it."""
+    """trial, shrunk: ids in the store. probes: scripts that were tried; complete: the search ended by
+    itself, so that no single statement can be left out. replay: the line that repeats it."""
 
     trial: str
     shrunk: str
@@ -175,6 +177,7 @@ def _store(
         mask = spec.plan.loss
     else:
         result = run_trial(spec, target, scratch, images)
+        keep_evidence(spec, result, target, scratch)
         mask = result.mask
     store.start_trial(run.id, spec, row.site, mask)
     store.finish_trial(run.id, result)

@@ -1,8 +1,8 @@
 """The result store: SQLite in WAL mode. All SQL of the package is here and in the .sql files.
 
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
-transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is stored
-is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
+transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is
+stored is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
 
 May import: bugs, codec, errors, memory, model, origin, runlock.
 """
@@ -23,8 +23,10 @@ from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["CensusRow", "Run", "Store", "TrialRow"]
+__all__ = ["DETAILS", "CensusRow", "Run", "Store", "TrialRow"]
 
+DETAILS = ("shrink", "replay")
+"""Runs of these names are but details of others: what was shrunk, and findings played again."""
 _VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
 _NEXT_RUN = (
     "(select 1 + max(coalesce((select max(id) from run), 0),"
@@ -177,9 +179,10 @@ class Store(MemoryStore):
         raise ConfigError(f"{self.path}: no run {run}")
 
     def latest_run(self) -> Run:
-        """The newest run, of a campaign if there is one: those of `tornpage shrink`, and of findings played
-        again, are but details of it. ConfigError if the store is empty."""
-        for found in self._runs("order by campaign in ('shrink', 'replay'), id desc limit 1", ()):
+        """The newest run, of a campaign if there is one: DETAILS come after them. ConfigError if the store is
+        empty."""
+        names = ", ".join("?" * len(DETAILS))
+        for found in self._runs(f"order by campaign in ({names}), id desc limit 1", DETAILS):
             return found
         raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
 

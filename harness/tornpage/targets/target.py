@@ -122,6 +122,10 @@ class Target(Protocol):
         """The program that holds recordings against the rules (rules.py). Raises TargetError without
         Capability.RULES."""
 
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
+        """Prints a page of a data file, decoded, as one JSON object; None if the file has none that
+        this target decodes."""
+
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
         """What that program must know of a run with these options."""
 
@@ -232,6 +236,13 @@ class EngineTarget:
         if judge is None or not judge.is_file():
             raise TargetError(f"{judge} is missing: build it first (make build)")
         return Command((str(judge),))
+
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
+        """engine page FILE N --json --page-size SIZE"""
+        if file.name != "ibdata1" and file.suffix != ".ibd":
+            return None
+        size = ("--page-size", str(page_size))
+        return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
         """Without doublewrite there is nothing to be held against its rules."""

@@ -21,7 +21,6 @@ __all__ = [
     "Fault",
     "FaultKind",
     "FaultPlan",
-    "Loss",
     "Outcome",
     "Site",
     "Source",
@@ -219,27 +218,6 @@ class TornWrite:
 
 @_JSON
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What waited when the power failed, and is not wholly there.
-
-    lost: "write", "size" (a new end of a file), "create", "rename" (to `to`), "unlink". level: 1 is the crash
-    of the run, 2 that of its recovery. sectors: of a write, one character each: "1" new, "0" old, "=" the
-    same bytes, "+" told with a later write. offset: of a size, that end.
-    """
-
-    lost: str
-    level: int
-    path: str
-    offset: int = 0
-    length: int = 0
-    sector: int = 512
-    sectors: str = ""
-    site: str = ""
-    to: str = ""
-
-
-@_JSON
-@dataclass(frozen=True, slots=True)
 class TrialResult:
     """The verdict of a trial.
 
@@ -252,9 +230,8 @@ class TrialResult:
     trace_hash: XXH3-64 of the run's trace (hex), the same for the same seed; digest: of the recovered
     state (hex), "" if it was refused.
     events: I/O events before the crash. image: directory of the crashed image, kept for the first trial of
-    a fingerprint. alike: so many power-loss states broke the same, this one included; losses: what such
-    a state has lost, lost: how many that were before the list was cut. answer: of the recovery, if it did
-    not succeed.
+    a fingerprint. alike: so many power-loss states broke the same, this one included. answer: of the
+    recovery, if it did not succeed.
     """
 
     number: int
@@ -276,8 +253,6 @@ class TrialResult:
     image: Path | None = None
     torn: TornWrite | None = None
     alike: int = 1
-    losses: tuple[Loss, ...] = ()
-    lost: int = 0
     answer: str = ""
 
 

@@ -1,5 +1,5 @@
-"""The book that a generator keeps of what exists: tables, live keys, open transactions. A script has expected
-errors on purpose only.
+"""The book that a generator keeps of what exists: tables, live keys, open transactions. A script has
+expected errors on purpose only.
 
 Every statement of a generator goes through it. Keys that were just changed, deleted or rolled back are
 hot: half of the changes go back to them, while their old versions are still there.

@@ -1,5 +1,5 @@
-"""Pieces of scripts that change rows. A generator puts them one after the other, by hand or as the seed draws
-them; each leaves the book right, so any order is a valid script.
+"""Pieces of scripts that change rows. A generator puts them one after the other, by hand or as the seed
+draws them; each leaves the book right, so any order is a valid script.
 
 May import: book, capacity, script.
 """
@@ -167,8 +167,8 @@ def hold(book: Book, table: Table) -> None:
 
 
 def settle(book: Book) -> None:
-    """Ends every transaction and lets purge finish. Without history the scan knows more: nothing may carry a
-    mark any more, and no index an entry of an older version."""
+    """Ends every transaction and lets purge finish. Without history the scan knows more: nothing may
+    carry a mark any more, and no index an entry of an older version."""
     for trx in sorted(book.undo):
         book.end(trx, commit=book.rng.random() < 0.5)
     book.add(Verb.PURGE, number=-1)

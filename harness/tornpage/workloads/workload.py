@@ -37,6 +37,7 @@ from tornpage.workloads.smoke import (
 __all__ = [
     "FileParams",
     "InlineParams",
+    "bytes_of",
     "fit_params",
     "generate",
     "validate_params",
@@ -97,12 +98,14 @@ def fit_params(
     """The parameters, and those that the target's options decide: a workload that asks for page_size or
     dblwr_pages gets the target's, unless it is told another. Raises WorkloadError for what is no number."""
     known = _WORKLOADS[name][0].model_fields if name in _WORKLOADS else {}
-    fitted = {key: _number(key, options[key]) for key in _FITTED if key in known and key in options}
+    fitted = {
+        key: bytes_of(key, options[key]) for key in _FITTED if key in known and key in options
+    }
     return {**fitted, **params}
 
 
-def _number(key: str, text: str) -> int:
-    """ "4k" -> 4096, as the target reads it."""
+def bytes_of(key: str, text: str) -> int:
+    """ "4k" -> 4096, as the target reads it. WorkloadError naming the key."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise WorkloadError(f"{key}={text}: expected a number, as 4096, 4k, 1m or 1g")

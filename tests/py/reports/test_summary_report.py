@@ -1,4 +1,4 @@
-"""A summary counts what the rows say and exits accordingly; the report shows it, whole and by itself."""
+"""A summary counts what the rows say and exits accordingly."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec, make_summary
 
-from tornpage.reports.report import render_report, sector_states
+from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
-from tornpage.vocabulary.paths import data_folder
-
-TEMPLATES = data_folder("reports")
 
 
 def census_row(config: str, crashed: bool = True, *violations: Violation) -> CensusRow:
@@ -170,16 +167,6 @@ def test_a_bug_that_never_comes_alone_says_so() -> None:
     }
     with_census = make_summary(run, [census_row(make_spec(0).config, True, rule)], rows)
     assert [seen.always_with for seen in with_census.bugs] == [(), (1,), (1,)]
-
-
-def test_report_is_self_contained_and_escapes() -> None:
-    """The page names its violations with their replay line, loads nothing, and escapes what it quotes."""
-    page = render_report(summary_of(make_result(0), make_result(1, broken=5)), TEMPLATES)
-    assert "tornpage replay 1.1" in page
-    assert "1 of 2 broken" in page
-    assert 'class="sector old"' in page
-    assert "http" not in page.replace("http-equiv", "")
-    assert "<script" not in page
 
 
 def test_sector_states_align_with_the_file() -> None:

@@ -130,7 +130,7 @@ def test_json_lists_every_cell_once() -> None:
 def test_report_shows_the_matrix_and_its_gaps() -> None:
     """Headline, one cell per state with its number, and what was not exercised by name."""
     said = explorer_says(data_page=(PAGES, NONE), slot=(NONE, SLOTS))
-    page = render_report(summary_of({"log=on": said}), TEMPLATES)
+    page = render_report(summary_of({"log=on": said}), TEMPLATES, {})
     assert "Torn pages: 4 of 5 kinds covered" in page
     assert (
         '<td class="cell clean" title="data_page, first flush, dropped, log=on: 9 states, 3' in page
@@ -139,4 +139,4 @@ def test_report_shows_the_matrix_and_its_gaps() -> None:
     assert 'slot, later flush, prefix, log=on: no write has sectors enough">–</td>' in page
     assert "<li>torn pages: data_page, first flush, log=on: no state has interior</li>" in page
     assert "no write of data_page (later flush), slot (first flush)</li>" in page
-    assert "Torn pages" not in render_report(summary_of({}), TEMPLATES)
+    assert "Torn pages" not in render_report(summary_of({}), TEMPLATES, {})

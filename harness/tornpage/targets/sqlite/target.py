@@ -145,6 +145,10 @@ class SqliteTarget:
         """There is none: what SQLite writes is not decoded."""
         raise TargetError("no rules on what SQLite writes")
 
+    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
+        """There is none: its pages are not decoded."""
+        return None
+
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:  # noqa: ARG002
         """Only the size of a page: there are no rules."""
         return Setting(page_size)

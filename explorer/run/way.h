@@ -1,0 +1,26 @@
+/** The way of a crash: the last file operations before it, and what became of each. For a person, of one state. */
+#ifndef EXPLORER_WAY_H
+#define EXPLORER_WAY_H
+
+#include "explorer/model/models.h"
+
+#define WAY_EVENTS 24U        /**< before the crash that are told whatever became of them */
+#define WAY_LOST 24U          /**< of those before that lost anything, the newest */
+#define WAY_SECTORS_MAX 4096U /**< of one event whose fate is told sector by sector */
+
+/** What one crash kept, while model_apply() says so. */
+typedef struct way {
+    const persist_t *persist;
+    const model_config_t *models;
+    char **kept; /**< per waiting event '0' and '1', one per sector; NULL if it has too many */
+    bool *any;   /**< per waiting event: something of it was kept */
+    model_watch_t watch;
+} way_t;
+
+/** Makes models->watch listen. */
+void way_begin(way_t *way, model_config_t *models, const persist_t *persist);
+/** Appends one JSON line to the file: {level, model, events: [{seq, op, path, to, offset, length, site, issued,
+acked, fate, kept}]}. fate: durable, kept, torn, lost, or gone (no name leads to its file). */
+void way_end(way_t *way, const char *file, uint32_t level, model_t model);
+
+#endif

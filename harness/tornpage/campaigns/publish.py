@@ -1,0 +1,104 @@
+"""Writes the pages that a person reads: one per run, and the index over all runs of the store.
+
+May import: bugs, dossier, errors, evidence, index, origin, page, paths, report, store, summary.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tornpage.campaigns.evidence import load_evidence
+from tornpage.campaigns.origin import command_line
+from tornpage.reports.dossier import Dossier
+from tornpage.reports.index import IndexedRun, render_index
+from tornpage.reports.page import replace_file
+from tornpage.reports.report import render_report
+from tornpage.reports.summary import BugSeen, Summary
+from tornpage.store.bugs import Bug, BugStatus
+from tornpage.store.store import DETAILS, Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["INDEX", "write_index", "write_report"]
+
+INDEX = "index.html"
+INLINE = "inline"
+"""Workload of a trial that holds its script: one that was shrunk."""
+
+
+def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
+    """Writes out/report-RUN.html, and the index anew; returns the path of the first."""
+    path = out.resolve() / _name(summary.run.id)
+    dossiers = {seen.bug.id: _dossier(store, seen) for seen in summary.bugs}
+    gone = _gone(store, summary)
+    replace_file(path, render_report(summary, paths.templates, dossiers, gone))
+    write_index(store, paths, out)
+    return path
+
+
+def write_index(store: Store, paths: Paths, out: Path) -> None:
+    """Writes out/index.html: all runs of campaigns, all bugs."""
+    runs = [
+        IndexedRun(run, name if (out / (name := _name(run.id))).is_file() else "")
+        for run in store.overview()
+        if run.campaign not in DETAILS
+    ]
+    told = {bug: one.report for one in runs if one.report for bug in store.sightings(one.run.id)}
+    replace_file(out.resolve() / INDEX, render_index(runs, store.bugs(), told, paths.templates))
+
+
+def _name(run: int) -> str:
+    return f"report-{run}.html"
+
+
+def _dossier(store: Store, seen: BugSeen) -> Dossier:
+    """A trial that was shrunk says most. Of this run it is the first one whose image was kept."""
+    small = seen.bug.reproducer
+    if small.trial is not None:
+        shrunk = _told(store, seen, small.run, small.trial)
+        if shrunk is not None and shrunk.script:
+            return shrunk
+    images = [finding.image for finding in seen.findings if finding.image is not None]
+    told = (_told(store, seen, int(image.parent.name), int(image.name)) for image in images)
+    return next(filter(None, told), Dossier(seen))
+
+
+def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
+    """What this trial tells of a bug; None if it was deleted, or no image of it was kept."""
+    try:
+        row = store.trial(run, number)
+    except ConfigError:
+        return None
+    evidence = load_evidence(row.result.image if row.result else None)
+    if row.result is None or evidence is None:
+        return None
+    violations = zip(row.result.violations, row.bugs, strict=True)
+    return Dossier(
+        seen=seen,
+        evidence=evidence,
+        trial=f"{run}.{number}",
+        what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
+        replay=command_line(f"tornpage replay {run}.{number}", store.path.parent),
+        script=str(row.spec.params["script"]) if row.spec.workload == INLINE else "",
+    )
+
+
+def _gone(store: Store, summary: Summary) -> list[Bug]:
+    """Bugs that the last finished run of this campaign saw and this one did not. A run that did not
+    come to its end says nothing of them."""
+    run = summary.run
+    before = [
+        other
+        for other in store.runs()
+        if (other.campaign, other.target) == (run.campaign, run.target)
+        and other.id < run.id
+        and other.state == "finished"
+    ]
+    if not before or run.state != "finished":
+        return []
+    seen = {one.bug.id for one in summary.bugs}
+    return [
+        bug
+        for bug in store.bugs(before[-1].id)
+        if bug.id not in seen and bug.status is not BugStatus.IGNORED
+    ]

@@ -1,0 +1,215 @@
+"""A bug as the report shows it: the way of its crash as a timeline, its pages in three states, a script.
+
+May import: bugs, evidence, sectors, summary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tornpage.reports.sectors import kept_sectors, page_sectors, sector_states
+from tornpage.reports.summary import BugSeen, Finding
+from tornpage.store.bugs import BugStatus
+from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
+
+__all__ = ["BugView", "Dossier", "PhaseView", "badge_of", "bug_view", "phase_views"]
+
+FINDINGS_MAX = 12
+"""Findings of one bug that are listed."""
+SECTORS_MAX = 128
+"""Sectors of one write that are drawn."""
+NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal")
+"""Sites whose writes are no pages."""
+_FATES = {
+    Fate.DURABLE: "synced before the crash",
+    Fate.KEPT: "not synced, but in the crashed image",
+    Fate.TORN: "only some of its sectors are in the crashed image",
+    Fate.LOST: "not in the crashed image",
+    Fate.GONE: "its file has no name any more",
+    Fate.FAILED: "it returned an error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """All that is known of a bug. evidence: of the trial `trial`, which `replay` plays again and of which
+    `what` is said; None if no image of it was kept. script: that shows it and was made small, "" if none
+    was."""
+
+    seen: BugSeen
+    evidence: Evidence | None = None
+    trial: str = ""
+    what: str = ""
+    replay: str = ""
+    script: str = ""
+
+    @property
+    def line(self) -> str:
+        """That replays it."""
+        return self.replay or self.seen.findings[0].replay
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A line of a timeline: a statement (fate "statement") or an operation."""
+
+    fate: str
+    title: str
+    op: str
+    path: str
+    place: str
+    site: str
+    sectors: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseView:
+    """One process before it crashed; rows: the oldest first."""
+
+    name: str
+    how: str
+    rows: list[_Row]
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldView:
+    """state: which of the other two the crash left: new, old, same or other."""
+
+    name: str
+    before: str
+    written: str
+    after: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """Sectors of a page, or of a write."""
+
+    title: str
+    path: str
+    sectors: list[str]
+    decoded: bool
+    fields: list[_FieldView]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class BugView:
+    """One bug, ready to be rendered."""
+
+    id: int
+    title: str
+    badge: str
+    invariants: str
+    sites: str
+    seen: BugSeen
+    findings: list[Finding]
+    findings_more: int
+    phases: list[PhaseView]
+    pictures: list[_Picture]
+    statements: list[tuple[int, str]]
+    trial: str
+    what: str
+    replay: str
+    script: str
+
+
+def bug_view(dossier: Dossier) -> BugView:
+    """The words and colours of a bug."""
+    seen, evidence = dossier.seen, dossier.evidence or Evidence()
+    pictures = [_page(view) for view in evidence.pages] or _torn(seen)
+    return BugView(
+        id=seen.bug.id,
+        title=seen.bug.title,
+        badge=badge_of(seen),
+        invariants=", ".join(f"I{number}" for number in seen.bug.invariants),
+        sites=", ".join(dict.fromkeys(finding.site for finding in seen.findings)),
+        seen=seen,
+        findings=list(seen.findings[:FINDINGS_MAX]),
+        findings_more=max(0, len(seen.findings) - FINDINGS_MAX),
+        phases=phase_views(evidence),
+        pictures=pictures,
+        statements=sorted(evidence.statements.items()),
+        trial=dossier.trial,
+        what=dossier.what or seen.findings[0].what,
+        replay=dossier.line,
+        script=dossier.script,
+    )
+
+
+def badge_of(seen: BugSeen) -> str:
+    """new or back in this run; else what somebody has said of the bug, or open if nobody has."""
+    if seen.is_news:
+        return seen.sighting.novelty
+    return "open" if seen.bug.status is BugStatus.NEW else seen.bug.status
+
+
+def phase_views(evidence: Evidence) -> list[PhaseView]:
+    """The way of the crash: a line per statement and per operation."""
+    return [_phase(phase, evidence) for phase in evidence.phases]
+
+
+def _phase(phase: Phase, evidence: Evidence) -> PhaseView:
+    rows = []
+    line = 0
+    for step in phase.steps:
+        if step.line and step.line != line:
+            line = step.line
+            text = evidence.statements.get(line, "")
+            rows.append(_Row("statement", "", f"line {line}", text, "", "", []))
+        rows.append(_step(step, evidence))
+    return PhaseView(phase.name, phase.how, rows)
+
+
+def _step(step: Step, evidence: Evidence) -> _Row:
+    path = f"{step.path} → {step.to}" if step.to else step.path
+    sectors = kept_sectors(step.kept)[:SECTORS_MAX]
+    site = step.site.replace("_", " ")
+    return _Row(step.fate, _FATES[step.fate], step.op, path, _place(step, evidence), site, sectors)
+
+
+def _place(step: Step, evidence: Evidence) -> str:
+    """Where in the file, in pages if it is whole ones."""
+    if step.op == "truncate":
+        return f"to {step.offset:,} bytes"
+    if not step.length:
+        return ""
+    size = evidence.page_size
+    whole = size and not step.offset % size and not step.length % size
+    if not whole or step.site in NOT_PAGES:
+        return f"{step.length:,} bytes at {step.offset:,}"
+    first, count = step.offset // size, step.length // size
+    return f"page {first}" if count == 1 else f"pages {first} to {first + count - 1}"
+
+
+def _page(view: PageView) -> _Picture:
+    return _Picture(
+        f"Page {view.page}",
+        view.path,
+        page_sectors(view.sectors),
+        view.decoded,
+        [_field(field) for field in view.fields],
+        view.more,
+    )
+
+
+def _field(field: Field) -> _FieldView:
+    before, written, after = field.before, field.written, field.after
+    if before == written == after:
+        state = "same"
+    elif after == written:
+        state = "new"
+    else:
+        state = "old" if after == before else "other"
+    return _FieldView(field.name, before, written, after, state)
+
+
+def _torn(seen: BugSeen) -> list[_Picture]:
+    """Of a store that has no evidence: the sectors of the write that was hit."""
+    for finding in seen.findings:
+        torn = finding.torn
+        if torn is not None:
+            title = f"{torn.length:,} bytes at {torn.offset:,}"
+            return [_Picture(title, torn.path, sector_states(torn)[:SECTORS_MAX], False, [], 0)]
+    return []

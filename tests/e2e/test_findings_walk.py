@@ -1,0 +1,58 @@
+"""The walk of docs/FINDINGS.md: every command runs as it stands and ends as the page says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tornpage.vocabulary.paths import ROOT
+
+PAGE = (ROOT / "docs" / "FINDINGS.md").read_text("utf-8")
+FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"# exit code (\d)")
+SAID = (
+    "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
+    "torn page 3 of ibdata1",
+    "replay 1.16",
+    "reproduced",
+    "236 -> 1",
+    "torn    write ibdata1, page 4, system page 00001111",
+    "10 operations were not synced",
+    "bad checksum",
+    "not reproduced: fixed?",
+)
+"""What the page says that the commands print, in this order."""
+
+
+def test_the_walk(tmp_path: Path, build: Path) -> None:
+    """In a folder of its own that has the programs; one shell, as a person's."""
+    (tmp_path / "build").symlink_to(build.parent)
+    lines = [line for block in FENCE.findall(PAGE) for line in block.splitlines()]
+    assert len(lines) > 12
+    program = f'tornpage() {{ "{sys.executable}" -m tornpage "$@"; }}'
+    checked = [program]
+    for line in lines:
+        code = CODE.search(line)
+        wanted = code[1] if code else "0"
+        checked.append(f'{line}\n[ $? = {wanted} ] || {{ echo "not {wanted}: {line}"; exit 9; }}')
+    env = {name: value for name, value in os.environ.items() if name != "TORNPAGE_BUILD"}
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(checked)],
+        cwd=tmp_path,
+        env=env | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    at = 0
+    for text in SAID:
+        at = done.stdout.find(text, at)
+        assert at >= 0, text
+    report = (tmp_path / "out" / "report-1.html").read_text("utf-8")
+    assert "no doublewrite copy" in report
+    gone = (tmp_path / "out" / "report-3.html").read_text("utf-8").partition("<h3>Gone</h3>")[2]
+    assert "no doublewrite copy" in gone

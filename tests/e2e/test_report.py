@@ -1,0 +1,188 @@
+"""Reports of real runs: what they say of a crash is what its image holds, and a browser shows them well."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser import CONTRAST, Browser, headless_browser
+
+from tornpage.campaigns.evidence import load_evidence
+from tornpage.store.store import Store
+from tornpage.vocabulary.evidence import Evidence, Fate
+from tornpage.vocabulary.model import TrialResult
+
+CONTROL = ("--set", "doublewrite=off")
+KILLS, CLEAN, LOSSES, NESTED, SHRUNK = 1, 2, 3, 4, 5
+"""The runs of the store that all tests here read."""
+TEAR = re.compile(r"torn page (\d+) of ([\w.]+)")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory, build: Path) -> Path:
+    """A store with a control of each crash model, a clean run, and a shrunk trial."""
+    folder = tmp_path_factory.mktemp("reports") / "out"
+    loss = ("run", "powerloss", *CONTROL, "--scripts", "1", "--states")
+    commands = [
+        ("run", "smoke", *CONTROL, "--trials", "40", "--scripts", "1", "--undisturbed", "0"),
+        ("run", "smoke", "--trials", "40", "--scripts", "1", "--undisturbed", "0"),
+        (*loss, "60", "--depth", "1"),
+        ("run", "powerloss", "--scripts", "1", "--states", "60", "--depth", "2", *NESTED_BUG),
+        ("shrink", "3.0", "--budget", "5"),
+        ("report", "--run", str(LOSSES)),
+    ]
+    for command in commands:
+        argv = [sys.executable, "-m", "tornpage", *command, "--out", str(folder)]
+        env = {**os.environ, "TORNPAGE_BUILD": str(build)}
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1, 3), done.stderr
+    return folder
+
+
+NESTED_BUG = ("--model", "all-persisted", "--model", "one-torn", *CONTROL)
+"""Every first crash that tears nothing is survived; the second one tears a page."""
+
+
+def kept(out: Path, run: int) -> list[tuple[TrialResult, Evidence]]:
+    """Every trial of a run with an image, and what was written down of it."""
+    with Store(out / "tornpage.db", write=False) as store:
+        results = [row.result for row in store.trials(run) if row.result and row.result.image]
+    found = [(result, load_evidence(result.image)) for result in results]
+    assert found
+    return [(result, evidence) for result, evidence in found if evidence is not None]
+
+
+def test_a_kill_is_told_as_its_image_shows_it(out: Path) -> None:
+    """The last operation is the one that was hit; the page it tore is the one that recovery refuses,
+    and has the sectors that the verdict has."""
+    for result, evidence in kept(out, KILLS):
+        (phase,) = evidence.phases
+        last = phase.steps[-1]
+        assert result.torn is not None
+        assert (last.path, last.offset, last.kept) == (
+            result.path,
+            result.offset,
+            result.torn.kept if last.fate is Fate.TORN else last.kept,
+        )
+        named = TEAR.search(result.violations[0].what)
+        assert named and evidence.pages
+        page = evidence.pages[0]
+        assert (str(page.page), page.path) == named.groups()
+        assert page.decoded and {"o"} <= set(page.sectors) <= set("nos")
+        verdict = next(field for field in page.fields if field.name == "verdict")
+        assert verdict.after != "ok" and (verdict.before, verdict.written) == ("ok", "ok")
+
+
+@pytest.mark.parametrize("run", [LOSSES, NESTED])
+def test_a_power_loss_is_told_as_its_image_shows_it(out: Path, run: int) -> None:
+    """A phase per crash; something was lost in the last one, and the page that recovery refuses is the
+    first of those that are shown, neither as it was nor as it was written."""
+    for result, evidence in kept(out, run):
+        levels = result.mask.split("/")
+        assert len(evidence.phases) == len(levels)
+        for phase, level in zip(evidence.phases, levels, strict=True):
+            assert level.split(".")[1] in phase.how
+        lost = [step for step in evidence.phases[-1].steps if step.fate in (Fate.TORN, Fate.LOST)]
+        assert lost
+        named = TEAR.search(result.violations[0].what)
+        if named is None:
+            continue
+        page = evidence.pages[0]
+        assert (str(page.page), page.path) == named.groups()
+        assert "o" in page.sectors and page.decoded
+        assert any(step.path == page.path for step in lost)
+    assert run != NESTED or any("/" in result.mask for result, _ in kept(out, run))
+
+
+def test_the_report_tells_new_open_and_gone(out: Path) -> None:
+    """The first run has a new bug, the clean one lacks it, the power losses have it again."""
+    kills, clean, losses = (
+        (out / f"report-{run}.html").read_text("utf-8") for run in (KILLS, CLEAN, LOSSES)
+    )
+    assert '<span class="badge new">new</span> Bug 1' in kills
+    assert "<h3>Gone</h3>" in clean and "bug 1" in clean.partition("<h3>Gone</h3>")[2]
+    assert '<span class="badge open">open</span> Bug 1' in losses
+    assert "The way of the crash" in kills and "The way of the crash" in losses
+
+
+def test_each_replay_line_works(out: Path, build: Path) -> None:
+    """As it stands in the page, from any folder."""
+    page = (out / f"report-{KILLS}.html").read_text("utf-8")
+    line = re.search(r'<pre class="line"><code>(.*?)</code>', page)
+    assert line
+    argv = line[1].replace("&#34;", '"').split()
+    assert argv[0].startswith("TORNPAGE_BUILD=") or argv[0] == "tornpage"
+    arguments = argv[argv.index("tornpage") + 1 :]
+    env = {**os.environ, "TORNPAGE_BUILD": str(build)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tornpage", *arguments], env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+
+
+# ---- in a browser ----
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for all pages."""
+    with headless_browser() as opened:
+        yield opened
+
+
+PAGES = ["index.html", *(f"report-{run}.html" for run in (KILLS, CLEAN, LOSSES, NESTED))]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_the_window(out: Path, browser: Browser, name: str) -> None:
+    """On a desk and on a phone nothing is wider than the window but what scrolls by itself, and the
+    console is silent."""
+    for width in (1400, 390):
+        for scheme in ("light", "dark"):
+            browser.open(out / name, width, scheme)
+            wide = browser.run(
+                "const root = document.documentElement;"
+                "return [root.scrollWidth <= root.clientWidth, innerWidth]"
+            )
+            assert wide == [True, width], (name, width, scheme)
+            assert browser.messages() == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_have_contrast(out: Path, browser: Browser, name: str, scheme: str) -> None:
+    """4.5 to 1 at least, and the colours do follow the scheme."""
+    browser.open(out / name, 1400, scheme)
+    browser.run("for (const d of document.querySelectorAll('details')) d.open = true")
+    assert browser.run(CONTRAST) == []
+    paper = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(out: Path, browser: Browser, name: str) -> None:
+    """To a file that is there, and to an element of it."""
+    browser.open(out / name, 1400, "light")
+    targets = browser.run(
+        "return [...document.querySelectorAll('a')].map(a => a.href.baseVal || a.href)"
+    )
+    assert targets
+    for target in set(targets):
+        path, _, anchor = target.removeprefix("file://").partition("#")
+        file = (out / path).resolve()
+        assert file.is_file(), target
+        assert not anchor or f'id="{anchor}"' in file.read_text("utf-8"), target
+
+
+def test_from_the_index_to_a_bug_and_back(out: Path, browser: Browser) -> None:
+    """By clicks alone."""
+    browser.open(out / "index.html", 390, "dark")
+    assert browser.click("a[href$='#bug-1']").endswith("#bug-1")
+    assert browser.click(".bug .to").endswith("#bugs")
+    assert browser.click("nav a").endswith("index.html")
+    assert browser.messages() == []
