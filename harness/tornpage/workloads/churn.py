@@ -26,7 +26,7 @@ NAMES = ("n1", "n2")
 class ChurnParams(BaseModel):
     """Rounds of growing and shrinking one table of wide keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rounds: int = Field(default=2, ge=1, le=1000)
     rows: int = Field(default=120, ge=16, le=100_000)

@@ -45,7 +45,7 @@ __all__ = [
 class FileParams(BaseModel):
     """A script in a file, run as it is; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     path: Path
 
@@ -53,7 +53,7 @@ class FileParams(BaseModel):
 class InlineParams(BaseModel):
     """A script given in full, so that a trial needs no file beside the store; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     script: str = Field(max_length=16_000_000)
 
