@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tornpage.faults.preload import preload_path
 from tornpage.faults.process import launch_argv
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,7 +162,7 @@ def write_costs(folder: Path, size: int, fsync: bool, preload: bool) -> float:
     trace = folder / "trace"
     if preload:
         env |= {
-            "LD_PRELOAD": str(BUILD / "faults/libtornpage_preload.so"),
+            "LD_PRELOAD": str(preload_path(BUILD)),
             "TORNPAGE_ROOT": str(folder / "data"),
             "TORNPAGE_TRACE": str(trace),
         }

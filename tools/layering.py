@@ -2,8 +2,8 @@
 
 Arrows point down only. In C a folder of `engine/` may include those before it in `ENGINE`, `faults/` only
 itself, a folder of `explorer/` those before it in `EXPLORER`, the engine's, and the trace format. In Python
-a folder of the harness may import those before it in `HARNESS`. The scanner is an independent judge and may
-share page and log decoding only.
+a folder of the harness may import those before it in `HARNESS`, and what a docstring says that is imported
+is imported, and no more. The scanner is an independent judge and may share page and log decoding only.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ ENGINE += ["recv", "check", "api", "cli"]
 ONLY = {"check": {"base", "os", "page", "log", "check"}}
 EXPLORER = ["image", "model", "judge", "targets", "run", "tests"]
 TRACE = "faults/trace.h"
+MAY_IMPORT = re.compile(r"^May import: (.+)\.\Z", re.MULTILINE | re.DOTALL)
+NOTHING = "nothing of the package"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
     "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
-    "faults": [{"aim", "image", "plan", "process", "scratch", "trace"}, {"stream"}],
+    "faults": [{"aim", "image", "plan", "preload", "process", "scratch", "trace"}, {"stream"}],
     "workloads": [
         {"script"},
         {"book", "capacity", "parse"},
@@ -133,6 +135,11 @@ def imports(path: Path) -> set[str]:
     return {name for name in names if name.startswith(("tornpage.", "."))}
 
 
+def known(path: Path) -> set[str]:
+    """The same without packages and names inside modules."""
+    return imports(path) & ranks().keys()
+
+
 def harness_violations(root: Path) -> list[str]:
     """Imports that point up or sideways, modules without a rank, and ranks without a module."""
     rank = ranks()
@@ -158,11 +165,44 @@ def harness_violations(root: Path) -> list[str]:
     return found + [f"{name} is ranked and does not exist" for name in sorted(rank.keys() - seen)]
 
 
+def said(path: Path) -> set[str] | None:
+    """Names in the last paragraph of a module's docstring, "May import: ..."; None if there is none."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    match = MAY_IMPORT.search(text)
+    if match is None:
+        return None
+    return set() if match[1] == NOTHING else set(re.split(r",\s+", match[1]))
+
+
+def statement_violations(root: Path) -> list[str]:
+    """Docstrings that do not say what is imported: a module's by module, that of `__init__.py` by folder, of
+    the modules beside it."""
+    names = {name: name.split(".") for name in ranks()}
+    found = []
+    for path in sorted((root / "harness" / "tornpage").rglob("*.py")):
+        file = path.relative_to(root)
+        if path.name == "__init__.py":
+            own = list(file.parts[1:-1])
+            used = [names[name] for beside in path.parent.glob("*.py") for name in known(beside)]
+            wanted = {".".join(parts[1:-1]) for parts in used if parts[: len(own)] != own}
+        else:
+            wanted = {names[name][-1] for name in known(path)}
+        told = said(path)
+        if told is None:
+            found.append(f"{file} does not end its docstring with May import: ...")
+        elif told != wanted:
+            right = ", ".join(sorted(wanted)) or NOTHING
+            found.append(
+                f"{file} says that it may import {', '.join(sorted(told))}; it is: {right}"
+            )
+    return found
+
+
 def main() -> int:
     """Prints each arrow that points the wrong way; 1 if there is one."""
     root = Path(__file__).resolve().parent.parent
     found = engine_violations(root) + fault_violations(root) + explorer_violations(root)
-    found += harness_violations(root)
+    found += harness_violations(root) + statement_violations(root)
     for line in found:
         print(f"layering: {line}")
     return 1 if found else 0

@@ -1,6 +1,6 @@
 """`python -m tornpage` is the command `tornpage`.
 
-May import: cli.main.
+May import: main.
 """
 
 from tornpage.cli.main import main

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from e2e_support import Tornpage
 
+from tornpage.campaigns.campaign import Campaign
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.store import Store
 
@@ -61,6 +62,9 @@ def test_a_finding_shrinks_and_replays(kind: str, tornpage: Tornpage, tmp_path: 
         assert found in {fingerprint_of(item, row.site) for item in row.result.violations}
         assert row.result.image is not None and row.result.image.is_dir()
         assert store.latest_run().campaign != "shrink"
+        settings = Campaign.model_validate(store.run(2).settings)
+        assert (settings.scripts, settings.undisturbed) == (1, 0)
+        assert not (settings.claims or settings.run_claims or settings.cross or settings.vary)
 
     second = tornpage("shrink", trial)
     for key in ("script", "crash", "after", "probes"):

@@ -14,10 +14,11 @@ import pytest
 
 from tornpage.campaigns.campaign import load_campaign, undisturbed_spec
 from tornpage.campaigns.census import run_undisturbed, take_census
+from tornpage.faults.preload import preload_environment, preload_path
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import Trace
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command, EngineTarget, preload_environment
+from tornpage.targets.target import Command, EngineTarget
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder
@@ -32,8 +33,7 @@ def _record(build: Path, folder: Path, *operations: str) -> Trace:
     """What the test program does in folder/data, with contents."""
     data = folder / "data"
     data.mkdir()
-    preload = build / "faults" / "libtornpage_preload.so"
-    env = preload_environment(preload, data, folder / "trace", None)
+    env = preload_environment(preload_path(build), data, folder / "trace", None)
     program = build / "faults" / "tests" / "faults_io_program"
     subprocess.run(
         [program, *operations],

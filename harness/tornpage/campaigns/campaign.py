@@ -38,6 +38,7 @@ __all__ = [
     "Config",
     "Draw",
     "Hit",
+    "PowerLoss",
     "cells_of",
     "default_campaigns",
     "draw_trial",

@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, paths, process, rules, store, stream, target,
-trace, workload.
+May import: codec, errors, image, judgement, model, oracle, paths, preload, process, rules, store, stream,
+target, trace, workload.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import xxhash
 
 from tornpage.faults.image import remove_image
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
@@ -41,7 +42,6 @@ from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
 __all__ = [
-    "EXIT_PRELOAD_REFUSED",
     "Baseline",
     "Journal",
     "UndisturbedRun",
@@ -60,7 +60,6 @@ RUN_DEADLINE_S = 60.0
 _WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
-EXIT_PRELOAD_REFUSED = 97
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 

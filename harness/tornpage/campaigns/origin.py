@@ -23,7 +23,7 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT
 
-__all__ = ["command_line", "difference", "origin_of"]
+__all__ = ["command_line", "difference", "harness_hash", "origin_of"]
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -32,9 +32,7 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
     """Of a run that starts now. campaign: as its file has it, before any option changed it."""
     files = {**target.programs(), "launcher": launcher_path()}
     programs = {name: _hash([path]) for name, path in sorted(files.items())}
-    programs["harness"] = _hash(
-        sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql"))
-    )
+    programs["harness"] = harness_hash()
     programs["campaign"] = xxhash.xxh3_64_hexdigest(campaign.model_dump_json().encode())
     return Origin(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -43,6 +41,11 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
         command=shlex.join(["tornpage", *sys.argv[1:]]),
         programs=programs,
     )
+
+
+def harness_hash() -> str:
+    """Of the code of this package: verdicts of other code do not count."""
+    return _hash(sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql")))
 
 
 def command_line(line: str, out: Path) -> str:

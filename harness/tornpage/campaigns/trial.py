@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, oracle, plan, process, rules, stream, target,
-trace.
+May import: aim, census, errors, image, judgement, model, oracle, plan, preload, process, rules, stream,
+target, trace.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from __future__ import annotations
 import functools
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import xxhash
 
 from tornpage.campaigns.census import (
-    EXIT_PRELOAD_REFUSED,
     Baseline,
     judge_run,
     list_writes,
@@ -37,6 +37,7 @@ from tornpage.faults.image import (
     remove_image,
 )
 from tornpage.faults.plan import compile_plan, format_plan
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
@@ -434,9 +435,9 @@ class _Trial:
         elif answer.state != self.state:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
-    def _add(self, violations: object) -> None:
-        """Adds violations once each, with the trial's site."""
-        for item in violations:  # type: ignore[attr-defined]
+    def _add(self, violations: Iterable[Violation]) -> None:
+        """Adds violations once each."""
+        for item in violations:
             if item not in self.violations:
                 self.violations.append(item)
 

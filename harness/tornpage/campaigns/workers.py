@@ -19,7 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from tornpage.campaigns.census import failed_run, run_undisturbed, take_census
 from tornpage.campaigns.trial import run_aimed, run_trial
@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 Played = tuple[TrialSpec, TrialResult]
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -94,10 +95,12 @@ def _kill_workers(pool: ProcessPoolExecutor) -> None:
         results._writer.close()  # type: ignore[attr-defined]
 
 
-def submit(pool: ProcessPoolExecutor, work: Callable[[Job], T], job: Job) -> Future[T]:
+def submit(
+    pool: ProcessPoolExecutor, work: Callable[P, T], *arguments: P.args, **named: P.kwargs
+) -> Future[T]:
     """Hands it to a worker, which may have to be started first: one that is cut off in that complains."""
     with undivided():
-        return pool.submit(work, job)
+        return pool.submit(work, *arguments, **named)
 
 
 def play_census(job: Job) -> Census:

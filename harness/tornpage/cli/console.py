@@ -1,6 +1,6 @@
 """What a person sees in the terminal: progress with rate and time left, summaries, one trial.
 
-May import: model, report, runner, shrink, summary.
+May import: model, report, shrink, summary.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage doctor`: is everything here that a run needs?
 
-May import: options, and everything below cli.
+May import: codec, doctor, options, paths, qualify.
 """
 
 from __future__ import annotations

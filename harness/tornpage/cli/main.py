@@ -3,7 +3,7 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: the commands, options and errors.
+May import: doctor, errors, mutants, options, process, prune, replay, report, run, show, shrink.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """`tornpage mutants`: which planted bugs do the campaigns catch?
 
-May import: options, console, and everything below cli.
+Exit codes: 0 all caught (as shipped: with every seed; --check: all compile), 1 not all, 2 usage or harness
+failure.
+
+May import: console, errors, mutant_build, mutant_table, mutants, options, paths, runner, shipped.
 """
 
 from __future__ import annotations
@@ -58,11 +61,16 @@ def mutants(
     out: OutOption = Path("out/mutants"),
 ) -> int:
     """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
-    in --out, so that the same command goes on after an interruption."""
+    in --out, so that the same command goes on after an interruption.
+
+    Exit codes: 0 all caught (as shipped: with every seed), 1 not all, 2 usage or harness failure.
+    """
+    if check and (as_shipped or table is not None):
+        raise ConfigError("--check runs nothing: no --as-shipped, no --table")
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
     if table is not None and (len(chosen) < len(rows) or not as_shipped):
-        raise ConfigError("--table needs --as-shipped for all mutants: no --only, no --check")
+        raise ConfigError("--table needs --as-shipped for all mutants: no --only")
     builder, paths = MutantBuilder(), find_paths()
     # Hours of work: how much is left is told with --json too.
     quiet = json_output and not as_shipped

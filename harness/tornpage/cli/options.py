@@ -1,6 +1,6 @@
 """What several commands share: options, the number of workers, a trial's name, the code of a usage error.
 
-May import: everything below cli.
+May import: errors, store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage prune`: old runs deleted.
 
-May import: options, and everything below cli.
+May import: options, paths, prune, store.
 """
 
 from __future__ import annotations

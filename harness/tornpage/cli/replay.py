@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: options, console, and everything below cli.
+May import: codec, console, options, paths, replay.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage report`: a run's summary and its HTML page once more.
 
-May import: options, console, and everything below cli.
+May import: console, options, paths, runner, store.
 """
 
 from __future__ import annotations

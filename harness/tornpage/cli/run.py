@@ -1,6 +1,6 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: options, console, and everything below cli.
+May import: campaign, console, errors, options, origin, paths, prune, registry, runner, store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: options, console, and everything below cli.
+May import: codec, console, options, paths.
 """
 
 from __future__ import annotations

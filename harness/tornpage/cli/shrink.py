@@ -1,6 +1,6 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: options, console, and everything below cli.
+May import: codec, console, options, paths, shrink, store.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Copying, and planting a stale log block behind the end of the log (I21).
 
-May import: errors.
+May import: nothing of the package.
 """
 
 from __future__ import annotations

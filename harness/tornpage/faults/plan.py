@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -215,9 +216,12 @@ def _check_fault(item: _FaultText, i: int, lines: KeyLines, source: str) -> tupl
 
 
 def _check_action(
-    kind: FaultKind, action: Action, item: _FaultText, given: set[str], refuse: object
+    kind: FaultKind,
+    action: Action,
+    item: _FaultText,
+    given: set[str],
+    refuse: Callable[[str, str], PlanError],
 ) -> None:
-    assert callable(refuse)
     possible = {FaultKind.WRITE: set(Action), FaultKind.FSYNC: {Action.DROP, Action.ERROR}}
     if action is not Action.KILL and action not in possible.get(kind, set()):
         raise refuse("action", f"{action} cannot be done to {kind}")

@@ -1,6 +1,6 @@
 """`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy.
 
-May import: errors, paths, process, target.
+May import: errors, paths, preload, scratch.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, preload_environment, preload_path
+from tornpage.faults.scratch import scratch_folder
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import Paths, tmpfs_folder
 
 __all__ = ["Finding", "examine"]
 
 PROBE_TIMEOUT_S = 10.0
-EXIT_PRELOAD_REFUSED = 97
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,17 @@ def _engine(paths: Paths) -> Finding:
 
 
 def _preload(paths: Paths) -> Finding:
-    library = paths.build / "faults" / "libtornpage_preload.so"
+    library = preload_path(paths.build)
     if not library.is_file() or library.stat().st_size == 0:
         return Finding("preload", False, f"{library} is missing or empty", "make build")
-    env = {"LD_PRELOAD": str(library)}
-    loaded = _run("preload", ["true"], str(library), "make build", env)
-    # It refuses what cannot be done: a library that does not is loaded for nothing.
-    refused = subprocess.run(
-        ["true"],
-        env={"PATH": "/usr/bin:/bin", **env, "TORNPAGE_ROOT": "no/absolute/path"},
-        stderr=subprocess.DEVNULL,
-        timeout=PROBE_TIMEOUT_S,
-        check=False,
-    )
+    try:
+        with scratch_folder() as folder:
+            env = preload_environment(library, folder, folder / "trace", None)
+            loaded = _run("preload", ["true"], str(library), "make build", env)
+            # It refuses what cannot be done: a library that does not is loaded for nothing.
+            refused = _call(["true"], env | {"TORNPAGE_ROOT": "no/absolute/path"})
+    except TornpageError as error:
+        return Finding("preload", False, str(error))
     if loaded.ok and refused.returncode != EXIT_PRELOAD_REFUSED:
         return Finding("preload", False, f"{library} does nothing", "make build")
     return loaded
@@ -92,20 +91,24 @@ def _run(
     name: str, command: list[str], seen: str, remedy: str, env: dict[str, str] | None = None
 ) -> Finding:
     try:
-        done = subprocess.run(
-            command,
-            env={"PATH": "/usr/bin:/bin", **(env or {})},
-            capture_output=True,
-            text=True,
-            timeout=PROBE_TIMEOUT_S,
-            check=False,
-        )
+        done = _call(command, env or {})
     except (OSError, subprocess.TimeoutExpired) as error:
         return Finding(name, False, str(error), remedy)
     if done.returncode != 0 or done.stderr:
         problem = done.stderr.strip().splitlines()[:1] or [f"exit code {done.returncode}"]
         return Finding(name, False, problem[0], remedy)
     return Finding(name, True, seen)
+
+
+def _call(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={"PATH": "/usr/bin:/bin", **env},
+        capture_output=True,
+        text=True,
+        timeout=PROBE_TIMEOUT_S,
+        check=False,
+    )
 
 
 def _tmpfs() -> Finding:

@@ -6,8 +6,8 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry,
-smoke, store, summary, target, tryout.
+May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, smoke,
+store, summary, tryout.
 """
 
 from __future__ import annotations

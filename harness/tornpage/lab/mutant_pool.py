@@ -1,7 +1,7 @@
 """What every run over planted bugs needs: the next mutant is built while workers try the last ones, and
 finished results are kept, so that an interrupted run goes on.
 
-May import: codec, errors, mutant_build, mutant_table, paths, workers.
+May import: codec, errors, mutant_build, mutant_table, origin, paths, workers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from tornpage.campaigns.workers import worker_pool
+import xxhash
+
+from tornpage.campaigns.origin import harness_hash
+from tornpage.campaigns.workers import submit, worker_pool
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
 from tornpage.lab.mutant_table import Mutant
 from tornpage.vocabulary.codec import from_json, to_plain
@@ -29,24 +32,31 @@ Row = TypeVar("Row")
 
 
 class KeptRows(Generic[Row]):
-    """Results as files NAME.json of a folder, each with a key that tells whether it is still true."""
+    """Results as files NAME.json of a folder, each with a key that tells whether it is still true. One of
+    another harness, or of other campaigns, is not."""
 
-    def __init__(self, folder: Path, row: type[Row]) -> None:
+    def __init__(self, folder: Path, row: type[Row], workloads: Path) -> None:
+        """workloads: folder of the campaigns."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._row = row
+        digest = xxhash.xxh3_64(harness_hash().encode())
+        for path in sorted(workloads.glob("*.toml")):
+            digest.update(f"{path.name}\0".encode() + path.read_bytes())
+        self._maker = digest.hexdigest()
 
     def load(self, name: str, key: str) -> Row | None:
         """The result of an earlier run, if it was kept under the same key."""
         try:
             data = json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8"))
-            return from_json(self._row, json.dumps(data["row"])) if data["key"] == key else None
+            same = data["key"] == key and data["maker"] == self._maker
+            return from_json(self._row, json.dumps(data["row"])) if same else None
         except (OSError, ValueError, KeyError, ConfigError):
             return None
 
     def keep(self, name: str, key: str, row: Row) -> None:
         """Keeps a result, in place of an older one."""
-        text = json.dumps({"key": key, "row": to_plain(row)}, indent=1)
+        text = json.dumps({"key": key, "maker": self._maker, "row": to_plain(row)}, indent=1)
         (self._folder / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
@@ -75,7 +85,8 @@ def each_done(
             except BuildFailed as error:
                 yield task, failed(task, str(error))
                 continue
-            pending[pool.submit(work, task, replace(paths, build=build))] = mutant, task
+            done = submit(pool, work, task, replace(paths, build=build))
+            pending[done] = mutant, task
             yield from finished(0)
         while pending:
             yield from finished(None)

@@ -1,10 +1,10 @@
 """The mutation score: hunts for all planted bugs on worker processes, results kept so that an interrupted
 run goes on, and what is shown of them.
 
-A row lies in OUT/NAME.json and counts as long as sources, patch and limits are the same; one that was not
-caught at all is hunted again.
+A row lies in OUT/NAME.json and counts as long as sources, patch, limits, campaigns and the harness are the
+same; one that was not caught at all is hunted again.
 
-May import: hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, codec.
+May import: codec, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, tryout.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def run_mutants(
     naming the patches that do not apply."""
     builder.check_patches(mutants)
     out = out.resolve()
-    kept = KeptRows(out, MutantRow)
+    kept = KeptRows(out, MutantRow, paths.workloads)
     keys = {mutant.name: _key(mutant, effort, builder) for mutant in mutants}
     rows: dict[str, MutantRow] = {}
     for name, key in keys.items():

@@ -6,7 +6,7 @@ not asked: after a kill of its job it is 0 with psync, SIGABRT from fio's own cl
 is 0 when errors were counted but did not stop a job. The verdict is fio's JSON and its messages together,
 held against the record.
 
-May import: doctor, errors, model, paths, plan, process, trace.
+May import: doctor, errors, model, paths, plan, preload, process, scratch, trace.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import re
 import shutil
 import signal
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +24,14 @@ from pathlib import Path
 import psutil
 
 from tornpage.faults.plan import compile_plan, resolve_mask
+from tornpage.faults.preload import preload_environment, preload_path
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.trace import Op, Trace
 from tornpage.lab.doctor import Finding
 from tornpage.vocabulary.errors import ConfigError, TornpageError
 from tornpage.vocabulary.model import Action, Fault, FaultKind
-from tornpage.vocabulary.paths import Paths, tmpfs_folder
+from tornpage.vocabulary.paths import Paths
 
 __all__ = [
     "CASES",
@@ -153,7 +154,7 @@ def qualify(
     Needs fio, the built preload and the jobs of paths.workloads; what is missing is a failed check.
     Raises ConfigError when there is no scratch space.
     """
-    library = paths.build / "faults" / "libtornpage_preload.so"
+    library = preload_path(paths.build)
     if not library.is_file():
         return [Finding("fio under the preload", False, f"{library} is missing", "make build")]
     missing = [program for program in ("fio", "env") if shutil.which(program) is None]
@@ -166,10 +167,8 @@ def qualify(
         for case in cases:
             name = f"fio {engine}: {case.name}"
             progress(name)
-            with tempfile.TemporaryDirectory(
-                prefix=f"tornpage-{os.getpid()}-", dir=tmpfs_folder()
-            ) as folder:
-                bench = _Bench(Path(folder).resolve(), library, paths.workloads / "fio", engine)
+            with scratch_folder() as folder:
+                bench = _Bench(folder.resolve(), library, paths.workloads / "fio", engine)
                 checks.append(_check(name, case.fault, bench))
     return checks
 
@@ -223,7 +222,7 @@ class _Bench:
     """One scratch folder with the file under test, and fio on it under the preload."""
 
     def __init__(self, folder: Path, library: Path, jobs: Path, engine: str) -> None:
-        """folder: empty, absolute and without links; jobs: folder with the .fio files."""
+        """folder: of its own, absolute and without links; jobs: folder with the .fio files."""
         self._folder = folder
         self._root = folder / "root"
         self._library = library
@@ -239,10 +238,7 @@ class _Bench:
         env = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "LC_ALL": "C",
-            "LD_PRELOAD": str(self._library),
-            "TORNPAGE_ROOT": str(self._root),
-            "TORNPAGE_TRACE": str(trace),
-            "TORNPAGE_PLAN": str(plan),
+            **preload_environment(self._library, self._root, trace, plan),
             "TORNPAGE_FIO_ENGINE": self._engine,
             "TORNPAGE_FIO_SIZE": str(size),
         }

@@ -5,7 +5,7 @@ A mutant and a seed are one task. It ends with the first catch by state: any inv
 makes a user look.
 
 May import: campaign, codec, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
-registry, runner, scratch, target, tryout.
+powerloss, registry, runner, scratch, target, tryout.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import xxhash
 from rich.table import Table
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
@@ -145,9 +144,8 @@ def run_shipped(
 ) -> ShippedScore:
     """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time."""
     builder.check_patches(mutants)
-    kept = KeptRows(out / "as-shipped", SeedRow)
-    campaigns = xxhash.xxh3_64_hexdigest(repr(default_campaigns(paths.workloads)).encode())
-    keys = {mutant.name: builder.key(mutant) + campaigns for mutant in mutants}
+    kept = KeptRows(out / "as-shipped", SeedRow, paths.workloads)
+    keys = {mutant.name: builder.key(mutant) for mutant in mutants}
     found: dict[str, SeedRow] = {}
     left = []
     with scratch_folder() as scratch:

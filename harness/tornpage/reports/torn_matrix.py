@@ -19,8 +19,6 @@ from tornpage.vocabulary.model import config_of
 
 __all__ = ["CellState", "TornCell", "TornMatrix", "torn_matrix"]
 
-"""What tells explorations of one configuration apart in their labels: such explorations are added up."""
-
 
 class CellState(StrEnum):
     """What is known of a cell."""

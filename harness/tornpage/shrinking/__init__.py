@@ -1,4 +1,4 @@
 """Smaller scripts and smaller crashes with the same finding.
 
-May import: everything from campaigns downwards.
+May import: campaigns, faults, oracle, store, targets, vocabulary, workloads.
 """

@@ -4,8 +4,8 @@ own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, paths,
-reduce, registry, runner, script, store, target, trial, workload.
+May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, origin,
+paths, reduce, registry, scratch, script, store, target, trial, workload.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, hit_of_place
+from tornpage.campaigns.campaign import Campaign, PowerLoss, hit_of_place
 from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.trial import run_trial
@@ -179,21 +179,21 @@ def _store(
 
 
 def _settings(campaign: Campaign, row: TrialRow, spec: TrialSpec) -> Campaign:
-    """A campaign of this one trial, so that the report treats its run like any other."""
+    """A campaign of this one trial and of nothing else, so that the report treats its run like any other."""
     hits = [hit_of_place(row.site, hit.masks[:1]) for hit in campaign.hit[:1]]
-    changes = {
-        "name": SHRINK_RUN,
-        "description": f"trial {row.run}.{row.number}, shrunk",
-        "workload": spec.workload,
-        "params": dict(spec.params),
-        "options": dict(spec.options),
-        "seed": spec.workload_seed,
-        "trials": 1,
-        "cross": {},
-        "claims": [],
-        "hit": hits,
-    }
-    return campaign.model_copy(update=changes)
+    depth = spec.plan.loss.count("/") + 1
+    return Campaign(
+        name=SHRINK_RUN,
+        description=f"trial {row.run}.{row.number}, shrunk",
+        workload=spec.workload,
+        params=dict(spec.params),
+        crash_model=campaign.crash_model,
+        options=dict(spec.options),
+        seed=spec.workload_seed,
+        trials=1,
+        hit=hits,
+        explore=PowerLoss(states=1, depth=depth) if campaign.explore else None,
+    )
 
 
 def _describe(plan: FaultPlan) -> str:

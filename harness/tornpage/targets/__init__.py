@@ -1,5 +1,5 @@
 """What can be tortured: programs behind one protocol, which turns wishes into command lines and output
 into typed answers. Targets know nothing of trials.
 
-May import: oracle (its types and file names), workloads, faults, vocabulary.
+May import: faults, oracle, vocabulary.
 """

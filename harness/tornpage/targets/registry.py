@@ -1,6 +1,6 @@
 """The targets that there are, by name.
 
-May import: errors, target and the modules of the targets.
+May import: errors, preload, target.
 """
 
 from __future__ import annotations
@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from tornpage.faults.preload import preload_path
 from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["TARGETS", "make_target"]
-
-
-def _preload(build: Path) -> Path:
-    return build / "faults" / "libtornpage_preload.so"
 
 
 def _explorer(build: Path) -> Path:
@@ -25,9 +22,9 @@ def _explorer(build: Path) -> Path:
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
     "engine": lambda build: EngineTarget(
-        build / "engine" / "engine", _preload(build), _explorer(build)
+        build / "engine" / "engine", preload_path(build), _explorer(build)
     ),
-    "sqlite": lambda build: SqliteTarget(_preload(build), _explorer(build)),
+    "sqlite": lambda build: SqliteTarget(preload_path(build), _explorer(build)),
 }
 """Known targets: name -> constructor that takes the build folder."""
 

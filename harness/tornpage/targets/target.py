@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, oracle, process.
+May import: errors, model, oracle, preload, process.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.oracle import State, TableDigest
 from tornpage.vocabulary.errors import TargetError
@@ -30,15 +31,10 @@ __all__ = [
     "RunAnswer",
     "Target",
     "last_object",
-    "preload_environment",
     "read_findings",
     "read_run",
     "read_state",
 ]
-
-
-TRACE_MAX_BYTES = 1 << 31
-"""Of a recording with contents; the file is sparse and is cut at its end."""
 
 
 class Capability(StrEnum):
@@ -291,27 +287,6 @@ def _page_site(facts: Mapping[str, str]) -> Site:
     if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
         return Site.DICT_PAGE
     return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
-
-
-def preload_environment(
-    preload: Path, data: Path, trace: Path, plan: Path | None
-) -> dict[str, str]:
-    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
-    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
-    if set(str(preload)) & set(" :"):
-        link = trace.parent / preload.name
-        if set(str(link)) & set(" :"):
-            raise TargetError(
-                f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
-            )
-        if not link.is_symlink():
-            link.symlink_to(preload)
-        preload = link
-    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
-    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
-    if plan is not None:
-        env["TORNPAGE_PLAN"] = str(plan)
-    return env
 
 
 def _sets(options: Mapping[str, str]) -> list[str]:

@@ -1,9 +1,9 @@
 """Workloads: named generators that turn parameters and a seed into a script.
 
-A campaign names a workload and its parameters:
+A campaign names a workload, and its parameters if they are not the workload's own:
 
-    [workload]
-    name = "smoke"
+    workload = "smoke"
+    [params]
     rows = 60
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
@@ -14,6 +14,7 @@ May import: churn, errors, mix, parse, script, seeds, smoke.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -80,6 +81,8 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
 }
 _FITTED = ("page_size", "dblwr_pages")
 """Parameters that are options of the target too."""
+_NUMBER = re.compile(r"([0-9]{1,18})([kKmMgG]?)")
+_SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
 
 
 def workload_names() -> list[str]:
@@ -91,15 +94,18 @@ def fit_params(
     name: str, params: Mapping[str, int | str], options: Mapping[str, str]
 ) -> dict[str, int | str]:
     """The parameters, and those that the target's options decide: a workload that asks for page_size or
-    dblwr_pages gets the target's, unless it is told another."""
+    dblwr_pages gets the target's, unless it is told another. Raises WorkloadError for what is no number."""
     known = _WORKLOADS[name][0].model_fields if name in _WORKLOADS else {}
-    fitted = {key: _bytes(options[key]) for key in _FITTED if key in known and key in options}
+    fitted = {key: _number(key, options[key]) for key in _FITTED if key in known and key in options}
     return {**fitted, **params}
 
 
-def _bytes(text: str) -> int:
-    """ "4k" -> 4096."""
-    return int(text[:-1]) * 1024 if text[-1:] in "kK" else int(text)
+def _number(key: str, text: str) -> int:
+    """ "4k" -> 4096, as the target reads it."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise WorkloadError(f"{key}={text}: expected a number, as 4096, 4k, 1m or 1g")
+    return int(match[1]) << _SHIFTS[match[2].lower()]
 
 
 def validate_params(name: str, params: Mapping[str, int | str]) -> dict[str, int | str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib.metadata
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 
 def test_version_is_that_of_the_installed_package() -> None:
@@ -13,3 +16,26 @@ def test_version_is_that_of_the_installed_package() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"tornpage {importlib.metadata.version('tornpage')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--check", "--as-shipped"), "--check runs nothing"),
+        (("--check", "--table", "TABLE"), "--check runs nothing"),
+        (("--check", "--as-shipped", "--table", "TABLE"), "--check runs nothing"),
+        (("--table", "TABLE"), "--table needs --as-shipped"),
+        (("--as-shipped", "--only", "dblwr_off", "--table", "TABLE"), "--table needs --as-shipped"),
+    ],
+)
+def test_mutants_refuses_what_it_would_leave_out(
+    arguments: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    """One line, exit code 2, and no table is written."""
+    table = tmp_path / "BUGS.md"
+    words = [word.replace("TABLE", str(table)) for word in arguments]
+    command = [sys.executable, "-m", "tornpage", "mutants", *words, "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"tornpage: {message}")
+    assert not table.exists()

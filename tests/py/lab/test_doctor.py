@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.faults.preload import preload_path
 from tornpage.lab.doctor import examine
 from tornpage.vocabulary.paths import Paths
 
@@ -16,7 +17,7 @@ from tornpage.vocabulary.paths import Paths
 )
 def test_a_library_that_is_none_is_bad(tmp_path: Path, source: str | None, seen: str) -> None:
     """An empty file, and a library that can be loaded and has nothing of ours."""
-    library = tmp_path / "faults" / "libtornpage_preload.so"
+    library = preload_path(tmp_path)
     library.parent.mkdir()
     library.touch()
     if source is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.campaign import default_campaigns
+from tornpage.lab import mutant_pool
 from tornpage.lab.hunt import CRASH_MODELS, ROUNDS, MutantRow
 from tornpage.lab.mutant_pool import KeptRows
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
@@ -173,13 +174,31 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
 
 def test_rows_are_kept_under_their_key(tmp_path: Path) -> None:
     """Another key, a damaged file and none at all count as nothing."""
-    kept = KeptRows(tmp_path / "rows", MutantRow)
+    kept = KeptRows(tmp_path / "rows", MutantRow, tmp_path)
     assert kept.load("a", "key") is None
     kept.keep("a", "key", CAUGHT)
     assert kept.load("a", "key") == CAUGHT
     assert kept.load("a", "another") is None
     (tmp_path / "rows" / "a.json").write_text("{", "utf-8")
     assert kept.load("a", "key") is None
+
+
+def test_rows_of_another_harness_or_other_campaigns_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the key says: the verdicts may be others now."""
+
+    def kept() -> KeptRows[MutantRow]:
+        return KeptRows(tmp_path / "rows", MutantRow, tmp_path)
+
+    kept().keep("a", "key", CAUGHT)
+    assert kept().load("a", "key") == CAUGHT
+    with monkeypatch.context() as other:
+        other.setattr(mutant_pool, "harness_hash", lambda: "another")
+        assert kept().load("a", "key") is None
+    assert kept().load("a", "key") == CAUGHT
+    (tmp_path / "smoke.toml").write_text("seed = 1\n", "utf-8")
+    assert kept().load("a", "key") is None
 
 
 def test_the_page_of_bugs_tells_what_was_not_found(tmp_path: Path) -> None:

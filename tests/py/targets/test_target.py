@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget, RecoveryAnswer, preload_environment
+from tornpage.targets.target import EngineTarget, RecoveryAnswer
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
 

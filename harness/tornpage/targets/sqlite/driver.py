@@ -15,7 +15,7 @@ SQLite's random numbers (log salts, journal checksums) are seeded: one script gi
 
 Output and exit codes are those of `engine run --json`: 0 ok, 2 usage or script error, 4 a fatal error.
 
-May import: errors, image, schema, script.
+May import: errors, image, parse, schema, script.
 """
 
 from __future__ import annotations

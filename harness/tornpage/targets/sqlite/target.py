@@ -7,7 +7,7 @@ knows our invariants; what a write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, process, target.
+May import: errors, model, preload, process, target.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.targets.target import (
     EXIT_REFUSED,
@@ -27,7 +28,6 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
-    preload_environment,
     read_findings,
     read_run,
     read_state,

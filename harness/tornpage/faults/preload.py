@@ -1,0 +1,43 @@
+"""The library that is loaded into a program to record and disturb it: where it is and how it is asked for.
+
+May import: errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tornpage.vocabulary.errors import TargetError
+
+__all__ = ["EXIT_PRELOAD_REFUSED", "preload_environment", "preload_path"]
+
+EXIT_PRELOAD_REFUSED = 97
+"""Of a program in which it cannot do what its environment or its plan asks."""
+TRACE_MAX_BYTES = 1 << 31
+"""Of a recording with contents; the file is sparse and is cut at its end."""
+
+
+def preload_path(build: Path) -> Path:
+    """The library of a build folder (as build/release)."""
+    return build / "faults" / "libtornpage_preload.so"
+
+
+def preload_environment(
+    preload: Path, data: Path, trace: Path, plan: Path | None
+) -> dict[str, str]:
+    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
+    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
+    if set(str(preload)) & set(" :"):
+        link = trace.parent / preload.name
+        if set(str(link)) & set(" :"):
+            raise TargetError(
+                f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
+            )
+        if not link.is_symlink():
+            link.symlink_to(preload)
+        preload = link
+    env = {"LD_PRELOAD": str(preload), "TORNPAGE_ROOT": str(data), "TORNPAGE_TRACE": str(trace)}
+    env["TORNPAGE_TRACE_MAX"] = str(TRACE_MAX_BYTES)
+    if plan is not None:
+        env["TORNPAGE_PLAN"] = str(plan)
+    return env
