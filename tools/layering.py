@@ -25,7 +25,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
-    "vocabulary": [{"errors", "model", "seeds"}, {"codec", "paths"}],
+    "vocabulary": [{"documented", "errors", "model", "seeds"}, {"codec", "invariants", "paths"}],
     "faults": [{"aim", "image", "plan", "preload", "process", "scratch", "trace"}, {"stream"}],
     "workloads": [
         {"script"},
@@ -40,6 +40,8 @@ HARNESS = {
         {"judgement"},
     ],
     "targets": [
+        {"option"},
+        {"sqlite.options"},
         {"target", "sqlite.schema"},
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
@@ -48,8 +50,8 @@ HARNESS = {
     "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
     "campaigns": [
         {"campaign", "census"},
-        {"images", "origin", "powerloss", "prune", "trial"},
-        {"replay", "workers"},
+        {"images", "origin", "skeleton", "powerloss", "prune", "trial"},
+        {"catalogue", "replay", "workers"},
         {"lossrunner"},
         {"runner"},
     ],
@@ -66,7 +68,9 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"doctor", "mutants", "prune", "replay", "report", "run", "show", "shrink"},
+        {"checks"},
+        {"doctor", "listing", "mutants", "new", "prune", "qualify", "replay", "report", "run"}
+        | {"show", "shrink"},
         {"main"},
     ],
     "": [{"__main__"}],

@@ -133,8 +133,8 @@ class Campaign(BaseModel):
 
     model_config = _STRICT
 
-    name: str
-    """What results call the campaign; left out: the name of the file."""
+    name: str = ""
+    """What results call the campaign; none: the name of the file."""
     description: str
     """One line for people."""
     workload: str

@@ -8,6 +8,7 @@ May import: census, errors, model, oracle, process, target.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +17,23 @@ from typing import Any
 from tornpage.campaigns.census import census_key, run_undisturbed
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
-from tornpage.targets.target import Capability, Target
+from tornpage.targets.target import Capability, Target, last_object
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["Exploration", "Limits", "Recording", "explore", "record_run", "replay_state"]
+__all__ = [
+    "Exploration",
+    "Limits",
+    "Recording",
+    "explore",
+    "loss_models",
+    "record_run",
+    "replay_state",
+]
 
 EXPLORER_DEADLINE_S = 120.0
 STATE_DEADLINE_S = 60.0
+MODELS_DEADLINE_S = 10.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
@@ -68,6 +78,15 @@ class Exploration:
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     alike: Mapping[str, int] = field(default_factory=dict)
+
+
+def loss_models(explorer: Path) -> dict[str, str]:
+    """By name of a model of crash states, what it keeps of that which was not fsynced. Raises TargetError."""
+    child = run_child([explorer, "--list-models", "--json"], os.environ, MODELS_DEADLINE_S)
+    data = last_object(child.stdout)
+    if child.exit_code != EXIT_CLEAN or data is None:
+        raise TargetError(f"{explorer} tells no models: {child.describe()}")
+    return {item["name"]: item["what"] for item in data["models"]}
 
 
 def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:

@@ -28,11 +28,21 @@ from tornpage.reports.summary import Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["RichProgress", "print_shrunk", "print_summary", "print_trial"]
+__all__ = ["RichProgress", "make_console", "print_shrunk", "print_summary", "print_trial"]
 
 
 ERRORS_SHOWN = 5
 FINDINGS_SHOWN = 20
+
+
+PIPED_WIDTH = 10_000
+"""Nothing is wrapped where nobody watches: a line of a log is a line."""
+
+
+def make_console(stderr: bool = False) -> Console:
+    """Standard output or error: as wide as the terminal, and without end where there is none."""
+    console = Console(stderr=stderr)
+    return console if console.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
 
 
 class RichProgress:

@@ -3,7 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: doctor, errors, mutants, options, process, prune, replay, report, run, show, shrink.
+May import: doctor, errors, listing, mutants, new, options, process, prune, qualify, replay, report,
+run, show, shrink.
 """
 
 from __future__ import annotations
@@ -20,7 +21,19 @@ from typing import Annotated
 import typer
 
 from tornpage import __version__
-from tornpage.cli import doctor, mutants, prune, replay, report, run, show, shrink
+from tornpage.cli import (
+    doctor,
+    listing,
+    mutants,
+    new,
+    prune,
+    qualify,
+    replay,
+    report,
+    run,
+    show,
+    shrink,
+)
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
 from tornpage.vocabulary.errors import Interrupted, TornpageError
@@ -34,6 +47,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
+DEVELOPERS = "For developers of Tornpage"
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
@@ -42,8 +57,12 @@ app.command(epilog=show.EPILOG)(show.show)
 app.command(epilog=shrink.EPILOG)(shrink.shrink)
 app.command(epilog=report.EPILOG)(report.report)
 app.command(epilog=prune.EPILOG)(prune.prune)
-app.command(epilog=mutants.EPILOG)(mutants.mutants)
+app.command("list", epilog=listing.EPILOG)(listing.listing)
+app.add_typer(files, name="new")
+files.command(epilog=new.EPILOG)(new.campaign)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
+app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
+app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
 
 
 def _print_version(wanted: bool) -> None:

@@ -32,7 +32,7 @@ class SmokeParams(BaseModel):
 
 
 class SqliteSmokeParams(BaseModel):
-    """The same tables for a database with one writer: one open transaction at a time, small data."""
+    """The tables of smoke for a database with one writer: one open transaction at a time, small data."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 

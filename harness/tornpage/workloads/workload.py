@@ -38,6 +38,7 @@ __all__ = [
     "InlineParams",
     "fit_params",
     "generate",
+    "params_of",
     "validate_params",
     "workload_names",
 ]
@@ -49,6 +50,7 @@ class FileParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     path: Path
+    """The file, in the language of docs/SCRIPT.md."""
 
 
 class InlineParams(BaseModel):
@@ -57,6 +59,7 @@ class InlineParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     script: str = Field(max_length=16_000_000)
+    """The text."""
 
 
 def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
@@ -88,6 +91,11 @@ _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
 def workload_names() -> list[str]:
     """The workloads that generate() knows."""
     return sorted(_WORKLOADS)
+
+
+def params_of(name: str) -> type[BaseModel]:
+    """The model of a workload's parameters; its docstring says what the workload is."""
+    return _WORKLOADS[name][0]
 
 
 def fit_params(
