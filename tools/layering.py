@@ -68,7 +68,7 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"checks"},
+        {"checks", "progress"},
         {"doctor", "listing", "mutants", "new", "prune", "qualify", "replay", "report", "run"}
         | {"show", "shrink"},
         {"main"},

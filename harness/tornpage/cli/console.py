@@ -1,26 +1,17 @@
-"""What a person sees in the terminal: progress with rate and time left, summaries, one trial.
+"""What a person sees in the terminal: summaries, one trial.
 
 May import: model, report, shrink, summary.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from tornpage.reports.report import sector_states
@@ -28,65 +19,19 @@ from tornpage.reports.summary import Summary
 from tornpage.shrinking.shrink import Shrunk
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["RichProgress", "make_console", "print_shrunk", "print_summary", "print_trial"]
+__all__ = ["make_console", "print_shrunk", "print_summary", "print_trial"]
 
 
 ERRORS_SHOWN = 5
 FINDINGS_SHOWN = 20
-
-
 PIPED_WIDTH = 10_000
 """Nothing is wrapped where nobody watches: a line of a log is a line."""
 
 
-def make_console(stderr: bool = False) -> Console:
+def make_console(stderr: bool = False, quiet: bool = False) -> Console:
     """Standard output or error: as wide as the terminal, and without end where there is none."""
-    console = Console(stderr=stderr)
-    return console if console.is_terminal else Console(stderr=stderr, width=PIPED_WIDTH)
-
-
-class RichProgress:
-    """Progress bars on a terminal; one line per phase where there is none."""
-
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=console,
-        )
-        self._task = self._progress.add_task("starting", total=None, rate="")
-        self._broken = 0
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def phase(self, text: str, total: int) -> None:
-        """A new bar of `total` steps."""
-        self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(text, total=total, rate="")
-        self._broken = 0
-
-    def advance(self, broken: bool) -> None:
-        """One step is done."""
-        self._broken += broken
-        task = next(task for task in self._progress.tasks if task.id == self._task)
-        rate = f"{task.speed:.0f}/s" if task.speed else ""
-        if self._broken:
-            rate += f" [red]{self._broken} broken[/]"
-        self._progress.update(self._task, advance=1, rate=rate)
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPED_WIDTH)
 
 
 def print_summary(console: Console, summary: Summary, report: Path) -> None:

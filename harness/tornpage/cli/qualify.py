@@ -1,13 +1,12 @@
 """`tornpage qualify`: does the fault layer do what it says?
 
-May import: checks, options, paths, qualify.
+May import: checks, console, options, paths, qualify.
 """
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from tornpage.cli.checks import show_checks
+from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
 from tornpage.lab import qualify as lab
 from tornpage.vocabulary.paths import find_paths
@@ -19,7 +18,7 @@ EPILOG = "Example: [bold]tornpage qualify --json[/]"
 
 def qualify(json_output: JsonOption = False) -> int:
     """Lets fio judge the fault layer: every fault must be found, and nothing where there is none."""
-    console = Console(stderr=True, quiet=json_output)
+    console = make_console(stderr=True, quiet=json_output)
     checks = lab.qualify(
         find_paths(), lambda name: console.print(f"qualify: {name}", highlight=False)
     )

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 
-from rich.console import Console
-
 from tornpage.campaigns.replay import Answer, replay_trial
-from tornpage.cli.console import print_trial
+from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -40,7 +38,7 @@ def replay(
         }
         print(json.dumps(answer))
     else:
-        print_trial(Console(), trial, row.spec, done.result)
+        print_trial(make_console(), trial, row.spec, done.result)
         print(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:
             print("the same verdict" if done.same else "NOT the same verdict as in the store")

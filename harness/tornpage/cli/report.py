@@ -9,10 +9,9 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tornpage.campaigns.runner import load_summary, write_report
-from tornpage.cli.console import print_summary
+from tornpage.cli.console import make_console, print_summary
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -37,5 +36,5 @@ def report(
     if json_output:
         print(json.dumps(summary.to_json(store.path, path)))
     else:
-        print_summary(Console(), summary, path)
+        print_summary(make_console(), summary, path)
     return summary.exit_code()

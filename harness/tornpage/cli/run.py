@@ -1,6 +1,6 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, errors, options, origin, paths, prune, registry, runner, store.
+May import: campaign, console, errors, options, origin, paths, progress, prune, registry, runner, store.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from tornpage.campaigns.campaign import (
     BUDGET_MAX_S,
@@ -23,14 +22,14 @@ from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import (
     Crew,
-    QuietProgress,
     can_resume,
     resume_campaign,
     run_campaign,
     write_report,
 )
-from tornpage.cli.console import RichProgress, print_summary
+from tornpage.cli.console import make_console, print_summary
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
+from tornpage.cli.progress import make_progress
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
@@ -102,7 +101,7 @@ def run(
     if loaded.explore is not None:
         limits |= _given({"seeds": scripts})
     chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
-    progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
+    progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with Store(out / "tornpage.db") as store, progress:
         if resume or (go_on and can_resume(store, loaded.name, target, origin)):
@@ -119,7 +118,7 @@ def run(
     if json_output:
         print(json.dumps(summary.to_json(store.path, report)))
     else:
-        print_summary(Console(), summary, report)
+        print_summary(make_console(), summary, report)
     return summary.exit_code()
 
 

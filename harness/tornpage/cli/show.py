@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 
-from rich.console import Console
-
-from tornpage.cli.console import print_trial
+from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -31,5 +29,5 @@ def show(
     elif row.result is None:
         print(f"trial {trial} was interrupted; tornpage run {row.spec.campaign} --resume goes on")
     else:
-        print_trial(Console(), trial, row.spec, row.result)
+        print_trial(make_console(), trial, row.spec, row.result)
     return 0
