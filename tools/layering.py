@@ -37,7 +37,7 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "oracle", "rules"},
-        {"judgement"},
+        {"judgement", "root"},
     ],
     "targets": [
         {"option"},
@@ -46,7 +46,7 @@ HARNESS = {
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
     ],
-    "store": [{"migrate", "runlock"}, {"store"}],
+    "store": [{"bugs", "runlock"}, {"migrate"}, {"store"}],
     "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
     "campaigns": [
         {"campaign", "census"},

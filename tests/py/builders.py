@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tornpage.oracle.root import roots_of
+from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.store.bugs import Bug, BugStatus, Novelty, Reproducer, Sighting
+from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Action,
     Census,
@@ -61,3 +69,59 @@ def make_write(nth: int, site: Site, file: str = "t1.ibd", length: int = 4096) -
 def make_census(*writes: WriteEvent) -> Census:
     """A census of these writes."""
     return Census("key", tuple(writes), "hash", 10, 5)
+
+
+def make_bug(
+    number: int, fingerprint: str = "state page torn", novelty: Novelty = Novelty.NEW
+) -> Bug:
+    """A bug that was seen once, in run 1."""
+    seen = Sighting(number, 1, "2026-11-21T19:00:00+00:00", "b1", novelty, 1)
+    return Bug(
+        number,
+        "engine",
+        fingerprint,
+        fingerprint,
+        (5,),
+        BugStatus.NEW,
+        "",
+        Reproducer(1, 0, "log_optimize_ddl=on"),
+        seen,
+        seen,
+        1,
+        1,
+        ("b1",),
+    )
+
+
+def make_summary(
+    run: Run,
+    censuses: Sequence[CensusRow] = (),
+    rows: Sequence[TrialRow] = (),
+    claims: Claims | None = None,
+    explored: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Summary:
+    """The summary of rows that the store would have given bugs to, each new."""
+    bugs: dict[str, Bug] = {}
+
+    def assign(violations: Iterable[Violation]) -> tuple[int, ...]:
+        roots = [root.fingerprint for root in roots_of(list(violations))]
+        for root in roots:
+            bugs.setdefault(root, make_bug(len(bugs) + 1, root))
+        return tuple(bugs[root].id for root in roots)
+
+    return summarise(
+        run,
+        [replace(row, bugs=assign(row.violations)) for row in censuses],
+        [_with_bugs(row, assign) for row in rows],
+        {name: dict(part) for name, part in (explored or {}).items()},
+        claims or Claims(),
+        {bug.id: (bug, bug.first) for bug in bugs.values()},
+    )
+
+
+def _with_bugs(row: TrialRow, assign: Callable[[Iterable[Violation]], tuple[int, ...]]) -> TrialRow:
+    if row.result is None:
+        return row
+    if row.result.outcome is Outcome.UNSTABLE:
+        return replace(row, bugs=(None,) * len(row.result.violations))
+    return replace(row, bugs=assign(row.result.violations))

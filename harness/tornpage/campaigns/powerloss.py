@@ -167,6 +167,13 @@ def _prefixes(oracle: Oracle) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _what(item: Mapping[str, Any]) -> str:
+    """In the words of rules.py: a rule's finding begins with the name of the rule."""
+    if "rule" not in item:
+        return str(item["what"])
+    return f"{item['rule']}: {str(item['what']).removeprefix('recovery: ')}"
+
+
 def _source(name: str) -> Source:
     """The explorer tells recovery, scan and oracle apart: all of them speak of the state."""
     return Source.RULE if name == Source.RULE else Source.STATE
@@ -195,7 +202,7 @@ def _read(child: ChildResult) -> Exploration:
     broken: dict[str, tuple[Violation, ...]] = {}
     alike: dict[str, int] = {}
     for item in objects[:-1]:
-        what = f"{item['what']} (model {item['model']})"
+        what = f"{_what(item)} (model {item['model']})"
         violation = Violation(
             int(item["invariant"]), what, Site(item["site"]), source=_source(item["source"])
         )

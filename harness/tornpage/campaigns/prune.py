@@ -15,11 +15,14 @@ __all__ = ["prune_runs"]
 
 
 def prune_runs(store: Store, out: Path, keep: int) -> list[int]:
-    """Deletes all but the newest `keep` runs; one whose owner lives stays. Returns the numbers of those that
-    are gone."""
+    """Deletes all but the newest `keep` runs; one whose owner lives stays, and one that holds the reproducer
+    of a bug that is not ignored. Returns the numbers of those that are gone."""
     gone = []
     runs = store.runs()
+    needed = store.reproducing_runs()
     for run in runs[: max(0, len(runs) - keep)]:
+        if run.id in needed:
+            continue
         try:
             store.delete_run(run.id)
         except ConfigError:

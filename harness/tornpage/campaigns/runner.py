@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -153,18 +154,15 @@ def load_summary(store: Store, run: Run) -> Summary:
     """The summary of what the store holds of a run."""
     campaign = Campaign.model_validate(run.settings)
     sites = [place for hit in campaign.hit for place in hit.places()]
-    summary = summarise(
+    return summarise(
         store.run(run.id),
         store.censuses(run.id),
         store.trials(run.id),
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),
+        store.bugs_of(run.id),
+        partial(command_line, out=store.path.parent),
     )
-    out = store.path.parent
-    summary.findings = [
-        replace(finding, replay=command_line(finding.replay, out)) for finding in summary.findings
-    ]
-    return summary
 
 
 def write_report(summary: Summary, paths: Paths, out: Path) -> Path:

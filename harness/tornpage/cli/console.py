@@ -1,6 +1,6 @@
 """What a person sees in the terminal: summaries, one trial.
 
-May import: model, report, shrink, summary.
+May import: bugs, model, report, shrink, summary.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from tornpage.reports.report import sector_states
-from tornpage.reports.summary import Summary
+from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
+from tornpage.store.bugs import Novelty
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["make_console", "print_shrunk", "print_summary", "print_trial"]
+__all__ = ["bug_lines", "make_console", "print_shrunk", "print_summary", "print_trial"]
 
 
 ERRORS_SHOWN = 5
-FINDINGS_SHOWN = 20
+BUGS_SHOWN = 20
 PIPED_WIDTH = 10_000
 """Nothing is wrapped where nobody watches: a line of a log is a line."""
 
@@ -69,16 +70,29 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
     unit = "states" if summary.explored else "trials"
-    for finding in summary.findings[:FINDINGS_SHOWN]:
-        console.print(
-            f"[red]I{finding.invariant}[/] {finding.site} ({escape(finding.config)}), "
-            f"by {finding.source}, {finding.count} {unit}: {escape(finding.what)}\n"
-            f"    {escape(finding.replay)}",
-            highlight=False,
-            soft_wrap=True,
-        )
-    _print_more(console, summary.findings, FINDINGS_SHOWN)
+    for seen in summary.bugs[:BUGS_SHOWN]:
+        console.print(bug_lines(seen, unit), highlight=False, soft_wrap=True)
+    _print_more(console, summary.bugs, BUGS_SHOWN)
     console.print(f"report: {report}", soft_wrap=True, highlight=False, markup=False)
+
+
+def bug_lines(seen: BugSeen, unit: str) -> str:
+    """A bug as a run saw it, with the line that replays it; in rich's markup."""
+    first = seen.findings[0]
+    broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
+    sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
+    return (
+        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}: {escape(seen.bug.title)}\n"
+        f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
+        f"{escape(first.what)}\n"
+        f"    {escape(first.replay)}"
+    )
+
+
+def _novelty(seen: BugSeen) -> str:
+    if seen.sighting.novelty is Novelty.AGAIN:
+        return f"seen before ({seen.bug.status})"
+    return "new" if seen.sighting.novelty is Novelty.NEW else "came back"
 
 
 def _print_more(console: Console, items: Sequence[object], shown: int) -> None:

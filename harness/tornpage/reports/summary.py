@@ -1,13 +1,13 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
 report renders it, `--json` is a part of it.
 
-May import: fingerprint, model, store, torn_matrix.
+May import: bugs, fingerprint, model, store, torn_matrix.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import xxhash
 
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
+from tornpage.store.bugs import Bug, Novelty, Sighting
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
@@ -26,7 +27,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,13 @@ class CellCount:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Violations of one fingerprint (invariant, site, path) in one configuration: one row of the report.
+    """Violations of one fingerprint (invariant, site, path) in one configuration.
 
-    source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that share the fingerprint.
+    bug: that it tells of; source: who says so; trial: the first one, as "RUN.NUMBER"; count: trials that
+    share the fingerprint.
     """
 
+    bug: int
     invariant: int
     site: str
     config: str
@@ -71,6 +74,36 @@ class Finding:
     count: int
     torn: TornWrite | None
     image: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class BugSeen:
+    """A bug as this run saw it: one row of the report. findings: what told of it, the first is the most
+    frequent; its trial and replay line are of this run, those of the bug itself may be smaller."""
+
+    bug: Bug
+    sighting: Sighting
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_news(self) -> bool:
+        """Not seen before this run, or fixed before it."""
+        return self.sighting.novelty is not Novelty.AGAIN
+
+    def to_json(self) -> dict[str, Any]:
+        """An item of `bugs` in --json."""
+        return {
+            "bug": self.bug.id,
+            "title": self.bug.title,
+            "fingerprint": self.bug.fingerprint,
+            "invariants": list(self.bug.invariants),
+            "status": self.bug.status,
+            "reason": self.bug.reason,
+            "novelty": self.sighting.novelty,
+            "count": self.sighting.count,
+            "trial": self.findings[0].trial,
+            "replay": self.findings[0].replay,
+        }
 
 
 @dataclass(slots=True)
@@ -95,6 +128,7 @@ class Summary:
     run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    bugs: list[BugSeen] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     peak_bytes: int = 0
     trace_hash: str = ""
@@ -169,6 +203,7 @@ class Summary:
             "run": self.run.id,
             "target": self.run.target,
             "complete": self.complete,
+            "bugs": [seen.to_json() for seen in self.bugs],
             "unstable": self.outcomes[Outcome.UNSTABLE],
             "harness_errors": self.outcomes[Outcome.HARNESS_ERROR],
             "scripts": self.scripts,
@@ -197,11 +232,14 @@ def summarise(
     trials: Iterable[TrialRow],
     explored: dict[str, dict[str, Any]],
     claims: Claims,
+    bugs: Mapping[int, tuple[Bug, Sighting]],
+    command: Callable[[str], str] = str,
 ) -> Summary:
-    """Folds the rows of a run, trials in order of number."""
+    """Folds the rows of a run, trials in order of number. bugs: those that it saw, by id; command: makes a
+    line that replays a finding one that works from anywhere."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
-    findings: dict[tuple[Fingerprint, str], Finding] = {}
+    findings: dict[tuple[Fingerprint, str, int], Finding] = {}
     known: dict[str, tuple[Violation, ...]] = {}
     for census in censuses:
         known[census.config] = census.violations
@@ -210,9 +248,9 @@ def summarise(
         summary.undisturbed += not census.crashed
         summary.run_counters.update(name for name, value in census.counters.items() if value)
         summary.census_violations += bool(census.violations)
-        for violation in census.violations:
+        for violation, bug in zip(census.violations, census.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
-            _add_finding(findings, run, RUN_SITE, census.config, violation, None)
+            _add_finding(findings, run, RUN_SITE, census.config, violation, bug, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
@@ -224,19 +262,34 @@ def summarise(
         _add_trial(summary, row, row.result)
         key = (config_of(row.spec.config), row.site, row.mask)
         cells.setdefault(key, Counter())[row.result.outcome] += 1
-        if row.result.outcome is Outcome.UNSTABLE:
-            continue
-        for violation in row.result.violations:
+        for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
+            if its_bug is None:  # the trial is unstable
+                continue
             of_run = violation in known.get(row.spec.config, ())
             site = RUN_SITE if of_run else row.site
-            _add_finding(findings, run, site, row.spec.config, violation, row)
+            _add_finding(findings, run, site, row.spec.config, violation, its_bug, row)
     summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
-    summary.findings = sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    summary.findings = [
+        replace(finding, replay=command(finding.replay))
+        for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
+    ]
+    summary.bugs = _bugs_seen(bugs, summary.findings)
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
     summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
     summary.uncovered_sites = [s for s in dict.fromkeys(claims.sites) if not summary.by_site[s]]
     return summary
+
+
+def _bugs_seen(
+    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding]
+) -> list[BugSeen]:
+    """The news first, then the most frequent."""
+    rows: dict[int, list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: -finding.count):
+        rows.setdefault(finding.bug, []).append(finding)
+    seen = [BugSeen(*bugs[bug], tuple(found)) for bug, found in rows.items()]
+    return sorted(seen, key=lambda one: (not one.is_news, -one.sighting.count, one.bug.id))
 
 
 def _verdict_line(result: TrialResult) -> str:
@@ -266,14 +319,15 @@ def _add_trial(summary: Summary, row: TrialRow, result: TrialResult) -> None:
 
 
 def _add_finding(
-    findings: dict[tuple[Fingerprint, str], Finding],
+    findings: dict[tuple[Fingerprint, str, int], Finding],
     run: Run,
     site: str,
     config: str,
     violation: Violation,
+    bug: int,
     row: TrialRow | None,
 ) -> None:
-    key = (fingerprint_of(violation, site), config_of(config))
+    key = (fingerprint_of(violation, site), config_of(config), bug)
     known = findings.get(key)
     result = row.result if row else None
     alike = result.alike if result else 1
@@ -283,6 +337,7 @@ def _add_finding(
         known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
     replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
     findings[key] = Finding(
+        bug=bug,
         invariant=violation.invariant,
         site=key[0].site,
         config=known.config if known else config,

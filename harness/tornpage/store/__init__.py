@@ -1,4 +1,4 @@
 """The result store, and with it all SQL of the package.
 
-May import: vocabulary.
+May import: oracle, vocabulary.
 """

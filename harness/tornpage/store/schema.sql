@@ -5,7 +5,7 @@
 create table schema_version (
     version integer not null
 );
-insert into schema_version values (2);
+insert into schema_version values (3);
 
 -- A campaign that was started, finished or not.
 create table run (
@@ -28,7 +28,6 @@ create table census (
     hash        text not null,      -- of the event stream
     events      integer not null,
     writes      integer not null,
-    violations  text not null,      -- JSON list of Violation
     counters    text not null,      -- JSON: status counters at its end
     primary key (run, config)
 ) without rowid;
@@ -63,6 +62,32 @@ create table exploration (
     primary key (run, config)
 ) without rowid;
 
+-- What is wrong with a target: one cause, however many findings tell of it. Runs are deleted, bugs are not.
+create table bug (
+    id          integer primary key,
+    target      text not null,
+    fingerprint text not null,      -- of its root, see oracle/root.py
+    title       text not null,      -- its first finding without names and numbers
+    invariants  text not null,      -- JSON list: what its findings broke
+    status      text not null default 'new' check (status in ('new', 'known', 'fixed', 'ignored')),
+    reason      text not null default '',   -- why it has this status
+    run         integer not null,   -- its reproducer: a trial, the smallest that is known,
+    trial       integer,            -- or null: the undisturbed run of config
+    config      text not null,
+    unique (target, fingerprint)
+);
+
+-- A bug in a run. It stays when the run is deleted: the bug's history.
+create table sighting (
+    bug         integer not null references bug (id),
+    run         integer not null,
+    started     text not null,      -- of the run, ISO 8601
+    build       text not null,      -- hash of the target's programs
+    novelty     text not null check (novelty in ('new', 'back', 'again')), -- never seen before; was fixed; neither
+    count       integer not null,   -- trials, power-loss states and undisturbed runs that show it
+    primary key (bug, run)
+) without rowid;
+
 -- The broken invariants of a trial.
 create table violation (
     run         integer not null references run (id),
@@ -73,5 +98,22 @@ create table violation (
     path        text not null,
     what        text not null,
     source      text not null,      -- state, rule or run: who says so
+    bug         integer references bug (id), -- null: of an unstable trial, which is no finding
     primary key (run, trial, position)
 ) without rowid;
+create index violation_bug on violation (bug);
+
+-- The broken invariants of an undisturbed run.
+create table census_violation (
+    run         integer not null references run (id),
+    config      text not null,
+    position    integer not null,
+    invariant   integer not null,
+    site        text,
+    path        text not null,
+    what        text not null,
+    source      text not null,
+    bug         integer not null references bug (id),
+    primary key (run, config, position)
+) without rowid;
+create index census_violation_bug on census_violation (bug);

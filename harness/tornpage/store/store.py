@@ -4,7 +4,7 @@ A trial's row is written before the trial starts and completed when its verdict 
 transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is stored
 is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
 
-May import: codec, errors, migrate, model, runlock.
+May import: bugs, codec, errors, migrate, model, runlock.
 """
 
 from __future__ import annotations
@@ -20,18 +20,37 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
 
+from tornpage.store.bugs import (
+    Bug,
+    BugStatus,
+    Reproducer,
+    Sighting,
+    Where,
+    assign_bugs,
+    load_bugs,
+    mark_bug,
+    set_reproducer,
+    sightings_of,
+)
 from tornpage.store.migrate import SCHEMA_VERSION, prepare, version_of
 from tornpage.store.runlock import RunLock
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, MachineError
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
+from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
 __all__ = ["CensusRow", "Origin", "Run", "Store", "TrialRow"]
 
 BUSY_S = 60.0
 """How long a transaction waits for another process's."""
 _VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
-_VIOLATIONS = tuple[Violation, ...]
+_NEXT_RUN = (
+    "(select 1 + max(coalesce((select max(id) from run), 0),"
+    " coalesce((select max(run) from sighting), 0)))"
+)
+"""A number that no deleted run had, so that the sightings of bugs stay true."""
+_VIOLATION = "position, invariant, site, path, what, source, bug"
+_OF_RUN = ("violation", "census_violation", "contents", "trial", "exploration", "census")
+"""Tables with rows that go with their run."""
 _RUN = "id, campaign, target, seed, trials, settings, state, seconds, origin"
 
 
@@ -64,7 +83,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CensusRow:
-    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored."""
+    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored; bugs: of each
+    violation, as the store has assigned them."""
 
     config: str
     crashed: bool
@@ -73,11 +93,13 @@ class CensusRow:
     writes: int
     violations: tuple[Violation, ...]
     counters: Mapping[str, int]
+    bugs: tuple[int, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """A trial as it stands in the store; result is None while it runs or was interrupted."""
+    """A trial as it stands in the store; result is None while it runs or was interrupted. bugs: of each
+    violation, None where the trial is unstable."""
 
     run: int
     number: int
@@ -85,6 +107,7 @@ class TrialRow:
     site: str
     mask: str
     result: TrialResult | None
+    bugs: tuple[int | None, ...] = field(default=(), compare=False)
 
 
 class Store:
@@ -175,8 +198,8 @@ class Store:
         """Adds a run in state running, owned by this store until it is closed."""
         with self._transaction():
             cursor = self._db.execute(
-                "insert into run (campaign, target, seed, trials, settings, state, seconds, origin)"
-                " values (?, ?, ?, ?, ?, 'running', 0, ?)",
+                "insert into run (id, campaign, target, seed, trials, settings, state, seconds, origin)"
+                f" values ({_NEXT_RUN}, ?, ?, ?, ?, ?, 'running', 0, ?)",
                 (
                     campaign,
                     target,
@@ -267,7 +290,7 @@ class Store:
         lock = RunLock(self.path.with_name(f"run-{run}.lock"), f"run {run}")
         try:
             with self._transaction():
-                for table in ("violation", "contents", "trial", "exploration", "census"):
+                for table in _OF_RUN:
                     self._db.execute(f"delete from {table} where run = ?", (run,))
                 self._db.execute("delete from run where id = ?", (run,))
         finally:
@@ -287,8 +310,8 @@ class Store:
         """Records an undisturbed run. The same again on resumption changes nothing; ConfigError for another
         one: the verdicts of the run belong to the first."""
         with self._transaction():
-            self._db.execute(
-                "insert or ignore into census values (?, ?, ?, ?, ?, ?, ?, ?)",
+            fresh = self._db.execute(
+                "insert or ignore into census values (?, ?, ?, ?, ?, ?, ?)",
                 (
                     run,
                     census.config,
@@ -296,10 +319,15 @@ class Store:
                     census.hash,
                     census.events,
                     census.writes,
-                    to_json(census.violations),
                     to_json(census.counters),
                 ),
-            )
+            ).rowcount
+            if fresh:
+                bugs = assign_bugs(self._db, Where(run, None, census.config), census.violations)
+                self._db.executemany(
+                    "insert into census_violation values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    _violation_rows((run, census.config), census.violations, bugs),
+                )
             stored = self._db.execute(
                 "select hash from census where run = ? and config = ?", (run, census.config)
             ).fetchone()[0]
@@ -311,8 +339,16 @@ class Store:
 
     def censuses(self, run: int) -> list[CensusRow]:
         """The undisturbed runs of a run, in order of config."""
+        broken: dict[str, list[tuple[Violation, int]]] = {}
         rows = self._db.execute(
-            "select config, crashed, hash, events, writes, violations, counters from census"
+            f"select config, {_VIOLATION} from census_violation where run = ?"
+            " order by config, position",
+            (run,),
+        )
+        for config, *rest in rows:
+            broken.setdefault(config, []).append(_violation(rest))
+        rows = self._db.execute(
+            "select config, crashed, hash, events, writes, counters from census"
             " where run = ? order by config",
             (run,),
         )
@@ -323,10 +359,11 @@ class Store:
                 hash=value,
                 events=events,
                 writes=writes,
-                violations=from_json(_VIOLATIONS, violations),
+                violations=tuple(violation for violation, _bug in broken.get(config, ())),
                 counters=json.loads(counters),
+                bugs=tuple(bug for _violation, bug in broken.get(config, ())),
             )
-            for config, crashed, value, events, writes, violations, counters in rows
+            for config, crashed, value, events, writes, counters in rows
         ]
 
     def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:
@@ -376,21 +413,16 @@ class Store:
                     "insert into contents values (?, ?, ?, ?)",
                     (run, result.number, torn.old, torn.new),
                 )
+            bugs: Sequence[int | None] = [None] * len(result.violations)
+            if result.outcome is not Outcome.UNSTABLE:
+                config = self._db.execute(
+                    "select config from trial where run = ? and number = ?", (run, result.number)
+                ).fetchone()[0]
+                where = Where(run, result.number, config, result.alike)
+                bugs = assign_bugs(self._db, where, result.violations)
             self._db.executemany(
-                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        run,
-                        result.number,
-                        position,
-                        violation.invariant,
-                        violation.site.value if violation.site else None,
-                        violation.path,
-                        violation.what,
-                        violation.source.value,
-                    )
-                    for position, violation in enumerate(result.violations)
-                ],
+                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                _violation_rows((run, result.number), result.violations, bugs),
             )
 
     def finished_numbers(self, run: int) -> set[int]:
@@ -419,4 +451,75 @@ class Store:
             result = from_json(TrialResult, text) if text else None
             if result is not None and result.torn is not None and new is not None:
                 result = replace(result, torn=replace(result.torn, old=old, new=new))
-            yield TrialRow(run, number, from_json(TrialSpec, spec), site, mask, result)
+            bugs = self._bugs_of(run, number) if result and result.violations else ()
+            yield TrialRow(run, number, from_json(TrialSpec, spec), site, mask, result, bugs)
+
+    def _bugs_of(self, run: int, trial: int) -> tuple[int | None, ...]:
+        rows = self._db.execute(
+            "select bug from violation where run = ? and trial = ? order by position", (run, trial)
+        )
+        return tuple(row[0] for row in rows)
+
+    # -- bugs -----------------------------------------------------------------------------------
+
+    def bugs(self, run: int | None = None) -> list[Bug]:
+        """All bugs, or those that were seen in a run, by id."""
+        seen = None if run is None else self.sightings(run).keys()
+        return [bug for bug in load_bugs(self._db) if seen is None or bug.id in seen]
+
+    def bug(self, bug: int) -> Bug:
+        """ConfigError if there is no such bug."""
+        for found in self.bugs():
+            if found.id == bug:
+                return found
+        raise ConfigError(f"{self.path}: no bug {bug}")
+
+    def sightings(self, run: int) -> dict[int, Sighting]:
+        """The bugs of a run, by id; also of one that has been deleted."""
+        return {found.bug: found for found in sightings_of(self._db, "where run = ?", (run,))}
+
+    def bugs_of(self, run: int) -> dict[int, tuple[Bug, Sighting]]:
+        """The bugs of a run by id, each as it is now and as it was seen there."""
+        seen = self.sightings(run)
+        return {bug.id: (bug, seen[bug.id]) for bug in load_bugs(self._db) if bug.id in seen}
+
+    def mark_bug(self, bug: int, status: BugStatus, reason: str) -> Bug:
+        """What is thought of a bug from now on, and why. ConfigError if there is no such bug."""
+        with self._transaction():
+            mark_bug(self._db, bug, status, reason)
+        return self.bug(bug)
+
+    def set_reproducer(self, bug: int, reproducer: Reproducer) -> None:
+        """From now on the bug is replayed by this."""
+        with self._transaction():
+            set_reproducer(self._db, bug, reproducer)
+
+    def reproducing_runs(self) -> set[int]:
+        """The runs that hold the reproducer of a bug that is not ignored."""
+        rows = self._db.execute("select run from bug where status != ?", (BugStatus.IGNORED.value,))
+        return {row[0] for row in rows}
+
+
+def _violation_rows(
+    key: tuple[object, ...], violations: Sequence[Violation], bugs: Sequence[int | None]
+) -> list[tuple[object, ...]]:
+    """As the tables of violations have them."""
+    return [
+        (
+            *key,
+            position,
+            violation.invariant,
+            violation.site.value if violation.site else None,
+            violation.path,
+            violation.what,
+            violation.source.value,
+            bug,
+        )
+        for position, (violation, bug) in enumerate(zip(violations, bugs, strict=True))
+    ]
+
+
+def _violation(row: Sequence[Any]) -> tuple[Violation, int]:
+    """A row of _VIOLATION, and its bug."""
+    _position, invariant, site, path, what, source, bug = row
+    return Violation(invariant, what, Site(site) if site else None, path, Source(source)), bug

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import make_result, make_spec
+from builders import make_result, make_spec, make_summary
 
 from tornpage.reports.report import render_report, sector_states
-from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.reports.summary import Claims, Summary
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
@@ -29,7 +29,7 @@ def summary_of(
     rows = [TrialRow(1, r.number, make_spec(r.number), "page0", "prefix:1", r) for r in results]
     run = Run(1, "smoke", "engine", 1, len(rows), {}, "finished", 2.0)
     censuses = [census_row("log_optimize_ddl=on"), census_row("log_optimize_ddl=on seed=7", False)]
-    return summarise(run, censuses, rows, {}, Claims(claims, run_claims, [Site.PAGE0]))
+    return make_summary(run, censuses, rows, Claims(claims, run_claims, [Site.PAGE0]))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_verdicts_that_are_missing_are_not_clean(state: str) -> None:
     """A run that did not come to its end proves nothing, however clean what it has is."""
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, state, 2.0)
-    summary = summarise(run, [], rows, {}, Claims())
+    summary = make_summary(run, [], rows, Claims())
     assert (summary.exit_code(), summary.to_json(Path("s"), Path("r"))["complete"]) == (2, False)
 
 
@@ -93,7 +93,7 @@ def test_undisturbed_runs_are_counted_and_judged() -> None:
         census_row("log=on seed=1"),
         *(census_row(f"log=on seed={n},pool=32", False, broken) for n in (5, 6)),
     ]
-    summary = summarise(run, rows, [], {}, Claims())
+    summary = make_summary(run, rows, [], Claims())
     assert (summary.scripts, summary.undisturbed, summary.exit_code()) == (1, 2, 1)
     (finding,) = summary.findings
     assert finding.replay == (
@@ -114,9 +114,9 @@ def test_a_site_in_recovery_is_a_row_of_its_own() -> None:
     rows = [TrialRow(1, 0, make_spec(0), "page0", "none", make_result(0))]
     run = Run(1, "smoke", "engine", 1, 2, {}, "finished", 2.0)
     places = [Site.PAGE0, "recovery:page0"]
-    assert summarise(run, [], rows, {}, Claims(sites=places)).uncovered_sites == ["recovery:page0"]
+    assert make_summary(run, [], rows, Claims(sites=places)).uncovered_sites == ["recovery:page0"]
     rows.append(TrialRow(1, 1, make_spec(1), "recovery:page0", "none", make_result(1)))
-    summary = summarise(run, [], rows, {}, Claims(sites=places))
+    summary = make_summary(run, [], rows, Claims(sites=places))
     assert summary.by_site == {"page0": 1, "recovery:page0": 1}
     assert summary.uncovered_sites == []
 
@@ -146,9 +146,9 @@ def test_what_the_census_shows_already_is_one_finding() -> None:
     run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
     config = make_spec(0).config
     shown = [census_row(config, True, *broken.violations)]
-    (finding,) = summarise(run, shown, rows, {}, Claims()).findings
+    (finding,) = make_summary(run, shown, rows, Claims()).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
-    assert len(summarise(run, [census_row(config)], rows, {}, Claims()).findings) == 3
+    assert len(make_summary(run, [census_row(config)], rows, Claims()).findings) == 3
 
 
 def test_report_is_self_contained_and_escapes() -> None:

@@ -6,8 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from builders import make_summary
+
 from tornpage.reports.report import render_report
-from tornpage.reports.summary import Claims, Summary, summarise
+from tornpage.reports.summary import Summary
 from tornpage.reports.torn_matrix import CellState, TornMatrix, torn_matrix
 from tornpage.store.store import Run
 from tornpage.vocabulary.paths import data_folder
@@ -107,7 +109,7 @@ def test_no_exploration_no_matrix() -> None:
 def summary_of(explored: dict[str, dict[str, Any]]) -> Summary:
     """The summary of a power-loss run."""
     run = Run(1, "powerloss", "engine", 1, 0, {}, "finished", 2.0)
-    return summarise(run, [], [], explored, Claims())
+    return make_summary(run, explored=explored)
 
 
 def test_json_lists_every_cell_once() -> None:

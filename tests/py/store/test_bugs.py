@@ -1,0 +1,122 @@
+"""A bug is found once, however many trials and runs show it, and outlives them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import make_result, make_spec
+
+from tornpage.campaigns.prune import prune_runs
+from tornpage.store.bugs import BugStatus, Novelty, Reproducer
+from tornpage.store.store import CensusRow, Origin, Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Outcome, TrialResult, Violation
+
+TORN = Violation(5, "recovery refused: torn page 5 of ibdata1: no doublewrite copy")
+LOST = Violation(1, "acknowledged commits are missing: prefix 3 found, at least 4 acknowledged")
+
+
+def begin(store: Store, build: str = "b1") -> int:
+    """A run of the engine of this hash."""
+    origin = Origin(started=f"2026-11-2{build[1:]}", programs={"engine": build, "harness": "h"})
+    return store.begin_run("smoke", "engine", 1, 9, {"name": "smoke"}, origin).id
+
+
+def broken(number: int, *violations: Violation) -> TrialResult:
+    """A verdict with these violations."""
+    return replace(make_result(number, broken=5), violations=violations)
+
+
+def add(store: Store, run: int, result: TrialResult) -> None:
+    """A trial with its verdict."""
+    store.start_trial(run, make_spec(result.number), "page0", "none")
+    store.finish_trial(run, result)
+
+
+def test_findings_of_one_root_are_one_bug(tmp_path: Path) -> None:
+    """Seen in two runs of two builds: first and last sighting, how often, and the first trial to replay."""
+    with Store(tmp_path / "s.db") as store:
+        first, second = begin(store, "b1"), begin(store, "b2")
+        add(store, first, broken(0, TORN))
+        add(store, first, replace(broken(1, TORN, LOST), alike=40))
+        add(store, second, broken(0, TORN))
+        (bug,) = store.bugs()
+        assert (bug.target, bug.invariants, bug.status) == ("engine", (1, 5), BugStatus.NEW)
+        assert (bug.first.run, bug.last.run, bug.runs, bug.count) == (first, second, 2, 42)
+        assert (bug.first.started, bug.builds) == ("2026-11-21", ("b1", "b2"))
+        assert bug.reproducer == Reproducer(first, 0, make_spec(0).config)
+        assert [store.sightings(run)[1].novelty for run in (first, second)] == ["new", "again"]
+        assert store.trial(first, 1).bugs == (1, 1)
+
+
+def test_another_root_or_target_is_another_bug(tmp_path: Path) -> None:
+    """What a run saw is asked for by its number."""
+    with Store(tmp_path / "s.db") as store:
+        first = begin(store)
+        second = store.begin_run("smoke", "sqlite", 1, 9, {}).id
+        add(store, first, broken(0, TORN))
+        add(store, first, broken(1, LOST))
+        add(store, second, broken(0, TORN))
+        assert [bug.id for bug in store.bugs()] == [1, 2, 3]
+        assert [bug.id for bug in store.bugs(second)] == [3]
+
+
+def test_an_undisturbed_run_shows_bugs_until_a_trial_does(tmp_path: Path) -> None:
+    """A trial can be replayed and shrunk: it takes the place of the undisturbed run."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store)
+        census = CensusRow("a", True, "h", 10, 5, (TORN,), {})
+        for _ in range(2):
+            store.put_census(run, census)
+        assert store.censuses(run)[0].bugs == (1,)
+        assert (store.bug(1).reproducer, store.bug(1).count) == (Reproducer(run, None, "a"), 1)
+        add(store, run, broken(4, TORN))
+        assert store.bug(1).reproducer == Reproducer(run, 4, make_spec(4).config)
+
+
+def test_an_unstable_violation_is_no_bug(tmp_path: Path) -> None:
+    """It is kept, and belongs to none."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store)
+        add(store, run, replace(broken(0, TORN), outcome=Outcome.UNSTABLE))
+        assert store.bugs() == []
+        assert store.trial(run, 0).bugs == (None,)
+
+
+def test_a_fixed_bug_that_comes_back_is_new_again(tmp_path: Path) -> None:
+    """Once per run, and its reason tells of it; known and ignored ones stay what they are."""
+    with Store(tmp_path / "s.db") as store:
+        add(store, begin(store), broken(0, TORN))
+        store.mark_bug(1, BugStatus.FIXED, "page copies are kept")
+        again = begin(store)
+        add(store, again, broken(0, TORN))
+        add(store, again, broken(1, TORN))
+        assert store.sightings(again)[1].novelty is Novelty.BACK
+        bug = store.bug(1)
+        assert bug.status is BugStatus.NEW
+        assert bug.reason == f"came back in run {again}; it was fixed: page copies are kept"
+        for status in (BugStatus.KNOWN, BugStatus.IGNORED):
+            store.mark_bug(1, status, "")
+            run = begin(store)
+            add(store, run, broken(0, TORN))
+            assert store.bug(1).status is status
+            assert store.sightings(run)[1].novelty is Novelty.AGAIN
+        with pytest.raises(ConfigError, match="no bug 7"):
+            store.mark_bug(7, BugStatus.KNOWN, "")
+
+
+def test_a_bug_outlives_its_runs(tmp_path: Path) -> None:
+    """Pruning keeps the run that holds its reproducer, unless it is ignored, and no number is used again."""
+    with Store(tmp_path / "s.db") as store:
+        runs = [begin(store) for _ in range(3)]
+        for run in runs:
+            add(store, run, broken(0, TORN))
+    with Store(tmp_path / "s.db") as store:
+        assert prune_runs(store, tmp_path, 0) == runs[1:]
+        assert (store.bug(1).runs, store.bug(1).last.run) == (3, runs[-1])
+        store.mark_bug(1, BugStatus.IGNORED, "by design")
+        assert prune_runs(store, tmp_path, 0) == runs[:1]
+        assert store.bug(1).runs == 3
+        assert begin(store) == runs[-1] + 1
