@@ -47,7 +47,7 @@ HARNESS = {
         {"sqlite.driver", "registry"},
     ],
     "store": [{"bugs", "runlock"}, {"migrate"}, {"store"}],
-    "reports": [{"torn_matrix"}, {"summary"}, {"report"}],
+    "reports": [{"cells", "torn_matrix"}, {"summary"}, {"annotations", "junit", "report"}],
     "campaigns": [
         {"campaign", "census"},
         {"images", "origin", "skeleton", "powerloss", "prune", "trial"},
@@ -68,7 +68,7 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"checks", "progress"},
+        {"checks", "progress", "publish"},
         {"doctor", "listing", "mutants", "new", "prune", "qualify", "replay", "report", "run"}
         | {"show", "shrink"},
         {"main"},

@@ -1,6 +1,6 @@
 """What a person sees in the terminal: summaries, one trial.
 
-May import: bugs, model, report, shrink, summary.
+May import: model, report, shrink, summary.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from rich.table import Table
 from tornpage.reports.report import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
-from tornpage.store.bugs import Novelty
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
 __all__ = ["bug_lines", "make_console", "print_shrunk", "print_summary", "print_trial"]
@@ -82,17 +81,11 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
     sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
     return (
-        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}: {escape(seen.bug.title)}\n"
+        f"[red]bug {seen.bug.id}[/], {seen.standing}: {escape(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
         f"{escape(first.what)}\n"
         f"    {escape(first.replay)}"
     )
-
-
-def _novelty(seen: BugSeen) -> str:
-    if seen.sighting.novelty is Novelty.AGAIN:
-        return f"seen before ({seen.bug.status})"
-    return "new" if seen.sighting.novelty is Novelty.NEW else "came back"
 
 
 def _print_more(console: Console, items: Sequence[object], shown: int) -> None:

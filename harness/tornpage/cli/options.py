@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,11 @@ from tornpage.vocabulary.errors import ConfigError
 __all__ = [
     "DEFAULT_JOBS",
     "USAGE_ERROR",
+    "Annotate",
+    "AnnotateOption",
     "JobsOption",
     "JsonOption",
+    "JunitOption",
     "OutOption",
     "TrialArgument",
     "trial_row",
@@ -28,8 +32,25 @@ __all__ = [
 USAGE_ERROR = 2
 DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 
+
+class Annotate(StrEnum):
+    """Whose annotations are printed."""
+
+    GITHUB = "github"
+    NONE = "none"
+
+
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
+JunitOption = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML here.")
+]
+AnnotateOption = Annotated[
+    Annotate | None,
+    typer.Option(
+        help="Annotations on standard error; left out: github inside a GitHub workflow, else none."
+    ),
+]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
 TrialArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")

@@ -1,6 +1,6 @@
 """`tornpage report`: a run's summary and its HTML page once more.
 
-May import: console, options, paths, runner, store.
+May import: console, options, paths, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import typer
 
 from tornpage.campaigns.runner import load_summary, write_report
 from tornpage.cli.console import make_console, print_summary
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import Annotate, JsonOption, JunitOption, OutOption
+from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -25,6 +26,7 @@ def report(
     run_id: Annotated[
         int | None, typer.Option("--run", min=1, help="Run number; the newest if left out.")
     ] = None,
+    junit: JunitOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -37,4 +39,5 @@ def report(
         print(json.dumps(summary.to_json(store.path, path)))
     else:
         print_summary(make_console(), summary, path)
+    publish([summary], junit, Annotate.NONE)
     return summary.exit_code()

@@ -1,6 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, errors, options, origin, paths, progress, prune, registry, runner, store.
+May import: campaign, console, errors, options, origin, paths, progress, prune, publish, registry, runner,
+store.
 """
 
 from __future__ import annotations
@@ -28,8 +29,16 @@ from tornpage.campaigns.runner import (
     write_report,
 )
 from tornpage.cli.console import make_console, print_summary
-from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
+from tornpage.cli.options import (
+    DEFAULT_JOBS,
+    AnnotateOption,
+    JobsOption,
+    JsonOption,
+    JunitOption,
+    OutOption,
+)
 from tornpage.cli.progress import make_progress
+from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
@@ -40,7 +49,8 @@ __all__ = ["EPILOG", "run"]
 EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
     "tornpage run powerloss --depth 2 --budget 60 · "
-    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume"
+    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
+    "tornpage run smoke --junit out/smoke.xml"
 )
 
 
@@ -87,6 +97,8 @@ def run(
     keep: Annotated[
         int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
     ] = None,
+    junit: JunitOption = None,
+    annotate: AnnotateOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -119,6 +131,7 @@ def run(
         print(json.dumps(summary.to_json(store.path, report)))
     else:
         print_summary(make_console(), summary, report)
+    publish([summary], junit, annotate)
     return summary.exit_code()
 
 

@@ -1,6 +1,6 @@
 """Renders a summary into one self-contained HTML page. Gets finished data; knows no SQL and runs nothing.
 
-May import: model, summary, torn_matrix.
+May import: cells, model, summary, torn_matrix.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from pathlib import Path
 
 import jinja2
 
-from tornpage.reports.summary import CellCount, Finding, Summary
+from tornpage.reports.cells import CellCount
+from tornpage.reports.summary import Finding, Summary
 from tornpage.reports.torn_matrix import CellState, TornCell, TornMatrix
 from tornpage.vocabulary.model import Outcome, TornWrite
 

@@ -1,7 +1,7 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints it, the
 report renders it, `--json` is a part of it.
 
-May import: bugs, fingerprint, model, store, torn_matrix.
+May import: bugs, cells, fingerprint, model, store, torn_matrix.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import xxhash
 
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
+from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.bugs import Bug, Novelty, Sighting
 from tornpage.store.store import CensusRow, Run, TrialRow
@@ -27,7 +28,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +39,6 @@ class Claims:
     paths: Sequence[str] = ()
     run_paths: Sequence[str] = ()
     sites: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CellCount:
-    """Outcomes of one matrix cell."""
-
-    config: str
-    site: str
-    mask: str
-    outcomes: Counter[Outcome]
-
-    @property
-    def total(self) -> int:
-        """Trials of the cell."""
-        return self.outcomes.total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +76,18 @@ class BugSeen:
         """Not seen before this run, or fixed before it."""
         return self.sighting.novelty is not Novelty.AGAIN
 
+    @property
+    def standing(self) -> str:
+        """What this sighting was at its time."""
+        if self.sighting.novelty is Novelty.AGAIN:
+            return f"seen before ({self.bug.status})"
+        return "new" if self.sighting.novelty is Novelty.NEW else "came back"
+
+    @property
+    def headline(self) -> str:
+        """One line."""
+        return f"bug {self.bug.id}, {self.standing}: {self.bug.title}"
+
     def to_json(self) -> dict[str, Any]:
         """An item of `bugs` in --json."""
         return {
@@ -111,7 +109,8 @@ class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site counts
     trials; counters are summed over trials, and exercised_by counts the trials in which a counter was above
     zero. scripts: that were crashed; undisturbed: those that only ran; run_counters: in how many undisturbed
-    runs, of both, a status counter was above zero. explored: per script what the power-loss explorer said; a
+    runs, of both, a status counter was above zero. run_cells: these runs, by configuration; their site is
+    RUN_SITE. explored: per script what the power-loss explorer said; a
     state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
@@ -127,6 +126,7 @@ class Summary:
     undisturbed: int = 0
     run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
+    run_cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     bugs: list[BugSeen] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -241,8 +241,12 @@ def summarise(
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
     known: dict[str, tuple[Violation, ...]] = {}
+    run_cells: dict[str, CellCount] = {}
     for census in censuses:
         known[census.config] = census.violations
+        config = config_of(census.config)
+        replay = command(_undisturbed_line(run, census.config)) if census.violations else ""
+        run_cells.setdefault(config, CellCount(config, RUN_SITE, "")).add_run(census, replay)
         digest.update(f"{census.config} {census.hash}\n".encode())
         summary.scripts += census.crashed
         summary.undisturbed += not census.crashed
@@ -254,21 +258,24 @@ def summarise(
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
-    cells: dict[tuple[str, str, str], Counter[Outcome]] = {}
+    summary.run_cells = [run_cells[config] for config in sorted(run_cells)]
+    cells: dict[tuple[str, str, str], CellCount] = {}
     for row in trials:
         if row.result is None:
             continue
         digest.update(_verdict_line(row.result).encode())
         _add_trial(summary, row, row.result)
         key = (config_of(row.spec.config), row.site, row.mask)
-        cells.setdefault(key, Counter())[row.result.outcome] += 1
+        line = f"tornpage replay {row.run}.{row.number}"
+        replay = command(line) if row.result.violations else ""
+        cells.setdefault(key, CellCount(*key)).add(row, row.result, replay)
         for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
             if its_bug is None:  # the trial is unstable
                 continue
             of_run = violation in known.get(row.spec.config, ())
             site = RUN_SITE if of_run else row.site
             _add_finding(findings, run, site, row.spec.config, violation, its_bug, row)
-    summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
+    summary.cells = [cells[key] for key in sorted(cells)]
     summary.findings = [
         replace(finding, replay=command(finding.replay))
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
