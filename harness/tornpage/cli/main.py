@@ -46,6 +46,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="In a checkout, `make help` lists coverage, benchmarks and tests.",
 )
 files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
 DEVELOPERS = "For developers of Tornpage"
