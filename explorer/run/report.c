@@ -2,9 +2,10 @@
 
 Place: above shared.c, below main.c.
 
-The order of the output depends on the findings alone: they are sorted by invariant, source, site and state
-id. */
-#include "explorer/run/report.h"
+States with the same findings after a write of the same site are of one kind, and told once, with all that they
+found. The order of the output depends on the findings alone. */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,47 +14,103 @@ id. */
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/run/report.h"
+
+#define INVARIANTS_MAX 64U
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
     return a < b ? -1 : a > b;
 }
 
-static int compare_findings(const verdict_finding_t *a, const verdict_finding_t *b)
-{
-    int order = compare_u64(a->invariant, b->invariant);
-    return order != 0 ? order : compare_u64((uint64_t)a->source, (uint64_t)b->source);
-}
-
-/** By invariant, source, site, state. */
+/** By state, then invariant and source: of one state each pair is there once. */
 static int compare_by_state(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_findings(&x->finding, &y->finding);
-    order = order != 0 ? order : compare_u64((uint64_t)x->site, (uint64_t)y->site);
-    return order != 0 ? order : state_path_compare(&x->path, &y->path);
+    int order = state_path_compare(&x->path, &y->path);
+    order = order != 0 ? order : compare_u64(x->finding.invariant, y->finding.invariant);
+    return order != 0 ? order
+                      : compare_u64((uint64_t)x->finding.source, (uint64_t)y->finding.source);
 }
 
-/** By invariant, source, image, state: the first of each image is the one that counts. */
+/** By kind, image, then as above: of the states of one kind and image the first is the one that counts. */
 static int compare_by_image(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
-    int order = compare_findings(&x->finding, &y->finding);
+    int order = compare_u64(x->kind, y->kind);
     order = order != 0 ? order : compare_u64(x->key, y->key);
-    return order != 0 ? order : state_path_compare(&x->path, &y->path);
+    return order != 0 ? order : compare_by_state(a, b);
 }
 
-/** Keeps one record per invariant, source and image, under the smallest state id. @return their number */
+static int compare_by_kind(const void *a, const void *b)
+{
+    int order = compare_u64(((const record_t *)a)->kind, ((const record_t *)b)->kind);
+    return order != 0 ? order : compare_by_state(a, b);
+}
+
+/** The end of the records of one state that begin at `from`. */
+static uint64_t end_of_state(const record_t *records, uint64_t from, uint64_t n)
+{
+    uint64_t end = from + 1;
+    while (end < n && state_path_compare(&records[end].path, &records[from].path) == 0) {
+        end++;
+    }
+    return end;
+}
+
+/** The words of a text without a digit: those with one are names and numbers. */
+static uint64_t hash_words(const char *text, uint64_t hash)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        if (strcspn(text, "0123456789") >= length) {
+            hash = XXH3_64bits_withSeed(text, length, hash);
+        }
+        text += length + (text[length] == ' ');
+    }
+    return hash;
+}
+
+/** Invariant, source, rule, and the words of a refusal: recovery has one per state, and it names the cause. */
+static uint64_t hash_finding(const verdict_finding_t *finding, uint64_t hash)
+{
+    const uint64_t what[] = {finding->invariant, (uint64_t)finding->source};
+    hash = XXH3_64bits_withSeed(what, sizeof(what), hash);
+    if (finding->rule != NULL) {
+        hash = XXH3_64bits_withSeed(finding->rule, strlen(finding->rule), hash);
+    }
+    return finding->source == SOURCE_RECOVERY ? hash_words(finding->what, hash) : hash;
+}
+
+/** Gives every record the kind of its state: its site and all its findings. Kinds sort by the first of these. */
+static void find_kinds(record_t *records, uint64_t n)
+{
+    qsort(records, n, sizeof(*records), compare_by_state);
+    for (uint64_t i = 0, end = 0; i < n; i = end) {
+        end = end_of_state(records, i, n);
+        uint64_t hash = (uint64_t)records[i].site;
+        for (uint64_t j = i; j < end; j++) {
+            hash = hash_finding(&records[j].finding, hash);
+        }
+        for (uint64_t j = i; j < end; j++) {
+            records[j].kind = (uint64_t)records[i].finding.invariant << 56 | hash >> 8;
+        }
+    }
+}
+
+/** Keeps one state per kind and image, under the smallest state id. @return number of records kept */
 static uint64_t drop_duplicates(record_t *records, uint64_t n)
 {
     uint64_t kept = 0;
     qsort(records, n, sizeof(*records), compare_by_image);
-    for (uint64_t i = 0; i < n; i++) {
-        if (kept == 0 || records[kept - 1].key != records[i].key
-            || compare_findings(&records[kept - 1].finding, &records[i].finding) != 0) {
-            records[kept++] = records[i];
+    for (uint64_t i = 0, end = 0; i < n; i = end) {
+        end = end_of_state(records, i, n);
+        bool again = kept > 0 && records[kept - 1].kind == records[i].kind
+                     && records[kept - 1].key == records[i].key;
+        for (uint64_t j = i; j < end && !again; j++) {
+            records[kept++] = records[j];
         }
     }
     return kept;
@@ -113,35 +170,39 @@ static void print_violation(const record_t *record, uint64_t count, bool json)
     print_json(object);
 }
 
+/** Of each kind the findings of its first state. */
 static uint32_t print_violations(record_t *records, uint64_t n, bool json)
 {
     uint32_t printed = 0;
-    qsort(records, n, sizeof(*records), compare_by_state);
-    for (uint64_t i = 0; i < n;) {
-        uint64_t end = i + 1;
-        while (end < n && compare_findings(&records[end].finding, &records[i].finding) == 0
-               && records[end].site == records[i].site) {
-            end++;
+    qsort(records, n, sizeof(*records), compare_by_kind);
+    for (uint64_t i = 0, end = 0; i < n; i = end) {
+        uint64_t states = 0;
+        for (end = i; end < n && records[end].kind == records[i].kind; states++) {
+            end = end_of_state(records, end, n);
         }
-        print_violation(&records[i], end - i, json);
-        printed++;
-        i = end;
+        uint64_t first = end_of_state(records, i, n);
+        for (uint64_t j = i; j < first; j++) {
+            print_violation(&records[j], states, json);
+            printed++;
+        }
     }
     return printed;
 }
 
 static json_t *by_invariant(const record_t *records, uint64_t n)
 {
+    uint64_t count[INVARIANTS_MAX] = {0};
+    for (uint64_t i = 0; i < n; i++) {
+        CHECK(records[i].finding.invariant < INVARIANTS_MAX);
+        count[records[i].finding.invariant]++;
+    }
     json_t *object = json_object();
-    for (uint64_t i = 0; i < n;) {
-        uint64_t end = i + 1;
+    for (uint32_t i = 0; i < INVARIANTS_MAX; i++) {
         char key[16];
-        while (end < n && records[end].finding.invariant == records[i].finding.invariant) {
-            end++;
+        (void)snprintf(key, sizeof(key), "%" PRIu32, i);
+        if (count[i] > 0) {
+            set(object, key, number(count[i]));
         }
-        (void)snprintf(key, sizeof(key), "%" PRIu32, records[i].finding.invariant);
-        set(object, key, number(end - i));
-        i = end;
     }
     return object;
 }
@@ -239,7 +300,9 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
 uint32_t report_print(shared_t *shared, const summary_t *summary, bool json)
 {
     uint64_t n = load(&shared->n_records);
-    n = drop_duplicates(shared->records, n < RECORDS_MAX ? n : RECORDS_MAX);
+    n = n < RECORDS_MAX ? n : RECORDS_MAX;
+    find_kinds(shared->records, n);
+    n = drop_duplicates(shared->records, n);
     uint32_t printed = print_violations(shared->records, n, json);
     if (json) {
         print_summary(shared, summary, shared->records, n);

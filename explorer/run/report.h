@@ -15,8 +15,8 @@ typedef struct summary {
     double seconds;
 } summary_t;
 
-/** Prints one line per violation (one per invariant, source and site, under the smallest state id), then
-the summary; all JSON if json. @return number of violations printed */
+/** Prints one line per violation of the smallest state of each kind (site and findings), then the summary; all
+JSON if json. @return number of violations printed */
 uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
 
 /** Prints name and meaning of every model. */

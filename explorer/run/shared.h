@@ -33,7 +33,8 @@ int state_path_compare(const state_path_t *a, const state_path_t *b);
 
 /** One finding of one state. */
 typedef struct record {
-    uint64_t key; /**< of the image and its range */
+    uint64_t key;  /**< of the image and its range */
+    uint64_t kind; /**< of its state, see report.c */
     state_path_t path;
     verdict_finding_t finding;
     uint32_t low;

@@ -1,19 +1,19 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, census, errors, images, model, paths, powerloss, registry, store, target, workers.
+May import: campaign, census, crew, errors, images, model, paths, powerloss, registry, store, target, workers.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
 from tornpage.campaigns.workers import confirmed
@@ -45,29 +45,28 @@ def run_losses(
     store: Store,
     run: Run,
     campaign: Campaign,
-    paths: Paths,
-    jobs: int,
+    crew: Crew,
     scratch: Path,
-    out: Path,
-    advance: Callable[[bool], None],
 ) -> int:
-    """Makes every exploration that the store has no result of yet; `advance` is called after each. Returns
-    how many there must be now: the others are of scripts that the target fails undisturbed."""
-    target = make_target(run.target, paths.build)
+    """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
+    there must be: the others are of scripts that the target fails undisturbed."""
+    target = make_target(run.target, crew.paths.build)
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
     failed = 0
     for position, (config, depth) in enumerate(parts):
+        if crew.is_late():
+            break
         if config.label in done:
             continue
         clock = time.monotonic()
         spec = undisturbed_spec(campaign, run.target, config)
-        limits = loss_limits(campaign, depth, jobs)
-        part = _Part(spec, limits, target, scratch, out / "images" / str(run.id))
+        limits = loss_limits(campaign, depth, crew.jobs)
+        part = _Part(spec, limits, target, scratch, crew.out / "images" / str(run.id))
         broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
         failed += broken is None
-        advance(broken is not False)
+        crew.progress.advance(broken is not False)
     return len(parts) - failed
 
 

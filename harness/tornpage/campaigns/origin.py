@@ -1,6 +1,6 @@
 """Where a run comes from: what makes its verdicts, by hash: a run goes on with the same programs only.
 
-May import: campaign, errors, paths, process, store, target.
+May import: campaign, errors, origin, paths, process, target.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xxhash
 from tornpage import __version__
 from tornpage.campaigns.campaign import Campaign
 from tornpage.faults.process import launcher_path
-from tornpage.store.store import Origin
+from tornpage.store.origin import Origin
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT

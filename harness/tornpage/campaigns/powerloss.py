@@ -72,8 +72,8 @@ class Recording:
 @dataclass(frozen=True, slots=True)
 class Exploration:
     """What the explorer said. summary: its last object (states, distinct, states_per_s, paths, ...);
-    broken: state id -> violations, one state per fingerprint, each violation with the site of the write
-    that its crash point follows; alike: state id -> how many states broke the same at such a site."""
+    broken: state id -> violations, one state of each kind, each violation with the site of the write that
+    its crash point follows; alike: state id -> how many states broke just the same at such a site."""
 
     summary: Mapping[str, Any]
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
@@ -208,5 +208,5 @@ def _read(child: ChildResult) -> Exploration:
         )
         state = item["state"]
         broken[state] = (*broken.get(state, ()), violation)
-        alike[state] = max(alike.get(state, 0), int(item["count"]))
+        alike[state] = int(item["count"])
     return Exploration(objects[-1], broken, alike)

@@ -4,19 +4,19 @@ A kill is played from its plan and the script. A power-loss state is a number of
 programs write otherwise now, or the number shows nothing any more, the script is explored again for a state
 with the same fingerprint.
 
-May import: errors, fingerprint, model, paths, powerloss, registry, scratch, store, target, trial.
+May import: errors, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target, trial.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 
 from tornpage.campaigns.powerloss import Limits, Recording, explore, record_run, replay_state
 from tornpage.campaigns.trial import run_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
+from tornpage.store.memory import Answer
 from tornpage.store.store import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
@@ -24,68 +24,62 @@ from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import FaultPlan, Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Answer", "Replay", "replay_trial"]
+__all__ = ["Replay", "replay_trial"]
 
 SEARCH_STATES = 5000
 SEARCH_S = 60.0
 """How far a script is explored for a state that its number does not find any more."""
 
 
-class Answer(StrEnum):
-    """What became of the finding."""
-
-    REPRODUCED = "reproduced"
-    NOT_REPRODUCED = "not reproduced"
-    NOT_PLAYED = "cannot be played"
-
-
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """result: of this play; same: its verdict is the stored one's, to the byte; note: what a person should
-    know of the answer, "" if nothing."""
+    """spec, result: of this play; same: its verdict is the stored one's, to the byte; note: what a person
+    should know of the answer, "" if nothing."""
 
     answer: Answer
+    spec: TrialSpec
     result: TrialResult
     same: bool
     note: str = ""
 
 
-def replay_trial(row: TrialRow, paths: Paths, out: Path) -> Replay:
-    """Runs one trial again, with a census of its own. Its image is kept in out/replay."""
+def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
+    """Runs one trial again, with a census of its own. Its image is kept below `images`."""
     target = make_target(row.spec.target, paths.build)
+    spec, note = row.spec, ""
     with scratch_folder() as scratch:
-        if row.spec.plan.loss:
-            result, note = _replay_loss(row, target, scratch, out / "replay")
+        if spec.plan.loss:
+            spec, result, note = _replay_loss(row, target, scratch, images)
         else:
-            result, note = run_trial(row.spec, target, scratch, out / "replay"), ""
+            result = run_trial(spec, target, scratch, images)
     same = row.result is None or _verdict(result) == _verdict(row.result)
     if result.outcome is Outcome.VIOLATION:
         if _paths(row.result) and not _paths(result) & _paths(row.result):
             note = "another finding than the stored one"
-        return Replay(Answer.REPRODUCED, result, same, note)
+        return Replay(Answer.REPRODUCED, spec, result, same, note)
     if result.outcome is Outcome.CLEAN:
         if row.result is not None and row.result.outcome is Outcome.VIOLATION:
             note = f"fixed? {note}".strip()
-        return Replay(Answer.NOT_REPRODUCED, result, same, note)
-    return Replay(Answer.NOT_PLAYED, result, same, result.reason)
+        return Replay(Answer.NOT_REPRODUCED, spec, result, same, note)
+    return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason)
 
 
 def _replay_loss(
     row: TrialRow, target: Target, scratch: Path, images: Path
-) -> tuple[TrialResult, str]:
+) -> tuple[TrialSpec, TrialResult, str]:
     recording = record_run(row.spec, target, scratch)
     image = images / str(row.number)
     known = row.result is None or row.result.trace_hash == recording.trace_hash
     if known:
         result = _state(row.spec, target, recording, image)
         if result.outcome is Outcome.VIOLATION or not _paths(row.result):
-            return result, ""
+            return row.spec, result, ""
     found = _search(row, target, recording)
     if found:
         spec = replace(row.spec, plan=FaultPlan(name=f"power loss {found}", loss=found))
-        return _state(spec, target, recording, image), f"found as state {found}"
+        return spec, _state(spec, target, recording, image), f"found as state {found}"
     result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
-    return result, f"no state of up to {SEARCH_STATES} of its models shows it"
+    return row.spec, result, f"no state of up to {SEARCH_STATES} of its models shows it"
 
 
 def _search(row: TrialRow, target: Target, recording: Recording) -> str:

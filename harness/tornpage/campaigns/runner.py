@@ -6,7 +6,7 @@ when it comes back. Workers share nothing but the censuses on disk; their number
 they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
 when its crashed image is there comes back with the verdict, and goes into the row before it.
 
-May import: campaign, census, errors, images, lossrunner, model, origin, paths, report, scratch, store,
+May import: campaign, census, crew, errors, images, lossrunner, model, origin, paths, report, scratch, store,
 summary, workers.
 """
 
@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run
+from tornpage.campaigns.crew import Crew, Progress
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
@@ -41,16 +40,15 @@ from tornpage.campaigns.workers import (
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import Claims, Summary, summarise
-from tornpage.store.store import CensusRow, Origin, Run, Store
+from tornpage.store.origin import Origin
+from tornpage.store.store import CensusRow, Run, Store
 from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
 from tornpage.vocabulary.model import Census, Outcome
 from tornpage.vocabulary.paths import Paths, require_floor, require_room
 
 __all__ = [
-    "Crew",
-    "Progress",
-    "QuietProgress",
     "can_resume",
+    "go_on",
     "load_summary",
     "resume_campaign",
     "run_campaign",
@@ -61,58 +59,6 @@ WINDOW = 4
 """Trials handed to the pool ahead of time, per worker."""
 
 
-class Progress(Protocol):
-    """What the owner tells whoever watches."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def phase(self, text: str, total: int) -> None:
-        """A new phase of `total` steps starts."""
-
-    def advance(self, broken: bool) -> None:
-        """One step is done; broken: it broke an invariant."""
-
-
-class QuietProgress:
-    """Tells nobody."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-    def phase(self, text: str, total: int) -> None:
-        """Nothing to tell."""
-
-    def advance(self, broken: bool) -> None:
-        """Nothing to tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
-    programs as they are now."""
-
-    paths: Paths
-    jobs: int
-    out: Path
-    progress: Progress
-    origin: Origin
-
-
 def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> Summary:
     """Runs a campaign from its first trial. Its row is written when its undisturbed runs have shown that it
     can be run."""
@@ -120,15 +66,21 @@ def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> S
     def begin() -> Run:
         settings = campaign.model_dump(mode="json")
         trials = 0 if campaign.explore else campaign.trials
-        return store.begin_run(campaign.name, target, campaign.seed, trials, settings, crew.origin)
+        return store.begin_run(
+            campaign.name, target, campaign.seed, trials, settings, crew.origin, crew.night
+        )
 
-    return _go_on(store, begin, campaign, target, crew)
+    return _run(store, begin, campaign, target, crew)
 
 
 def resume_campaign(store: Store, name: str, target: str, crew: Crew) -> Summary:
-    """Goes on with the newest interrupted run of a campaign, with the settings it was started with.
-    ConfigError if it was made by other programs."""
-    run = store.resume_run(name, target)
+    """Goes on with the newest interrupted run of a campaign. ConfigError if it was made by other programs."""
+    return go_on(store, store.resume_run(name, target), crew)
+
+
+def go_on(store: Store, run: Run, crew: Crew) -> Summary:
+    """Goes on with an interrupted run that the store owns, with the settings it was started with. ConfigError
+    if it was made by other programs."""
     changed = difference(run.origin, crew.origin)
     if changed:
         raise ConfigError(
@@ -136,7 +88,7 @@ def resume_campaign(store: Store, name: str, target: str, crew: Crew) -> Summary
             "start a new run"
         )
     campaign = Campaign.model_validate(run.settings)
-    return _go_on(store, lambda: run, campaign, target, crew)
+    return _run(store, lambda: run, campaign, run.target, crew)
 
 
 def can_resume(store: Store, name: str, target: str, origin: Origin) -> bool:
@@ -176,7 +128,7 @@ def write_report(summary: Summary, paths: Paths, out: Path) -> Path:
     return path
 
 
-def _go_on(
+def _run(
     store: Store, begin: Callable[[], Run], campaign: Campaign, target: str, crew: Crew
 ) -> Summary:
     crew.out.mkdir(parents=True, exist_ok=True)
@@ -186,7 +138,11 @@ def _go_on(
             run = _lose(store, begin, campaign, target, crew, scratch)
         else:
             run = _kill(store, begin, campaign, target, crew, scratch)
-    return load_summary(store, run)
+    if crew.is_late():
+        run = store.stop_run(run.id)
+    summary = load_summary(store, run)
+    store.set_verdict(run.id, summary.verdict)
+    return summary
 
 
 def _job(campaign: Campaign, target: str, crew: Crew, scratch: Path) -> Job:
@@ -238,9 +194,7 @@ def _lose(
             job = _job(campaign, target, crew, scratch)
             _run_undisturbed(store, run, campaign, job, pool, crew.progress)
         crew.progress.phase("runs explored", len(parts))
-        explored = run_losses(
-            store, run, campaign, crew.paths, crew.jobs, scratch, crew.out, crew.progress.advance
-        )
+        explored = run_losses(store, run, campaign, crew, scratch)
     return store.finish_run(run.id, explorations=explored)
 
 
@@ -343,6 +297,8 @@ def _run_trials(
 
     try:
         for draw in draws:
+            if crew.is_late():
+                break
             if len(pending) >= crew.jobs * WINDOW:
                 finished, pending = wait(pending, return_when=FIRST_COMPLETED)
                 collect(finished)

@@ -1,6 +1,6 @@
 """How far a long command is: bars on a terminal, lines in a log.
 
-May import: console, runner.
+May import: console, crew.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from tornpage.campaigns.runner import Progress as Watcher
-from tornpage.campaigns.runner import QuietProgress
+from tornpage.campaigns.crew import Progress as Watcher
+from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.console import make_console
 
 __all__ = ["BarProgress", "LogProgress", "make_progress"]

@@ -2,16 +2,17 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, options, paths, replay.
+May import: codec, console, memory, options, paths, replay.
 """
 
 from __future__ import annotations
 
 import json
 
-from tornpage.campaigns.replay import Answer, replay_trial
+from tornpage.campaigns.replay import replay_trial
 from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -27,7 +28,7 @@ def replay(
     """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
     played (2)."""
     row = trial_row(trial, out)
-    done = replay_trial(row, find_paths(), out)
+    done = replay_trial(row, find_paths(), out / "replay")
     if json_output:
         answer = {
             "trial": trial,

@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, errors, options, origin, paths, progress, prune, publish, registry, runner,
-store.
+May import: campaign, console, crew, errors, options, origin, paths, progress, prune, publish, registry,
+runner, store.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from tornpage.campaigns.campaign import (
     Campaign,
     load_campaign,
 )
+from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import (
-    Crew,
     can_resume,
     resume_campaign,
     run_campaign,

@@ -4,7 +4,7 @@ run goes on, and what is shown of them.
 A row lies in OUT/NAME.json and counts as long as sources, patch, limits, campaigns and the harness are the
 same; one that was not caught at all is hunted again.
 
-May import: codec, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, runner, scratch, tryout.
+May import: codec, crew, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, scratch, tryout.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import xxhash
 from rich.table import Table
 
-from tornpage.campaigns.runner import Progress
+from tornpage.campaigns.crew import Progress
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
 from tornpage.lab.mutant_build import BuildFailed, MutantBuilder

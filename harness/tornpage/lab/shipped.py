@@ -4,8 +4,8 @@ workload and settings, on each planted bug, with several seeds. Nothing is known
 A mutant and a seed are one task. It ends with the first catch by state: any invariant counts, since any alarm
 makes a user look.
 
-May import: campaign, codec, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
-powerloss, registry, runner, scratch, target, tryout.
+May import: campaign, codec, crew, errors, lossrunner, model, mutant_build, mutant_pool, mutant_table, paths,
+powerloss, registry, scratch, target, tryout.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 from rich.table import Table
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns, undisturbed_spec
+from tornpage.campaigns.crew import Progress
 from tornpage.campaigns.lossrunner import loss_limits, loss_parts
 from tornpage.campaigns.powerloss import Limits
-from tornpage.campaigns.runner import Progress
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_pool import KeptRows, each_done

@@ -154,8 +154,8 @@ class Summary:
 
     @property
     def complete(self) -> bool:
-        """Every trial or exploration of the run has its verdict."""
-        return self.run.state == "finished"
+        """Every trial or exploration of the run has its verdict, or those that its time was enough for."""
+        return self.run.state in ("finished", "stopped")
 
     @property
     def trials_per_s(self) -> float:
@@ -180,9 +180,17 @@ class Summary:
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
             return 2
-        if not self.exercised or self.claims_missed or self.run_claims_missed:
+        if not self.exercised:
+            return 3
+        # A run whose time was up cannot be held to what its campaign claims.
+        if self.run.state == "finished" and (self.claims_missed or self.run_claims_missed):
             return 3
         return 0
+
+    @property
+    def verdict(self) -> str:
+        """The exit code in a word, as the store keeps it."""
+        return ("clean", "violations", "unsure", "nothing")[self.exit_code()]
 
     def to_json(self, store: Path, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""

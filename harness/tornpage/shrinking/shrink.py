@@ -4,8 +4,8 @@ own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model, origin,
-paths, reduce, registry, scratch, script, store, target, trial, workload.
+May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, lossrunner, model,
+origin, paths, reduce, registry, scratch, script, store, target, trial, workload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, PowerLoss, hit_of_place
 from tornpage.campaigns.lossrunner import replay_loss
-from tornpage.campaigns.origin import command_line
+from tornpage.campaigns.origin import command_line, origin_of
 from tornpage.campaigns.trial import run_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
@@ -25,6 +25,7 @@ from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
 from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
+from tornpage.store.bugs import Reproducer
 from tornpage.store.store import Store, TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
@@ -158,10 +159,11 @@ def _script_of(items: Items) -> Script:
 def _store(
     store: Store, row: TrialRow, spec: TrialSpec, target: Target, scratch: Path, out: Path
 ) -> str:
-    """Runs the smaller trial once more, for the store; its id."""
+    """Runs the smaller trial once more, for the store, and makes it the reproducer of its bug; its id."""
     settings = _settings(Campaign.model_validate(store.run(row.run).settings), row, spec)
+    origin = origin_of(settings, target)
     run = store.begin_run(
-        SHRINK_RUN, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json")
+        SHRINK_RUN, spec.target, spec.workload_seed, 1, settings.model_dump(mode="json"), origin
     )
     images = out / "images" / str(run.id)
     spec = replace(spec, campaign=SHRINK_RUN)
@@ -175,6 +177,10 @@ def _store(
     store.start_trial(run.id, spec, row.site, mask)
     store.finish_trial(run.id, result)
     store.finish_run(run.id)
+    shrunk = store.trial(run.id, spec.number)
+    for bug in {*shrunk.bugs} & {*row.bugs}:
+        if bug is not None:
+            store.set_reproducer(bug, Reproducer(run.id, spec.number, spec.config))
     return f"{run.id}.{spec.number}"
 
 

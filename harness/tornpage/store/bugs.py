@@ -1,19 +1,21 @@
 """Bugs in the store: findings with one root are one bug, from its first sighting on. The functions work on an
-open connection; what changes something wants a transaction around it. store.py is their only user.
+open connection of the store's; what changes something wants a transaction around it.
 
-May import: errors, model, root.
+May import: codec, errors, model, origin, root.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from tornpage.oracle.root import Root, roots_of
+from tornpage.store.origin import Origin
+from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Violation
 
@@ -25,15 +27,11 @@ __all__ = [
     "Sighting",
     "Where",
     "assign_bugs",
-    "build_of",
     "load_bugs",
     "mark_bug",
     "set_reproducer",
     "sightings_of",
 ]
-
-OURS = frozenset({"campaign", "explorer", "harness", "judge", "launcher", "preload", "python"})
-"""Programs of a run that are not the target's own."""
 
 
 class BugStatus(StrEnum):
@@ -113,17 +111,12 @@ class Where:
     alike: int = 1
 
 
-def build_of(programs: Mapping[str, str]) -> str:
-    """The hash of the target's own programs, joined if there are several."""
-    return "+".join(value for name, value in sorted(programs.items()) if name not in OURS)
-
-
 def assign_bugs(db: sqlite3.Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
-    """The bug of each violation of one trial or undisturbed run, recorded as seen there."""
+    """The bug of each violation of one trial or undisturbed run, now recorded as seen there."""
     target, text = db.execute(
         "select target, origin from run where id = ?", (where.run,)
     ).fetchone()
-    origin = json.loads(text)
+    origin = from_json(Origin, text)
     roots = roots_of(violations)
     ids: dict[Root, int] = {}
     for root in dict.fromkeys(roots):
@@ -138,8 +131,8 @@ def assign_bugs(db: sqlite3.Connection, where: Where, violations: Sequence[Viola
             (
                 bug,
                 where.run,
-                origin.get("started", ""),
-                build_of(origin.get("programs", {})),
+                origin.started,
+                origin.build,
                 novelty.value,
                 where.alike,
             ),

@@ -47,6 +47,7 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
             for old in range(version, SCHEMA_VERSION):
                 _script(db, f"from_{old}.sql")
                 _CONTENTS[old](db)
+        _script(db, "views.sql")
         db.execute("commit")
     except BaseException:
         if db.in_transaction:

@@ -7,6 +7,15 @@ create table schema_version (
 );
 insert into schema_version values (3);
 
+-- A night: past findings played again, then campaigns with new seeds, for as long as its plan says.
+create table night (
+    id          integer primary key,
+    plan        text not null,      -- JSON NightPlan: seed, campaigns, time
+    state       text not null check (state in ('running', 'finished', 'failed')),
+    seconds     real not null,      -- spent so far, over all resumptions
+    origin      text not null       -- JSON Origin
+);
+
 -- A campaign that was started, finished or not.
 create table run (
     id          integer primary key,
@@ -15,9 +24,11 @@ create table run (
     seed        integer not null,
     trials      integer not null,   -- planned
     settings    text not null,      -- JSON: the whole campaign after --set, from which trials are drawn again
-    state       text not null check (state in ('running', 'finished', 'failed')),
+    state       text not null check (state in ('running', 'finished', 'stopped', 'failed')),
+    verdict     text not null,      -- at its end: clean, violations, unsure, nothing; '' before, and where not known
     seconds     real not null,      -- spent on trials so far, over all resumptions
-    origin      text not null       -- JSON Origin: when, where, version, command line, hashes of the programs
+    origin      text not null,      -- JSON Origin: when, where, version, command line, hashes of the programs
+    night       integer references night (id)
 );
 
 -- One undisturbed run: what it writes, and its verdict.
@@ -117,3 +128,12 @@ create table census_violation (
     primary key (run, config, position)
 ) without rowid;
 create index census_violation_bug on census_violation (bug);
+
+-- What became of a bug's reproducer when a run played it again.
+create table replay (
+    run         integer not null references run (id),
+    bug         integer not null references bug (id),
+    answer      text not null check (answer in ('reproduced', 'not reproduced', 'cannot be played')),
+    note        text not null,
+    primary key (run, bug)
+) without rowid;

@@ -4,71 +4,43 @@ A trial's row is written before the trial starts and completed when its verdict 
 transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is stored
 is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
 
-May import: bugs, codec, errors, migrate, model, runlock.
+May import: bugs, codec, errors, memory, model, origin, runlock.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Any
 
-from tornpage.store.bugs import (
-    Bug,
-    BugStatus,
-    Reproducer,
-    Sighting,
-    Where,
-    assign_bugs,
-    load_bugs,
-    mark_bug,
-    set_reproducer,
-    sightings_of,
-)
-from tornpage.store.migrate import SCHEMA_VERSION, prepare, version_of
+from tornpage.store.bugs import Where, assign_bugs
+from tornpage.store.memory import MemoryStore
+from tornpage.store.origin import Origin
 from tornpage.store.runlock import RunLock
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
 
-__all__ = ["CensusRow", "Origin", "Run", "Store", "TrialRow"]
+__all__ = ["CensusRow", "Run", "Store", "TrialRow"]
 
-BUSY_S = 60.0
-"""How long a transaction waits for another process's."""
 _VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
 _NEXT_RUN = (
     "(select 1 + max(coalesce((select max(id) from run), 0),"
     " coalesce((select max(run) from sighting), 0)))"
 )
 """A number that no deleted run had, so that the sightings of bugs stay true."""
+_INTERRUPTED = "where state = 'running' and night is null and campaign = ? and target = ?"
 _VIOLATION = "position, invariant, site, path, what, source, bug"
-_OF_RUN = ("violation", "census_violation", "contents", "trial", "exploration", "census")
+_OF_RUN = ("replay", "violation", "census_violation", "contents", "trial", "exploration", "census")
 """Tables with rows that go with their run."""
-_RUN = "id, campaign, target, seed, trials, settings, state, seconds, origin"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
-    ...); a run goes on with the same ones only."""
-
-    started: str = ""
-    host: str = ""
-    version: str = ""
-    command: str = ""
-    programs: Mapping[str, str] = field(default_factory=dict)
+_RUN = "id, campaign, target, seed, trials, settings, state, verdict, seconds, origin, night"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A row of `run`; settings is the JSON object of the campaign."""
+    """A row of `run`; settings is the JSON object of the campaign; night: that it is a part of."""
 
     id: int
     campaign: str
@@ -78,7 +50,9 @@ class Run:
     settings: dict[str, Any]
     state: str
     seconds: float
-    origin: Origin = Origin()
+    origin: Origin = field(default_factory=Origin)
+    verdict: str = ""
+    night: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,79 +84,8 @@ class TrialRow:
     bugs: tuple[int | None, ...] = field(default=(), compare=False)
 
 
-class Store:
+class Store(MemoryStore):
     """One open store. Not shared between processes: workers hand their results to the owner."""
-
-    def __init__(self, path: Path, *, create: bool = True, write: bool = True) -> None:
-        """Opens `path`, creating it if asked; write False: changes nothing but to bring an older version up
-        to date. ConfigError: absent, no store, or a newer version."""
-        self.path = path
-        self._locks: dict[int, RunLock] = {}
-        if not (create and write) and not path.exists():
-            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
-        try:
-            if write:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._open(write)
-        except OSError as error:
-            raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
-        except sqlite3.OperationalError as error:
-            raise ConfigError(f"{path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise ConfigError(f"{path}: not a result store of Tornpage ({error})") from error
-
-    def _open(self, write: bool) -> sqlite3.Connection:
-        if not write:
-            db = self._connect("mode=ro")
-            version = version_of(db)
-            if version == SCHEMA_VERSION:
-                return db
-            db.close()
-        db = self._connect("mode=rwc")
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
-        prepare(db, self.path)
-        if write:
-            return db
-        db.close()
-        return self._connect("mode=ro")
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        """A folder that cannot be written has no place for the shared memory of WAL."""
-        if mode == "mode=ro" and not os.access(self.path.parent, os.W_OK):
-            mode += "&immutable=1"
-        uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
-        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_S)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._db.close()
-        for lock in self._locks.values():
-            lock.release()
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing. MachineError where the disk is full."""
-        try:
-            if self._db.in_transaction:  # a signal ended the last one in its middle
-                self._db.execute("rollback")
-            self._db.execute("begin immediate")
-            try:
-                yield
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("rollback")
-                raise
-            self._db.execute("commit")
-        except sqlite3.OperationalError as error:
-            raise MachineError(f"{self.path}: {error}") from error
 
     # -- runs -----------------------------------------------------------------------------------
 
@@ -194,12 +97,13 @@ class Store:
         trials: int,
         settings: dict[str, Any],
         origin: Origin | None = None,
+        night: int | None = None,
     ) -> Run:
         """Adds a run in state running, owned by this store until it is closed."""
         with self._transaction():
             cursor = self._db.execute(
-                "insert into run (id, campaign, target, seed, trials, settings, state, seconds, origin)"
-                f" values ({_NEXT_RUN}, ?, ?, ?, ?, ?, 'running', 0, ?)",
+                f"insert into run ({_RUN})"
+                f" values ({_NEXT_RUN}, ?, ?, ?, ?, ?, 'running', '', 0, ?, ?)",
                 (
                     campaign,
                     target,
@@ -207,28 +111,24 @@ class Store:
                     trials,
                     json.dumps(settings, sort_keys=True),
                     to_json(origin or Origin()),
+                    night,
                 ),
             )
             run = int(cursor.lastrowid or 0)
-            self._lock(run)
+            self._lock(f"run {run}")
         return self.run(run)
 
     def resume_run(self, campaign: str, target: str) -> Run:
-        """The newest interrupted run of a campaign, now owned by this store. ConfigError: there is none, or
-        its owner lives."""
-        for found in self._runs(
-            "where state = 'running' and campaign = ? and target = ? order by id desc limit 1",
-            (campaign, target),
-        ):
-            self._lock(found.id)
-            return self.run(found.id)  # as its last owner left it
+        """The newest interrupted run of a campaign, now owned by this store; not one of a night. ConfigError:
+        there is none, or its owner lives."""
+        for found in self._runs(f"{_INTERRUPTED} order by id desc limit 1", (campaign, target)):
+            return self.own_run(found.id)
         raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
 
-    def _lock(self, run: int) -> None:
-        if run in self._locks:
-            return
-        path = self.path.with_name(f"run-{run}.lock")
-        self._locks[run] = RunLock(path, f"run {run}")
+    def own_run(self, run: int) -> Run:
+        """A run, owned by this store from now on. ConfigError if its owner lives."""
+        self._lock(f"run {run}")
+        return self.run(run)  # as its last owner left it
 
     def finish_run(self, run: int, trials: int | None = None, explorations: int = 0) -> Run:
         """The run is finished if so many trials have a verdict (None = all that were planned) and so many
@@ -242,6 +142,19 @@ class Store:
                 {"run": run, "trials": trials, "explorations": explorations},
             )
         return self.run(run)
+
+    def stop_run(self, run: int) -> Run:
+        """Its time was up: what it has is all that it will have. Returns it as it is now."""
+        with self._transaction():
+            self._db.execute(
+                "update run set state = 'stopped' where id = ? and state = 'running'", (run,)
+            )
+        return self.run(run)
+
+    def set_verdict(self, run: int, verdict: str) -> None:
+        """What the run came to."""
+        with self._transaction():
+            self._db.execute("update run set verdict = ? where id = ?", (verdict, run))
 
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
@@ -263,9 +176,9 @@ class Store:
         raise ConfigError(f"{self.path}: no run {run}")
 
     def latest_run(self) -> Run:
-        """The newest run, of a campaign if there is one: those of `tornpage shrink` are but details of it.
-        ConfigError if the store is empty."""
-        for found in self._runs("order by campaign = 'shrink', id desc limit 1", ()):
+        """The newest run, of a campaign if there is one: those of `tornpage shrink`, and of findings played
+        again, are but details of it. ConfigError if the store is empty."""
+        for found in self._runs("order by campaign in ('shrink', 'replay'), id desc limit 1", ()):
             return found
         raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
 
@@ -275,15 +188,36 @@ class Store:
 
     def has_unfinished(self, campaign: str, target: str) -> bool:
         """Whether there is an interrupted run of a campaign."""
-        found = self._runs(
-            "where state = 'running' and campaign = ? and target = ?", (campaign, target)
-        )
-        return next(found, None) is not None
+        return next(self._runs(_INTERRUPTED, (campaign, target)), None) is not None
 
     def _runs(self, where: str, values: Sequence[object]) -> Iterator[Run]:
         for row in self._db.execute(f"select {_RUN} from run {where}", values):
-            settings, origin = json.loads(row[5]), from_json(Origin, row[8])
-            yield Run(row[0], row[1], row[2], row[3], row[4], settings, row[6], row[7], origin)
+            (
+                number,
+                campaign,
+                target,
+                seed,
+                trials,
+                settings,
+                state,
+                verdict,
+                seconds,
+                origin,
+                night,
+            ) = row
+            yield Run(
+                number,
+                campaign,
+                target,
+                seed,
+                trials,
+                json.loads(settings),
+                state,
+                seconds,
+                from_json(Origin, origin),
+                verdict,
+                night,
+            )
 
     def delete_run(self, run: int) -> None:
         """Forgets a run with all that belongs to it. ConfigError if its owner lives."""
@@ -459,45 +393,6 @@ class Store:
             "select bug from violation where run = ? and trial = ? order by position", (run, trial)
         )
         return tuple(row[0] for row in rows)
-
-    # -- bugs -----------------------------------------------------------------------------------
-
-    def bugs(self, run: int | None = None) -> list[Bug]:
-        """All bugs, or those that were seen in a run, by id."""
-        seen = None if run is None else self.sightings(run).keys()
-        return [bug for bug in load_bugs(self._db) if seen is None or bug.id in seen]
-
-    def bug(self, bug: int) -> Bug:
-        """ConfigError if there is no such bug."""
-        for found in self.bugs():
-            if found.id == bug:
-                return found
-        raise ConfigError(f"{self.path}: no bug {bug}")
-
-    def sightings(self, run: int) -> dict[int, Sighting]:
-        """The bugs of a run, by id; also of one that has been deleted."""
-        return {found.bug: found for found in sightings_of(self._db, "where run = ?", (run,))}
-
-    def bugs_of(self, run: int) -> dict[int, tuple[Bug, Sighting]]:
-        """The bugs of a run by id, each as it is now and as it was seen there."""
-        seen = self.sightings(run)
-        return {bug.id: (bug, seen[bug.id]) for bug in load_bugs(self._db) if bug.id in seen}
-
-    def mark_bug(self, bug: int, status: BugStatus, reason: str) -> Bug:
-        """What is thought of a bug from now on, and why. ConfigError if there is no such bug."""
-        with self._transaction():
-            mark_bug(self._db, bug, status, reason)
-        return self.bug(bug)
-
-    def set_reproducer(self, bug: int, reproducer: Reproducer) -> None:
-        """From now on the bug is replayed by this."""
-        with self._transaction():
-            set_reproducer(self._db, bug, reproducer)
-
-    def reproducing_runs(self) -> set[int]:
-        """The runs that hold the reproducer of a bug that is not ignored."""
-        rows = self._db.execute("select run from bug where status != ?", (BugStatus.IGNORED.value,))
-        return {row[0] for row in rows}
 
 
 def _violation_rows(

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from tornpage.campaigns.runner import QuietProgress
+from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.progress import LogProgress, make_progress
 
 

@@ -10,7 +10,8 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns.prune import prune_runs
 from tornpage.store.bugs import BugStatus, Novelty, Reproducer
-from tornpage.store.store import CensusRow, Origin, Store
+from tornpage.store.origin import Origin
+from tornpage.store.store import CensusRow, Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, Violation
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.store.store import CensusRow, Origin, Store
+from tornpage.store.origin import Origin
+from tornpage.store.store import CensusRow, Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Violation
 

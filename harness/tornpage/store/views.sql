@@ -1,0 +1,166 @@
+-- What a person asks of the store, for sqlite3, pandas and Datasette: docs/STORE.md has examples. Views carry no data
+-- and are made anew whenever the schema changes. Tables have names in the singular, views in the plural.
+
+drop view if exists runs;
+drop view if exists bugs;
+drop view if exists sightings;
+drop view if exists findings;
+drop view if exists trials;
+drop view if exists cells;
+drop view if exists coverage;
+drop view if exists counters;
+drop view if exists nights;
+
+-- crashes: trials with a verdict, or power-loss states; broken: those of them that broke an invariant; unsure: trials
+-- without a verdict that holds; bugs, news: how many it saw, and how many of them were new or came back.
+create view runs as
+select
+    run.id,
+    json_extract(run.origin, '$.started') as started,
+    run.campaign,
+    run.target,
+    run.seed,
+    run.state,
+    run.verdict,
+    coalesce(
+        (select sum(json_extract(summary, '$.states')) from exploration where run = run.id),
+        (select count(*) from trial where run = run.id and outcome is not null and outcome != 'harness_error')
+    ) as crashes,
+    (select coalesce(sum(json_extract(result, '$.alike')), 0) from trial where run = run.id and outcome = 'violation')
+        as broken,
+    (select count(*) from trial where run = run.id and outcome in ('harness_error', 'unstable')) as unsure,
+    (select count(*) from sighting where run = run.id) as bugs,
+    (select count(*) from sighting where run = run.id and novelty != 'again') as news,
+    round(run.seconds, 1) as seconds,
+    run.night,
+    json_extract(run.origin, '$.host') as host,
+    json_extract(run.origin, '$.version') as version,
+    json_extract(run.origin, '$.command') as command
+from run;
+
+create view bugs as
+select
+    bug.id,
+    bug.target,
+    bug.title,
+    bug.status,
+    bug.reason,
+    bug.invariants,
+    min(sighting.run) as first_run,
+    min(sighting.started) as first_seen,
+    max(sighting.run) as last_run,
+    max(sighting.started) as last_seen,
+    count(*) as runs,
+    sum(sighting.count) as count,
+    bug.run || '.' || bug.trial as reproducer,
+    bug.fingerprint
+from bug join sighting on sighting.bug = bug.id
+group by bug.id;
+
+create view sightings as
+select sighting.bug, bug.title, sighting.run, run.campaign, sighting.started, sighting.build, sighting.novelty, sighting.count
+from sighting join bug on bug.id = sighting.bug left join run on run.id = sighting.run;
+
+-- One row per broken invariant; trial is what `tornpage replay` takes, null for an undisturbed run.
+create view findings as
+select
+    violation.run,
+    violation.run || '.' || violation.trial as trial,
+    trial.config,
+    trial.site,
+    trial.mask,
+    json_extract(trial.result, '$.alike') as alike,
+    violation.invariant,
+    violation.source,
+    violation.what,
+    violation.path,
+    violation.bug,
+    bug.title,
+    bug.status
+from violation
+join trial on trial.run = violation.run and trial.number = violation.trial
+left join bug on bug.id = violation.bug
+union all
+select
+    census_violation.run, null, census_violation.config, 'run', 'none', 1, census_violation.invariant,
+    census_violation.source, census_violation.what, census_violation.path, census_violation.bug, bug.title, bug.status
+from census_violation join bug on bug.id = census_violation.bug;
+
+create view trials as
+select
+    run || '.' || number as trial,
+    run,
+    number,
+    config,
+    site,
+    mask,
+    outcome,
+    json_extract(result, '$.reason') as reason,
+    json_extract(result, '$.seconds.total') as seconds,
+    json_extract(spec, '$.workload_seed') as script_seed,
+    json_extract(spec, '$.plan.loss') as state,
+    json_extract(result, '$.alike') as alike,
+    json_extract(result, '$.image') as image
+from trial;
+
+-- Kills: how many trials of a run hit a site with a mask in a configuration, by outcome.
+create view cells as
+select
+    run,
+    substr(config || ' ', 1, instr(config || ' ', ' ') - 1) as config,
+    site,
+    mask,
+    count(*) as trials,
+    sum(outcome = 'clean') as clean,
+    sum(outcome = 'violation') as broken,
+    sum(outcome not in ('clean', 'violation')) as idle
+from trial
+where outcome is not null and json_extract(spec, '$.plan.loss') = ''
+group by 1, 2, 3, 4;
+
+-- Power loss: how many states of a run lost a write of a site and flush that way, and how many writes could be lost so.
+create view coverage as
+select
+    exploration.run,
+    substr(exploration.config || ' ', 1, instr(exploration.config || ' ', ' ') - 1) as config,
+    site.key as site,
+    flush.key as flush,
+    mask.key as mask,
+    sum(json_extract(mask.value, '$.writes')) as writes,
+    sum(json_extract(mask.value, '$.states')) as states
+from
+    exploration,
+    json_each(exploration.summary, '$.torn_pages') as site,
+    json_each(site.value) as flush,
+    json_each(flush.value) as mask
+group by 1, 2, 3, 4, 5;
+
+-- What recoveries did in all trials or states of a run, and what its undisturbed runs did.
+create view counters as
+select trial.run, 'recovery' as during, counter.key as name, sum(counter.value) as total
+from trial, json_each(trial.result, '$.counters') as counter
+where not exists (select 1 from exploration where run = trial.run)
+group by 1, 3
+union all
+select exploration.run, 'recovery', path.key, sum(path.value)
+from exploration, json_each(exploration.summary, '$.paths') as path
+group by 1, 3
+union all
+select census.run, 'run', counter.key, sum(counter.value)
+from census, json_each(census.counters) as counter
+group by 1, 3;
+
+create view nights as
+select
+    night.id,
+    json_extract(night.origin, '$.started') as started,
+    json_extract(night.plan, '$.seed') as seed,
+    night.state,
+    round(night.seconds) as seconds,
+    (select count(*) from run where night = night.id) as runs,
+    (select count(distinct bug) from sighting join run on run.id = sighting.run where run.night = night.id) as bugs,
+    (
+        select count(distinct bug) from sighting join run on run.id = sighting.run
+        where run.night = night.id and novelty != 'again'
+    ) as news
+from night;
