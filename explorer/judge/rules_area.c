@@ -67,27 +67,34 @@ static bool position_was_found(const rules_t *rules, uint64_t position)
     return position >= rules->copies.n || !rules->copies.items[position].written;
 }
 
-copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes,
-                              uint32_t *position)
+copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes)
 {
     uint32_t page_size = rules->page_size;
     uint64_t n = positions(rules);
     if (page->copy != 0 && page->copy <= n) {
-        const rules_copy_t *copy = &rules->copies.items[page->copy - 1];
-        *position = page->copy - 1;
+        uint32_t position = page->copy - 1;
+        const rules_copy_t *copy = &rules->copies.items[position];
         if (copy->key == page->key
-            && memcmp(position_bytes(rules, *position), bytes, page_size) == 0) {
-            return copy->durable ? COPY_DURABLE : COPY_FRESH;
+            && memcmp(position_bytes(rules, position), bytes, page_size) == 0) {
+            return (copy_match_t){.exists = true, .durable = copy->durable, .position = position};
         }
     }
     for (uint64_t i = 0; i < n; i++) {
         const byte *found = position_bytes(rules, i);
         if (memcmp(found, bytes, FIL_PAGE_DATA) == 0 && position_was_found(rules, i)
             && memcmp(found, bytes, page_size) == 0) {
-            return COPY_FOUND;
+            return (copy_match_t){
+                .exists = true, .found = true, .durable = true, .position = (uint32_t)i};
         }
     }
-    return COPY_NONE;
+    return (copy_match_t){.exists = false};
+}
+
+void rules_copy_pin(rules_t *rules, uint32_t position, uint64_t key)
+{
+    rules_copy_t *copy = copy_at(rules, position);
+    copy->key = key;
+    copy->pins++;
 }
 
 bool rules_copy_found(const rules_t *rules, uint64_t key)

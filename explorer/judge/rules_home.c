@@ -4,11 +4,12 @@ Place: above rules_area.c and rules_pages.c, below rules.c.
 
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
-  I5   what goes home is no whole page of its place
+  I5   what goes home is no page of its place; a write of a part of a page is left to the crash states
   I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
-  I22  the identical copy is not fsynced; rules_area.c sees one that is overwritten too early */
+  I22  the identical copy is not fsynced (one that was found counts as fsynced: a kill, then a power loss, is for the
+       states); rules_area.c sees one that is overwritten too early */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -61,18 +62,19 @@ static const char *skip_is_wrong(rules_t *rules, const rules_page_t *page, lsn_t
     return NULL;
 }
 
-static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn, copy_match_t match)
+static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
+                       const copy_match_t *copy)
 {
     space_id_t space = key_space(page->key);
     page_no_t page_no = key_page(page->key);
-    const char *wrong = match == COPY_NONE ? skip_is_wrong(rules, page, lsn) : NULL;
+    const char *wrong = copy->exists ? NULL : skip_is_wrong(rules, page, lsn);
     if (wrong != NULL) {
         rules_report(rules, 13, "dblwr_skip",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home without a copy in the area: %s (C is %" PRIu64 ")",
                      space, page_no, lsn, wrong, rules_c(rules));
     }
-    if (match == COPY_FRESH) {
+    if (copy->exists && !copy->durable) {
         rules_report(rules, 22, "area_sync",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home before its copy in the area is fsynced",
@@ -116,7 +118,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
                            .lsn = lsn,
                            .unlogged = unlogged};
     if (copy != 0) {
-        rules->copies.items[copy - 1].pins++;
+        rules_copy_pin(rules, copy - 1, page->key);
     }
     page->written = true;
     page->read = false;
@@ -138,17 +140,18 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     }
     rules_page_t *page = rules_page(rules, redo_key(id.space, page_no));
     lsn_t lsn = fil_page_get_lsn(bytes);
-    uint32_t position = 0;
     if (lsn > rules->log.durable) {
         rules_report(rules, 4, "write_ahead",
                      "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
                      " goes home, and the log is durable to %" PRIu64,
                      id.space, page_no, lsn, rules->log.durable);
     }
-    copy_match_t match =
-        rules->config.doublewrite ? rules_copy_match(rules, page, bytes, &position) : COPY_FOUND;
-    bool restored = rules->config.doublewrite && match == COPY_FOUND;
-    check_copy(rules, page, lsn, match);
+    copy_match_t copy = {.exists = false};
+    if (rules->config.doublewrite) {
+        copy = rules_copy_match(rules, page, bytes);
+        check_copy(rules, page, lsn, &copy);
+    }
+    bool restored = copy.found;
     if (rules->log.found && !page->written) {
         rules_recv_write(rules, page, restored);
     }
@@ -159,8 +162,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
                   : restored   ? SITE_OTHER
                                : site_of(bytes, page->key, unlogged);
     event->first_flush = is_first_flush(rules, page);
-    bool used = match == COPY_FRESH || match == COPY_DURABLE;
-    home_add(rules, page, event->inode, used ? position + 1 : 0, lsn,
+    home_add(rules, page, event->inode, copy.exists ? copy.position + 1 : 0, lsn,
              unlogged ? page_index_id(bytes) : 0);
 }
 

@@ -164,11 +164,15 @@ void rules_skips_passed(rules_t *rules);
 /* rules_area.c */
 void rules_area_write(rules_t *rules, const fs_event_t *event);
 void rules_area_sync(rules_t *rules);
-typedef enum copy_match { COPY_NONE, COPY_FRESH, COPY_DURABLE, COPY_FOUND } copy_match_t;
-/** Is there a copy equal to these bytes? COPY_FRESH: not fsynced; COPY_FOUND: one that lay there when the process
-began. *position: where, for the first two. */
-copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes,
-                              uint32_t *position);
+typedef struct copy_match {
+    bool exists;       /**< there is a copy equal to the bytes */
+    bool found;        /**< it lay there when the process began */
+    bool durable;      /**< it was fsynced; said of every found one: what went before is not seen */
+    uint32_t position; /**< where it lies */
+} copy_match_t;
+copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes);
+/** A home write that is not fsynced relies on the copy there. */
+void rules_copy_pin(rules_t *rules, uint32_t position, uint64_t key);
 /** Did an image of the page, whole or not, lie in the area when the process began? */
 bool rules_copy_found(const rules_t *rules, uint64_t key);
 

@@ -6,7 +6,8 @@ What the rule sees
   I19  a slot that is no slot, the one in force, or not newer; a marker that is not in the durable log; a C that
        is no start of a group; a page whose newest record before C is in no fsynced home write
 What it does not ask for: pages that the durable log initialises or frees later, pages of files that are gone, and of a
-table's pages those that were touched before a statement failed: a load that is given up leaves pages unwritten. */
+table's pages those that the log only initialises, when a statement failed since: a load that is given up leaves them unwritten,
+and its extents go back without a record of each page. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -28,7 +29,8 @@ static bool record_is_dead(const rules_t *rules, uint64_t key, const redo_entry_
                          && (defined->end_lsn > last->end_lsn
                              || (defined->end_lsn == last->end_lsn && defined->kind == REDO_FREE));
     space_id_t space = key_space(key);
-    bool given_up = space != SPACE_SYSTEM && (rules->failing || last->end_lsn <= rules->fail_lsn);
+    bool given_up = space != SPACE_SYSTEM && last->kind == REDO_INIT
+                    && (rules->failing || last->end_lsn <= rules->fail_lsn);
     return defined_later || given_up || redo_space_deleted(&rules->redo, space, LSN_MAX);
 }
 

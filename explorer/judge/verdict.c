@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *finding_source_name(finding_source_t source)
 {
@@ -10,27 +11,39 @@ const char *finding_source_name(finding_source_t source)
     return NAMES[source];
 }
 
-/** Room for a finding, or NULL if there is one like it, or none left. */
-static verdict_finding_t *finding_new(verdict_t *verdict, finding_source_t source,
-                                      uint32_t invariant)
+int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b)
 {
+    if (a->invariant != b->invariant) {
+        return a->invariant < b->invariant ? -1 : 1;
+    }
+    if (a->source != b->source) {
+        return a->source < b->source ? -1 : 1;
+    }
+    return a->rule == NULL || b->rule == NULL ? (a->rule != NULL) - (b->rule != NULL)
+                                              : strcmp(a->rule, b->rule);
+}
+
+/** Room for a finding, or NULL if there is one like it. */
+static verdict_finding_t *finding_new(verdict_t *verdict, finding_source_t source,
+                                      uint32_t invariant, const char *rule)
+{
+    verdict_finding_t finding = {.invariant = invariant, .source = source, .rule = rule};
     for (uint32_t i = 0; i < verdict->n; i++) {
-        if (verdict->findings[i].invariant == invariant && verdict->findings[i].source == source) {
+        if (verdict_finding_compare(&verdict->findings[i], &finding) == 0) {
             return NULL;
         }
     }
     if (verdict->n == VERDICT_FINDINGS_MAX) {
         return NULL;
     }
-    verdict_finding_t *finding = &verdict->findings[verdict->n++];
-    *finding = (verdict_finding_t){.invariant = invariant, .source = source};
-    return finding;
+    verdict->findings[verdict->n] = finding;
+    return &verdict->findings[verdict->n++];
 }
 
 void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant,
                  const char *format, ...)
 {
-    verdict_finding_t *finding = finding_new(verdict, source, invariant);
+    verdict_finding_t *finding = finding_new(verdict, source, invariant, NULL);
     if (finding != NULL) {
         va_list args;
         va_start(args, format);
@@ -41,9 +54,8 @@ void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant
 
 void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what)
 {
-    verdict_finding_t *finding = finding_new(verdict, SOURCE_RULE, invariant);
+    verdict_finding_t *finding = finding_new(verdict, SOURCE_RULE, invariant, rule);
     if (finding != NULL) {
-        finding->rule = rule;
         (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
     }
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VERDICT_FINDINGS_MAX 8U /**< kept; one state that breaks more says nothing more */
+#define VERDICT_FINDINGS_MAX 64U /**< more than there are rules and other ways to find */
 #define VERDICT_WHAT_MAX 240U
 
 /** Who found it, strongest first: what a crash state became, or a rule on the bytes that were written. */
@@ -30,7 +30,9 @@ typedef struct verdict {
     verdict_finding_t findings[VERDICT_FINDINGS_MAX];
 } verdict_t;
 
-/** Adds a finding, unless one of the same invariant and source is there. */
+/** Orders by invariant, source and rule; 0: two findings say the same of one state. */
+int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b);
+/** Adds a finding, unless one is there that compares equal. */
 __attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,
                                                        uint32_t invariant, const char *format, ...);
 void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what);

@@ -23,15 +23,13 @@ static int compare_u64(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-/** By state, then invariant and source: of one state each pair is there once. */
+/** By state, then finding: of one state each is there once. */
 static int compare_by_state(const void *a, const void *b)
 {
     const record_t *x = a;
     const record_t *y = b;
     int order = state_path_compare(&x->path, &y->path);
-    order = order != 0 ? order : compare_u64(x->finding.invariant, y->finding.invariant);
-    return order != 0 ? order
-                      : compare_u64((uint64_t)x->finding.source, (uint64_t)y->finding.source);
+    return order != 0 ? order : verdict_finding_compare(&x->finding, &y->finding);
 }
 
 /** By kind, image, then as above: of the states of one kind and image the first is the one that counts. */

@@ -355,10 +355,11 @@ static bool explore_below(explorer_t *explorer, const visit_case_t *parent, uint
 
 /* ---- one state ---- */
 
-static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t key)
+/** image: what a death is counted under, as findings are: one per image. */
+static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t image)
 {
     progress_t *progress = explorer->progress;
-    progress->key = key;
+    progress->key = image;
     progress->low = c->low;
     progress->high = c->high;
     progress->site = c->site;
@@ -407,7 +408,7 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint64_t sample = stream_mix(hash, c->low, c->high, 0);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
     bool is_only = campaign->only.depth == c->path.depth;
-    progress_set(explorer, c, key);
+    progress_set(explorer, c, sample);
     if (is_only) {
         explorer->only_found = true;
         if (campaign->dump_dir != NULL) {

@@ -42,6 +42,28 @@ static void area_reused_after_another_files_fsync(world_t *w)
     world_copy(w, 0, 4, lsn);
 }
 
+/** Page 6 is restored from a copy that recovery found. @return its LSN */
+static lsn_t restored(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 6);
+    world_copy_durable(w, 3, 6, lsn);
+    world_restart(w, false);
+    world_home(w, 6, lsn);
+    return lsn;
+}
+
+static void area_found_and_reused_after_the_home_fsync(world_t *w)
+{
+    lsn_t lsn = restored(w);
+    world_sync(w, "t.ibd");
+    world_copy(w, 3, 0, lsn);
+}
+
+static void area_found_and_reused_before_the_home_fsync(world_t *w)
+{
+    world_copy(w, 3, 0, restored(w));
+}
+
 static void test_area(void **state)
 {
     static const scenario_t SCENARIOS[] = {
@@ -50,6 +72,8 @@ static void test_area(void **state)
         BREAKS(22, area_not_fsynced),
         BREAKS(22, area_reused_before_the_home_fsync),
         BREAKS(22, area_reused_after_another_files_fsync),
+        KEEPS(area_found_and_reused_after_the_home_fsync),
+        BREAKS(22, area_found_and_reused_before_the_home_fsync),
     };
     (void)state;
     RUN(SCENARIOS);

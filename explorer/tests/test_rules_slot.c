@@ -73,6 +73,14 @@ static void ckpt_after_a_failed_statement(world_t *w)
     world_checkpoint(w, w->end_lsn);
 }
 
+static void ckpt_past_a_change_after_a_failed_statement(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_durable(w, 4);
+    rules_journal(w->rules, JOURNAL_FAIL, 3);
+    world_checkpoint(w, w->end_lsn);
+}
+
 static void ckpt_marker_missing(world_t *w)
 {
     world_slot(w, 0, 2, w->end_lsn, w->end_lsn);
@@ -163,6 +171,7 @@ static void test_checkpoints(void **state)
         BREAKS(19, ckpt_page_not_home),
         BREAKS(19, ckpt_page_not_fsynced),
         BREAKS(19, ckpt_of_an_older_version),
+        BREAKS(19, ckpt_past_a_change_after_a_failed_statement),
         BREAKS(19, ckpt_marker_missing),
         BREAKS(19, ckpt_marker_not_fsynced),
         BREAKS(19, ckpt_marker_of_another),
