@@ -54,13 +54,19 @@ HARNESS = {
         {"memory"},
         {"store"},
     ],
-    "reports": [{"cells", "torn_matrix"}, {"summary"}, {"annotations", "junit", "report"}],
+    "reports": [
+        {"cells", "night", "torn_matrix"},
+        {"summary"},
+        {"annotations", "difference", "junit", "report"},
+    ],
     "campaigns": [
         {"campaign", "census"},
         {"crew", "images", "origin", "powerloss", "prune", "skeleton", "trial"},
         {"catalogue", "replay", "workers"},
         {"lossrunner"},
         {"runner"},
+        {"recheck"},
+        {"night"},
     ],
     "shrinking": [
         {"crashes", "ddmin"},
@@ -76,7 +82,8 @@ HARNESS = {
     "cli": [
         {"console", "options"},
         {"checks", "progress", "publish"},
-        {"doctor", "listing", "mutants", "new", "prune", "qualify", "replay", "report", "run"}
+        {"bugs", "diff", "doctor", "listing", "mutants", "new", "nightly", "prune", "qualify"}
+        | {"replay", "report", "run", "runs"}
         | {"show", "shrink"},
         {"main"},
     ],

@@ -1,6 +1,6 @@
 """What a person sees in the terminal: summaries, one trial.
 
-May import: model, report, shrink, summary.
+May import: bugs, memory, model, night, report, shrink, summary.
 """
 
 from __future__ import annotations
@@ -14,18 +14,37 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.report import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
+from tornpage.store.bugs import Bug, Sighting
+from tornpage.store.memory import Replayed
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["bug_lines", "make_console", "print_shrunk", "print_summary", "print_trial"]
+__all__ = [
+    "bug_lines",
+    "make_console",
+    "print_bug",
+    "print_bugs",
+    "print_night",
+    "print_shrunk",
+    "print_summary",
+    "print_trial",
+]
 
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
 PIPED_WIDTH = 10_000
 """Nothing is wrapped where nobody watches: a line of a log is a line."""
+_STANDING = {
+    Standing.NEW: "new",
+    Standing.BACK: "came back",
+    Standing.AGAIN: "still there",
+    Standing.GONE: "gone",
+    Standing.NOT_PLAYED: "not seen, and cannot be played",
+}
 
 
 def make_console(stderr: bool = False, quiet: bool = False) -> Console:
@@ -86,6 +105,73 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
         f"{escape(first.what)}\n"
         f"    {escape(first.replay)}"
     )
+
+
+def print_bugs(console: Console, bugs: Sequence[Bug]) -> None:
+    """All bugs, two lines each."""
+    for bug in bugs:
+        broken = ", ".join(f"I{number}" for number in bug.invariants)
+        shows = bug.reproducer.name or f"the undisturbed run of {bug.reproducer.config}"
+        console.print(
+            f"[bold]bug {bug.id}[/], {bug.status}: {escape(bug.title)}\n"
+            f"    {bug.target}, {broken}; {_times(bug.count)} in {bug.runs} runs, first in run "
+            f"{bug.first.run}, last in run {bug.last.run}, {bug.last.started[:16]}; {escape(shows)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if not bugs:
+        console.print("no bugs")
+
+
+def print_bug(
+    console: Console,
+    bug: Bug,
+    line: str,
+    sightings: Sequence[Sighting],
+    replays: Sequence[Replayed],
+) -> None:
+    """One bug with its history. line: that shows it again."""
+    print_bugs(console, [bug])
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    if bug.reason:
+        plain(f"    {bug.status}: {bug.reason}")
+    for sighting in sightings:
+        plain(
+            f"    run {sighting.run}, {sighting.started[:16]}, build {sighting.build}: "
+            f"{sighting.novelty}, {_times(sighting.count)}"
+        )
+    for replayed in replays:
+        note = f" ({replayed.note})" if replayed.note else ""
+        plain(f"    played again in run {replayed.run}: {replayed.answer}{note}")
+    plain(f"    {line or 'the run of its reproducer has been deleted'}")
+
+
+def print_night(console: Console, summary: NightSummary) -> None:
+    """The end of a night, for a person."""
+    plain = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    plain(
+        f"night {summary.night.id}, seed {summary.night.plan['seed']}: {len(summary.runs)} runs, "
+        f"{summary.crashes} crashes in {summary.night.seconds:.0f} s"
+    )
+    for one in summary.bugs:
+        status = "" if one.is_news else f" ({one.bug.status})"
+        count = f", {_times(one.count)}" if one.count else ""
+        plain(f"{_STANDING[one.standing]}: bug {one.bug.id}{status}{count}: {one.bug.title}")
+        for text in (one.note, one.replay):
+            if text:
+                plain(f"    {text}")
+    for facts in summary.runs:
+        if facts.state in ("failed", "running") or facts.verdict in ("nothing", "unsure"):
+            plain(f"run {facts.id}, {facts.campaign}: {facts.state} {facts.verdict}")
+    for error in summary.errors[:ERRORS_SHOWN]:
+        plain(error)
+    _print_more(console, summary.errors, ERRORS_SHOWN)
+    if not summary.bugs:
+        plain("no bugs")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _print_more(console: Console, items: Sequence[object], shown: int) -> None:

@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: doctor, errors, listing, mutants, new, options, process, prune, qualify, replay, report,
-run, show, shrink.
+May import: bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process, prune, qualify,
+replay, report, run, runs, show, shrink.
 """
 
 from __future__ import annotations
@@ -22,15 +22,19 @@ import typer
 
 from tornpage import __version__
 from tornpage.cli import (
+    bugs,
+    diff,
     doctor,
     listing,
     mutants,
     new,
+    nightly,
     prune,
     qualify,
     replay,
     report,
     run,
+    runs,
     show,
     shrink,
 )
@@ -53,10 +57,14 @@ DEVELOPERS = "For developers of Tornpage"
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
+app.command(epilog=nightly.EPILOG)(nightly.nightly)
 app.command(epilog=replay.EPILOG)(replay.replay)
 app.command(epilog=show.EPILOG)(show.show)
 app.command(epilog=shrink.EPILOG)(shrink.shrink)
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=runs.EPILOG)(runs.runs)
+app.command(epilog=bugs.EPILOG)(bugs.bugs)
+app.command(epilog=diff.EPILOG)(diff.diff)
 app.command(epilog=prune.EPILOG)(prune.prune)
 app.command("list", epilog=listing.EPILOG)(listing.listing)
 app.add_typer(files, name="new")

@@ -21,11 +21,16 @@ __all__ = [
     "USAGE_ERROR",
     "Annotate",
     "AnnotateOption",
+    "FailOn",
+    "FailOnOption",
     "JobsOption",
     "JsonOption",
     "JunitOption",
+    "KeepOption",
     "OutOption",
+    "SetOption",
     "TrialArgument",
+    "pairs_of",
     "trial_row",
 ]
 
@@ -40,6 +45,13 @@ class Annotate(StrEnum):
     NONE = "none"
 
 
+class FailOn(StrEnum):
+    """Which bugs make a failure."""
+
+    ANY = "any"
+    NEW = "new"
+
+
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
 JunitOption = Annotated[
@@ -52,9 +64,31 @@ AnnotateOption = Annotated[
     ),
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
+KeepOption = Annotated[
+    int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
+]
+FailOnOption = Annotated[
+    FailOn,
+    typer.Option(help="Exit code 1 for any bug, or only for new ones and those that came back."),
+]
 TrialArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Trial as RUN.NUMBER, from a report or summary.")
 ]
+
+
+def pairs_of(settings: list[str] | None) -> dict[str, str]:
+    """What --set says. ConfigError if it is no KEY=VALUE."""
+    pairs = {}
+    for setting in settings or []:
+        key, equals, value = setting.partition("=")
+        if not key or not equals or not value:
+            raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
+        pairs[key] = value
+    return pairs
 
 
 def trial_row(trial: str, out: Path) -> TrialRow:

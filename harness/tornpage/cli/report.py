@@ -12,7 +12,7 @@ import typer
 
 from tornpage.campaigns.runner import load_summary, write_report
 from tornpage.cli.console import make_console, print_summary
-from tornpage.cli.options import Annotate, JsonOption, JunitOption, OutOption
+from tornpage.cli.options import Annotate, FailOn, JsonOption, JunitOption, OutOption
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -39,5 +39,5 @@ def report(
         print(json.dumps(summary.to_json(store.path, path)))
     else:
         print_summary(make_console(), summary, path)
-    publish([summary], junit, Annotate.NONE)
+    publish([summary], junit, Annotate.NONE, FailOn.ANY)
     return summary.exit_code()

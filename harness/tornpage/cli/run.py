@@ -32,10 +32,15 @@ from tornpage.cli.console import make_console, print_summary
 from tornpage.cli.options import (
     DEFAULT_JOBS,
     AnnotateOption,
+    FailOn,
+    FailOnOption,
     JobsOption,
     JsonOption,
     JunitOption,
+    KeepOption,
     OutOption,
+    SetOption,
+    pairs_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
@@ -83,10 +88,8 @@ def run(
     undisturbed: Annotated[
         int | None, typer.Option(min=0, help="Further scripts, run and judged without a crash.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A target option, or params.NAME."),
-    ] = None,
+    settings: SetOption = None,
+    fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run.")
@@ -94,9 +97,7 @@ def run(
     go_on: Annotated[
         bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
     ] = False,
-    keep: Annotated[
-        int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")
-    ] = None,
+    keep: KeepOption = None,
     junit: JunitOption = None,
     annotate: AnnotateOption = None,
     json_output: JsonOption = False,
@@ -131,8 +132,8 @@ def run(
         print(json.dumps(summary.to_json(store.path, report)))
     else:
         print_summary(make_console(), summary, report)
-    publish([summary], junit, annotate)
-    return summary.exit_code()
+    publish([summary], junit, annotate, fail_on)
+    return summary.exit_code(only_news=fail_on is FailOn.NEW)
 
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
@@ -140,12 +141,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_settings(chosen: Campaign, settings: list[str], sizes: dict[str, Any]) -> Campaign:
-    pairs = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not key or not equals or not value:
-            raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
-        pairs[key] = value
+    pairs = pairs_of(settings)
     if chosen.explore and "trials" in sizes:
         raise ConfigError(f"campaign {chosen.name} is a power-loss campaign: --states, no --trials")
     return chosen.with_settings(pairs).changed(sizes)

@@ -18,16 +18,18 @@ SHOWN_MAX = 10
 """Of one kind and step: GitHub shows no more."""
 
 
-def github_lines(summaries: Sequence[Summary]) -> list[str]:
-    """An error per bug that is not ignored and per trial without a verdict, a warning for what was claimed
-    and not exercised; the last of a kind says how many more there are."""
-    errors, warnings = [], []
+def github_lines(summaries: Sequence[Summary], *, only_news: bool = False) -> list[str]:
+    """An error per bug that is a failure (only_news: a warning per known one) and per trial without a
+    verdict, a warning for what was claimed and not exercised. The last of a kind may tell how many more."""
+    errors: list[tuple[str, str]] = []
+    warnings: list[tuple[str, str]] = []
     for summary in summaries:
         name = f"{summary.run.campaign} on {summary.run.target}"
         for seen in summary.bugs:
             if seen.bug.status is not BugStatus.IGNORED:
                 text = f"{seen.findings[0].what}\n{seen.bug.fingerprint}\n{seen.findings[0].replay}"
-                errors.append((f"{name}: {seen.headline}", text))
+                kind = errors if seen.fails(only_news) else warnings
+                kind.append((f"{name}: {seen.headline}", text))
         errors += [(name, text) for text in summary.errors]
         if not summary.complete:
             errors.append((name, f"the run is {summary.run.state}: not all verdicts are there"))

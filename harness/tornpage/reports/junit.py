@@ -3,9 +3,9 @@ kill campaign, per configuration of a power-loss one, and per claim.
 
 A bug is a failure of every case that shows it, with its fingerprint and the line that replays it; what the
 harness failed at is an error; a case that was not exercised, and a claim that was not kept, is skipped with
-the reason. An ignored bug is skipped too.
+the reason, and so is one whose bugs make no failure (BugSeen.fails).
 
-May import: bugs, cells, model, summary.
+May import: cells, model, summary.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from xml.etree import ElementTree as ET
 
 from tornpage.reports.cells import CellCount, Shown
 from tornpage.reports.summary import BugSeen, Summary
-from tornpage.store.bugs import BugStatus
 from tornpage.vocabulary.model import Outcome, config_of
 
 __all__ = ["render_junit"]
@@ -40,20 +39,20 @@ class _Case:
     skipped: str = ""
 
 
-def render_junit(summaries: Sequence[Summary]) -> bytes:
-    """The file, in UTF-8."""
+def render_junit(summaries: Sequence[Summary], *, only_news: bool = False) -> bytes:
+    """The file, in UTF-8. only_news: bugs that were known before are no failures."""
     root = ET.Element("testsuites", name="tornpage")
     for summary in summaries:
-        root.append(_suite(summary))
+        root.append(_suite(summary, only_news))
     ET.indent(root)
     file = io.BytesIO()
     ET.ElementTree(root).write(file, encoding="utf-8", xml_declaration=True)
     return file.getvalue() + b"\n"
 
 
-def _suite(summary: Summary) -> ET.Element:
+def _suite(summary: Summary, only_news: bool) -> ET.Element:
     run, origin = summary.run, summary.run.origin
-    cases = [_element(case) for case in _cases(summary)]
+    cases = [_element(case, only_news) for case in _cases(summary)]
     suite = ET.Element(
         "testsuite",
         name=_text(f"{run.campaign} on {run.target}"),
@@ -140,25 +139,23 @@ def _claims(summary: Summary, key: str, missed: Sequence[str], why: str) -> Iter
         yield _Case(summary.run.campaign, f"{key}: {name}", skipped=skipped)
 
 
-def _element(case: _Case) -> ET.Element:
+def _element(case: _Case, only_news: bool) -> ET.Element:
     element = ET.Element(
         "testcase",
         classname=_text(f"tornpage.{case.group}"),
         name=_text(case.name),
         time=f"{case.seconds:.3f}",
     )
-    told = [pair for pair in case.bugs if pair[0].bug.status is not BugStatus.IGNORED]
-    for seen, how in told:
+    failing = [(seen, how) for seen, how in case.bugs if seen.fails(only_news)]
+    for seen, how in failing:
         failure = ET.SubElement(
             element, "failure", type=_invariants(seen), message=_text(seen.headline)
         )
         failure.text = _text(_details(seen, how))
     for error in case.errors:
         ET.SubElement(element, "error", type="harness", message=_text(error)).text = _text(error)
-    ignored = [seen.bug for seen, _ in case.bugs if seen.bug.status is BugStatus.IGNORED]
-    if not told and not case.errors and (case.skipped or ignored):
-        reasons = (f"bug {bug.id} is ignored: {bug.reason}" for bug in ignored)
-        message = case.skipped or "; ".join(reasons)
+    if not failing and not case.errors and (case.skipped or case.bugs):
+        message = case.skipped or "; ".join(seen.headline for seen, _ in case.bugs)
         ET.SubElement(element, "skipped", message=_text(message))
     return element
 

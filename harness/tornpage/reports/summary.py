@@ -17,7 +17,7 @@ import xxhash
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
-from tornpage.store.bugs import Bug, Novelty, Sighting
+from tornpage.store.bugs import Bug, BugStatus, Novelty, Sighting
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
@@ -28,7 +28,15 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise", "undisturbed_line"]
+__all__ = [
+    "BugSeen",
+    "Claims",
+    "Finding",
+    "Summary",
+    "summarise",
+    "undisturbed_line",
+    "undisturbed_run_line",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,10 @@ class BugSeen:
     def is_news(self) -> bool:
         """Not seen before this run, or fixed before it."""
         return self.sighting.novelty is not Novelty.AGAIN
+
+    def fails(self, only_news: bool) -> bool:
+        """It makes a case of a CI system red: not if it is ignored, or (only_news) was known before."""
+        return self.bug.status is not BugStatus.IGNORED and (self.is_news or not only_news)
 
     @property
     def standing(self) -> str:
@@ -172,10 +184,10 @@ class Summary:
         """Crashes judged: trials of a kill campaign, states of a power-loss one."""
         return self.states if self.explored else self.finished
 
-    def exit_code(self) -> int:
-        """0 clean, 1 violations, 2 harness failure, verdicts that are missing or unstable, 3 nothing (or not
-        what was claimed) exercised."""
-        if self.violations:
+    def exit_code(self, *, only_news: bool = False) -> int:
+        """0 clean, 1 violations (only_news: of bugs that are new or came back), 2 harness failure, verdicts
+        that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
+        if any(seen.is_news for seen in self.bugs) if only_news else self.violations:
             return 1
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
@@ -253,7 +265,7 @@ def summarise(
     for census in censuses:
         known[census.config] = census.violations
         config = config_of(census.config)
-        replay = command(_undisturbed_line(run, census.config)) if census.violations else ""
+        replay = command(undisturbed_run_line(run, census.config)) if census.violations else ""
         run_cells.setdefault(config, CellCount(config, RUN_SITE, "")).add_run(census, replay)
         digest.update(f"{census.config} {census.hash}\n".encode())
         summary.scripts += census.crashed
@@ -350,7 +362,7 @@ def _add_finding(
     # The census shows it too, but a trial has an id that can be replayed and shrunk.
     if known is not None and known.trial == "census" and row is not None:
         known = replace(known, trial=trial, replay=f"tornpage replay {trial}", count=0)
-    replay = f"tornpage replay {trial}" if row else _undisturbed_line(run, config)
+    replay = f"tornpage replay {trial}" if row else undisturbed_run_line(run, config)
     findings[key] = Finding(
         bug=bug,
         invariant=violation.invariant,
@@ -373,7 +385,7 @@ def undisturbed_line(arguments: str, sets: Mapping[str, object]) -> str:
     return " ".join([f"tornpage run {arguments}", *pairs])
 
 
-def _undisturbed_line(run: Run, config: str) -> str:
+def undisturbed_run_line(run: Run, config: str) -> str:
     """The line that runs a script (label "key=value,... key=value,...") once more and judges the run
     itself."""
     settings = run.settings

@@ -107,6 +107,10 @@ class MemoryStore(Database):
         """The bugs of a run, by id; also of one that has been deleted."""
         return {found.bug: found for found in sightings_of(self._db, "where run = ?", (run,))}
 
+    def sightings_of(self, bug: int) -> list[Sighting]:
+        """Of a bug, the oldest first."""
+        return sightings_of(self._db, "where bug = ?", (bug,))
+
     def bugs_of(self, run: int) -> dict[int, tuple[Bug, Sighting]]:
         """The bugs of a run by id, each as it is now and as it was seen there."""
         seen = self.sightings(run)

@@ -201,9 +201,9 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
         campaign(tmp_path, text)
 
 
-def test_the_nightly_campaign_explores_what_it_must() -> None:
+def test_the_million_campaign_explores_what_it_must() -> None:
     """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million."""
-    chosen = load_campaign("nightly", data_folder("workloads"))
+    chosen = load_campaign("million", data_folder("workloads"))
     parts = loss_parts(chosen)
     labels = [config.label for config, _ in parts]
     assert len(set(labels)) == len(labels)

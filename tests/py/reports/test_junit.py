@@ -10,12 +10,12 @@ import pytest
 from builders import make_result, make_spec, make_summary
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from tornpage.cli.options import Annotate
+from tornpage.cli.options import Annotate, FailOn
 from tornpage.cli.publish import publish
 from tornpage.reports.annotations import github_lines
 from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Claims, Summary
-from tornpage.store.bugs import BugStatus
+from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.store import CensusRow, Origin, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
@@ -149,15 +149,33 @@ def test_a_power_loss_campaign_has_a_case_per_configuration() -> None:
 
 
 def test_an_ignored_bug_is_no_failure() -> None:
-    """It is skipped with the reason it is ignored for, and not annotated."""
+    """It is skipped, and not annotated."""
     summary = summary_of([row(make_result(0, broken=5))])
     (seen,) = summary.bugs
-    ignored = replace(seen.bug, status=BugStatus.IGNORED, reason="the disk lies")
-    summary.bugs = [replace(seen, bug=ignored)]
+    summary.bugs = [replace(seen, bug=replace(seen.bug, status=BugStatus.IGNORED))]
     (skipped,) = cases_of(summary)[f"tornpage.smoke.{ON} page0 none"].result
     assert isinstance(skipped, Skipped)
-    assert skipped.message == "bug 1 is ignored: the disk lies"
-    assert not [line for line in github_lines([summary]) if line.startswith("::error")]
+    assert skipped.message == seen.headline
+    assert seen.bug.fingerprint not in "".join(github_lines([summary]))
+
+
+def test_a_known_bug_is_no_failure_where_only_news_are() -> None:
+    """It is skipped, and a warning; one that came back is a failure."""
+    summary = summary_of([row(make_result(0, broken=5))])
+    (seen,) = summary.bugs
+    known = replace(seen, sighting=replace(seen.sighting, novelty=Novelty.AGAIN))
+    back = replace(seen, sighting=replace(seen.sighting, novelty=Novelty.BACK))
+    for bug, only_news, kind, level in (
+        (known, True, Skipped, "::warning"),
+        (known, False, Failure, "::error"),
+        (back, True, Failure, "::error"),
+    ):
+        summary.bugs = [bug]
+        (suite,) = JUnitXml.fromstring(render_junit([summary], only_news=only_news))
+        results = [result for case in suite for result in case.result if "bug 1" in result.message]
+        assert [type(result) for result in results] == [kind]
+        (line,) = [x for x in github_lines([summary], only_news=only_news) if "bug 1" in x]
+        assert line.startswith(level)
 
 
 def test_text_that_xml_cannot_hold_is_escaped() -> None:
@@ -203,16 +221,16 @@ def test_results_are_published_where_they_are_wanted(
     folder is made."""
     summaries = [summary_of([row(make_result(0, broken=5))])]
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
-    publish(summaries, tmp_path / "new" / "junit.xml", None)
+    publish(summaries, tmp_path / "new" / "junit.xml", None, FailOn.ANY)
     assert (tmp_path / "new" / "junit.xml").read_bytes() == render_junit(summaries)
-    publish(summaries, None, Annotate.NONE)
+    publish(summaries, None, Annotate.NONE, FailOn.ANY)
     assert capsys.readouterr() == ("", "")
-    publish(summaries, None, Annotate.GITHUB)
+    publish(summaries, None, Annotate.GITHUB, FailOn.ANY)
     asked = capsys.readouterr()
     assert asked.err.splitlines() == github_lines(summaries)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    publish(summaries, None, Annotate.NONE)
+    publish(summaries, None, Annotate.NONE, FailOn.ANY)
     assert capsys.readouterr() == ("", "")
-    publish(summaries, None, None)
+    publish(summaries, None, None, FailOn.ANY)
     assert capsys.readouterr() == asked
     assert asked.out == ""

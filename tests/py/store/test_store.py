@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.store.origin import Origin
 from tornpage.store.store import CensusRow, Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Violation
@@ -152,22 +151,6 @@ def test_a_store_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     assert ends == {0, -signal.SIGKILL}
 
 
-def test_a_store_of_version_1_keeps_its_history(tmp_path: Path) -> None:
-    """What an older Tornpage wrote is brought up to date, contents of torn writes included."""
-    path = tmp_path / "s.db"
-    text = (Path(__file__).parent / "store_1.sql").read_text("utf-8")
-    with sqlite3.connect(path) as db:
-        db.executescript(text)
-    for _ in range(2):
-        with Store(path, write=False) as store:
-            (run,) = store.runs()
-            rows = list(store.trials(run.id))
-            (census,) = store.censuses(run.id)
-    assert (run.campaign, run.state, run.origin) == ("smoke", "finished", Origin())
-    assert [row.result for row in rows] == [make_result(0), make_result(1, broken=5)]
-    assert (census.config, census.crashed, census.hash) == ("a", True, "h")
-
-
 def test_contents_are_blobs(tmp_path: Path) -> None:
     """A torn write of 1 kB takes its two contents, and no more text for them."""
     with Store(tmp_path / "s.db") as store:
@@ -208,16 +191,6 @@ def test_a_deleted_run_is_gone(tmp_path: Path) -> None:
         store.resume_run("smoke", "engine")
         with Store(tmp_path / "s.db") as other, pytest.raises(ConfigError, match="owner"):
             other.delete_run(new)
-
-
-def test_another_schema_version_is_refused(tmp_path: Path) -> None:
-    """A store of another version is neither read nor changed."""
-    with Store(tmp_path / "s.db"):
-        pass
-    with sqlite3.connect(tmp_path / "s.db") as db:
-        db.execute("update schema_version set version = 99")
-    with pytest.raises(ConfigError, match="schema version 99"):
-        Store(tmp_path / "s.db")
 
 
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""`tornpage bugs`: all bugs of the store, one of them, and what is thought of it.
+
+May import: bugs, console, errors, options, paths, recheck, store.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Annotated, Any
+
+import typer
+
+from tornpage.campaigns.recheck import replay_line
+from tornpage.cli.console import make_console, print_bug, print_bugs
+from tornpage.cli.options import JsonOption, OutOption
+from tornpage.store.bugs import Bug, BugStatus
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import DEFAULT_OUT
+
+__all__ = ["EPILOG", "bugs"]
+
+EPILOG = (
+    "Examples: [bold]tornpage bugs[/] · tornpage bugs --status new · tornpage bugs 3 · "
+    'tornpage bugs 3 --mark fixed --reason "flush before the marker"'
+)
+
+
+def bugs(
+    bug: Annotated[
+        int | None, typer.Argument(metavar="[ID]", min=1, help="One bug, with its history.")
+    ] = None,
+    status: Annotated[BugStatus | None, typer.Option(help="Only bugs of this status.")] = None,
+    mark: Annotated[BugStatus | None, typer.Option(help="Gives the bug this status.")] = None,
+    reason: Annotated[str, typer.Option(help="Why; needs --mark.")] = "",
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
+) -> int:
+    """Lists the bugs of the store, or tells of one: status, sightings, the line that shows it again."""
+    if mark is not None and bug is None:
+        raise ConfigError("--mark needs the number of a bug, as: tornpage bugs 3 --mark fixed")
+    if reason and mark is None:
+        raise ConfigError("--reason needs --mark")
+    with Store(out / "tornpage.db", create=False, write=mark is not None) as store:
+        if mark is not None and bug is not None:
+            store.mark_bug(bug, mark, reason)
+        found = store.bugs() if bug is None else [store.bug(bug)]
+        found = [one for one in found if status in (None, one.status)]
+        lines = {one.id: replay_line(store, one) for one in found}
+        history = store.sightings_of(bug) if bug else []
+        replays = store.replays(bug=bug) if bug else []
+    if json_output:
+        print(json.dumps({"bugs": [_to_json(one, lines[one.id]) for one in found]}))
+    elif bug is None:
+        print_bugs(make_console(), found)
+    else:
+        print_bug(make_console(), found[0], lines[bug], history, replays)
+    return 0
+
+
+def _to_json(bug: Bug, line: str) -> dict[str, Any]:
+    return {**asdict(replace(bug)), "replay": line}

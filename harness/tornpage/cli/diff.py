@@ -1,0 +1,58 @@
+"""`tornpage diff`: two runs side by side.
+
+May import: difference, options, paths, runner, store.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from tornpage.campaigns.runner import load_summary
+from tornpage.cli.options import JsonOption, OutOption
+from tornpage.reports.difference import RunDifference, difference_of
+from tornpage.store.store import Store
+from tornpage.vocabulary.paths import DEFAULT_OUT
+
+__all__ = ["EPILOG", "diff"]
+
+EPILOG = "Examples: [bold]tornpage diff 3 7[/] · tornpage diff 3 7 --json"
+
+NAMES_SHOWN = 20
+
+
+def diff(
+    old: Annotated[int, typer.Argument(min=1, help="A run.")],
+    new: Annotated[int, typer.Argument(min=1, help="A later one.")],
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
+) -> int:
+    """Tells which bugs run NEW has and run OLD has not, which both have and which are gone, and what only one
+    of them exercised. Exit code 1 if NEW has a bug that OLD has not."""
+    with Store(out / "tornpage.db", write=False) as store:
+        before, after = (load_summary(store, store.run(run)) for run in (old, new))
+    found = difference_of(before, after)
+    if json_output:
+        print(json.dumps(found.to_json()))
+    else:
+        _print(found)
+    return 1 if found.new_bugs else 0
+
+
+def _print(found: RunDifference) -> None:
+    for word, bugs in (
+        ("new", found.new_bugs),
+        ("still there", found.still_there),
+        ("gone", found.gone),
+    ):
+        for bug in bugs:
+            print(f"{word}: bug {bug.id} ({bug.status}), {bug.title}")
+    for word, names in (("only now", found.gained), ("no more", found.lost)):
+        for name in names[:NAMES_SHOWN]:
+            print(f"exercised {word}: {name}")
+        if len(names) > NAMES_SHOWN:
+            print(f"    and {len(names) - NAMES_SHOWN} more")
+    if not (found.new_bugs or found.gone or found.gained or found.lost):
+        print("the same bugs, the same coverage")

@@ -1,0 +1,109 @@
+"""`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
+
+May import: campaign, console, errors, night, options, paths, progress, prune, publish, runner, store.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from tornpage.campaigns.campaign import SEED_MAX
+from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
+from tornpage.campaigns.prune import prune_runs
+from tornpage.campaigns.runner import load_summary
+from tornpage.cli.console import make_console, print_night
+from tornpage.cli.options import (
+    DEFAULT_JOBS,
+    AnnotateOption,
+    FailOn,
+    FailOnOption,
+    JobsOption,
+    JsonOption,
+    JunitOption,
+    KeepOption,
+    OutOption,
+    SetOption,
+    pairs_of,
+)
+from tornpage.cli.progress import make_progress
+from tornpage.cli.publish import publish
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+
+__all__ = ["EPILOG", "nightly"]
+
+EPILOG = (
+    "Examples: [bold]tornpage nightly --for 8h --fail-on new[/] · "
+    "tornpage nightly smoke powerloss --for 30m · tornpage nightly --seed 20261121 · "
+    "tornpage nightly --resume"
+)
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def nightly(
+    campaigns: Annotated[
+        list[str] | None,
+        typer.Argument(help="Campaigns of workloads/, or .toml files; the default ones."),
+    ] = None,
+    target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=SEED_MAX, help="Derives all seeds; the date in UTC, as 20261121."),
+    ] = None,
+    time: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="As 90s, 30m, 8h; else one round.")
+    ] = "",
+    settings: SetOption = None,
+    fail_on: FailOnOption = FailOn.ANY,
+    jobs: JobsOption = DEFAULT_JOBS,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an interrupted night, with its plan.")
+    ] = False,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="As --resume, but a new night if there is none.")
+    ] = False,
+    keep: KeepOption = None,
+    junit: JunitOption = None,
+    annotate: AnnotateOption = None,
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
+) -> int:
+    """Plays past findings again, then runs campaigns in turn with new seeds until the time is up, and tells
+    which bugs are new, still there, or gone."""
+    paths = find_paths()
+    plan = NightPlan(
+        seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
+        target=target,
+        campaigns=tuple(campaigns or names_of_campaigns(paths, target)),
+        settings=tuple(pairs_of(settings).items()),
+        seconds=_seconds(time) if time else 0.0,
+    )
+    console = make_console(stderr=True, quiet=json_output)
+    progress = make_progress(json_output)
+    team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
+    with Store(out / "tornpage.db") as store:
+        with progress:
+            night = open_night(store, plan, paths, resume=resume or go_on, anew=not resume)
+            summary = run_night(store, night, team)
+        runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
+        if keep is not None:
+            prune_runs(store, out, keep)
+    if json_output:
+        print(json.dumps(summary.to_json(out / "tornpage.db")))
+    else:
+        print_night(make_console(), summary)
+    publish(runs, junit, annotate, fail_on)
+    return summary.exit_code(only_news=fail_on is FailOn.NEW)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
+    if not found or not int(found[1]):
+        raise ConfigError(f"--for {text!r}: a number and s, m or h, as 90s, 30m, 8h")
+    return int(found[1]) * UNITS[found[2]]

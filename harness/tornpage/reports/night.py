@@ -1,0 +1,119 @@
+"""What a night came to, as finished data.
+
+May import: bugs, memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from tornpage.store.bugs import Bug, BugStatus
+from tornpage.store.memory import Night, RunFacts
+
+__all__ = ["NightBug", "NightSummary", "Standing"]
+
+
+class Standing(StrEnum):
+    """What a night says of a bug, in the order in which it is told."""
+
+    NEW = "new"
+    BACK = "back"
+    """It was fixed."""
+    AGAIN = "again"
+    """It is still there."""
+    GONE = "gone"
+    """Its reproducer does not show it any more, and nothing else did."""
+    NOT_PLAYED = "not played"
+    """Nothing showed it, and its reproducer could not be played."""
+
+
+@dataclass(frozen=True, slots=True)
+class NightBug:
+    """A bug in a night. count: trials, states and undisturbed runs that showed it; note: of the play of its
+    reproducer; replay: the line that shows it, "" if there is none."""
+
+    bug: Bug
+    standing: Standing
+    count: int
+    note: str
+    replay: str
+
+    @property
+    def is_news(self) -> bool:
+        """New, or back."""
+        return self.standing in (Standing.NEW, Standing.BACK)
+
+    @property
+    def is_there(self) -> bool:
+        """It was seen, and is not ignored."""
+        return self.count > 0 and self.bug.status is not BugStatus.IGNORED
+
+    def to_json(self) -> dict[str, Any]:
+        """An item of `bugs`."""
+        return {
+            "bug": self.bug.id,
+            "title": self.bug.title,
+            "status": self.bug.status,
+            "standing": self.standing,
+            "count": self.count,
+            "note": self.note,
+            "replay": self.replay,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NightSummary:
+    """A night in numbers: its runs, and what it says of the bugs of its target."""
+
+    night: Night
+    runs: Sequence[RunFacts]
+    bugs: Sequence[NightBug]
+    errors: Sequence[str]
+
+    @property
+    def crashes(self) -> int:
+        """Trials with a verdict and power-loss states."""
+        return sum(facts.crashes for facts in self.runs)
+
+    def exit_code(self, *, only_news: bool = False) -> int:
+        """1: bugs that are there, or only new ones; 2: verdicts that are missing or unstable, a campaign that
+        could not be run; 3: nothing (or not what was claimed) exercised; else 0."""
+        if any(one.is_there and (one.is_news or not only_news) for one in self.bugs):
+            return 1
+        ended = all(facts.state in ("finished", "stopped") for facts in self.runs)
+        if self.night.state != "finished" or not ended or any(facts.unsure for facts in self.runs):
+            return 2
+        idle = [one for one in self.runs if (one.state, one.verdict) == ("finished", "nothing")]
+        if not self.crashes or idle:
+            return 3
+        return 0
+
+    def to_json(self, store: Path) -> dict[str, Any]:
+        """The object that `tornpage nightly --json` prints last."""
+        return {
+            "night": self.night.id,
+            "seed": self.night.plan["seed"],
+            "state": self.night.state,
+            "seconds": round(self.night.seconds, 1),
+            "crashes": self.crashes,
+            "runs": [
+                {
+                    "run": facts.id,
+                    "campaign": facts.campaign,
+                    "seed": facts.seed,
+                    "state": facts.state,
+                    "verdict": facts.verdict,
+                    "crashes": facts.crashes,
+                    "bugs": facts.bugs,
+                    "news": facts.news,
+                }
+                for facts in self.runs
+            ],
+            "bugs": [one.to_json() for one in self.bugs],
+            "errors": list(self.errors),
+            "store": str(store),
+        }

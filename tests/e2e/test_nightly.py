@@ -1,0 +1,183 @@
+"""A night remembers those before: what is new, still there, gone, or back; it can be ended and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e_support import Answer, Tornpage
+
+from tornpage.store.bugs import Reproducer
+from tornpage.store.store import Store
+
+KILLS = """
+description = "short kills"
+workload = "smoke"
+crash_model = "kill"
+trials = 24
+seed = 1
+undisturbed = 2
+[[hit]]
+sites = ["data_page", "page0"]
+masks = ["prefix:1"]
+"""
+LOSSES = """
+description = "short losses"
+workload = "smoke"
+crash_model = "power_loss"
+seed = 1
+[explore]
+states = 200
+seeds = 2
+"""
+BROKEN = ("--set", "doublewrite=off")
+
+
+@pytest.fixture
+def campaigns(tmp_path: Path) -> list[str]:
+    """Two short ones, as files."""
+    files = {"kills": KILLS, "losses": LOSSES}
+    for name, text in files.items():
+        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
+    return [str(tmp_path / f"{name}.toml") for name in files]
+
+
+def standings(answer: Answer) -> dict[int, str]:
+    """What a night said of each bug."""
+    return {item["bug"]: item["standing"] for item in answer.data["bugs"]}
+
+
+def test_what_was_new_is_still_there_in_the_next_night(
+    tornpage: Tornpage, campaigns: list[str], tmp_path: Path
+) -> None:
+    """Both nights find it in both campaigns, with other seeds; only the first night has news."""
+    new = ("--fail-on", "new")
+    first = tornpage("nightly", *campaigns, "--seed", "20261121", *BROKEN, *new)
+    assert (first.code, standings(first)) == (1, {1: "new"}), first.text
+    second = tornpage("nightly", *campaigns, "--seed", "20261122", *BROKEN, *new)
+    assert (second.code, standings(second)) == (0, {1: "again"}), second.text
+    third = tornpage("nightly", *campaigns, "--seed", "20261122", *BROKEN)
+    assert (third.code, standings(third)) == (1, {1: "again"})
+    seeds = [
+        [run["seed"] for run in night.data["runs"] if run["seed"]] for night in (first, second)
+    ]
+    assert len({*seeds[0], *seeds[1]}) == 4
+    assert [run["campaign"] for run in second.data["runs"]] == ["replay", "kills", "losses"]
+
+    (listed,) = tornpage("bugs").data["bugs"]
+    assert listed["runs"] == 8, "two campaigns a night, and two nights played it again"
+    runs = tornpage("runs", "--campaign", "kills").data["runs"]
+    assert [(run["news"], run["night"], run["verdict"]) for run in runs] == [
+        (1, 1, "violations"),
+        (0, 2, "violations"),
+        (0, 3, "violations"),
+    ]
+    again = tornpage(
+        "run", campaigns[0], "--seed", str(seeds[0][0]), *BROKEN, out=tmp_path / "other"
+    )
+    assert again.data["violations"] == runs[0]["broken"]
+
+
+def test_a_bug_is_gone_and_comes_back(
+    tornpage: Tornpage, campaigns: list[str], tmp_path: Path
+) -> None:
+    """Gone: its reproducer does not show it. Marked as fixed and seen again it is news, an ignored one is
+    neither played again nor told as a failure."""
+    assert tornpage("run", campaigns[0], *BROKEN).code == 1
+    assert tornpage("run", campaigns[0]).code == 0
+    with Store(tmp_path / "out" / "tornpage.db") as store:
+        found = store.bug(1).reproducer
+        store.set_reproducer(1, Reproducer(2, 0, ""))  # as if the engine were another
+    night = tornpage("nightly", campaigns[0], "--seed", "1")
+    assert (night.code, standings(night)) == (0, {1: "gone"}), night.text
+
+    with Store(tmp_path / "out" / "tornpage.db") as store:
+        store.set_reproducer(1, found)
+    marked = tornpage("bugs", "1", "--mark", "fixed", "--reason", "copies are kept").data["bugs"][0]
+    assert (marked["status"], marked["reason"]) == ("fixed", "copies are kept")
+    night = tornpage("nightly", campaigns[0], "--seed", "2", "--fail-on", "new")
+    assert (night.code, standings(night)) == (1, {1: "back"}), night.text
+    (bug,) = tornpage("bugs", "--status", "new").data["bugs"]
+    assert "came back in run" in bug["reason"]
+
+    tornpage("bugs", "1", "--mark", "ignored", "--reason", "by design")
+    night = tornpage("nightly", campaigns[0], "--seed", "3", *BROKEN)
+    assert (night.code, standings(night)) == (0, {1: "again"}), night.text
+    assert [run["campaign"] for run in night.data["runs"]] == ["kills"]
+
+
+def test_two_runs_side_by_side(tornpage: Tornpage, campaigns: list[str]) -> None:
+    """What only one of them found and exercised; exit code 1 for a bug that the first has not."""
+    assert tornpage("run", campaigns[0]).code == 0
+    assert tornpage("run", campaigns[0], *BROKEN).code == 1
+    worse, better, same = (tornpage("diff", *pair) for pair in ("12", "21", "22"))
+    assert (worse.code, better.code, same.code) == (1, 0, 0)
+    assert (
+        [bug["bug"] for bug in worse.data["new_bugs"]]
+        == [1]
+        == [bug["bug"] for bug in better.data["gone"]]
+    )
+    assert "recovery: dblwr_restored" in worse.data["lost"]
+    assert worse.data["lost"] == better.data["gained"]
+    assert [same.data[name] for name in ("new_bugs", "gone", "gained", "lost")] == [[]] * 4
+    assert [bug["bug"] for bug in same.data["still_there"]] == [1]
+
+
+def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[str]) -> None:
+    """Rounds follow each other with new seeds; the last runs are stopped, and that is no failure."""
+    answer = tornpage("nightly", *campaigns, "--seed", "1", "--for", "12s")
+    assert answer.code == 0, answer.text
+    assert answer.data["state"] == "finished" and 12 <= answer.data["seconds"] < 60
+    runs = answer.data["runs"]
+    assert len({(run["campaign"], run["seed"]) for run in runs}) == len(runs) >= 2
+    assert {run["state"] for run in runs} <= {"finished", "stopped"}
+    for wrong in ("8", "8x", "0s", "-1h"):
+        assert tornpage("nightly", campaigns[0], f"--for={wrong}").code == 2
+
+
+def _night(out: Path, campaigns: list[str], *arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "tornpage", "nightly", *campaigns, "--seed", "9", *BROKEN]
+    return [*command, "--out", str(out), "--json", *arguments]
+
+
+def _told(data: dict[str, Any]) -> list[tuple[object, ...]]:
+    """What a night came to, without what depends on when it was ended."""
+    names = ("campaign", "seed", "state", "verdict", "crashes", "bugs")
+    return [tuple(run[name] for name in names) for run in data["runs"]]
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_a_night_that_is_ended_goes_on(
+    tmp_path: Path, campaigns: list[str], sent: signal.Signals
+) -> None:
+    """At random moments, again and again: it comes to the same runs with the same verdicts."""
+    rng = random.Random(str(sent))
+    for _ in range(3):
+        command = _night(tmp_path / "out", campaigns, "--go-on")
+        owner = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(rng.uniform(0.5, 4.0))
+        owner.send_signal(sent)
+        owner.communicate(timeout=60)
+        assert owner.returncode in (1, -sent, 128 + sent)
+    done = {}
+    for name in ("out", "whole"):
+        command = _night(tmp_path / name, campaigns, "--go-on")
+        answer = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=os.environ
+        )
+        assert answer.returncode == 1, answer.stderr
+        done[name] = json.loads(answer.stdout.splitlines()[-1])
+    ended = [run for run in _told(done["out"]) if run[0] != "replay"]
+    assert ended == [run for run in _told(done["whole"]) if run[0] != "replay"]
+    nothing_left = subprocess.run(
+        _night(tmp_path / "whole", campaigns, "--resume"), capture_output=True, check=False
+    )
+    assert nothing_left.returncode == 2

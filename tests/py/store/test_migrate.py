@@ -1,0 +1,126 @@
+"""A store of an older version is brought up to date and keeps its history; a newer one is refused."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from builders import make_result
+
+from tornpage.store import database
+from tornpage.store.bugs import Novelty, Reproducer
+from tornpage.store.origin import Origin
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.model import Outcome
+
+
+def old_store(path: Path, version: int) -> Path:
+    """A file as that version wrote it."""
+    text = (Path(__file__).parent / f"store_{version}.sql").read_text("utf-8")
+    with sqlite3.connect(path) as db:
+        db.executescript(text)
+    return path
+
+
+def columns_of(path: Path) -> set[tuple[str, ...]]:
+    """Table or view, column, type, may be null, place in the key."""
+    with sqlite3.connect(path) as db:
+        names = [
+            row[0] for row in db.execute("select name from sqlite_master where type != 'index'")
+        ]
+        return {
+            (name, *map(str, (row[1], row[2], row[3], row[5])))
+            for name in names
+            for row in db.execute(f"pragma table_info({name})")
+        }
+
+
+def test_a_store_of_version_1_keeps_its_history(tmp_path: Path) -> None:
+    """What an older Tornpage wrote is brought up to date, contents of torn writes included."""
+    path = tmp_path / "s.db"
+    text = (Path(__file__).parent / "store_1.sql").read_text("utf-8")
+    with sqlite3.connect(path) as db:
+        db.executescript(text)
+    for _ in range(2):
+        with Store(path, write=False) as store:
+            (run,) = store.runs()
+            rows = list(store.trials(run.id))
+            (census,) = store.censuses(run.id)
+    assert (run.campaign, run.state, run.origin) == ("smoke", "finished", Origin())
+    assert [row.result for row in rows] == [make_result(0), make_result(1, broken=5)]
+    assert (census.config, census.crashed, census.hash) == ("a", True, "h")
+
+
+def test_a_store_of_version_2_keeps_its_history(tmp_path: Path) -> None:
+    """Runs, verdicts, censuses and explorations are what they were; contents too."""
+    with Store(old_store(tmp_path / "s.db", 2), write=False) as store:
+        first, second, lost = store.runs()
+        rows = list(store.trials(second.id))
+        censuses = [store.censuses(run.id)[0] for run in (first, second)]
+        assert store.explorations(lost.id) == {"a": {"states": 5, "distinct": 4}}
+    assert (first.state, first.origin.host, first.verdict, first.night) == (
+        "finished",
+        "host",
+        "",
+        None,
+    )
+    assert (lost.campaign, lost.target, lost.state) == ("powerloss", "sqlite", "running")
+    assert [row.result.outcome for row in rows if row.result] == [
+        Outcome.CLEAN,
+        Outcome.VIOLATION,
+        Outcome.UNSTABLE,
+    ]
+    assert [len(census.violations) for census in censuses] == [0, 1]
+    assert censuses[0].counters == {"btr_splits": 2}
+
+
+def test_violations_of_version_2_are_given_their_bugs(tmp_path: Path) -> None:
+    """As if they had been found by this version: one bug of both runs, one of the second run's census."""
+    with Store(old_store(tmp_path / "s.db", 2)) as store:
+        rule, torn = sorted(store.bugs(), key=lambda bug: bug.fingerprint)
+        assert (torn.fingerprint, rule.fingerprint) == ("state page torn", "rule dblwr_skip")
+        assert (torn.runs, torn.count, torn.builds) == (2, 80, ("b1", "b2"))
+        assert torn.first.started == "2026-11-01T01:00:00+00:00"
+        assert torn.reproducer.name == "1.1"
+        assert (rule.first.run, rule.reproducer) == (2, Reproducer(2, None, "a"))
+        assert store.sightings(2)[torn.id].novelty is Novelty.AGAIN
+        assert store.trial(2, 1).bugs == (torn.id,)
+        assert store.trial(2, 2).bugs == (None,), "it is unstable"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_old_store_has_the_columns_of_a_new_one(version: int, tmp_path: Path) -> None:
+    """Tables and views, whatever way they came."""
+    path = old_store(tmp_path / "old.db", version)
+    for each in (path, tmp_path / "new.db"):
+        with Store(each):
+            pass
+    assert columns_of(path) == columns_of(tmp_path / "new.db")
+
+
+def test_an_old_store_is_read_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is brought up to date in memory; the file stays as it is."""
+    path = old_store(tmp_path / "s.db", 2)
+    before = path.read_bytes()
+    monkeypatch.setattr(database.os, "access", lambda _path, mode: mode != os.W_OK)
+    with Store(path, write=False) as store:
+        assert len(store.bugs()) == 2
+        with pytest.raises(MachineError, match="readonly"):
+            store.fail_run(3)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["s.db"]
+
+
+def test_another_schema_version_is_refused(tmp_path: Path) -> None:
+    """A store of another version is neither read nor changed."""
+    with Store(tmp_path / "s.db"):
+        pass
+    with sqlite3.connect(tmp_path / "s.db") as db:
+        db.execute("update schema_version set version = 99")
+    with pytest.raises(ConfigError, match="schema version 99"):
+        Store(tmp_path / "s.db")
