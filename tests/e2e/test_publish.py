@@ -52,7 +52,7 @@ def test_a_log_has_lines_and_nothing_else(build: Path, tmp_path: Path) -> None:
     characters, no line cut in two."""
     done = subprocess.run(
         [sys.executable, "-m", "tornpage", "run", "smoke", *SMALL, "--out", str(tmp_path)],
-        env={**os.environ, "TORNPAGE_BUILD": str(build), "FORCE_COLOR": "", "COLUMNS": "40"},
+        env={**os.environ, "TORNPAGE_BUILD": str(build), "GITHUB_ACTIONS": "", "COLUMNS": "40"},
         capture_output=True,
         text=True,
         timeout=300,
