@@ -99,8 +99,10 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     first = seen.findings[0]
     broken = ", ".join(f"I{number}" for number in seen.bug.invariants)
     sites = ", ".join(dict.fromkeys(finding.site for finding in seen.findings))
+    others = ", ".join(f"bug {number}" for number in seen.always_with)
+    company = f", always with {others}" if others else ""
     return (
-        f"[red]bug {seen.bug.id}[/], {seen.standing}: {escape(seen.bug.title)}\n"
+        f"[red]bug {seen.bug.id}[/], {seen.standing}{company}: {escape(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
         f"{escape(first.what)}\n"
         f"    {escape(first.replay)}"

@@ -25,7 +25,8 @@ __all__ = ["Root", "roots_of"]
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """Equal for two findings with one root. title: what the first one said, without names and numbers."""
+    """Equal for two findings with one root. title: what the first one said, without names and
+    numbers, after the name of the damage."""
 
     fingerprint: str
     title: str = field(compare=False)
@@ -45,7 +46,7 @@ _DAMAGES = (
     _Damage("page lost", r"\(zero\)|: zero$"),
     _Damage("page torn", "", frozenset({5})),
     _Damage("page beyond the log", "", frozenset({4})),
-    _Damage("redo does not fit its page", r"cannot take the "),
+    _Damage("redo does not fit its page", r"cannot take the |although it was freed"),
     _Damage(
         "space management",
         r"space management|extent|descriptor|segment|inode|list (FREE|FULL|NOT_FULL)|used pages"
@@ -55,7 +56,7 @@ _DAMAGES = (
     _Damage(
         "undo and history", r"^undo |undo (page|log)|history|transaction system", frozenset({25})
     ),
-    _Damage("tree", r"keys do not ascend", frozenset({6, 7, 8, 9})),
+    _Damage("tree", r"index #, space # page", frozenset({6, 7, 8, 9})),
     _Damage("catalogue and files", r"catalogue|SYS_[A-Z]+", frozenset({12})),
     _Damage("indexes and rows disagree", "", frozenset({10})),
     _Damage("part of a transaction", "", frozenset({2})),
@@ -89,8 +90,10 @@ def _root_of_one(violation: Violation) -> Root:
 def _root_of_state(violation: Violation) -> Root:
     text = _words(violation)
     depth = _depth(violation)
-    damage = _DAMAGES[depth].name if depth < len(_DAMAGES) else _DETAIL.sub("", text)
-    return Root(f"state {damage}", text)
+    if depth == len(_DAMAGES):
+        return Root(f"state {_DETAIL.sub('', text)}", text)
+    damage = _DAMAGES[depth].name
+    return Root(f"state {damage}", f"{damage}: {text}")
 
 
 def _depth(violation: Violation) -> int:

@@ -73,11 +73,13 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class BugSeen:
     """A bug as this run saw it: one row of the report. findings: what told of it, the first is the most
-    frequent; its trial and replay line are of this run, those of the bug itself may be smaller."""
+    frequent; its trial and replay line are of this run, those of the bug itself may be smaller. always_with:
+    bugs that every trial with this one shows too, or the undisturbed run of its script: perhaps its cause."""
 
     bug: Bug
     sighting: Sighting
     findings: tuple[Finding, ...]
+    always_with: tuple[int, ...] = ()
 
     @property
     def is_news(self) -> bool:
@@ -111,6 +113,7 @@ class BugSeen:
             "reason": self.bug.reason,
             "novelty": self.sighting.novelty,
             "count": self.sighting.count,
+            "always_with": list(self.always_with),
             "trial": self.findings[0].trial,
             "replay": self.findings[0].replay,
         }
@@ -260,10 +263,12 @@ def summarise(
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
-    known: dict[str, tuple[Violation, ...]] = {}
+    known: dict[str, CensusRow] = {}
+    company = _Company()
     run_cells: dict[str, CellCount] = {}
     for census in censuses:
-        known[census.config] = census.violations
+        known[census.config] = census
+        company.meet(census.bugs)
         config = config_of(census.config)
         replay = command(undisturbed_run_line(run, census.config)) if census.violations else ""
         run_cells.setdefault(config, CellCount(config, RUN_SITE, "")).add_run(census, replay)
@@ -289,10 +294,12 @@ def summarise(
         line = f"tornpage replay {row.run}.{row.number}"
         replay = command(line) if row.result.violations else ""
         cells.setdefault(key, CellCount(*key)).add(row, row.result, replay)
+        shown = known.get(row.spec.config)
+        company.meet(row.bugs, shown.bugs if shown else ())
         for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
             if its_bug is None:  # the trial is unstable
                 continue
-            of_run = violation in known.get(row.spec.config, ())
+            of_run = shown is not None and violation in shown.violations
             site = RUN_SITE if of_run else row.site
             _add_finding(findings, run, site, row.spec.config, violation, its_bug, row)
     summary.cells = [cells[key] for key in sorted(cells)]
@@ -300,7 +307,7 @@ def summarise(
         replace(finding, replay=command(finding.replay))
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     ]
-    summary.bugs = _bugs_seen(bugs, summary.findings)
+    summary.bugs = _bugs_seen(bugs, summary.findings, company)
     summary.trace_hash = digest.hexdigest()
     summary.claims_missed = [name for name in claims.paths if not summary.counters[name]]
     summary.run_claims_missed = [n for n in claims.run_paths if not summary.run_counters[n]]
@@ -308,15 +315,41 @@ def summarise(
     return summary
 
 
+class _Company:
+    """Which bugs are never seen without which others."""
+
+    def __init__(self) -> None:
+        self._always: dict[int, set[int]] = {}
+
+    def meet(self, bugs: Sequence[int | None], beside: Sequence[int] = ()) -> None:
+        """A trial or undisturbed run shows these bugs; beside: those of the undisturbed run of its script."""
+        together = {bug for bug in (*bugs, *beside) if bug is not None}
+        for bug in {bug for bug in bugs if bug is not None}:
+            self._always[bug] = self._always.get(bug, together) & (together - {bug})
+
+    def of(self, bug: int) -> tuple[int, ...]:
+        """Those that always come with it, but for those that it always comes with."""
+        others = self._always.get(bug, set())
+        return tuple(sorted(other for other in others if bug not in self._always[other]))
+
+
 def _bugs_seen(
-    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding]
+    bugs: Mapping[int, tuple[Bug, Sighting]], findings: Sequence[Finding], company: _Company
 ) -> list[BugSeen]:
-    """The news first, then the most frequent."""
+    """The news first, then those that come alone, then the most frequent."""
     rows: dict[int, list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: -finding.count):
         rows.setdefault(finding.bug, []).append(finding)
-    seen = [BugSeen(*bugs[bug], tuple(found)) for bug, found in rows.items()]
-    return sorted(seen, key=lambda one: (not one.is_news, -one.sighting.count, one.bug.id))
+    seen = [BugSeen(*bugs[bug], tuple(found), company.of(bug)) for bug, found in rows.items()]
+    return sorted(
+        seen,
+        key=lambda one: (
+            not one.is_news,
+            bool(one.always_with),
+            -one.sighting.count,
+            one.bug.id,
+        ),
+    )
 
 
 def _verdict_line(result: TrialResult) -> str:

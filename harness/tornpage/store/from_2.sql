@@ -50,6 +50,7 @@ create table sighting (
     primary key (bug, run)
 ) without rowid;
 
+create index trial_outcome on trial (run, outcome);
 alter table violation add column bug integer references bug (id);
 create index violation_bug on violation (bug);
 

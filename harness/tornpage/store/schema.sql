@@ -55,6 +55,7 @@ create table trial (
     result      text,               -- JSON TrialResult without contents, null while it runs
     primary key (run, number)
 ) without rowid;
+create index trial_outcome on trial (run, outcome);
 
 -- Before and after of the write that a trial's fault hit, where they are kept.
 create table contents (

@@ -11,7 +11,7 @@ from builders import make_result, make_spec, make_summary
 from tornpage.reports.report import render_report, sector_states
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.store import CensusRow, Run, TrialRow
-from tornpage.vocabulary.model import Outcome, Site, TornWrite, TrialResult, Violation
+from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder
 
 TEMPLATES = data_folder("reports")
@@ -149,6 +149,30 @@ def test_what_the_census_shows_already_is_one_finding() -> None:
     (finding,) = make_summary(run, shown, rows, Claims()).findings
     assert (finding.site, finding.trial) == ("run", "1.0")
     assert len(make_summary(run, [census_row(config)], rows, Claims()).findings) == 3
+
+
+def test_a_bug_that_never_comes_alone_says_so() -> None:
+    """A broken state is always with the rule that its trials, or the run of its script, break; the rule also
+    comes alone."""
+    rule = Violation(22, "area: slot 1 is not fsynced", source=Source.RULE)
+    torn = Violation(5, "page 3: bad checksum")
+    lost = Violation(1, "acknowledged commits are missing: prefix 1 found")
+    broken = [(rule, torn), (rule,), (lost,)]
+    rows = [
+        TrialRow(
+            1, n, make_spec(n), "page0", "none", replace(make_result(n, broken=5), violations=each)
+        )
+        for n, each in enumerate(broken)
+    ]
+    run = Run(1, "smoke", "engine", 1, 3, {}, "finished", 2.0)
+    summary = make_summary(run, [], rows)
+    assert {seen.bug.fingerprint: seen.always_with for seen in summary.bugs} == {
+        "rule area": (),
+        "state acknowledged commits missing": (),
+        "state page torn": (1,),
+    }
+    with_census = make_summary(run, [census_row(make_spec(0).config, True, rule)], rows)
+    assert [seen.always_with for seen in with_census.bugs] == [(), (1,), (1,)]
 
 
 def test_report_is_self_contained_and_escapes() -> None:
