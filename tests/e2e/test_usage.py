@@ -65,12 +65,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, data in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
-    with Store(folder / "damaged" / "tornpage.db") as store:
+    path = folder / "damaged" / "tornpage.db"
+    with Store(path):
+        pass
+    tables = path.stat().st_size
+    with Store(path) as store:
         for seed in range(200):
             store.begin_run("smoke", "engine", seed, 1, {"name": "x" * 100})
-    data = bytearray((folder / "damaged" / "tornpage.db").read_bytes())
-    data[8192:] = b"\xaa" * (len(data) - 8192)
-    (folder / "damaged" / "tornpage.db").write_bytes(data)
+    data = bytearray(path.read_bytes())
+    data[tables:] = b"\xaa" * (len(data) - tables)
+    path.write_bytes(data)
     return folder
 
 
