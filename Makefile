@@ -1,7 +1,7 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
 .PHONY: help setup build torture test test-c test-py test-asan mutants nightly coverage check fmt
-.PHONY: bench clean
+.PHONY: bench docs clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -55,6 +55,9 @@ bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the 
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
 	@$(PY) tools/bench.py
+
+docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
+	@$(PY) tools/campaigns_page.py
 
 clean: ## Removes what was built or run
 	rm -rf build out .venv

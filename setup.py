@@ -1,6 +1,6 @@
-"""The step of the build that pyproject.toml cannot say: a wheel carries workloads/ and reports/ in
-tornpage/data, where tornpage.vocabulary.paths looks for them. A checkout, also one installed as editable,
-uses its own folders."""
+"""The step of the build that pyproject.toml cannot say: a wheel carries workloads/, reports/ and the table of
+invariants in tornpage/data, where tornpage.vocabulary.paths looks for them. A checkout, also one installed
+as editable, uses its own."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-CARRIED = ("workloads", "reports")
+CARRIED = ("workloads", "reports", "docs/INVARIANTS.md")
 
 
 class BuildWithData(build_py):
@@ -21,7 +21,9 @@ class BuildWithData(build_py):
         shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
         for name in CARRIED:
-            shutil.copytree(name, Path(self.build_lib, "tornpage", "data", name))
+            copy = Path(self.build_lib, "tornpage", "data", name)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if Path(name).is_dir() else shutil.copyfile)(name, copy)
 
 
 setup(cmdclass={"build_py": BuildWithData}, options={"build": {"build_base": "build/wheel"}})

@@ -25,7 +25,10 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # From the bottom to the top: a folder imports from those before it only; inside it, a module those of earlier
 # sets. Modules of one set do not import each other. The last entry is the package's own folder.
 HARNESS = {
-    "vocabulary": [{"errors", "evidence", "model", "seeds"}, {"codec", "paths"}],
+    "vocabulary": [
+        {"documented", "errors", "evidence", "model", "seeds"},
+        {"codec", "invariants", "paths"},
+    ],
     "faults": [
         {"aim", "image", "plan", "preload", "process", "trace"},
         {"scratch", "stream"},
@@ -43,6 +46,8 @@ HARNESS = {
         {"judgement", "oracle", "root"},
     ],
     "targets": [
+        {"option"},
+        {"sqlite.options"},
         {"target", "sqlite.schema"},
         {"sqlite.image", "sqlite.target"},
         {"sqlite.driver", "registry"},
@@ -56,15 +61,25 @@ HARNESS = {
         {"store"},
     ],
     "reports": [
-        {"charts", "night", "page", "sectors", "torn_matrix"},
+        {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
         {"index", "summary"},
-        {"difference", "dossier", "matrices"},
+        {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],
     "campaigns": [
         {"campaign", "census"},
-        {"crew", "images", "origin", "pages", "powerloss", "prune", "timeline", "trial"},
-        {"evidence", "workers"},
+        {
+            "crew",
+            "images",
+            "origin",
+            "pages",
+            "powerloss",
+            "prune",
+            "skeleton",
+            "timeline",
+            "trial",
+        },
+        {"catalogue", "evidence", "workers"},
         {"lossrunner", "publish"},
         {"undisturbed"},
         {"replay", "runner"},
@@ -84,7 +99,9 @@ HARNESS = {
     ],
     "cli": [
         {"console", "options"},
-        {"bugs", "diff", "doctor", "mutants", "nightly", "prune", "replay", "report", "run", "runs"}
+        {"checks", "progress", "publish"},
+        {"bugs", "diff", "doctor", "listing", "mutants", "new", "nightly", "prune", "qualify"}
+        | {"replay", "report", "run", "runs"}
         | {"show", "shrink"},
         {"main"},
     ],

@@ -1,11 +1,12 @@
 /* Options: defaults, ranges and the text form. Lowest layer.
 
-1. One table gives each option's name, type and range; parse and validate both read it.
+1. One table gives each option's name, type, range and meaning; all that is said of options reads it.
 2. Zero in page_size, extent_pages and log_file_size means "as the directory has it" and is always in
    range. */
 #include "base/options.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64 } option_kind_t;
@@ -18,32 +19,48 @@ typedef struct option_def {
     bool zero_ok;
     uint64_t min;
     uint64_t max;
+    const char *what;
 } option_def_t;
 
 #define KIB ((uint64_t)1024)
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-#define OPTION(field, kind, is_size, zero_ok, min, max)                                            \
+#define OPTION(field, kind, is_size, zero_ok, min, max, what)                                      \
     {                                                                                              \
-#field, kind, offsetof(engine_options_t, field), is_size, zero_ok, min, max                \
+#field, kind, offsetof(engine_options_t, field), is_size, zero_ok, min, max, what          \
     }
+#define AS_CREATED "fixed at creation, 0: as the directory has it, "
 
 static const option_def_t OPTION_DEFS[] = {
-    OPTION(page_size, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX),
-    OPTION(extent_pages, OPTION_U32, false, true, EXTENT_PAGES_MIN, EXTENT_PAGES_MAX),
+    OPTION(page_size, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
+           "bytes of a page; " AS_CREATED "4k for a new one"),
+    OPTION(extent_pages, OPTION_U32, false, true, EXTENT_PAGES_MIN, EXTENT_PAGES_MAX,
+           "pages of an extent, a power of 2; " AS_CREATED "InnoDB's for a new one"),
     OPTION(log_file_size, OPTION_U64, true, true, LOG_FILE_SIZE_MIN_PAGES *PAGE_SIZE_MIN,
-           1024 * GIB),
-    OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024),
-    OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1),
-    OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1),
-    OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256),
-    OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000),
-    OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2),
-    OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1),
-    OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
-    OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB),
-    OPTION(open_files, OPTION_U32, false, false, 2, 65536),
+           1024 * GIB,
+           "the whole redo file, at least 64 pages; " AS_CREATED
+           "1m or 64 pages for a new one, whichever is more"),
+    OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024,
+           "pages of the buffer pool"),
+    OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1,
+           "on: index loads are not logged, then flushed (WL#7277)"),
+    OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
+           "on: pages are written to the doublewrite file, then to their place"),
+    OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
+    OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: the page cleaner takes a step at every N-th yield point; 0: pages are written when "
+           "somebody needs it"),
+    OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
+           "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
+    OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
+           "on: each record group is written, not fsynced, as it is appended, so that a crash may "
+           "end the log at any of them"),
+    OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
+           "memory of an index build"),
+    OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
+           "memory for parsed redo records in recovery"),
+    OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),
 };
 
 #define N_OPTIONS (sizeof(OPTION_DEFS) / sizeof(OPTION_DEFS[0]))
@@ -227,4 +244,45 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
     }
     option_put(options, def, v);
     return DB_SUCCESS;
+}
+
+/** As options_parse() takes it, in the largest unit that fits. */
+static void option_print(const option_def_t *def, uint64_t value, char *to, size_t room)
+{
+    static const char UNITS[] = "kmg";
+    const char *unit = "";
+
+    if (def->kind == OPTION_BOOL) {
+        (void)snprintf(to, room, "%s", value != 0 ? "on" : "off");
+        return;
+    }
+    for (size_t i = 0; def->is_size && UNITS[i] != '\0' && value != 0 && value % KIB == 0; i++) {
+        value /= KIB;
+        unit = &UNITS[i];
+    }
+    (void)snprintf(to, room, "%" PRIu64 "%.1s", value, unit);
+}
+
+bool options_describe(size_t i, option_text_t *out)
+{
+    engine_options_t defaults;
+    char min[OPTION_TEXT_MAX / 4];
+    char max[OPTION_TEXT_MAX / 4];
+
+    if (i >= N_OPTIONS) {
+        return false;
+    }
+    const option_def_t *def = &OPTION_DEFS[i];
+    *out = (option_text_t){.name = def->name, .what = def->what};
+    options_set_defaults(&defaults);
+    option_print(def, option_get(&defaults, def), out->by_default, sizeof(out->by_default));
+    option_print(def, def->min, min, sizeof(min));
+    option_print(def, def->max, max, sizeof(max));
+    if (def->kind == OPTION_BOOL) {
+        (void)snprintf(out->values, sizeof(out->values), "%s, %s", max, min);
+    } else {
+        (void)snprintf(out->values, sizeof(out->values), "%s%s to %s",
+                       def->zero_ok && def->min > 0 ? "0, " : "", min, max);
+    }
+    return true;
 }

@@ -40,6 +40,7 @@ int cli_check(const cli_args_t *args);
 int cli_page(const cli_args_t *args);
 int cli_log(const cli_args_t *args);
 int cli_status(const cli_args_t *args);
+int cli_options(const cli_args_t *args);
 
 /* ---- cli_json.c ---- */
 

@@ -76,12 +76,18 @@ static const command_t COMMANDS[] = {
      "  --json  as JSON    --offline  exit code 7 if it needs recovery\n"
      "Example:\n"
      "  engine status /tmp/db --json\n"},
+    {"options", cli_options, 0, "json help",
+     "engine options: what --set takes: names, defaults, values, meanings.\n"
+     "  --json  as JSON\n"
+     "Example:\n"
+     "  engine options\n"},
 };
 
 #define N_COMMANDS (sizeof(COMMANDS) / sizeof(COMMANDS[0]))
 
 static const char USAGE[] =
-    "engine run DIR SCRIPT | recover DIR | check DIR | page FILE N | log DIR | status DIR\n"
+    "engine run DIR SCRIPT | recover DIR | check DIR | page FILE N | log DIR | status DIR | "
+    "options\n"
     "`engine COMMAND --help` tells more.\n"
     "Exit codes: 0 ok, 1 check found violations, 2 usage or script error, 3 unrecoverable or "
     "corrupt,\n"
@@ -220,7 +226,7 @@ static int parse_positional(cli_args_t *args, const command_t *command, char **w
     if (n != command->n_args) {
         return usage(command, "%s takes %d argument(s), not %d", command->name, command->n_args, n);
     }
-    args->path = words[0];
+    args->path = n > 0 ? words[0] : NULL;
     if (command->run == cli_run) {
         args->script = words[1];
     }

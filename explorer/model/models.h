@@ -29,6 +29,8 @@ typedef enum model {
 #define MODEL_LOST_MAX 16U   /**< places of lost writes that are remembered */
 
 const char *model_name(model_t model);
+/** What is kept of that which was not fsynced. */
+const char *model_what(model_t model);
 /** False if there is no such model. */
 bool model_parse(const char *text, size_t len, model_t *out);
 

@@ -31,10 +31,8 @@ static const char HELP[] =
     "  --target NAME      engine (default), recovered in memory; sqlite, in files below --scratch\n"
     "  --scratch DIR      default /dev/shm\n"
     "  --set NAME=VALUE   option of the recovering engine\n"
-    "  --model NAME       all-persisted, none-persisted, one-dropped, one-persisted, one-torn, "
-    "subset,\n"
-    "                     ordered, log-cut, kill, by-file; repeatable, default all\n"
-    "                     (kill: with --depth)\n"
+    "  --model NAME       of --list-models; repeatable, default all (kill: with --depth)\n"
+    "  --list-models      of what was not fsynced, what each model keeps\n"
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"
@@ -63,6 +61,7 @@ typedef struct arguments {
     external_config_t external; /**< verifier NULL: the engine */
     bool json;
     bool help;
+    bool list_models;
 } arguments_t;
 
 /** Found by the address sanitizer, if there is one: each state frees a whole buffer pool, and a
@@ -144,6 +143,7 @@ enum {
     OPT_ALLOWED,
     OPT_SET,
     OPT_MODEL,
+    OPT_LIST_MODELS,
     OPT_SECTOR,
     OPT_SEED,
     OPT_STATES,
@@ -170,6 +170,7 @@ static const struct option LONG_OPTIONS[] = {
     {"allowed", required_argument, NULL, OPT_ALLOWED},
     {"set", required_argument, NULL, OPT_SET},
     {"model", required_argument, NULL, OPT_MODEL},
+    {"list-models", no_argument, NULL, OPT_LIST_MODELS},
     {"sector", required_argument, NULL, OPT_SECTOR},
     {"seed", required_argument, NULL, OPT_SEED},
     {"states", required_argument, NULL, OPT_STATES},
@@ -217,6 +218,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return parse_set(value, &args->options, err);
     case OPT_MODEL:
         return add_model(&args->campaign.models.enabled, value);
+    case OPT_LIST_MODELS:
+        return args->list_models = true;
     case OPT_SECTOR:
         return parse_sector(value, &args->campaign.models.sector);
     case OPT_SEED:
@@ -285,7 +288,7 @@ static int parse_arguments(int argc, char **argv, arguments_t *args)
                                       : usage(LONG_OPTIONS[index].name, "bad value");
         }
     }
-    if (args->help) {
+    if (args->help || args->list_models) {
         return EXIT_CLEAN;
     }
     if (optind < argc) {
@@ -425,6 +428,10 @@ int main(int argc, char **argv)
     }
     if (args.help) {
         (void)fputs(HELP, stdout);
+        return EXIT_CLEAN;
+    }
+    if (args.list_models) {
+        report_models(args.json);
         return EXIT_CLEAN;
     }
     /* The engine's buffer pool comes and goes with each state: its memory stays with the process.

@@ -313,3 +313,24 @@ uint32_t report_print(shared_t *shared, const summary_t *summary, bool json)
     }
     return printed;
 }
+
+void report_models(bool json)
+{
+    json_t *object = json_object();
+    json_t *all = json_array();
+    set(object, "models", all);
+    for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+        const char *name = model_name((model_t)m);
+        const char *what = model_what((model_t)m);
+        json_t *model = json_pack("{s:s, s:s}", "name", name, "what", what);
+        CHECK(json_array_append_new(all, model) == 0);
+        if (!json) {
+            (void)printf("%s: %s\n", name, what);
+        }
+    }
+    if (json) {
+        print_json(object);
+    } else {
+        json_decref(object);
+    }
+}

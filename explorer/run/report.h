@@ -19,4 +19,7 @@ typedef struct summary {
 JSON if json. @return number of violations printed */
 uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
 
+/** Prints name and meaning of every model. */
+void report_models(bool json);
+
 #endif

@@ -216,6 +216,28 @@ static void test_options_parse_refuses(void **state)
 }
 
 /* Validation sees what parsing one option at a time cannot: the log against the page size. */
+/** Every option tells its name, meaning and values, and its default as text is the default. */
+static void test_options_describe(void **state)
+{
+    engine_options_t defaults;
+    engine_options_t o;
+    option_text_t text;
+    size_t n = 0;
+
+    (void)state;
+    options_set_defaults(&defaults);
+    memcpy(&o, &defaults, sizeof(o));
+    for (; options_describe(n, &text); n++) {
+        assert_true(strlen(text.what) > 0 && strlen(text.values) > 0);
+        assert_int_equal(parse(&o, text.name, text.by_default), DB_SUCCESS);
+    }
+    assert_int_equal(n, 13);
+    assert_memory_equal(&o, &defaults, sizeof(o));
+    assert_true(options_describe(2, &text));
+    assert_string_equal(text.name, "log_file_size");
+    assert_string_equal(text.values, "0, 256k to 1024g");
+}
+
 static void test_options_validate_together(void **state)
 {
     engine_options_t o;
@@ -330,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_err_names),
         cmocka_unit_test(test_options_parse),
         cmocka_unit_test(test_options_parse_refuses),
+        cmocka_unit_test(test_options_describe),
         cmocka_unit_test(test_options_validate_together),
         cmocka_unit_test(test_probe_order),
         cmocka_unit_test(test_stats_each),

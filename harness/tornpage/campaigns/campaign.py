@@ -79,19 +79,27 @@ Mask = Annotated[
         r"|(write|fsync):(EIO|ENOSPC|EDQUOT))$"
     ),
 ]
-"""Which sectors of the write reach the file before the kill; or the error with which the write, or the next
-fsync of its file, fails."""
+
+_STRICT = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+"""The docstring behind a key is what docs/CAMPAIGNS.md and `tornpage new campaign` say of it."""
 
 
 class Hit(BaseModel):
-    """Writes of these sites are hit with each of these masks. during: "recovery" hits the first recovery
-    after a kill at any write of the run."""
+    """Writes that are hit. Each site is hit with each mask. There may be several of these tables."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _STRICT
 
     sites: list[Site] = Field(min_length=1)
+    """What the writes are for: names of `tornpage list sites`."""
     masks: list[Mask] = Field(min_length=1)
+    """Which sectors of the write reach the file before the kill: `none`, `all`, `random`, `prefix:N` and
+    `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
+    hits no write that it would leave whole, as `prefix:4` one of four sectors. For crash_model io_error the
+    operation that fails and how: `write:EIO`, `fsync:ENOSPC`, `EDQUOT` as well; `fsync` is the next one of
+    the file."""
     during: Literal["run", "recovery"] = "run"
+    """`run`: the write is one of the workload's. `recovery`: the run is killed inside any of its writes, each
+    site as likely as the other, with random sectors, and the write is one of the first recovery's."""
 
     def places(self) -> list[str]:
         """What results call its sites: "redo", or "recovery:redo"."""
@@ -99,18 +107,22 @@ class Hit(BaseModel):
 
 
 class PowerLoss(BaseModel):
-    """How far a power-loss campaign explores each configuration. models: names of docs/FAULT_MODEL.md,
-    empty = all; states and budget_s: where to stop, 0 = nowhere; depth: 2 crashes the recovery too; depths:
-    several, each an exploration of its own; seeds: so many of each depth, each with its own script."""
+    """How far a power-loss campaign explores each configuration."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _STRICT
 
     models: list[str] = []
+    """Names of `tornpage list models`; none means all of them."""
     states: int = Field(default=0, ge=0, le=STATES_MAX)
+    """At most about so many crash states per exploration; 0: all."""
     budget_s: float = Field(default=0, ge=0, le=BUDGET_MAX_S)
+    """At most so many seconds per exploration; 0: no limit."""
     depth: int = Field(default=1, ge=1, le=3)
+    """2 crashes the recovery too, 3 the recovery after that."""
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
+    """Instead of depth, several: each is an exploration of its own."""
     seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
+    """So many explorations of each configuration and depth, each with a script of its own."""
 
     def parts(self) -> list[int]:
         """The depth of every exploration of a configuration."""
@@ -118,36 +130,47 @@ class PowerLoss(BaseModel):
 
 
 class Campaign(BaseModel):
-    """A campaign file. Options and params are handed on to target and workload, which check them.
+    """A campaign file. Options and params are handed on to target and workload, which check them."""
 
-    crash_model kill: `trials` kills at the writes of `hit`. io_error: the same, but the write or the
-    fsync after it fails, and the target goes on as it sees fit. power_loss: the states of `explore`.
-    default: it is one of those that planted bugs are measured by.
-    scripts: of a configuration that get trials; undisturbed: further ones, over all configurations, that
-    are only run and judged. vary: lists of option values, of which each script draws one; a key may name
-    several options that belong together, as "page_size,log_file_size" with values "4k,256k".
-    claims, run_claims: counters of recoveries, and of the runs, that must be above zero.
-    """
+    model_config = _STRICT
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
+    name: str = ""
+    """What results call the campaign; none: the name of the file."""
     description: str
+    """One line for people."""
     workload: str
+    """What makes the scripts: a name of `tornpage list workloads`."""
     crash_model: Literal["kill", "io_error", "power_loss"]
+    """`kill`: the process dies at `trials` writes of `hit`. `io_error`: the same, but the write or the fsync
+    after it fails, and the target goes on as it sees fit. `power_loss`: the crash states of `explore`."""
     default: bool = False
+    """Planted bugs are measured by the campaigns that say so."""
     trials: int = Field(default=0, ge=0, le=TRIALS_MAX)
+    """How many kills or errors; 0 for power_loss only."""
     seed: int = Field(ge=0, le=SEED_MAX)
+    """Derives everything that is drawn: scripts, writes, masks."""
     scripts: int = Field(default=1, ge=1, le=SCRIPTS_MAX)
+    """Scripts of each configuration that get trials. For power_loss it is `seeds` of `explore` instead."""
     undisturbed: int = Field(default=0, ge=0, le=SCRIPTS_MAX)
+    """Further scripts, over all configurations, that are only run and judged."""
     claims: list[str] = []
+    """Counters of recoveries that must be above zero at the end, as dblwr_restored: without them the verdict
+    says nothing, and the exit code is 3."""
     run_claims: list[str] = []
+    """The same of status counters of the undisturbed runs, as log_wraps."""
     options: dict[str, str] = {}
+    """Options of the target, values as text: names of `tornpage list options`."""
     params: dict[str, Annotated[int, Field(ge=0, le=PARAM_MAX)] | str] = {}
+    """Parameters of the workload, see below."""
     cross: dict[str, list[str]] = {}
+    """Options with several values: every combination is a configuration."""
     vary: dict[str, Annotated[list[str], Field(min_length=1)]] = {}
+    """Options of which each script draws one value; a value that stands twice is drawn twice as often. A key
+    may name several that belong together: `"page_size,log_file_size" = ["4k,256k", "8k,1m"]`."""
     hit: list[Hit] = []
+    """Which writes are hit, for kill and io_error."""
     explore: PowerLoss | None = None
+    """How far to explore, for power_loss."""
 
     @model_validator(mode="after")
     def _has_what_its_model_needs(self) -> Campaign:

@@ -2,12 +2,13 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, codec, errors, image, model, oracle, process, state, target.
+May import: census, errors, image, model, oracle, process, state, target.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
-from tornpage.targets.target import Capability, Target
+from tornpage.targets.target import Capability, Target, last_object
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
@@ -36,6 +37,7 @@ __all__ = [
     "Recording",
     "explore",
     "lay_out_state",
+    "loss_models",
     "loss_plan",
     "record_run",
     "replay_state",
@@ -43,6 +45,7 @@ __all__ = [
 
 EXPLORER_DEADLINE_S = 120.0
 STATE_DEADLINE_S = 60.0
+MODELS_DEADLINE_S = 10.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
@@ -91,6 +94,15 @@ class Exploration:
     broken: Mapping[str, tuple[Violation, ...]] = field(default_factory=dict)
     alike: Mapping[str, int] = field(default_factory=dict)
     answer: str = ""
+
+
+def loss_models(explorer: Path) -> dict[str, str]:
+    """By name of a model of crash states, what it keeps of that which was not fsynced. Raises TargetError."""
+    child = run_child([explorer, "--list-models", "--json"], os.environ, MODELS_DEADLINE_S)
+    data = last_object(child.stdout)
+    if child.exit_code != EXIT_CLEAN or data is None:
+        raise TargetError(f"{explorer} tells no models: {child.describe()}")
+    return {item["name"]: item["what"] for item in data["models"]}
 
 
 def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:

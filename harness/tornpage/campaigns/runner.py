@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
@@ -113,14 +112,9 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),
         store.bugs_of(run.id),
-        partial(_complete, store),
+        lambda line: command_line(line, store.path.parent),
+        lambda finding: replace(finding, torn=_whole_torn(store, finding)),
     )
-
-
-def _complete(store: Store, finding: Finding) -> Finding:
-    """With the line that replays it from anywhere, and the contents of its torn write."""
-    line = command_line(finding.replay, store.path.parent)
-    return replace(finding, replay=line, torn=_whole_torn(store, finding))
 
 
 def _whole_torn(store: Store, finding: Finding) -> TornWrite | None:

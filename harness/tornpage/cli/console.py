@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: progress with rate and time left, summaries, one trial.
+"""What a person sees in the terminal: summaries, one trial.
 
 Text is never wrapped here: a terminal does that itself, and a line that is piped somewhere stays one line.
 
@@ -7,23 +7,14 @@ May import: bugs, dossier, evidence, memory, model, night, sectors, shrink, summ
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from tornpage.campaigns.evidence import load_evidence
@@ -32,13 +23,12 @@ from tornpage.reports.night import NightSummary, Standing
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.shrinking.shrink import Shrunk
-from tornpage.store.bugs import Bug, Novelty, Sighting
+from tornpage.store.bugs import Bug, Sighting
 from tornpage.store.memory import Replayed
 from tornpage.vocabulary.evidence import Evidence
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
 __all__ = [
-    "RichProgress",
     "bug_lines",
     "make_console",
     "print_bug",
@@ -52,8 +42,8 @@ __all__ = [
 
 ERRORS_SHOWN = 5
 BUGS_SHOWN = 20
-PIPE_COLUMNS = 1000
-"""As wide as a table may become that is piped."""
+PIPE_COLUMNS = 10_000
+"""As wide as a table may become that is piped: a line of a log is a line."""
 STEPS_SHOWN = 12
 _STANDING = {
     Standing.NEW: "new",
@@ -64,58 +54,11 @@ _STANDING = {
 }
 
 
-def make_console() -> Console:
-    """Standard output. The columns of a terminal fold a table; a pipe has none, whatever COLUMNS says."""
-    console = Console()
-    return console if console.is_terminal else Console(width=PIPE_COLUMNS)
-
-
-class RichProgress:
-    """Progress bars on a terminal; one line per phase where there is none."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("starting", total=None, rate="")
-        self._broken = 0
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def phase(self, text: str, total: int) -> None:
-        """A new bar of `total` steps."""
-        self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(text, total=total, rate="")
-        self._broken = 0
-        if not self._console.is_terminal:
-            self._console.print(f"{text}: {total}", highlight=False)
-
-    def advance(self, broken: bool) -> None:
-        """One step is done."""
-        self._broken += broken
-        task = next(task for task in self._progress.tasks if task.id == self._task)
-        rate = f"{task.speed:.0f}/s" if task.speed else ""
-        if self._broken:
-            rate += f" [red]{self._broken} broken[/]"
-        self._progress.update(self._task, advance=1, rate=rate)
+def make_console(stderr: bool = False, quiet: bool = False) -> Console:
+    """Standard output or error. The columns of a terminal fold a table; a pipe has none, whatever
+    COLUMNS says."""
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, quiet=quiet, width=None if stream.isatty() else PIPE_COLUMNS)
 
 
 def print_summary(console: Console, summary: Summary, report: Path) -> None:
@@ -169,7 +112,7 @@ def bug_lines(seen: BugSeen, unit: str) -> str:
     others = ", ".join(f"bug {number}" for number in seen.always_with)
     company = f", always with {others}" if others else ""
     return (
-        f"[red]bug {seen.bug.id}[/], {_novelty(seen)}{company}: {escape(seen.bug.title)}\n"
+        f"[red]bug {seen.bug.id}[/], {seen.standing}{company}: {escape(seen.bug.title)}\n"
         f"    {broken} by {first.source}, {seen.sighting.count} {unit}, at {escape(sites)}; first: "
         f"{escape(first.what)}\n"
         f"    {escape(first.replay)}"
@@ -241,12 +184,6 @@ def print_night(console: Console, summary: NightSummary) -> None:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def _novelty(seen: BugSeen) -> str:
-    if seen.sighting.novelty is Novelty.AGAIN:
-        return f"seen before ({seen.bug.status})"
-    return "new" if seen.sighting.novelty is Novelty.NEW else "came back"
 
 
 def _print_more(console: Console, items: Sequence[object], shown: int) -> None:

@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: bugs, diff, doctor, errors, mutants, nightly, options, process, prune, replay, report, run, runs,
-show, shrink.
+May import: bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process, prune, qualify,
+replay, report, run, runs, show, shrink.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from tornpage.cli import (
     bugs,
     diff,
     doctor,
+    listing,
     mutants,
+    new,
     nightly,
     prune,
+    qualify,
     replay,
     report,
     run,
@@ -47,7 +50,10 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="In a checkout, `make help` lists coverage, benchmarks and tests.",
 )
+files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
+DEVELOPERS = "For developers of Tornpage"
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
@@ -60,8 +66,12 @@ app.command(epilog=runs.EPILOG)(runs.runs)
 app.command(epilog=bugs.EPILOG)(bugs.bugs)
 app.command(epilog=diff.EPILOG)(diff.diff)
 app.command(epilog=prune.EPILOG)(prune.prune)
-app.command(epilog=mutants.EPILOG)(mutants.mutants)
+app.command("list", epilog=listing.EPILOG)(listing.listing)
+app.add_typer(files, name="new")
+files.command(epilog=new.EPILOG)(new.campaign)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
+app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
+app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
 
 
 def _print_version(wanted: bool) -> None:

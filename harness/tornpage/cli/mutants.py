@@ -3,7 +3,7 @@
 Exit codes: 0 all caught (as shipped: with every seed; --check: all compile), 1 not all, 2 usage or harness
 failure.
 
-May import: console, crew, errors, mutant_build, mutant_table, mutants, options, paths, shipped.
+May import: console, errors, mutant_build, mutant_table, mutants, options, paths, progress, shipped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from tornpage.campaigns.crew import QuietProgress
-from tornpage.cli.console import RichProgress
+from tornpage.cli.console import make_console
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
+from tornpage.cli.progress import make_progress
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import (
@@ -74,7 +73,7 @@ def mutants(
     builder, paths = MutantBuilder(), find_paths()
     # Hours of work: how much is left is told with --json too.
     quiet = json_output and not as_shipped
-    with QuietProgress() if quiet else RichProgress(Console(stderr=True)) as progress:
+    with make_progress(quiet, "not caught") as progress:
         if check:
             build_all(chosen, builder, progress)
             if json_output:
@@ -95,7 +94,7 @@ def _show(score: Score, json_output: bool) -> int:
     if json_output:
         print(json.dumps(score.to_json()))
         return score.exit_code()
-    console = Console()
+    console = make_console()
     console.print(mutants_table(score))
     for row in score.rows:
         if row.catch is not None:
@@ -107,5 +106,5 @@ def _show_shipped(score: ShippedScore, json_output: bool) -> int:
     if json_output:
         print(json.dumps(score.to_json()))
     else:
-        Console().print(shipped_table(score))
+        make_console().print(shipped_table(score))
     return score.exit_code()

@@ -1,6 +1,6 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, crew, errors, night, options, paths, prune, store.
+May import: campaign, console, errors, night, options, paths, progress, prune, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -11,24 +11,27 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tornpage.campaigns.campaign import SEED_MAX
-from tornpage.campaigns.crew import QuietProgress
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
-from tornpage.cli.console import RichProgress, make_console, print_night
+from tornpage.campaigns.runner import load_summary
+from tornpage.cli.console import make_console, print_night
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    AnnotateOption,
     FailOn,
     FailOnOption,
     JobsOption,
     JsonOption,
+    JunitOption,
     KeepOption,
     OutOption,
     SetOption,
     pairs_of,
 )
+from tornpage.cli.progress import make_progress
+from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -66,6 +69,8 @@ def nightly(
         bool, typer.Option("--go-on", help="As --resume, but a new night if there is none.")
     ] = False,
     keep: KeepOption = None,
+    junit: JunitOption = None,
+    annotate: AnnotateOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -79,19 +84,21 @@ def nightly(
         settings=tuple(pairs_of(settings).items()),
         seconds=_seconds(time) if time else 0.0,
     )
-    console = Console(stderr=True, quiet=json_output)
-    progress = QuietProgress() if json_output else RichProgress(console)
+    console = make_console(stderr=True, quiet=json_output)
+    progress = make_progress(json_output)
     team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
     with Store(out / "tornpage.db") as store:
         with progress:
             night = open_night(store, plan, paths, resume=resume or go_on, anew=not resume)
             summary = run_night(store, night, team)
+        runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
         if keep is not None:
             prune_runs(store, out, keep)
     if json_output:
         print(json.dumps(summary.to_json(out / "tornpage.db")))
     else:
         print_night(make_console(), summary)
+    publish(runs, junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
 
 

@@ -20,10 +20,13 @@ from tornpage.vocabulary.errors import ConfigError
 __all__ = [
     "DEFAULT_JOBS",
     "USAGE_ERROR",
+    "Annotate",
+    "AnnotateOption",
     "FailOn",
     "FailOnOption",
     "JobsOption",
     "JsonOption",
+    "JunitOption",
     "KeepOption",
     "OutOption",
     "SetOption",
@@ -36,6 +39,13 @@ USAGE_ERROR = 2
 DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 
 
+class Annotate(StrEnum):
+    """Whose annotations are printed."""
+
+    GITHUB = "github"
+    NONE = "none"
+
+
 class FailOn(StrEnum):
     """Which bugs make a failure."""
 
@@ -45,6 +55,15 @@ class FailOn(StrEnum):
 
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
+JunitOption = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML here.")
+]
+AnnotateOption = Annotated[
+    Annotate | None,
+    typer.Option(
+        help="Annotations on standard error; left out: github inside a GitHub workflow, else none."
+    ),
+]
 JobsOption = Annotated[int, typer.Option("--jobs", min=1, max=64, help="Worker processes.")]
 KeepOption = Annotated[
     int | None, typer.Option(min=1, help="Afterwards, delete all but so many newest runs.")

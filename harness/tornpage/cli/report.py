@@ -13,7 +13,8 @@ import typer
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import make_console, print_summary
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import Annotate, FailOn, JsonOption, JunitOption, OutOption
+from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -26,6 +27,7 @@ def report(
     run_id: Annotated[
         int | None, typer.Option("--run", min=1, help="Run number; the newest if left out.")
     ] = None,
+    junit: JunitOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -38,4 +40,5 @@ def report(
         print(json.dumps(summary.to_json(store.path, path)))
     else:
         print_summary(make_console(), summary, path)
+    publish([summary], junit, Annotate.NONE, FailOn.ANY)
     return summary.exit_code()

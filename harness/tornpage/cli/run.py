@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, crew, errors, options, origin, paths, prune, publish, registry, runner,
-store.
+May import: campaign, console, crew, errors, options, origin, paths, progress, prune, publish, registry,
+runner, store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from tornpage.campaigns.campaign import (
     BUDGET_MAX_S,
@@ -20,7 +19,7 @@ from tornpage.campaigns.campaign import (
     Campaign,
     load_campaign,
 )
-from tornpage.campaigns.crew import Crew, QuietProgress
+from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
@@ -29,18 +28,22 @@ from tornpage.campaigns.runner import (
     resume_campaign,
     run_campaign,
 )
-from tornpage.cli.console import RichProgress, make_console, print_summary
+from tornpage.cli.console import make_console, print_summary
 from tornpage.cli.options import (
     DEFAULT_JOBS,
+    AnnotateOption,
     FailOn,
     FailOnOption,
     JobsOption,
     JsonOption,
+    JunitOption,
     KeepOption,
     OutOption,
     SetOption,
     pairs_of,
 )
+from tornpage.cli.progress import make_progress
+from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import ConfigError
@@ -51,7 +54,8 @@ __all__ = ["EPILOG", "run"]
 EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
     "tornpage run powerloss --depth 2 --budget 60 · "
-    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume"
+    "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
+    "tornpage run smoke --junit out/smoke.xml"
 )
 
 
@@ -94,6 +98,8 @@ def run(
         bool, typer.Option("--go-on", help="As --resume, but a new run if there is none to resume.")
     ] = False,
     keep: KeepOption = None,
+    junit: JunitOption = None,
+    annotate: AnnotateOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
@@ -108,7 +114,7 @@ def run(
     if loaded.explore is not None:
         limits |= _given({"seeds": scripts})
     chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
-    progress = QuietProgress() if json_output else RichProgress(Console(stderr=True))
+    progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with Store(out / "tornpage.db") as store, progress:
         if resume or (go_on and can_resume(store, loaded.name, target, origin)):
@@ -126,6 +132,7 @@ def run(
         print(json.dumps(summary.to_json(store.path, report)))
     else:
         print_summary(make_console(), summary, report)
+    publish([summary], junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tornpage.cli.console import make_console, print_shrunk
 from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
@@ -30,7 +29,7 @@ def shrink(
 ) -> int:
     """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
     row = trial_row(trial, out)
-    console = Console(stderr=True, quiet=json_output)
+    console = make_console(stderr=True, quiet=json_output)
     with (
         Store(out / "tornpage.db", create=False) as store,
         console.status(f"trial {trial}") as status,

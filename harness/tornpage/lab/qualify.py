@@ -1,4 +1,4 @@
-"""`tornpage doctor --qualify`: does the fault layer do what it says? The judge is fio, a stranger to it.
+"""`tornpage qualify`: does the fault layer do what it says? The judge is fio, a stranger to it.
 
 fio writes blocks with checksums under the preload, reads them again, and tells which are bad. Without a
 fault none may be; with one, exactly those that the preload's record says it damaged. fio's exit code is

@@ -1,14 +1,15 @@
 """The two matrices of a report, as rows of cells with their words: crash sites, and torn pages. And
 what was not exercised.
 
-May import: model, summary, torn_matrix.
+May import: cells, model, summary, torn_matrix.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tornpage.reports.summary import CellCount, Summary
+from tornpage.reports.cells import CellCount
+from tornpage.reports.summary import Summary
 from tornpage.reports.torn_matrix import CellState, TornCell, TornMatrix
 from tornpage.vocabulary.model import Outcome
 

@@ -1,7 +1,7 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints
 it, the report renders it, `--json` is a part of it.
 
-May import: bugs, fingerprint, model, store, torn_matrix.
+May import: bugs, cells, fingerprint, model, store, torn_matrix.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any
 import xxhash
 
 from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
+from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
-from tornpage.store.bugs import Bug, Novelty, Sighting
+from tornpage.store.bugs import Bug, BugStatus, Novelty, Sighting
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
@@ -27,7 +28,7 @@ from tornpage.vocabulary.model import (
     config_of,
 )
 
-__all__ = ["BugSeen", "CellCount", "Claims", "Finding", "Summary", "summarise"]
+__all__ = ["BugSeen", "Claims", "Finding", "Summary", "summarise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +39,6 @@ class Claims:
     paths: Sequence[str] = ()
     run_paths: Sequence[str] = ()
     sites: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CellCount:
-    """Outcomes of one matrix cell."""
-
-    config: str
-    site: str
-    mask: str
-    outcomes: Counter[Outcome]
-
-    @property
-    def total(self) -> int:
-        """Trials of the cell."""
-        return self.outcomes.total()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +79,22 @@ class BugSeen:
         """Not seen before this run, or fixed before it."""
         return self.sighting.novelty is not Novelty.AGAIN
 
+    def fails(self, only_news: bool) -> bool:
+        """It makes a case of a CI system red: not if it is ignored, or (only_news) was known before."""
+        return self.bug.status is not BugStatus.IGNORED and (self.is_news or not only_news)
+
+    @property
+    def standing(self) -> str:
+        """What this sighting was at its time."""
+        if self.sighting.novelty is Novelty.AGAIN:
+            return f"seen before ({self.bug.status})"
+        return "new" if self.sighting.novelty is Novelty.NEW else "came back"
+
+    @property
+    def headline(self) -> str:
+        """One line."""
+        return f"bug {self.bug.id}, {self.standing}: {self.bug.title}"
+
     def to_json(self) -> dict[str, Any]:
         """An item of `bugs` in --json."""
         return {
@@ -115,8 +117,9 @@ class Summary:
     """A run in numbers. broken: trials or states with a violation. by_invariant counts such, by_site
     counts trials; counters are summed over trials, and exercised_by counts the trials in which a
     counter was above zero. scripts: that were crashed; undisturbed: those that only ran; run_counters:
-    in how many undisturbed runs, of both, a status counter was above zero. explored: per script what
-    the power-loss explorer said; a state counts as a trial there. torn_pages: what these states tore."""
+    in how many undisturbed runs, of both, a status counter was above zero. run_cells: these runs, by
+    configuration; their site is RUN_SITE. explored: per script what the power-loss explorer said; a
+    state counts as a trial there. torn_pages: what these states tore."""
 
     run: Run
     finished: int = 0
@@ -131,6 +134,7 @@ class Summary:
     undisturbed: int = 0
     run_counters: Counter[str] = field(default_factory=Counter)
     cells: list[CellCount] = field(default_factory=list)
+    run_cells: list[CellCount] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     bugs: list[BugSeen] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -245,18 +249,25 @@ def summarise(
     explored: dict[str, dict[str, Any]],
     claims: Claims,
     bugs: Mapping[int, tuple[Bug, Sighting]],
+    command: Callable[[str], str] = lambda line: line,
     complete: Callable[[Finding], Finding] = lambda finding: finding,
 ) -> Summary:
     """Folds the rows of a run, trials in order of number. censuses: undisturbed runs by number of the
-    script; bugs: those that it saw, by id; complete: adds to a finding what these rows do not have."""
+    script; bugs: those that it saw, by id; command: turns a line that replays into one for anywhere;
+    complete: adds to a finding what these rows do not have."""
     summary = Summary(run, explored=explored, torn_pages=torn_matrix(explored))
     digest = xxhash.xxh3_64()
     findings: dict[tuple[Fingerprint, str, int], Finding] = {}
     known: dict[str, CensusRow] = {}
     company = _Company()
+    run_cells: dict[str, CellCount] = {}
     for number, census in censuses.items():
         known[census.config] = census
         company.meet(census.bugs)
+        config = config_of(census.config)
+        script = f"{run.id}.s{number}"
+        cell = run_cells.setdefault(config, CellCount(config, RUN_SITE, ""))
+        cell.add_run(census, command(_replay_line(script)))
         digest.update(f"{census.config} {census.hash}\n".encode())
         summary.scripts += census.crashed
         summary.undisturbed += not census.crashed
@@ -264,19 +275,21 @@ def summarise(
         summary.census_violations += bool(census.violations)
         for violation, bug in zip(census.violations, census.bugs, strict=True):
             summary.by_invariant[violation.invariant] += 1
-            script = f"{run.id}.s{number}"
             _add_finding(findings, script, RUN_SITE, census.config, violation, bug, None)
     for config, part in sorted(explored.items()):
         digest.update(f"{config} {part['states']} {part['distinct']}\n".encode())
         summary.counters.update(part.get("paths", {}))
-    cells: dict[tuple[str, str, str], Counter[Outcome]] = {}
+    summary.run_cells = [run_cells[config] for config in sorted(run_cells)]
+    cells: dict[tuple[str, str, str], CellCount] = {}
     for row in trials:
         if row.result is None:
             continue
         digest.update(_verdict_line(row.result).encode())
         _add_trial(summary, row, row.result)
+        trial = f"{run.id}.{row.number}"
         key = (config_of(row.spec.config), row.site, row.mask)
-        cells.setdefault(key, Counter())[row.result.outcome] += 1
+        cell = cells.setdefault(key, CellCount(*key))
+        cell.add(row, row.result, command(_replay_line(trial)))
         shown = known.get(row.spec.config)
         company.meet(row.bugs, shown.bugs if shown else ())
         for violation, its_bug in zip(row.result.violations, row.bugs, strict=True):
@@ -284,11 +297,10 @@ def summarise(
                 continue
             of_run = shown is not None and violation in shown.violations
             site = RUN_SITE if of_run else row.site
-            trial = f"{run.id}.{row.number}"
             _add_finding(findings, trial, site, row.spec.config, violation, its_bug, row.result)
-    summary.cells = [CellCount(*key, outcomes) for key, outcomes in sorted(cells.items())]
+    summary.cells = [cells[key] for key in sorted(cells)]
     summary.findings = [
-        complete(finding)
+        complete(replace(finding, replay=command(finding.replay)))
         for finding in sorted(findings.values(), key=lambda f: (f.invariant, -f.count, f.site))
     ]
     summary.bugs = _bugs_seen(bugs, summary.findings, company)
@@ -334,6 +346,10 @@ def _bugs_seen(
             one.bug.id,
         ),
     )
+
+
+def _replay_line(trial: str) -> str:
+    return f"tornpage replay {trial}"
 
 
 def _verdict_line(result: TrialResult) -> str:
@@ -388,7 +404,7 @@ def _add_finding(
         source=known.source if known else violation.source,
         trial=name,
         of_trial=known.of_trial if known else result is not None,
-        replay=f"tornpage replay {name}",
+        replay=_replay_line(name),
         count=known.count + alike if known and result else alike,
         torn=known.torn if known else (result.torn if result else None),
         image=(known.image if known else None) or (result.image if result else None),

@@ -13,18 +13,19 @@ from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["TARGETS", "make_target"]
+__all__ = ["TARGETS", "explorer_path", "make_target"]
 
 
-def _explorer(build: Path) -> Path:
+def explorer_path(build: Path) -> Path:
+    """The power-loss explorer of a build folder."""
     return build / "explorer" / "tornpage-explore"
 
 
 TARGETS: dict[str, Callable[[Path], Target]] = {
     "engine": lambda build: EngineTarget(
-        build / "engine" / "engine", preload_path(build), _explorer(build)
+        build / "engine" / "engine", preload_path(build), explorer_path(build)
     ),
-    "sqlite": lambda build: SqliteTarget(preload_path(build), _explorer(build)),
+    "sqlite": lambda build: SqliteTarget(preload_path(build), explorer_path(build)),
 }
 """Known targets: name -> constructor that takes the build folder."""
 

@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, preload, process, rules, state.
+May import: errors, model, option, preload, process, rules, state.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tornpage.faults.preload import preload_environment
-from tornpage.faults.process import ChildResult
+from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State, read_tables
+from tornpage.targets.option import TargetOption
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -109,6 +110,9 @@ class Target(Protocol):
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """Environment under which a command of this target is recorded and disturbed."""
 
+    def options(self) -> tuple[TargetOption, ...]:
+        """What --set and a campaign's options may name. Raises TargetError."""
+
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """Runs the script on the data directory, which may be missing."""
 
@@ -158,6 +162,7 @@ _COUNTERS = {
 }
 
 JUDGE = "tornpage-judge"
+OPTIONS_DEADLINE_S = 10.0
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
@@ -204,6 +209,17 @@ class EngineTarget:
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md; contents are recorded, since the rules judge them."""
         return preload_environment(self.preload, data, trace, plan) | {"TORNPAGE_PAYLOAD": "full"}
+
+    def options(self) -> tuple[TargetOption, ...]:
+        """What `engine options --json` says. Raises TargetError."""
+        child = run_child([self.program, "options", "--json"], os.environ, OPTIONS_DEADLINE_S)
+        data = last_object(child.stdout)
+        if child.exit_code != 0 or data is None:
+            raise TargetError(f"{self.program} tells no options: {child.describe()}")
+        return tuple(
+            TargetOption(item["name"], item["values"], item["default"], item["what"])
+            for item in data["options"]
+        )
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""

@@ -73,13 +73,17 @@ class Site(StrEnum):
     INTERNAL_PAGE = "internal_page"
     """Home write of a B+-tree page above the leaves."""
     PAGE0 = "page0"
+    """First page of a data file."""
     UNDO_PAGE = "undo_page"
+    """Home write of a page of undo records."""
     DICT_PAGE = "dict_page"
     """Home write of a page of the catalogue's own trees."""
     DOUBLEWRITE = "doublewrite"
+    """Copies of pages, before they go home."""
     REDO = "redo"
+    """Blocks of the redo log, or frames of a write-ahead log."""
     CHECKPOINT_HEADER = "checkpoint_header"
-    """The first 2048 bytes of the redo file: header and checkpoint slots."""
+    """Start of the log file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
     """Other pages of the system space, and descriptor and inode pages."""
     ROLLBACK_JOURNAL = "rollback_journal"
@@ -87,6 +91,7 @@ class Site(StrEnum):
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"
+    """Any other write, as that of a page that recovery restores from doublewrite."""
 
 
 class FaultKind(StrEnum):

@@ -26,9 +26,10 @@ NAMES = ("n1", "n2")
 class ChurnParams(BaseModel):
     """Rounds of growing and shrinking one table of wide keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rounds: int = Field(default=2, ge=1, le=1000)
+    """How often the table grows and shrinks."""
     rows: int = Field(default=120, ge=16, le=100_000)
     """Rows of the table when it is at its largest."""
     bursts: int = Field(default=6, ge=0, le=1000)

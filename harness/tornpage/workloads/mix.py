@@ -34,9 +34,10 @@ Phase = Callable[[Book, Table], None]
 class MixParams(BaseModel):
     """A script of phases that the seed draws."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     phases: int = Field(default=14, ge=1, le=1000)
+    """Pieces of a script."""
     rows: int = Field(default=400, ge=16, le=100_000)
     """Most rows of a table of small rows; others have fewer."""
     page_size: int = Field(default=4096, ge=4096, le=65536)

@@ -21,7 +21,7 @@ __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlit
 class SmokeParams(BaseModel):
     """The seeds' table under DML before, between and after index builds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rows: int = Field(default=48, ge=8, le=100_000)
     """Rows of the seeds' table before the first index build."""
@@ -32,9 +32,9 @@ class SmokeParams(BaseModel):
 
 
 class SqliteSmokeParams(BaseModel):
-    """The same tables for a database with one writer: one open transaction at a time, small data."""
+    """The tables of smoke for a database with one writer: one open transaction at a time, small data."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rows: int = Field(default=64, ge=8, le=100_000)
     """Rows of the seeds' table before the first index build."""

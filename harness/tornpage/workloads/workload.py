@@ -40,6 +40,7 @@ __all__ = [
     "bytes_of",
     "fit_params",
     "generate",
+    "params_of",
     "validate_params",
     "workload_names",
 ]
@@ -48,17 +49,19 @@ __all__ = [
 class FileParams(BaseModel):
     """A script in a file, run as it is; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     path: Path
+    """The file, in the language of docs/SCRIPT.md."""
 
 
 class InlineParams(BaseModel):
     """A script given in full, so that a trial needs no file beside the store; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     script: str = Field(max_length=16_000_000)
+    """The text."""
 
 
 def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
@@ -90,6 +93,11 @@ _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
 def workload_names() -> list[str]:
     """The workloads that generate() knows."""
     return sorted(_WORKLOADS)
+
+
+def params_of(name: str) -> type[BaseModel]:
+    """The model of a workload's parameters; its docstring says what the workload is."""
+    return _WORKLOADS[name][0]
 
 
 def fit_params(

@@ -50,6 +50,8 @@ def test_a_built_package_carries_them(tmp_path: Path) -> None:
         assert files_of(carried) == files_of(ROOT / name) != []
         same, _, _ = filecmp.cmpfiles(carried, ROOT / name, files_of(carried), shallow=False)
         assert same == files_of(carried)
+    page = built / "tornpage" / "data" / "docs" / "INVARIANTS.md"
+    assert filecmp.cmp(page, ROOT / "docs" / "INVARIANTS.md", shallow=False)
 
 
 def files_of(folder: Path) -> list[str]:

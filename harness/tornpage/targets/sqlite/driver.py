@@ -15,7 +15,7 @@ SQLite's random numbers (log salts, journal checksums) are seeded: one script gi
 
 Output and exit codes are those of `engine run --json`: 0 ok, 2 usage or script error, 4 a fatal error.
 
-May import: errors, image, parse, schema, script.
+May import: errors, image, options, parse, schema, script.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tornpage.targets.sqlite.image import DATABASE
+from tornpage.targets.sqlite.options import OPTIONS
 from tornpage.targets.sqlite.schema import (
     check_name,
     create_index_sql,
@@ -345,13 +346,14 @@ def _parse_arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="sqlite_driver", allow_abbrev=False)
     parser.add_argument("directory", type=Path)
     parser.add_argument("script", type=Path)
-    parser.add_argument("--journal-mode", choices=["wal", "delete"], default="wal")
-    levels = ["off", "normal", "full", "extra"]
-    parser.add_argument("--synchronous", choices=levels, default="full")
-    sizes = [512 << power for power in range(8)]
-    parser.add_argument("--page-size", type=int, choices=sizes, default=4096)
-    parser.add_argument("--cache-size", type=int, default=0, help="pages; 0: SQLite's own")
-    parser.add_argument("--wal-autocheckpoint", type=int, default=1000, help="pages; 0: never")
+    for option in OPTIONS:
+        parser.add_argument(
+            f"--{option.name.replace('_', '-')}",
+            choices=option.choices or None,
+            type=str if option.choices else int,
+            default=option.default,
+            help=option.what,
+        )
     return parser.parse_args(argv)
 
 
@@ -374,7 +376,7 @@ def main(argv: list[str]) -> int:
         name = getattr(error, "sqlite_errorname", "SQLITE_ERROR")
         print(f"sqlite_driver: {name}: {error}", file=sys.stderr)
         return EXIT_FATAL
-    status = {"page_size": arguments.page_size, "pages": pages}
+    status = {"page_size": int(arguments.page_size), "pages": pages}
     answer = {"ok": True, "statements": len(script.statements), "failed": failed, "status": status}
     print(json.dumps(answer))
     return 0

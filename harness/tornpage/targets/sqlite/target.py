@@ -1,13 +1,12 @@
 """SQLite as a target: the system's library in a Python program, under the same preload.
 
-Options: journal_mode wal | delete, synchronous off | normal | full | extra, page_size, cache_size,
-wal_autocheckpoint (driver). It marks what was acknowledged but no page writes, and has no scanner that
-knows our invariants; what a write was for follows from its file.
+It marks what was acknowledged but no page writes, and has no scanner that knows our invariants; what a
+write was for follows from its file.
 
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, preload, process, rules, state, target.
+May import: errors, model, option, options, preload, process, rules, state, target.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
+from tornpage.targets.option import TargetOption
+from tornpage.targets.sqlite.options import OPTIONS
 from tornpage.targets.target import (
     EXIT_REFUSED,
     Capability,
@@ -40,9 +41,6 @@ __all__ = ["PROMISES", "Promise", "SqliteTarget", "promise_of"]
 
 WAL_HEADER = 32
 """Bytes of a log before its first frame: salts and page size."""
-OPTIONS = frozenset(
-    {"journal_mode", "synchronous", "page_size", "cache_size", "wal_autocheckpoint"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +112,18 @@ class SqliteTarget:
         """The variables of faults/README.md."""
         return preload_environment(self.preload, data, trace, plan)
 
+    def options(self) -> tuple[TargetOption, ...]:
+        """Those of the driver."""
+        return tuple(option.told() for option in OPTIONS)
+
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """python -m tornpage.targets.sqlite.driver DIR SCRIPT --journal-mode ... ."""
         promise_of(options)
         arguments = []
         for name, value in options.items():
-            if name not in OPTIONS:
-                known = ", ".join(sorted(OPTIONS))
+            names = sorted(option.name for option in OPTIONS)
+            if name not in names:
+                known = ", ".join(names)
                 raise ConfigError(f"target sqlite has no option {name!r} (known: {known})")
             arguments.append(f"--{name.replace('_', '-')}={value}")
         return _python("driver", str(data), str(script), *arguments)

@@ -1,0 +1,116 @@
+"""Lists of what there is to choose from: campaigns, workloads, options, models, sites, invariants, targets.
+Each text comes from where the thing is defined.
+
+May import: campaign, documented, errors, invariants, model, paths, powerloss, registry, workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tornpage.campaigns.campaign import load_campaign
+from tornpage.campaigns.powerloss import loss_models
+from tornpage.targets.registry import TARGETS, explorer_path, make_target
+from tornpage.vocabulary.documented import first_sentence, keys_of, meanings
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.invariants import load_invariants
+from tornpage.vocabulary.model import Site
+from tornpage.vocabulary.paths import Paths, data_folder
+from tornpage.workloads.workload import params_of, workload_names
+
+__all__ = ["DEFAULT_TARGET", "KINDS", "Item", "list_items"]
+
+DEFAULT_TARGET = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One that there is. facts: further columns, the same for all of a kind; what: one line."""
+
+    name: str
+    what: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def list_items(kind: str, paths: Paths) -> list[Item]:
+    """All of one kind. Raises ConfigError naming the kinds, TargetError if a program is not built."""
+    if kind not in KINDS:
+        raise ConfigError(f"nothing is called {kind!r}; there are: {', '.join(KINDS)}")
+    return KINDS[kind](paths)
+
+
+def _campaigns(paths: Paths) -> list[Item]:
+    return [_campaign(path, paths.workloads) for path in sorted(paths.workloads.glob("*.toml"))]
+
+
+def _campaign(path: Path, folder: Path) -> Item:
+    """A file NAME-TARGET.toml is the campaign NAME of that target."""
+    name, _, target = path.stem.rpartition("-")
+    if target not in TARGETS:
+        name, target = path.stem, DEFAULT_TARGET
+    campaign = load_campaign(name, folder, target)
+    facts = {"target": target, "crash model": campaign.crash_model}
+    return Item(name, campaign.description, facts)
+
+
+def _workloads(_paths: Paths) -> list[Item]:
+    return [
+        Item(
+            name,
+            first_sentence(params_of(name)),
+            {"params": ", ".join(f"{key.name}={key.default}" for key in keys_of(params_of(name)))},
+        )
+        for name in workload_names()
+    ]
+
+
+def _options(paths: Paths) -> list[Item]:
+    return [
+        Item(
+            option.name,
+            option.what,
+            {"target": target, "values": option.values, "default": option.default},
+        )
+        for target in sorted(TARGETS)
+        for option in make_target(target, paths.build).options()
+    ]
+
+
+def _models(paths: Paths) -> list[Item]:
+    known = loss_models(explorer_path(paths.build))
+    return [Item(name, what) for name, what in known.items()]
+
+
+def _sites(_paths: Paths) -> list[Item]:
+    return [Item(name, what) for name, what in meanings(Site).items()]
+
+
+def _invariants(_paths: Paths) -> list[Item]:
+    page = data_folder("docs") / "INVARIANTS.md"
+    return [Item(number, what) for number, what in load_invariants(page).items()]
+
+
+def _targets(paths: Paths) -> list[Item]:
+    made = {name: make(paths.build) for name, make in sorted(TARGETS.items())}
+    return [
+        Item(
+            name,
+            first_sentence(type(target)),
+            {"capabilities": ", ".join(sorted(target.capabilities))},
+        )
+        for name, target in made.items()
+    ]
+
+
+KINDS: dict[str, Callable[[Paths], list[Item]]] = {
+    "campaigns": _campaigns,
+    "workloads": _workloads,
+    "options": _options,
+    "models": _models,
+    "sites": _sites,
+    "invariants": _invariants,
+    "targets": _targets,
+}
+"""What can be listed."""

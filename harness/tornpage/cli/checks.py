@@ -1,0 +1,34 @@
+"""Checks of the surroundings, as they are printed: what was seen, and what to do.
+
+May import: codec, console, doctor, options.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from tornpage.cli.console import make_console
+from tornpage.cli.options import USAGE_ERROR
+from tornpage.lab.doctor import Finding
+from tornpage.vocabulary.codec import to_plain
+
+__all__ = ["show_checks"]
+
+
+def show_checks(checks: Sequence[Finding], json_output: bool) -> int:
+    """Prints all of them. The exit code: 0 if all is well."""
+    good = all(check.ok for check in checks)
+    if json_output:
+        print(json.dumps({"ok": good, "checks": to_plain(checks)}))
+    else:
+        table = Table("check", "", "seen", "remedy")
+        for check in checks:
+            mark = "[green]ok[/]" if check.ok else "[red]bad[/]"
+            remedy = "" if check.ok else check.remedy
+            table.add_row(check.name, mark, escape(check.seen), escape(remedy))
+        make_console().print(table)
+    return 0 if good else USAGE_ERROR

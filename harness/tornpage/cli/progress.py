@@ -1,0 +1,168 @@
+"""How far a long command is: bars on a terminal, lines in a log.
+
+May import: console, crew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from tornpage.campaigns.crew import Progress as Watcher
+from tornpage.campaigns.crew import QuietProgress
+from tornpage.cli.console import make_console
+
+__all__ = ["BarProgress", "LogProgress", "make_progress"]
+
+LINE_EVERY_S = 60.0
+
+
+def make_progress(quiet: bool, counted: str = "with findings") -> Watcher:
+    """What fits standard error. counted: what it means that a step is broken."""
+    if quiet:
+        return QuietProgress()
+    if sys.stderr.isatty():
+        return BarProgress(make_console(stderr=True), counted)
+    return LogProgress(counted)
+
+
+class BarProgress:
+    """A bar per phase, on a terminal."""
+
+    def __init__(self, console: Console, counted: str) -> None:
+        self._counted = counted
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._progress.add_task("starting", total=None, rate="")
+        self._broken = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def phase(self, text: str, total: int) -> None:
+        """A new bar of `total` steps."""
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(text, total=total, rate="")
+        self._broken = 0
+
+    def advance(self, broken: bool) -> None:
+        """One step is done."""
+        self._broken += broken
+        task = next(task for task in self._progress.tasks if task.id == self._task)
+        rate = f"{task.speed:.0f}/s" if task.speed else ""
+        if self._broken:
+            rate += f" [red]{self._broken} {self._counted}[/]"
+        self._progress.update(self._task, advance=1, rate=rate)
+
+
+def _print(line: str) -> None:
+    with contextlib.suppress(OSError):  # a log that is gone ends no run
+        print(line, file=sys.stderr, flush=True)
+
+
+class LogProgress:
+    """A line every minute and one at the end of each phase, without control characters. The times in it are
+    the command's own: since it began, and left of the phase at its rate so far."""
+
+    def __init__(
+        self,
+        counted: str,
+        write: Callable[[str], None] = _print,
+        clock: Callable[[], float] = time.monotonic,
+        every_s: float = LINE_EVERY_S,
+    ) -> None:
+        """write: takes a line; clock: in seconds; every_s: between two lines."""
+        self._counted, self._write, self._clock, self._every_s = counted, write, clock, every_s
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._began = clock()
+        self._start("", 0)
+
+    def __enter__(self) -> Self:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._ticker.join()
+        self._tell()
+
+    def phase(self, text: str, total: int) -> None:
+        """What was done before has come to its end."""
+        self._tell()
+        with self._lock:
+            self._start(text, total)
+
+    def advance(self, broken: bool) -> None:
+        """One step is done."""
+        with self._lock:
+            self._done += 1
+            self._broken += broken
+
+    def _start(self, text: str, total: int) -> None:
+        self._text, self._total, self._done, self._broken = text, total, 0, 0
+        self._since = self._clock()
+
+    def _tick(self) -> None:
+        while not self._over.wait(self._every_s):
+            self._tell()
+
+    def _tell(self) -> None:
+        with self._lock:
+            line = self._line() if self._total else ""
+        if line:
+            self._write(line)
+
+    def _line(self) -> str:
+        now = self._clock()
+        parts = [f"{_time(now - self._began)} {self._text}: {self._done} of {self._total}"]
+        rate = self._done / (now - self._since) if now > self._since else 0.0
+        if rate:
+            parts.append(f"{rate:.1f}/s" if rate >= 1 else f"{60 * rate:.1f}/min")
+        if rate and self._done < self._total:
+            parts.append(f"{_time((self._total - self._done) / rate)} left")
+        if self._broken:
+            parts.append(f"{self._broken} {self._counted}")
+        return ", ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

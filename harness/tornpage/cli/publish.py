@@ -1,0 +1,35 @@
+"""Results for a CI system: a JUnit file, annotations of a GitHub workflow.
+
+May import: annotations, junit, options, summary.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornpage.cli.options import Annotate, FailOn
+from tornpage.reports.annotations import github_lines
+from tornpage.reports.junit import render_junit
+from tornpage.reports.summary import Summary
+
+__all__ = ["publish"]
+
+
+def publish(
+    summaries: Sequence[Summary], junit: Path | None, annotate: Annotate | None, fail_on: FailOn
+) -> None:
+    """Writes what was asked for. Annotations go to standard error, where the runner reads them too: standard
+    output may be redirected."""
+    only_news = fail_on is FailOn.NEW
+    if junit is not None:
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        junit.write_bytes(render_junit(summaries, only_news=only_news))
+    if annotate is None:
+        inside = os.environ.get("GITHUB_ACTIONS") == "true"
+        annotate = Annotate.GITHUB if inside else Annotate.NONE
+    if annotate is Annotate.GITHUB:
+        for line in github_lines(summaries, only_news=only_news):
+            print(line, file=sys.stderr, flush=True)

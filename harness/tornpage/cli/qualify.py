@@ -1,0 +1,25 @@
+"""`tornpage qualify`: does the fault layer do what it says?
+
+May import: checks, console, options, paths, qualify.
+"""
+
+from __future__ import annotations
+
+from tornpage.cli.checks import show_checks
+from tornpage.cli.console import make_console
+from tornpage.cli.options import JsonOption
+from tornpage.lab import qualify as lab
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["EPILOG", "qualify"]
+
+EPILOG = "Example: [bold]tornpage qualify --json[/]"
+
+
+def qualify(json_output: JsonOption = False) -> int:
+    """Lets fio judge the fault layer: every fault must be found, and nothing where there is none."""
+    console = make_console(stderr=True, quiet=json_output)
+    checks = lab.qualify(
+        find_paths(), lambda name: console.print(f"qualify: {name}", highlight=False)
+    )
+    return show_checks(checks, json_output)

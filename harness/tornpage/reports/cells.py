@@ -1,0 +1,64 @@
+"""The cells of a run's matrix: what its trials at one site, with one mask and configuration came to.
+
+May import: model, store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tornpage.store.store import CensusRow, TrialRow
+from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
+
+__all__ = ["CellCount", "Shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A bug as one trial, or undisturbed run, shows it."""
+
+    what: str
+    source: Source
+    replay: str
+
+
+@dataclass(slots=True)
+class CellCount:
+    """Outcomes of one matrix cell. bugs: by number, as the cell's first trial shows it; reasons: by outcome,
+    what the first trial of it says; seconds: that they took, one after the other."""
+
+    config: str
+    site: str
+    mask: str
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    bugs: dict[int, Shown] = field(default_factory=dict)
+    reasons: dict[Outcome, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def total(self) -> int:
+        """Trials of the cell."""
+        return self.outcomes.total()
+
+    def add(self, row: TrialRow, result: TrialResult, replay: str) -> None:
+        """One trial of the cell. replay: the line for it."""
+        self.outcomes[result.outcome] += 1
+        self._show(result.violations, row.bugs, replay)
+        self.seconds += result.seconds.get("total", 0.0)
+        if result.reason:
+            text = f"trial {row.run}.{row.number}: {result.reason}"
+            self.reasons.setdefault(result.outcome, text)
+
+    def add_run(self, census: CensusRow, replay: str) -> None:
+        """One undisturbed run of the configuration."""
+        self.outcomes[Outcome.VIOLATION if census.violations else Outcome.CLEAN] += 1
+        self._show(census.violations, census.bugs, replay)
+
+    def _show(
+        self, violations: Sequence[Violation], bugs: Sequence[int | None], replay: str
+    ) -> None:
+        for violation, bug in zip(violations, bugs, strict=True):
+            if bug is not None:  # the trial is unstable
+                self.bugs.setdefault(bug, Shown(violation.what, violation.source, replay))

@@ -1,0 +1,20 @@
+"""An option of a target, as people are told of it.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["TargetOption"]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOption:
+    """values: what it takes; default: where a campaign does not say; what: one line."""
+
+    name: str
+    values: str
+    default: str
+    what: str

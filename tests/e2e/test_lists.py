@@ -1,0 +1,100 @@
+"""`tornpage list` and `tornpage new`, as they are called: what is listed can be used."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tornpage.campaigns.catalogue import KINDS
+from tornpage.vocabulary.paths import ROOT
+
+
+def call(build: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "tornpage", *arguments],
+        cwd=folder,
+        env={**os.environ, "TORNPAGE_BUILD": str(build), "PYTHONPATH": str(ROOT / "harness")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_for_people_and_for_programs(build: Path, tmp_path: Path, kind: str) -> None:
+    """Both have every item; piped, each is one line."""
+    for_programs = call(build, tmp_path, "list", kind, "--json")
+    assert for_programs.returncode == 0, for_programs.stderr
+    data = json.loads(for_programs.stdout)
+    assert data["kind"] == kind
+    lines = call(build, tmp_path, "list", kind).stdout.splitlines()
+    for item in data["items"]:
+        assert any(item["name"] in line and item["what"] in line for line in lines), item
+    assert not re.search(r"[\x00-\x1f]", "".join(lines))
+
+
+def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
+    """Each one with its default."""
+    data = json.loads(call(build, tmp_path, "list", "options", "--json").stdout)
+    sets = [
+        argument
+        for item in data["items"]
+        if item["facts"]["target"] == "engine"
+        for argument in ("--set", f"{item['name']}={item['facts']['default']}")
+    ]
+    assert len(sets) == 2 * 13
+    (tmp_path / "script").write_text("create table t a:bigint primary a\n")
+    engine = build / "engine" / "engine"
+    done = subprocess.run([engine, "run", tmp_path / "db", tmp_path / "script", *sets], check=False)
+    assert done.returncode == 0
+
+
+def test_models_are_those_of_the_fault_model(build: Path, tmp_path: Path) -> None:
+    """The document has the same names and texts."""
+    data = json.loads(call(build, tmp_path, "list", "models", "--json").stdout)
+    page = (ROOT / "docs" / "FAULT_MODEL.md").read_text("utf-8")
+    table = page.partition("| model | of what was not fsynced, kept is |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", table, re.MULTILINE)
+    told = [(name, text.replace("`", "")) for name, text in rows]
+    assert told == [(item["name"], item["what"]) for item in data["items"]]
+
+
+@pytest.mark.parametrize(
+    ("more", "limits"),
+    [
+        ((), ("--trials", "20", "--scripts", "1", "--undisturbed", "1")),
+        (("--like", "powerloss"), ("--states", "50", "--scripts", "1")),
+        (("--target", "sqlite"), ("--target", "sqlite", "--trials", "8", "--scripts", "1")),
+    ],
+)
+def test_a_new_campaign_runs(
+    build: Path, tmp_path: Path, more: tuple[str, ...], limits: tuple[str, ...]
+) -> None:
+    """As it is (here with few trials); the name of the run is that of the file."""
+    made = call(build, tmp_path, "new", "campaign", "mine", *more, "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["run"].startswith("tornpage run mine.toml")
+    done = call(build, tmp_path, "run", "mine.toml", *limits, "--json")
+    data = json.loads(done.stdout)
+    assert (data["campaign"], data["complete"], data["violations"]) == ("mine", True, 0)
+    assert data["exercised"] > 0
+
+
+def test_a_file_that_exists_is_left_alone(build: Path, tmp_path: Path) -> None:
+    """Also one that is no campaign; and a name is no path."""
+    (tmp_path / "mine.toml").write_text("mine")
+    done = call(build, tmp_path, "new", "campaign", "mine")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "mine.toml exists already" in done.stderr
+    assert (tmp_path / "mine.toml").read_text() == "mine"
+    for name in ("../mine", "a b", "-", ""):
+        assert call(build, tmp_path, "new", "campaign", "--", name).returncode == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]

@@ -1,0 +1,89 @@
+"""Progress where nobody watches: lines of a log, told by a clock of the test's own."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tornpage.campaigns.crew import QuietProgress
+from tornpage.cli.progress import LogProgress, make_progress
+
+
+class Clock:
+    """Seconds that the test turns."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_line_at_the_end_of_each_phase() -> None:
+    """With what was done, how fast, and how much of it was broken; an empty phase is not told."""
+    lines: list[str] = []
+    clock = Clock()
+    with LogProgress("with findings", lines.append, clock) as progress:
+        progress.phase("census", 2)
+        for _ in range(2):
+            clock.now += 5
+            progress.advance(False)
+        progress.phase("undisturbed", 0)
+        progress.phase("trials", 300)
+        for number in range(300):
+            clock.now += 0.5
+            progress.advance(number % 100 == 0)
+    assert lines == [
+        "0:00:10 census: 2 of 2, 12.0/min",
+        "0:02:40 trials: 300 of 300, 2.0/s, 3 with findings",
+    ]
+
+
+def test_a_line_tells_the_time_left() -> None:
+    """Of the phase, at its own rate; none as long as nothing is done. A run that ends early tells how far."""
+    lines: list[str] = []
+    clock = Clock()
+    with LogProgress("not caught", lines.append, clock) as progress:
+        progress.phase("trials", 4000)
+        clock.now += 60
+        progress.phase("trials", 4000)
+        for _ in range(1000):
+            progress.advance(True)
+        clock.now += 120
+    assert lines == [
+        "0:01:00 trials: 0 of 4000",
+        "0:03:00 trials: 1000 of 4000, 8.3/s, 0:06:00 left, 1000 not caught",
+    ]
+
+
+def test_a_line_comes_by_itself() -> None:
+    """A phase of one long step is told of while it lasts."""
+    told = threading.Event()
+    lines: list[str] = []
+
+    def write(line: str) -> None:
+        lines.append(line)
+        told.set()
+
+    with LogProgress("with findings", write, Clock(), every_s=0.01) as progress:
+        progress.phase("runs explored", 1)
+        assert told.wait(30)
+        progress.advance(False)
+    assert lines[0] == "0:00:00 runs explored: 0 of 1"
+    assert lines[-1] == "0:00:00 runs explored: 1 of 1"
+
+
+def test_the_progress_fits_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A log where there is no terminal, whatever the environment says of colours; nothing with --json."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert isinstance(make_progress(quiet=True), QuietProgress)
+    with make_progress(quiet=False) as progress:
+        progress.phase("x" * 500, 1)
+        progress.advance(True)
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.endswith("1 with findings\n")
+    assert error.isascii() and error[:-1].isprintable()
