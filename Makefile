@@ -1,10 +1,9 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
-.PHONY: help setup build torture test test-c test-py test-asan mutants nightly million coverage check fmt
+.PHONY: help setup build torture test test-c test-py test-asan mutants nightly coverage check fmt
 .PHONY: bench docs clean
 
 PRESET := release
-NIGHT := 8h
 PY := .venv/bin/python
 
 help: ## This list
@@ -36,10 +35,7 @@ test-asan: setup
 mutants: build ## The default campaigns on every planted bug: which do they find? Goes on after an interruption
 	@.venv/bin/tornpage mutants --as-shipped --seeds 1
 
-nightly: build ## Past findings again, then the default campaigns with new seeds for 8 hours (NIGHT=1h); goes on after an interruption
-	@.venv/bin/tornpage nightly --for $(NIGHT) --fail-on new --go-on --out out/nightly
-
-million: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
+nightly: build ## A million crash states of the clean engine, no alarm; goes on after an interruption
 	@.venv/bin/tornpage run million --go-on --out out/million
 
 coverage: setup ## Lines of engine/buf and engine/recv that the campaigns alone reach; every other one needs a reason

@@ -359,5 +359,5 @@ def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:
         place = f"page {page}: " if page is not None else ""
         found.append(Violation(int(item["invariant"]), f"{place}{item['what']}", path=item["path"]))
     if check["needs_recovery"]:
-        found.append(Violation(30, "the scanner says that recovery is needed after recovery"))
+        found.append(Violation(19, "the scanner says that recovery is needed after recovery"))
     return tuple(found)
