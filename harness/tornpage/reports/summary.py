@@ -65,9 +65,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class BugSeen:
-    """A bug as this run saw it: one row of the report. findings: what told of it, the first is the most
-    frequent; its trial and replay line are of this run, those of the bug itself may be smaller. always_with:
-    bugs that every trial with this one shows too, or the undisturbed run of its script: perhaps its cause."""
+    """A bug as this run saw it: one row of the report. findings: what told of it, first those whose image was
+    kept, the most frequent first; its trial and replay line are of this run, those of the bug itself may be
+    smaller. always_with: bugs that every trial with this one shows too, or the undisturbed run of its
+    script: perhaps its cause."""
 
     bug: Bug
     sighting: Sighting
@@ -334,7 +335,7 @@ def _bugs_seen(
 ) -> list[BugSeen]:
     """The news first, then those that come alone, then the most frequent."""
     rows: dict[int, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: -finding.count):
+    for finding in sorted(findings, key=lambda finding: (finding.image is None, -finding.count)):
         rows.setdefault(finding.bug, []).append(finding)
     seen = [BugSeen(*bugs[bug], tuple(found), company.of(bug)) for bug, found in rows.items()]
     return sorted(
