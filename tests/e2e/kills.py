@@ -133,7 +133,8 @@ class Place:
             pass
         require(not list(self.scratch.iterdir()), f"{self.scratch} is not empty")
         names = {path.name for path in self.out.iterdir()}
-        names -= {"images", "report-1.html", "report-1.new", "run-1.lock"}
+        names -= {"images", "run-1.lock"}
+        names -= {"report-1.html", "report-1.html.new", "index.html", "index.html.new"}
         names -= {"tornpage.db-wal", "tornpage.db-shm"}
         require(names == {"tornpage.db"}, f"left in the output folder: {names}")
         with contextlib.closing(sqlite3.connect(self.out / "tornpage.db")) as db:

@@ -1,22 +1,25 @@
 """Deletes old runs with all that they left beside the store: images and reports.
 
-May import: errors, image, store.
+May import: errors, image, paths, publish, store.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tornpage.campaigns.publish import write_index
 from tornpage.faults.image import remove_image
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import Paths
 
 __all__ = ["prune_runs"]
 
 
-def prune_runs(store: Store, out: Path, keep: int) -> list[int]:
+def prune_runs(store: Store, paths: Paths, out: Path, keep: int) -> list[int]:
     """Deletes all but the newest `keep` runs; one whose owner lives stays, and one that holds the
-    reproducer of a bug that is not ignored. Returns the numbers of those that are gone."""
+    reproducer of a bug that is not ignored. The index tells of the others. Returns the numbers of those
+    that are gone."""
     gone = []
     runs = store.runs()
     needed = store.reproducing_runs()
@@ -32,4 +35,5 @@ def prune_runs(store: Store, out: Path, keep: int) -> list[int]:
         gone.append(run.id)
     if gone:
         store.compact()
+        write_index(store, paths, out)
     return gone

@@ -93,7 +93,7 @@ def nightly(
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
         if keep is not None:
-            prune_runs(store, out, keep)
+            prune_runs(store, paths, out, keep)
     if json_output:
         print(json.dumps(summary.to_json(out / "tornpage.db")))
     else:

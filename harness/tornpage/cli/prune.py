@@ -13,7 +13,7 @@ import typer
 from tornpage.campaigns.prune import prune_runs
 from tornpage.cli.options import JsonOption, OutOption
 from tornpage.store.store import Store
-from tornpage.vocabulary.paths import DEFAULT_OUT
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "prune"]
 
@@ -27,7 +27,7 @@ def prune(
 ) -> int:
     """Deletes old runs from the store, with their images and reports."""
     with Store(out / "tornpage.db", create=False) as store:
-        gone = prune_runs(store, out, keep)
+        gone = prune_runs(store, find_paths(), out, keep)
         left = len(store.runs())
     if json_output:
         print(json.dumps({"deleted": gone, "left": left}))

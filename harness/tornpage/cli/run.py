@@ -127,7 +127,7 @@ def run(
             summary = run_campaign(store, chosen, target, crew)
         report = write_report(store, summary, paths, out)
         if keep is not None:
-            prune_runs(store, out, keep)
+            prune_runs(store, paths, out, keep)
     if json_output:
         print(json.dumps(summary.to_json(store.path, report)))
     else:

@@ -14,6 +14,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.store import CensusRow, Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, Violation
+from tornpage.vocabulary.paths import find_paths
 
 TORN = Violation(5, "recovery refused: torn page 5 of ibdata1: no doublewrite copy")
 LOST = Violation(1, "acknowledged commits are missing: prefix 3 found, at least 4 acknowledged")
@@ -115,9 +116,9 @@ def test_a_bug_outlives_its_runs(tmp_path: Path) -> None:
         for run in runs:
             add(store, run, broken(0, TORN))
     with Store(tmp_path / "s.db") as store:
-        assert prune_runs(store, tmp_path, 0) == runs[1:]
+        assert prune_runs(store, find_paths(), tmp_path, 0) == runs[1:]
         assert (store.bug(1).runs, store.bug(1).last.run) == (3, runs[-1])
         store.mark_bug(1, BugStatus.IGNORED, "by design")
-        assert prune_runs(store, tmp_path, 0) == runs[:1]
+        assert prune_runs(store, find_paths(), tmp_path, 0) == runs[:1]
         assert store.bug(1).runs == 3
         assert begin(store) == runs[-1] + 1
