@@ -33,6 +33,8 @@ from tornpage.vocabulary.paths import find_paths
 
 __all__ = ["EPILOG", "mutants"]
 
+SEEDS = 5
+
 EPILOG = (
     "Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial · "
     "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3"
@@ -47,13 +49,19 @@ def mutants(
     as_shipped: Annotated[
         bool, typer.Option("--as-shipped", help="The default campaigns as they are, seeds 1 to N.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="As shipped: how many seeds.")] = 5,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help=f"As shipped: how many seeds; {SEEDS} if not told.")
+    ] = None,
     states: Annotated[
-        int, typer.Option(min=1, help="Power-loss states per mutant.")
-    ] = Effort().states,
+        int | None,
+        typer.Option(min=1, help=f"Power-loss states per mutant; {Effort().states} if not told."),
+    ] = None,
     kills: Annotated[
-        int, typer.Option(min=0, help="Random kills per mutant of the base line.")
-    ] = Effort().strikes,
+        int | None,
+        typer.Option(
+            min=0, help=f"Random kills per mutant of the base line; {Effort().strikes} if not told."
+        ),
+    ] = None,
     table: Annotated[Path | None, typer.Option(help="Write docs/BUGS.md here.")] = None,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
@@ -66,6 +74,10 @@ def mutants(
     """
     if check and (as_shipped or table is not None):
         raise ConfigError("--check runs nothing: no --as-shipped, no --table")
+    if seeds is not None and not as_shipped:
+        raise ConfigError("--seeds needs --as-shipped")
+    if (states is not None or kills is not None) and (as_shipped or check):
+        raise ConfigError("--states and --kills are of a hunt: no --as-shipped, no --check")
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
     if table is not None and (len(chosen) < len(rows) or not as_shipped):
@@ -80,9 +92,11 @@ def mutants(
                 print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
             return 0
         if as_shipped:
-            shipped = run_shipped(chosen, seeds, builder, paths, jobs, out, progress)
+            shipped = run_shipped(chosen, seeds or SEEDS, builder, paths, jobs, out, progress)
         else:
-            score = run_mutants(chosen, Effort(states, kills), builder, paths, jobs, out, progress)
+            usual = Effort()
+            effort = Effort(states or usual.states, usual.strikes if kills is None else kills)
+            score = run_mutants(chosen, effort, builder, paths, jobs, out, progress)
     if not as_shipped:
         return _show(score, json_output)
     if table is not None:

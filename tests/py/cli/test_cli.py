@@ -25,6 +25,9 @@ def test_version_is_that_of_the_installed_package() -> None:
         (("--check", "--table", "TABLE"), "--check runs nothing"),
         (("--check", "--as-shipped", "--table", "TABLE"), "--check runs nothing"),
         (("--table", "TABLE"), "--table needs --as-shipped"),
+        (("--seeds", "2"), "--seeds needs --as-shipped"),
+        (("--as-shipped", "--states", "9"), "--states and --kills are of a hunt"),
+        (("--check", "--kills", "0"), "--states and --kills are of a hunt"),
         (("--as-shipped", "--only", "dblwr_off", "--table", "TABLE"), "--table needs --as-shipped"),
     ],
 )
