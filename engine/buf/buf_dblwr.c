@@ -200,6 +200,18 @@ dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
 
 /* ---- recovery ---- */
 
+dberr_t buf_dblwr_sync_found(env_t *env)
+{
+    os_file_t *file = NULL;
+    dberr_t err = env_open(env, DBLWR_FILE_NAME, OS_OPEN, &file);
+    if (err != DB_SUCCESS) {
+        return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    }
+    err = env_sync(env, file);
+    env_close(env, file);
+    return err;
+}
+
 dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn, void *ctx)
 {
     os_file_t *file = NULL;

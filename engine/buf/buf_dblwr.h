@@ -25,6 +25,9 @@ A page goes home without a copy (MDEV-19738) only if
 /** Page copies of a doublewrite file, for recovery: called for every position that holds a page
 which verifies under its own id. page is valid during the call. */
 typedef dberr_t (*buf_dblwr_copy_fn)(void *ctx, page_id_t id, lsn_t lsn, const byte *page);
+/** The copies that a killed process has left may lie in the page cache only: before a home page is written from one,
+they are made durable. */
+WARN_UNUSED dberr_t buf_dblwr_sync_found(env_t *env);
 WARN_UNUSED dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn,
                                         void *ctx);
 

@@ -11,7 +11,9 @@ Invariants
 1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
 2. a page that the log frees last is left alone (I15); a page beyond the committed size is not
    written;
-3. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
+3. the area is fsynced before a home page is written from it: a killed process may have left copies of pages that
+   never went home in the page cache only, and the write that a power loss tears then has no copy (I22);
+4. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
    so a crash during the restore finds all copies still there (I17). */
 #include <inttypes.h>
 
@@ -79,8 +81,8 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
 
 dberr_t recv_dblwr_restore(recv_t *recv)
 {
-    dberr_t err = DB_SUCCESS;
-    if (recv->n_copies > 0) {
+    dberr_t err = recv->n_copies > 0 ? buf_dblwr_sync_found(recv->env) : DB_SUCCESS;
+    if (err == DB_SUCCESS && recv->n_copies > 0) {
         err = buf_dblwr_each_copy(recv->env, recv->page_size, recv_copy_restore, recv);
     }
     if (err == DB_SUCCESS) {

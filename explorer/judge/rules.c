@@ -203,6 +203,7 @@ void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t 
     rules->files.n = 0;
     rules->copies.n = 0;
     rules->fresh_copies.n = 0;
+    rules->area_synced = false;
     rules->journal = rules->failing = rules->closed = false;
     rules->fail_lsn = 0;
     rules->failed[0] = '\0';

@@ -47,6 +47,7 @@ void rules_area_sync(rules_t *rules)
         rules->copies.items[rules->fresh_copies.items[i]].durable = true;
     }
     rules->fresh_copies.n = 0;
+    rules->area_synced = true;
 }
 
 /** Positions of the area as it is now. */
@@ -83,8 +84,10 @@ copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, co
         const byte *found = position_bytes(rules, i);
         if (memcmp(found, bytes, FIL_PAGE_DATA) == 0 && position_was_found(rules, i)
             && memcmp(found, bytes, page_size) == 0) {
-            return (copy_match_t){
-                .exists = true, .found = true, .durable = true, .position = (uint32_t)i};
+            return (copy_match_t){.exists = true,
+                                  .found = true,
+                                  .durable = !rules->cold || rules->area_synced,
+                                  .position = (uint32_t)i};
         }
     }
     return (copy_match_t){.exists = false};

@@ -8,8 +8,8 @@ What each rule sees
   I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
-  I22  the identical copy is not fsynced (one that was found counts as fsynced: a kill, then a power loss, is for the
-       states); rules_area.c sees one that is overwritten too early */
+  I22  the identical copy is not fsynced, also one that was found after a kill; rules_area.c sees one that is overwritten
+       too early */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>

@@ -97,6 +97,7 @@ struct rules {
     uint32_t area_inode; /**< IMAGE_NONE: unknown */
     REDO_LIST(rules_copy_t) copies;
     REDO_LIST(uint32_t) fresh_copies; /**< not fsynced */
+    bool area_synced;                 /**< by this process: what it found is durable too */
 
     bool journal;                  /**< statements are told of */
     bool failing;                  /**< a statement failed, and none was acknowledged since ... */
@@ -164,7 +165,7 @@ void rules_area_sync(rules_t *rules);
 typedef struct copy_match {
     bool exists;       /**< there is a copy equal to the bytes */
     bool found;        /**< it lay there when the process began */
-    bool durable;      /**< it was fsynced; said of every found one: what went before is not seen */
+    bool durable;      /**< it survives a crash */
     uint32_t position; /**< where it lies */
 } copy_match_t;
 copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes);

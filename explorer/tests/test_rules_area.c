@@ -64,6 +64,28 @@ static void area_found_and_reused_before_the_home_fsync(world_t *w)
     world_copy(w, 3, 0, restored(w));
 }
 
+/** Killed with a copy of page 6 that was never fsynced; the log is durable. @return LSN of the page */
+static lsn_t killed_with_a_copy(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 6);
+    world_copy(w, 3, 6, lsn);
+    world_restart(w, true);
+    world_sync(w, LOG_FILE);
+    return lsn;
+}
+
+static void area_found_and_not_fsynced(world_t *w)
+{
+    world_home(w, 6, killed_with_a_copy(w));
+}
+
+static void area_found_and_fsynced(world_t *w)
+{
+    lsn_t lsn = killed_with_a_copy(w);
+    world_sync(w, "ib_dblwr");
+    world_home(w, 6, lsn);
+}
+
 static void test_area(void **state)
 {
     static const scenario_t SCENARIOS[] = {
@@ -74,6 +96,8 @@ static void test_area(void **state)
         BREAKS(22, area_reused_after_another_files_fsync),
         KEEPS(area_found_and_reused_after_the_home_fsync),
         BREAKS(22, area_found_and_reused_before_the_home_fsync),
+        KEEPS(area_found_and_fsynced),
+        BREAKS(22, area_found_and_not_fsynced),
     };
     (void)state;
     RUN(SCENARIOS);
