@@ -126,8 +126,8 @@ static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
     }
     uint32_t extent = (rec->offset - XDES_ARRAY) / size;
     if (extent < covers / pages) {
-        *REDO_PUSH(&redo->extents) = (redo_extent_t){
-            end_lsn, redo_key(rec->space, rec->page_no + extent * pages)};
+        *REDO_PUSH(&redo->extents) =
+            (redo_extent_t){end_lsn, redo_key(rec->space, rec->page_no + extent * pages)};
     }
 }
 

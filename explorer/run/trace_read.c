@@ -285,8 +285,7 @@ static dberr_t on_sync_dir(reader_t *reader)
 /** The journal of statements; the number behind it is the line. False: the text is something else. */
 static bool on_journal(reader_t *reader, const char *text)
 {
-    static const char *const VERBS[] = {
-        [JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n="};
+    static const char *const VERBS[] = {[JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n="};
     fs_list_t *list = &reader->trace->list;
     for (journal_kind_t kind = JOURNAL_ISSUE; kind <= JOURNAL_ACK; kind++) {
         size_t len = strlen(VERBS[kind]);

@@ -8,7 +8,7 @@ pages, the doublewrite area, names. Nothing of the engine writes here. */
 #define WORLD_PAGE 4096U
 #define WORLD_LOG_BYTES (2048U + 512U * 512U)
 #define WORLD_EXTENT 8U /**< pages */
-#define WORLD_SPACE 5U /**< of "t.ibd" */
+#define WORLD_SPACE 5U  /**< of "t.ibd" */
 #define WORLD_INDEX 40U
 #define LOG_FILE "ib_logfile0"
 
