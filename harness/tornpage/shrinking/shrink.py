@@ -211,7 +211,8 @@ def _describe(plan: FaultPlan) -> str:
     """The crash in one line."""
     if plan.loss:
         return f"power loss, state {plan.loss}"
-    words = _describe_fault(plan.run[0]) + (", stale log block" if plan.stale_log else "")
+    words = "; then ".join(_describe_fault(fault) for fault in plan.run)
+    words += ", stale log block" if plan.stale_log else ""
     for level, faults in enumerate(plan.recover, start=1):
         words += "".join(f"; recovery {level}: {_describe_fault(fault)}" for fault in faults)
     return words
