@@ -61,8 +61,8 @@ class QuietProgress:
 @dataclass(frozen=True, slots=True)
 class Crew:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
-    programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash begins
-    after it."""
+    programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
+    undisturbed run begins after it."""
 
     paths: Paths
     jobs: int

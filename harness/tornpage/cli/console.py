@@ -173,8 +173,11 @@ def print_night(console: Console, summary: NightSummary) -> None:
             if text:
                 plain(f"    {text}")
     for facts in summary.runs:
-        if facts.state in ("failed", "running") or facts.verdict in ("nothing", "unsure"):
+        idle = facts.verdict == "nothing" and facts.state != "stopped"
+        if facts.state in ("failed", "running") or facts.verdict == "unsure" or idle:
             plain(f"run {facts.id}, {facts.campaign}: {facts.state} {facts.verdict}")
+    if summary.not_reached:
+        plain(f"not exercised, the time was up before a crash of: {', '.join(summary.not_reached)}")
     for error in summary.errors[:ERRORS_SHOWN]:
         plain(error)
     _print_more(console, summary.errors, ERRORS_SHOWN)
