@@ -3,8 +3,9 @@ worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
-they finish change no verdict. At most WINDOW trials, or undisturbed runs, per worker are under way. A fault that is drawn only
-when its crashed image is there comes back with the verdict, and goes into the row before it.
+they finish change no verdict. At most WINDOW trials, or undisturbed runs, per worker are under way. A fault
+that is drawn only when its crashed image is there comes back with the verdict, and goes into the row before
+it.
 
 May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
 scratch, store, summary, undisturbed, workers.

@@ -48,7 +48,7 @@ CLAIMED = _facts(2, "losses", "finished", "nothing", 8)
 def test_a_time_that_is_too_short(
     runs: Sequence[RunFacts], code: int, not_reached: list[str]
 ) -> None:
-    """What was not reached is told and no failure, unless it is all; what a finished run claims it must keep."""
+    """What was not reached is told and no failure, unless it is all; a finished run must keep its claims."""
     summary = _night(*runs)
     assert (summary.exit_code(), summary.not_reached) == (code, not_reached)
     text = io.StringIO()
