@@ -262,7 +262,7 @@ class _Trial:
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
         hit = self.hit
         assert hit is not None
-        equal = trace.data[HEADER_SIZE : hit.at] == self.base.trace.data[HEADER_SIZE : hit.at]
+        equal = self.base.trace.data.startswith(trace.data[HEADER_SIZE : hit.at], HEADER_SIZE)
         killed = hit.kind == Op.KILL
         if equal and killed:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
