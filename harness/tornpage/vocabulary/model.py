@@ -165,6 +165,11 @@ class FaultPlan:
     stale_log: bool = False
     loss: str = ""
 
+    @property
+    def crashes(self) -> bool:
+        """Something is done to the target."""
+        return bool(self.run or self.recover or self.loss)
+
 
 @_JSON
 @dataclass(frozen=True, slots=True)
