@@ -96,7 +96,7 @@ class Hit(BaseModel):
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
     hits no write that it would leave whole, as `prefix:4` one of four sectors. For crash_model io_error the
     operation that fails and how: `write:EIO`, `fsync:ENOSPC`, `EDQUOT` as well; `fsync` is the next one of
-    the file. Half of these targets, if they go on, are killed inside one of the next 16 writes."""
+    the file. Half of the time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
     """`run`: the write is one of the workload's. `recovery`: the run is killed inside any of its writes, each
     site as likely as the other, with random sectors, and the write is one of the first recovery's."""
