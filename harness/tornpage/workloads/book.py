@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Statement, Value, Verb
 
-__all__ = ["LIST", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
+__all__ = ["LARGE", "LIST", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
 
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOT_MAX = 12
@@ -48,7 +48,7 @@ def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
     return tuple(IndexDef(name, ((column, length),)) for name, column, length in names)
 
 
-SEEDS = Shape(
+LARGE = Shape(
     (Column("a"), *(Column(name, 255) for name in "bcdefgh")),
     "a",
     _indexes(
@@ -61,7 +61,7 @@ SEEDS = Shape(
         ("ih", "h", 5),
     ),
 )
-"""The table of the seeds: two rows of seven texts fill a page of 4k."""
+"""Two rows of seven texts fill a page of 4k."""
 SMALL = Shape(
     (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
 )
@@ -81,7 +81,7 @@ LIST = Shape(
     ),
 )
 """Rows of middle size; its indexes have from one to three levels."""
-SHAPES = (SEEDS, SMALL, WIDE, LIST)
+SHAPES = (LARGE, SMALL, WIDE, LIST)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import LIST, SEEDS, SHAPES, SMALL, WIDE, Book, Shape, Table
+from tornpage.workloads.book import LARGE, LIST, SHAPES, SMALL, WIDE, Book, Shape, Table
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["MixParams", "generate_mix"]
@@ -88,7 +88,7 @@ def _grow(book: Book, table: Table, rows: int) -> None:
 
 def _most(shape: Shape, rows: int) -> int:
     """Rows of large records are fewer."""
-    return {id(SMALL): rows, id(LIST): rows, id(WIDE): rows // 2, id(SEEDS): rows // 4}[id(shape)]
+    return {id(SMALL): rows, id(LIST): rows, id(WIDE): rows // 2, id(LARGE): rows // 4}[id(shape)]
 
 
 def _pieces(rows: int) -> list[Phase]:
