@@ -435,6 +435,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .low = c->low,
         .high = c->high,
         .record = record,
+        .killed = c->model == MODEL_KILL,
         .twice = sample % SAMPLE_EVERY == 0,
         .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
         .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
