@@ -255,7 +255,7 @@ typedef enum nested_aim {
 
 static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stream)
 {
-    fs_site_t sites[SITE_KINDS];
+    fs_site_t sites[SITE_KINDS] = {SITE_OTHER};
     uint32_t n = 0;
     bool seen[SITE_KINDS] = {false};
     for (uint32_t i = first; i < list->n; i++) {
@@ -265,7 +265,7 @@ static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stre
             sites[n++] = event->site;
         }
     }
-    return n > 0 ? sites[stream_below(stream, n)] : SITE_OTHER;
+    return sites[n > 0 ? stream_below(stream, n) : 0];
 }
 
 /** What is looked for in a recovery, whose events begin at `first`. */
