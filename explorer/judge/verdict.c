@@ -11,6 +11,16 @@ const char *finding_source_name(finding_source_t source)
     return NAMES[source];
 }
 
+bool verdict_state_is_right(const verdict_t *verdict)
+{
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        if (verdict->findings[i].source != SOURCE_RULE) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b)
 {
     if (a->invariant != b->invariant) {

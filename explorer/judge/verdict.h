@@ -32,6 +32,8 @@ typedef struct verdict {
 
 /** Orders by invariant, source and rule; 0: two findings say the same of one state. */
 int verdict_finding_compare(const verdict_finding_t *a, const verdict_finding_t *b);
+/** Did recovery, scan and oracle find nothing? What a rule says does not count. */
+bool verdict_state_is_right(const verdict_t *verdict);
 /** Adds a finding, unless one is there that compares equal. */
 __attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,
                                                        uint32_t invariant, const char *format, ...);

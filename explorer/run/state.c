@@ -424,8 +424,10 @@ static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t i
     shared_add(&progress->beats, 1);
 }
 
+/** @param can_go_on is it worth a crash of this recovery? Where it broke no more than a rule it is: what it did wrong
+may show then. @return nothing is wrong */
 static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sample, bool fresh,
-                        uint32_t remaining)
+                        uint32_t remaining, bool *can_go_on)
 {
     fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
     verdict_t verdict = {.n = 0};
@@ -452,6 +454,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         shared_add(&explorer->shared->recovered_in_batches, what.in_batches);
         shared_add(&explorer->shared->purged, what.purged);
     }
+    *can_go_on = verdict_state_is_right(&verdict);
     return verdict.n == 0;
 }
 
@@ -479,8 +482,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     if (visit.clean) {
         return true;
     }
-    bool clean = judge_image(explorer, c, sample, visit.fresh, remaining);
-    if (remaining > 0 && !is_only && (clean || campaign->only.depth > 0)) {
+    bool can_go_on;
+    bool clean = judge_image(explorer, c, sample, visit.fresh, remaining, &can_go_on);
+    if (remaining > 0 && !is_only && (can_go_on || campaign->only.depth > 0)) {
         clean &= explore_below(explorer, c, key, counted && visit.first_expand);
     }
     if (clean) {
