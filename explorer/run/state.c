@@ -13,7 +13,8 @@ Rules
 1. The image is as it was when a visit ends.
 2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on what was
    durable and on each write that was not: all of that is in the key under which it counts as visited.
-3. Samples (I17, I18, I25, small memory) are drawn by the image too. */
+3. Nothing lies below a state that recovery, scan or oracle found broken. A broken rule does not end the way.
+4. Samples (I17, I18, I25, small memory) are drawn by the image too. */
 #include "explorer/run/state.h"
 
 #include <errno.h>
