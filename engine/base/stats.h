@@ -1,4 +1,5 @@
-/** Status counters, under the names that InnoDB's users know (SHOW STATUS). All count since open. */
+/** Status counters, under the names that InnoDB's users know (SHOW STATUS). All count since open,
+but sort_bytes, which is what is held now. */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 
@@ -30,6 +31,9 @@ typedef struct stats {
     uint64_t bulk_rows;       /**< records added by bulk loads */
     uint64_t sort_runs;       /**< merge sort runs spilled to a temporary file */
     uint64_t sort_merges;     /**< groups of runs merged into a longer run */
+    uint64_t sort_bytes;      /**< memory that the merge sorts of index builds hold now */
+    uint64_t sort_bytes_max;  /**< the most that they have held */
+    uint64_t build_rescans;   /**< scans of a table for more indexes of a build, beyond its first */
     uint64_t builds_aborted;  /**< index builds */
     uint64_t indexes_dropped; /**< by statements */
     uint64_t trx_commits;

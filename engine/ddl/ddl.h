@@ -40,7 +40,7 @@ typedef struct ddl_index_def {
 /** A build in progress, advanced in steps that the caller interleaves with other work. */
 typedef struct ddl_add_index ddl_add_index_t;
 
-/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together. Caller:
+/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB. Caller:
 ddl_add_index_free(). */
 WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
                                         const ddl_index_def_t *defs, uint32_t n_defs,

@@ -39,6 +39,8 @@ from tornpage.workloads.script import (
 __all__ = ["Oracle", "Step"]
 
 MASK64 = (1 << 64) - 1
+INDEXES_MAX = 64
+"""Secondary indexes of a table."""
 
 
 class _Failure(Exception):
@@ -330,6 +332,8 @@ class Oracle:
         names = [index.name for index in statement.indexes]
         if len(set(names)) < len(names) or set(names) & set(table.indexes):
             raise _Failure("DB_ALREADY_EXISTS")
+        if len(table.indexes) + len(names) > INDEXES_MAX:
+            raise _Failure("DB_ERROR")
         for definition in statement.indexes:
             _cuts(table, definition)
         table.build = statement.indexes

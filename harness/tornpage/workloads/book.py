@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Statement, Value, Verb
 
-__all__ = ["LIST", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
+__all__ = ["LIST", "MANY", "SEEDS", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
 
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOT_MAX = 12
@@ -82,6 +82,19 @@ LIST = Shape(
 )
 """Rows of middle size; its indexes have from one to three levels."""
 SHAPES = (SEEDS, SMALL, WIDE, LIST)
+MANY = Shape(
+    WIDE.columns,
+    "k",
+    tuple(
+        IndexDef(f"m{number}", columns)
+        for number, columns in enumerate(
+            [(("u", cut), ("v", 0)) for cut in (0, *range(1, 20))]
+            + [(("v", cut), ("u", 0)) for cut in (0, *range(1, 20))]
+        )
+    ),
+    floor=0,
+)
+"""40 indexes: more than what a small sort buffer has room for at a time."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tornpage.workloads.book import SHAPES, SMALL, Book, Shape, Table
+from tornpage.workloads.book import MANY, SHAPES, SMALL, Book, Shape, Table
 from tornpage.workloads.phases import change, fill, housekeeping
 from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
 
@@ -17,6 +17,7 @@ __all__ = [
     "aborted",
     "build",
     "drop_some",
+    "many",
     "name_burst",
     "rebuild",
     "replace",
@@ -119,6 +120,25 @@ def aborted(book: Book, table: Table) -> None:
         book.add_indexes(table, several(book, table))
     else:
         fill(book, table, len(table.live) + book.rng.randint(1, 12))
+
+
+def many(book: Book, _: Table) -> None:
+    """More indexes at once than the sorts of one scan have memory for, in one statement or in steps, on a
+    table of their own, which goes as a rule."""
+    if "many" in book.tables:
+        book.drop(book.tables["many"])
+    table = book.create("many", MANY)
+    fill(book, table, book.rng.randint(2, 30))
+    book.release(table)
+    indexes = book.rng.sample(MANY.indexes, book.rng.randint(24, len(MANY.indexes)))
+    if book.rng.random() < 0.5:
+        book.add_indexes(table, indexes)
+    else:
+        stepped(book, table, indexes)
+    if not table.build:
+        change(book, table)
+    if book.rng.random() < 0.7:
+        book.drop(table)
 
 
 def replace(book: Book, table: Table) -> None:

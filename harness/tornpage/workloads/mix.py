@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import LIST, SEEDS, SHAPES, SMALL, WIDE, Book, Shape, Table
+from tornpage.workloads.book import LIST, MANY, SEEDS, SHAPES, SMALL, WIDE, Book, Shape, Table
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["MixParams", "generate_mix"]
@@ -88,7 +88,8 @@ def _grow(book: Book, table: Table, rows: int) -> None:
 
 def _most(shape: Shape, rows: int) -> int:
     """Rows of large records are fewer."""
-    return {id(SMALL): rows, id(LIST): rows, id(WIDE): rows // 2, id(SEEDS): rows // 4}[id(shape)]
+    shares = {id(SMALL): 1, id(LIST): 1, id(WIDE): 2, id(SEEDS): 4, id(MANY): 8}
+    return rows // shares[id(shape)]
 
 
 def _pieces(rows: int) -> list[Phase]:
@@ -137,6 +138,7 @@ def _pieces(rows: int) -> list[Phase]:
         phases.batches,
         builds.build,
         builds.drop_some,
+        builds.many,
         builds.rebuild,
         builds.rebuild,
         builds.stepped,

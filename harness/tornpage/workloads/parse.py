@@ -18,7 +18,7 @@ STEP_ROWS = 1000
 """Rows of a step of an index build if the statement does not say."""
 WORDS_MAX = 128
 COLUMNS_MAX = 32
-INDEXES_MAX = 15
+INDEXES_MAX = 64
 TEXT_MAX = 255
 INT32_MAX = (1 << 31) - 1
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
