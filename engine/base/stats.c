@@ -32,6 +32,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(pages_evicted),
     STAT(load_pages_evicted),
     STAT(flush_list_visited),
+    STAT(spaces_passed),
     STAT(xdes_pages),
     STAT(extents_freed),
     STAT(btr_splits),

@@ -24,6 +24,7 @@ typedef struct stats {
     uint64_t load_pages_evicted; /**< pages of a load without redo that were written for room in the
                                       pool, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
+    uint64_t spaces_passed;      /**< other spaces looked at while finding a page's space by id */
     uint64_t xdes_pages;         /**< descriptor pages made, page 0 of a space not counted */
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
