@@ -38,12 +38,14 @@ HARNESS = {
         {"book", "capacity", "parse"},
         {"phases"},
         {"builds"},
-        {"churn", "mix", "smoke"},
+        {"churn", "collisions", "smoke"},
+        {"mix"},
         {"workload"},
     ],
     "oracle": [
         {"fingerprint", "rules", "state"},
-        {"judgement", "oracle", "root"},
+        {"judgement", "root", "table"},
+        {"oracle"},
     ],
     "targets": [
         {"option"},

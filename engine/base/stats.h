@@ -29,16 +29,21 @@ typedef struct stats {
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
-    uint64_t bulk_rows;       /**< records added by bulk loads */
-    uint64_t sort_runs;       /**< merge sort runs spilled to a temporary file */
-    uint64_t sort_merges;     /**< groups of runs merged into a longer run */
-    uint64_t sort_bytes;      /**< memory that the merge sorts of index builds hold now */
-    uint64_t sort_bytes_max;  /**< the most that they have held */
-    uint64_t build_rescans;   /**< scans of a table for more indexes of a build, beyond its first */
-    uint64_t builds_aborted;  /**< index builds */
-    uint64_t indexes_dropped; /**< by statements */
+    uint64_t bulk_rows;      /**< records added by bulk loads */
+    uint64_t sort_runs;      /**< merge sort runs spilled to a temporary file */
+    uint64_t sort_merges;    /**< groups of runs merged into a longer run */
+    uint64_t sort_bytes;     /**< memory that the merge sorts of index builds hold now */
+    uint64_t sort_bytes_max; /**< the most that they have held */
+    uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
+    uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
+    uint64_t builds_aborted;   /**< index builds */
+    uint64_t indexes_dropped;  /**< by statements */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
+    uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */
+    uint64_t
+        unique_conflicts; /**< the same for a key that another open transaction may free or take */
+    uint64_t unique_marked; /**< delete-marked entries of a key that was free all the same */
     uint64_t purged_records;
     uint64_t
         recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */

@@ -9,7 +9,7 @@ Place: ddl/, above btr/ (bulk load) and merge_sort.c.
         MERGE   runs merged until one last merge can be read
         LOAD    bottom-up, contents logged or not
         FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
-    COMMIT  all READY in one durable transaction
+    COMMIT  all READY in one durable transaction; or DUPLICATE: refused, and aborted by the caller
 
 Invariants
 1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
@@ -33,7 +33,9 @@ Invariants
    change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
    list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
    after that ends with its being free, or starts with its next initialisation.
-8. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
+8. A duplicate in a unique index ends the build at the same point as the commit would: steps go no further, and
+   the last one refuses. So the statements alone tell which of them fails.
+9. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
    flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is buffered. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -52,6 +54,7 @@ typedef enum ddl_phase {
     DDL_LOAD,
     DDL_FLUSH,
     DDL_COMMIT,
+    DDL_DUPLICATE,
     DDL_DONE
 } ddl_phase_t;
 
@@ -72,7 +75,8 @@ struct ddl_add_index {
     bool scan_started;
     byte *last_pk; /**< key of the last clustered record seen */
     byte *row;
-    byte *rec;
+    byte *rec;       /**< a record for the sorts; in a load, the record before */
+    bool has_before; /**< the load has one */
 };
 
 static env_t *build_env(const ddl_add_index_t *build)
@@ -289,6 +293,7 @@ static dberr_t ddl_step_merge(ddl_add_index_t *build)
                tree->space, tree->id, build->redo ? 1 : 0);
     PROBE_POINT(build_env(build)->probe, "ddl.load_begin");
     err = btr_bulk_create(build_pool(build), tree, build->redo, LOAD_FILL_PERCENT, &build->bulk);
+    build->has_before = false;
     if (err == DB_SUCCESS) {
         build->phase = DDL_LOAD;
     }
@@ -314,14 +319,28 @@ static bool ddl_is_unlogged(const ddl_add_index_t *build)
     return !build->redo && build->has_rows;
 }
 
+/** Adds a record to the load. Two rows with one key of a unique index lie next to each other. */
+static dberr_t ddl_load_record(ddl_add_index_t *build, const byte *rec)
+{
+    const dict_index_t *index = &build->indexes[build->current];
+    if (index->unique && build->has_before
+        && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
+        build->phase = DDL_DUPLICATE;
+        return DB_SUCCESS;
+    }
+    memcpy(build->rec, rec, index->tree.leaf_rec_size);
+    build->has_before = true;
+    return btr_bulk_add(build->bulk, rec);
+}
+
 static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
 {
     dberr_t err = DB_SUCCESS;
-    for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows; n++) {
+    for (uint32_t n = 0; err == DB_SUCCESS && build->phase == DDL_LOAD && n < max_rows; n++) {
         const byte *rec = NULL;
         err = merge_sort_next(build->sorts[build->current], &rec);
         if (err == DB_SUCCESS) {
-            err = btr_bulk_add(build->bulk, rec);
+            err = ddl_load_record(build, rec);
         }
     }
     if (err != DB_NOT_FOUND) {
@@ -408,6 +427,14 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     return DB_SUCCESS;
 }
 
+static dberr_t ddl_step_duplicate(ddl_add_index_t *build)
+{
+    build_env(build)->stats.builds_duplicate++;
+    return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
+                   "table '%s': two rows have the same key of the unique index '%s'",
+                   build->table->name, build->indexes[build->current].name);
+}
+
 dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
 {
     CHECK(max_rows > 0);
@@ -433,6 +460,9 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
     case DDL_COMMIT:
         err = ddl_step_commit(build);
         break;
+    case DDL_DUPLICATE:
+        err = ddl_step_duplicate(build);
+        break;
     case DDL_DONE:
         break;
     }
@@ -442,7 +472,7 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
 
 bool ddl_add_index_is_loaded(const ddl_add_index_t *build)
 {
-    return build->phase == DDL_COMMIT;
+    return build->phase == DDL_COMMIT || build->phase == DDL_DUPLICATE;
 }
 
 /* ---- end ---- */
@@ -451,6 +481,12 @@ static void ddl_build_free_bulk(ddl_add_index_t *build)
 {
     btr_bulk_free(build->bulk);
     build->bulk = NULL;
+}
+
+/** Has a load begun, and is not yet flushed? */
+static bool ddl_is_loading(const ddl_add_index_t *build)
+{
+    return build->phase == DDL_LOAD || build->phase == DDL_FLUSH || build->phase == DDL_DUPLICATE;
 }
 
 dberr_t ddl_add_index_abort(ddl_add_index_t *build)
@@ -468,7 +504,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         return DB_IO_ERROR;
     }
     dberr_t err = DB_SUCCESS;
-    if (ddl_is_unlogged(build) && (build->phase == DDL_LOAD || build->phase == DDL_FLUSH)) {
+    if (ddl_is_unlogged(build) && ddl_is_loading(build)) {
         /* Pages without redo exist, some of them in the file: their space is logged again from here. */
         err = ddl_write_index_load(build, true);
     }

@@ -28,9 +28,10 @@ __all__ = [
 
 
 def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
-    """Some of the indexes that the table does not have."""
+    """Some of the indexes that the table does not have, all unique or none."""
     missing = book.missing_indexes(table)
-    return book.rng.sample(missing, min(len(missing), book.rng.randint(1, most)))
+    some = book.rng.sample(missing, min(len(missing), book.rng.randint(1, most)))
+    return [index for index in some if index.unique == some[0].unique]
 
 
 def build(book: Book, table: Table) -> None:
@@ -69,6 +70,8 @@ def rebuild(book: Book, table: Table) -> None:
     or one after the other."""
     if not table.indexes:
         build(book, table)
+    if not table.indexes:
+        return  # a duplicate
     if book.rng.random() < 0.5:
         book.set_optimize(book.rng.random() < 0.5)
     fill(book, table, len(table.live) + book.rng.randint(2, 30))

@@ -2,7 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to.
 
-May import: book, builds, phases, script.
+May import: book, builds, collisions, phases, script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,19 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import LIST, MANY, SEEDS, SHAPES, SMALL, WIDE, Book, Shape, Table
+from tornpage.workloads.book import (
+    LIST,
+    MANY,
+    SEEDS,
+    SHAPES,
+    SMALL,
+    UNIQUE,
+    WIDE,
+    Book,
+    Shape,
+    Table,
+)
+from tornpage.workloads.collisions import collide
 from tornpage.workloads.script import Script, Verb
 
 __all__ = ["MixParams", "generate_mix"]
@@ -88,7 +100,7 @@ def _grow(book: Book, table: Table, rows: int) -> None:
 
 def _most(shape: Shape, rows: int) -> int:
     """Rows of large records are fewer."""
-    shares = {id(SMALL): 1, id(LIST): 1, id(WIDE): 2, id(SEEDS): 4, id(MANY): 8}
+    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(SEEDS): 4, id(MANY): 8}
     return rows // shares[id(shape)]
 
 
@@ -145,4 +157,6 @@ def _pieces(rows: int) -> list[Phase]:
         builds.aborted,
         builds.replace,
         builds.switch,
+        collide,
+        collide,
     ]
