@@ -42,15 +42,17 @@ static const plan_rule_t *fiu_find(const record_op_t *op)
 const plan_rule_t *inject_find(const record_op_t *op)
 {
     plan_t *plan = layer_plan();
-    const plan_rule_t *found = layer_uses_fiu() ? fiu_find(op) : NULL;
+    const plan_rule_t *injected = layer_uses_fiu() ? fiu_find(op) : NULL;
+    plan_rule_t *found = NULL;
     uint32_t kind = 1u << op->kind;
 
     if ((plan->kinds & kind) == 0) {
-        return found;
+        return injected;
     }
     for (uint64_t left = op->matches; left != 0; left &= left - 1) {
         plan_rule_t *rule = &plan->rules[__builtin_ctzll(left)];
-        if ((rule->kinds & kind) == 0 || !rule_touches(rule, op)) {
+        if ((rule->kinds & kind) == 0 || !rule_touches(rule, op)
+            || (rule->follows && !rule[-1].fired)) {
             continue;
         }
         rule->seen++;
@@ -58,6 +60,10 @@ const plan_rule_t *inject_find(const record_op_t *op)
             found = rule;
         }
     }
+    if (injected != NULL || found == NULL) {
+        return injected;
+    }
+    found->fired = true;
     return found;
 }
 

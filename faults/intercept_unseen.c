@@ -30,6 +30,7 @@ static void unseen_mark(const char *call, const char *path)
     }
     op.length = used;
     text[used] = '\0';
+    record_set_flag(layer_log(), TP_TRACE_UNSEEN);
     layer_record_path(&op, text);
 }
 

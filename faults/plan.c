@@ -71,12 +71,13 @@ enum {
     KEY_BYTES,
     KEY_ERRNO,
     KEY_SHIFT,
+    KEY_FOLLOWS,
     KEY_COUNT
 };
 
-static const char *const plan_keys[KEY_COUNT] = {"kind",   "file",   "text", "nth",    "times",
-                                                 "offset", "action", "when", "sector", "sectors",
-                                                 "bytes",  "errno",  "shift"};
+static const char *const plan_keys[KEY_COUNT] = {"kind",   "file",   "text",  "nth",    "times",
+                                                 "offset", "action", "when",  "sector", "sectors",
+                                                 "bytes",  "errno",  "shift", "follows"};
 
 typedef struct line {
     plan_rule_t *rule;
@@ -280,12 +281,15 @@ static bool value_read(const line_t *line, unsigned key, char *text)
         }
         rule->error = (int)code;
         return true;
-    default:
+    case KEY_SHIFT:
         return shift_read(line, text);
+    default:
+        rule->follows = strcmp(text, "yes") == 0;
+        return rule->follows || line_refuse(line, "follows: wants yes, got '%s'", text);
     }
 }
 
-/* What each action may be given besides kind, file or text, nth, times, offset and action. */
+/* What each action may be given besides kind, file or text, nth, times, offset, follows and action. */
 static uint32_t action_keys(uint32_t action)
 {
     switch (action) {
@@ -346,7 +350,7 @@ static bool action_check(const line_t *line)
 static bool line_check(const line_t *line)
 {
     const uint32_t common = BIT(KEY_KIND) | BIT(KEY_FILE) | BIT(KEY_TEXT) | BIT(KEY_NTH)
-                            | BIT(KEY_TIMES) | BIT(KEY_OFFSET) | BIT(KEY_ACTION);
+                            | BIT(KEY_TIMES) | BIT(KEY_OFFSET) | BIT(KEY_ACTION) | BIT(KEY_FOLLOWS);
     const plan_rule_t *rule = line->rule;
     bool is_mark = rule->kinds == KINDS_MARK;
     uint32_t extra;
@@ -417,6 +421,9 @@ static bool line_read(plan_t *plan, char *text, uint32_t number, plan_error_t *e
     }
     if (!line_check(&line)) {
         return false;
+    }
+    if (line.rule->follows && plan->count == 0) {
+        return line_refuse(&line, "follows= needs a fault before it");
     }
     plan->count++;
     plan->kinds |= line.rule->kinds;

@@ -40,6 +40,8 @@ typedef struct plan_rule {
     char pattern[PLAN_TEXT_MAX]; /**< fnmatch pattern on the relative path, or prefix of a mark */
     char *mask;                  /**< of '0' and '1' */
     uint64_t mask_len;
+    bool follows; /**< counts from the fault of the line before on */
+    bool fired;
     uint64_t seen; /**< matching operations so far */
 } plan_rule_t;
 

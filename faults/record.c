@@ -113,6 +113,12 @@ void record_set_flag(record_log_t *log, uint32_t flag)
     }
 }
 
+static bool record_is_starved(int64_t result)
+{
+    return result == -ENOSPC || result == -EDQUOT || result == -ENOMEM || result == -EMFILE
+           || result == -ENFILE;
+}
+
 uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload_bytes)
 {
     size_t total = (TP_TRACE_RECORD_SIZE + payload_bytes + TP_TRACE_ALIGN - 1) / TP_TRACE_ALIGN
@@ -127,6 +133,9 @@ uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload
         log->full = true;
         record_set_flag(log, TP_TRACE_OVERFLOW);
         return NULL;
+    }
+    if (record_is_starved(op->result)) {
+        record_set_flag(log, TP_TRACE_STARVED);
     }
     at = (uint8_t *)log->header + log->used;
     *(tp_trace_record_t *)(void *)at = (tp_trace_record_t){

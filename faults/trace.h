@@ -43,7 +43,9 @@ program give the same bytes but for the pid in the header. */
 enum {
     TP_TRACE_OVERFLOW = 1, /**< the file was full: recording stopped, faults still fire */
     TP_TRACE_FIRED = 2,    /**< a fault fired */
-    TP_TRACE_FOREIGN = 4   /**< another process (a child) used files below the root, unrecorded */
+    TP_TRACE_FOREIGN = 4,  /**< another process (a child) used files below the root, unrecorded */
+    TP_TRACE_STARVED = 8,  /**< an operation failed by ENOSPC, EDQUOT, ENOMEM, EMFILE or ENFILE */
+    TP_TRACE_UNSEEN = 16   /**< there is a mark "unseen ..." */
 };
 
 /** kind           offset        length        payload                       flags */

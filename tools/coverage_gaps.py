@@ -38,7 +38,8 @@ WHOLE = "*"
 
 
 class Run(BaseModel):
-    """One campaign: arguments of `tornpage run`, and its exit code (1 for a control, which must find)."""
+    """One campaign: arguments of `tornpage run`, and its exit code: 1 for a control, which must find; 3 where
+    a short run misses what its campaign claims."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

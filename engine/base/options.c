@@ -250,7 +250,7 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
 static void option_print(const option_def_t *def, uint64_t value, char *to, size_t room)
 {
     static const char UNITS[] = "kmg";
-    const char *unit = "";
+    char unit[2] = "";
 
     if (def->kind == OPTION_BOOL) {
         (void)snprintf(to, room, "%s", value != 0 ? "on" : "off");
@@ -258,9 +258,9 @@ static void option_print(const option_def_t *def, uint64_t value, char *to, size
     }
     for (size_t i = 0; def->is_size && UNITS[i] != '\0' && value != 0 && value % KIB == 0; i++) {
         value /= KIB;
-        unit = &UNITS[i];
+        unit[0] = UNITS[i];
     }
-    (void)snprintf(to, room, "%" PRIu64 "%.1s", value, unit);
+    (void)snprintf(to, room, "%" PRIu64 "%s", value, unit);
 }
 
 bool options_describe(size_t i, option_text_t *out)

@@ -59,6 +59,7 @@ void redo_clear(redo_t *redo)
 {
     key_table_clear(&redo->pages.table);
     redo->loads.n = 0;
+    redo->extents.n = 0;
     redo->files.n = 0;
     redo->markers.n = 0;
     redo->ends.n = 0;
@@ -83,6 +84,7 @@ void redo_free(redo_t *redo)
     free(redo->pages.pages);
     key_table_free(&redo->pages.table);
     free(redo->loads.items);
+    free(redo->extents.items);
     free(redo->files.items);
     free(redo->markers.items);
     free(redo->ends.items);
@@ -190,6 +192,19 @@ lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t li
     return redo->shared == NULL
                ? 0
                : redo_space_load(redo->shared, space, from, shared_limit(redo, limit));
+}
+
+bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit)
+{
+    for (uint32_t i = redo->extents.n; i-- > 0 && redo->extents.items[i].end_lsn > after;) {
+        const redo_extent_t *extent = &redo->extents.items[i];
+        if (extent->end_lsn <= limit && key >= extent->first
+            && key - extent->first < redo->info.extent_pages) {
+            return true;
+        }
+    }
+    return redo->shared != NULL
+           && redo_extent_freed(redo->shared, key, after, shared_limit(redo, limit));
 }
 
 const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *path,

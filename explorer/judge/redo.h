@@ -1,5 +1,5 @@
 /** What a redo log says, decoded from its bytes: per page its initialisations, frees and changes, INDEX_LOAD per
-space, file operations, checkpoint markers.
+space, extents that are given back whole, file operations, checkpoint markers.
 
 The log is read forward from a record group's start, as far as complete groups lie in valid blocks; what follows
 can be read later, when more is there. A log that begins as another one that was read before takes that part
@@ -56,6 +56,12 @@ typedef struct redo_file {
     char path2[PATH_LEN_MAX + 1];
 } redo_file_t;
 
+/** An extent that went back to its space whole: no page of it has a record of that. */
+typedef struct redo_extent {
+    lsn_t end_lsn;
+    uint64_t first; /**< key of its first page */
+} redo_extent_t;
+
 typedef struct redo_marker {
     lsn_t start_lsn;
     lsn_t end_lsn;
@@ -84,6 +90,7 @@ struct redo {
     uint32_t epoch;       /**< of the block of that group's last byte; 0: unknown */
     redo_pages_t pages;
     REDO_LIST(redo_load_t) loads;
+    REDO_LIST(redo_extent_t) extents;
     REDO_LIST(redo_file_t) files;
     REDO_LIST(redo_marker_t) markers;
     REDO_LIST(lsn_t) ends; /**< of groups, ascending */
@@ -136,6 +143,8 @@ const redo_entry_t *redo_defined(const redo_t *redo, uint64_t key, lsn_t limit);
 bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn);
 /** End of the newest INDEX_LOAD of the space that starts at or after `from` and ends by limit; 0: there is none. */
 lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t limit);
+/** Is the extent of the page given back whole by a record that ends behind `after`, and by limit? */
+bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit);
 /** The newest file operation of this type up to limit; path2 may be NULL: any. NULL: none. */
 const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *path,
                              const char *path2, lsn_t limit);

@@ -108,6 +108,29 @@ static void note_page(redo_t *redo, uint64_t key, const redo_touch_t *touch)
     }
 }
 
+/* Extent descriptors, as FORMAT.md has them: in page 0 and in each page that follows what one describes. */
+#define XDES_ARRAY 154U
+#define XDES_STATE 20U
+#define XDES_STATE_FREE 1U
+#define XDES_HEADER 24U /* and a bit for each page */
+
+/** A record that says of an extent's descriptor that it is free. */
+static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    uint32_t pages = redo->info.extent_pages;
+    uint32_t covers = redo->info.page_size / extent_pages_default(redo->info.page_size) * pages;
+    uint32_t size = XDES_HEADER + pages / 8;
+    if (rec->type != MLOG_4BYTES || rec->value != XDES_STATE_FREE || rec->page_no % covers != 0
+        || rec->offset < XDES_ARRAY || (rec->offset - XDES_ARRAY) % size != XDES_STATE) {
+        return;
+    }
+    uint32_t extent = (rec->offset - XDES_ARRAY) / size;
+    if (extent < covers / pages) {
+        *REDO_PUSH(&redo->extents) =
+            (redo_extent_t){end_lsn, redo_key(rec->space, rec->page_no + extent * pages)};
+    }
+}
+
 static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, lsn_t end_lsn)
 {
     switch (rec->type) {
@@ -138,6 +161,7 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         if (log_rec_is_page_op(rec->type)) {
             redo_touch_t touch = touch_of(rec->type, start_lsn, end_lsn);
             note_page(redo, redo_key(rec->space, rec->page_no), &touch);
+            note_extent(redo, rec, end_lsn);
         }
     }
 }

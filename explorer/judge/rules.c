@@ -156,13 +156,8 @@ void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
                          rules->failed);
         }
         rules_file_check(rules, LSN_MAX, what);
-        rules->fail_lsn = rules->failing ? rules->redo.end_lsn : rules->fail_lsn;
-        rules->failing = false;
         break;
     }
-    case JOURNAL_FAIL:
-        rules->failing = true;
-        break;
     }
 }
 
@@ -204,8 +199,7 @@ void rules_start(rules_t *rules, const image_t *image, bool cold, const rules_t 
     rules->copies.n = 0;
     rules->fresh_copies.n = 0;
     rules->area_synced = false;
-    rules->journal = rules->failing = rules->closed = false;
-    rules->fail_lsn = 0;
+    rules->journal = rules->closed = false;
     rules->failed[0] = '\0';
     rules->area_inode = inode_at(image, AREA_PATH);
     rules_log_start(rules, inode_at(image, LOG_FILE_NAME), history);

@@ -41,8 +41,8 @@ void rules_failed(rules_t *rules, const char *path);
 /** The last descriptor of a file was closed. */
 void rules_closed(rules_t *rules, const char *path);
 
-/** The journal: a statement was issued, acknowledged, or failed without a change. */
-typedef enum journal_kind { JOURNAL_ISSUE, JOURNAL_ACK, JOURNAL_FAIL } journal_kind_t;
+/** The journal: a statement was issued or acknowledged. */
+typedef enum journal_kind { JOURNAL_ISSUE, JOURNAL_ACK } journal_kind_t;
 void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line);
 
 /** What the process found and has made of its log. Only what was found is there at once. */

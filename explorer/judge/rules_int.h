@@ -100,8 +100,6 @@ struct rules {
     bool area_synced;                 /**< by this process: what it found is durable too */
 
     bool journal;                  /**< statements are told of */
-    bool failing;                  /**< a statement failed, and none was acknowledged since ... */
-    lsn_t fail_lsn;                /**< ... or one was, when the log ended here */
     char failed[PATH_LEN_MAX + 1]; /**< file of the first failed operation; "": none */
     bool closed;                   /**< the log was: what is read from here on is not recovery's */
 };

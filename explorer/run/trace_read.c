@@ -285,10 +285,9 @@ static dberr_t on_sync_dir(reader_t *reader)
 /** The journal of statements; the number behind it is the line. False: the text is something else. */
 static bool on_journal(reader_t *reader, const char *text)
 {
-    static const char *const VERBS[] = {
-        [JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n=", [JOURNAL_FAIL] = "fail n="};
+    static const char *const VERBS[] = {[JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n="};
     fs_list_t *list = &reader->trace->list;
-    for (journal_kind_t kind = JOURNAL_ISSUE; kind <= JOURNAL_FAIL; kind++) {
+    for (journal_kind_t kind = JOURNAL_ISSUE; kind <= JOURNAL_ACK; kind++) {
         size_t len = strlen(VERBS[kind]);
         if (strncmp(text, VERBS[kind], len) != 0) {
             continue;
@@ -297,7 +296,7 @@ static bool on_journal(reader_t *reader, const char *text)
         rules_journal(reader->rules, kind, line);
         if (kind == JOURNAL_ISSUE) {
             reader->issued_line = line;
-        } else if (kind == JOURNAL_ACK) {
+        } else {
             reader->acked_line = line;
             *(list->n == 0 ? &reader->trace->first_acked_line
                            : &list->events[list->n - 1].acked_line) = line;

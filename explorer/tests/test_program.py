@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import tempfile
 import unittest
@@ -39,6 +38,7 @@ drop index t2 ia
 """
 VISIBLE = [1, 2, 6, 7, 11, 15, 16, 17]
 """Lines whose acknowledgement makes a change visible."""
+SECTOR = 512
 
 
 def run(command: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
@@ -51,6 +51,30 @@ def run(command: list[str], env: dict[str, str] | None = None) -> subprocess.Com
         timeout=120,
         check=False,
     )
+
+
+def read_way(file: Path) -> list[dict[str, object]]:
+    """What --way wrote, by level."""
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def sectors_told(events: list[dict[str, object]]) -> dict[tuple[str, int], bool]:
+    """By file and sector, whether the last of these writes to it is there."""
+    told = {}
+    for event in events:
+        if event["op"] == "write" and event["fate"] != "gone":
+            first = event["offset"] // SECTOR
+            count = (event["offset"] + event["length"] - 1) // SECTOR - first + 1
+            kept = event.get("kept", ("0" if event["fate"] == "lost" else "1") * count)
+            for number, letter in enumerate(kept, first):
+                told[event["path"], number] = letter == "1"
+            assert len(kept) == count and (event["fate"] == "torn") == (len(set(kept)) == 2)
+    return told
+
+
+def read_sector(file: Path, number: int) -> bytes:
+    """Empty behind the end of the file."""
+    return file.read_bytes()[number * SECTOR : (number + 1) * SECTOR]
 
 
 class Program(unittest.TestCase):
@@ -97,11 +121,10 @@ class Program(unittest.TestCase):
         files = ["--trace", str(self.trace), "--allowed", str(self.allowed)]
         return run([EXPLORE, *files, *arguments])
 
-    def explore(self, *arguments: str, code: int | None = 0) -> list[dict[str, object]]:
-        """Runs the explorer; its JSON lines. code: None if it is not what is asked."""
+    def explore(self, *arguments: str, code: int = 0) -> list[dict[str, object]]:
+        """Runs the explorer; its JSON lines."""
         done = self.run_explorer(*OPTIONS, "--json", *arguments)
-        if code is not None:
-            self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
+        self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def test_clean_engine_has_no_violation(self) -> None:
@@ -132,6 +155,8 @@ class Program(unittest.TestCase):
         (small,) = self.explore("--model", "one-torn")
         (large,) = self.explore("--model", "one-torn", "--sector", "4096")
         self.assertLess(large["states"], small["states"])
+        self.assertGreater(large["states"], 0)
+        self.assertEqual((small["violations"], large["violations"]), (0, 0))
 
     def test_torn_page_matrix(self) -> None:
         """A state can only lose what was written; whole, all that can be lost in a way is. Pages have first
@@ -207,52 +232,55 @@ class Program(unittest.TestCase):
         *again, _ = self.explore(
             *lie, "--only", violation["state"], "--dump-state", str(image), code=1
         )
-        self.assertEqual(
-            [v["what"] for v in again if v.get("invariant") == 5], [violation["what"]]
-        )
+        self.assertEqual([v["what"] for v in again if v["invariant"] == 5], [violation["what"]])
         done = run([ENGINE, "recover", *OPTIONS, "--json", str(image)])
         self.assertEqual(done.returncode, 3, done.stdout)
         self.assertIn(json.loads(done.stdout)["message"], violation["what"])
 
     def test_the_way_of_a_state_is_told(self) -> None:
-        """What became of each operation is what the image shows: lost sectors are not those that were written, and
-        with everything persisted nothing is lost."""
-        way = Path(self.folder.name) / "way"
+        """What became of each operation is what the image shows: sectors that are there are as they were
+        written, lost ones are not, and with everything persisted nothing is lost."""
+        root = Path(self.folder.name)
         lie = ("--ignore-fsync", "ib_dblwr")
         violation = next(v for v in self.explore(*lie, code=1) if v.get("invariant") == 5)
-        self.explore(*lie, "--only", violation["state"], "--way", str(way), code=1)
-        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
-        seqs = [event["seq"] for event in level["events"]]
+        seq = violation["state"].partition(".")[0]
+        ways = []
+        for state, name, code in (
+            (violation["state"], "left", 1),
+            (f"{seq}.all-persisted.0", "whole", 0),
+        ):
+            files = ("--dump-state", str(root / name), "--way", str(root / f"{name}.way"))
+            self.explore(*lie, "--only", state, *files, code=code)
+            (level,) = read_way(root / f"{name}.way")
+            ways.append(level["events"])
+        torn, whole = ways
+        self.assertLessEqual({event["fate"] for event in whole}, {"kept", "durable", "gone"})
+        seqs = [event["seq"] for event in torn]
         self.assertEqual(seqs, sorted(seqs))
-        self.assertEqual(seqs[-1], int(violation["state"].split(".")[0]))
-        fates = {event["fate"] for event in level["events"]}
-        self.assertTrue(fates & {"lost", "torn"}, fates)
-        for event in level["events"]:
-            self.assertEqual(event["fate"] == "torn", "kept" in event)
-            if event["fate"] == "torn":
-                sectors = -(-(event["offset"] % 512 + event["length"]) // 512)
-                self.assertEqual(len(event["kept"]), sectors)
-                self.assertEqual(set(event["kept"]), {"0", "1"})
-        way.unlink()
-        whole = f"{seqs[-1]}.all-persisted.0"
-        self.explore(*lie, "--only", whole, "--way", str(way))
-        (level,) = [json.loads(line) for line in way.read_text().splitlines()]
-        self.assertLessEqual(
-            {event["fate"] for event in level["events"]}, {"kept", "durable", "gone"}
-        )
+        self.assertEqual(seqs[-1], int(seq))
+        self.assertTrue({event["fate"] for event in torn} & {"lost", "torn"})
+        lost = 0
+        for (path, number), there in sectors_told(torn).items():
+            left, written = (read_sector(root / name / path, number) for name in ("left", "whole"))
+            if there:
+                self.assertEqual(left, written, (path, number))
+            else:
+                lost += left != written
+        self.assertGreater(lost, 0)
 
     def test_replay_of_a_nested_state(self) -> None:
         """An id of two levels leads through the same recovery to the same state."""
         lie = ("--ignore-fsync", "*.ibd")
         lines = self.explore(*lie, "--depth", "2", "--states", "4000", code=1)
         nested = [v for v in lines[:-1] if "/" in v["state"]]
-        for violation in nested[:3]:
-            *again, _ = self.explore(*lie, "--only", violation["state"], code=1)
-            found = [v for v in again if v.get("state") == violation["state"]]
-            levels = [item["level"] for item in again if "lost" in item]
-            self.assertEqual(levels, sorted(levels))
-            self.assertLessEqual({*levels}, {1, 2})
+        self.assertTrue(nested)
+        for number, violation in enumerate(nested[:3]):
+            way = Path(self.folder.name) / f"way{number}"
+            only = ("--only", violation["state"], "--way", str(way))
+            *again, _ = self.explore(*lie, *only, code=1)
+            found = [v for v in again if v["state"] == violation["state"]]
             self.assertIn(violation["invariant"], [v["invariant"] for v in found])
+            self.assertEqual([level["level"] for level in read_way(way)], [1, 2])
 
     def test_budget_and_range(self) -> None:
         """A budget ends a campaign; crash points outside of the range are not run."""
@@ -275,6 +303,7 @@ class Program(unittest.TestCase):
             ["--only", "1.subset"],
             ["--only", "1.all-persisted.7"],
             ["--dump-state", "/nowhere"],
+            ["--way", "/nowhere"],
             ["--depth", "4"],
             ["--trace", "/nosuch"],
             ["--allowed", "/nosuch"],

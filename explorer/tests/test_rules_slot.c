@@ -65,19 +65,34 @@ static void ckpt_deleted_space(world_t *w)
     world_checkpoint(w, w->end_lsn);
 }
 
-static void ckpt_after_a_failed_statement(world_t *w)
+static void ckpt_extent_given_back(world_t *w)
 {
     (void)world_init(w, 4);
-    world_log(w);
-    rules_journal(w->rules, JOURNAL_FAIL, 3);
+    (void)world_free_extent(w, 0);
+    world_change_flushed(w, 0);
     world_checkpoint(w, w->end_lsn);
 }
 
-static void ckpt_past_a_change_after_a_failed_statement(world_t *w)
+static void ckpt_other_extent_given_back(world_t *w)
 {
     (void)world_init(w, 4);
-    (void)world_change_durable(w, 4);
-    rules_journal(w->rules, JOURNAL_FAIL, 3);
+    (void)world_free_extent(w, 1);
+    world_change_flushed(w, 0);
+    world_checkpoint(w, w->end_lsn);
+}
+
+static void ckpt_extent_given_back_before(world_t *w)
+{
+    (void)world_free_extent(w, 0);
+    (void)world_init(w, 4);
+    world_change_flushed(w, 0);
+    world_checkpoint(w, w->end_lsn);
+}
+
+static void ckpt_page_of_a_load_not_home(world_t *w)
+{
+    (void)world_init(w, 4);
+    world_log(w);
     world_checkpoint(w, w->end_lsn);
 }
 
@@ -155,7 +170,6 @@ static void failure_of_a_sort_file(world_t *w)
 static void failure_alone(world_t *w)
 {
     rules_failed(w->rules, "t.ibd");
-    rules_journal(w->rules, JOURNAL_FAIL, 1);
 }
 
 static void test_checkpoints(void **state)
@@ -165,13 +179,15 @@ static void test_checkpoints(void **state)
         KEEPS(ckpt_freed_page),
         KEEPS(ckpt_page_of_a_new_life),
         KEEPS(ckpt_deleted_space),
-        KEEPS(ckpt_after_a_failed_statement),
+        KEEPS(ckpt_extent_given_back),
         KEEPS(failure_alone),
         KEEPS(failure_of_a_sort_file),
         BREAKS(19, ckpt_page_not_home),
         BREAKS(19, ckpt_page_not_fsynced),
         BREAKS(19, ckpt_of_an_older_version),
-        BREAKS(19, ckpt_past_a_change_after_a_failed_statement),
+        BREAKS(19, ckpt_other_extent_given_back),
+        BREAKS(19, ckpt_extent_given_back_before),
+        BREAKS(19, ckpt_page_of_a_load_not_home),
         BREAKS(19, ckpt_marker_missing),
         BREAKS(19, ckpt_marker_not_fsynced),
         BREAKS(19, ckpt_marker_of_another),

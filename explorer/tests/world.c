@@ -124,6 +124,17 @@ lsn_t world_free(world_t *w, uint32_t page)
     return world_append(w, &rec);
 }
 
+lsn_t world_free_extent(world_t *w, uint32_t extent)
+{
+    /* behind the page's header 154 bytes, each descriptor 24 and a bit for each page, its state behind 20 */
+    const redo_rec_t rec = {.type = MLOG_4BYTES,
+                            .space = WORLD_SPACE,
+                            .page_no = 0,
+                            .offset = (uint16_t)(154 + extent * (24 + WORLD_EXTENT / 8) + 20),
+                            .value = 1};
+    return world_append(w, &rec);
+}
+
 lsn_t world_change(world_t *w, uint32_t page)
 {
     const redo_rec_t rec = {
@@ -304,7 +315,7 @@ static void log_create(world_t *w)
     mach_write_4(head + 8, WORLD_PAGE);
     mach_write_8(head + 12, WORLD_LOG_BYTES);
     mach_write_8(head + 20, LOG_START_LSN);
-    mach_write_4(head + 28, 8); /* pages of an extent */
+    mach_write_4(head + 28, WORLD_EXTENT);
     mach_write_4(head + LOG_CRC_OFFSET, crc32c(head, LOG_CRC_OFFSET));
     slot_bytes(head + 512, 0, LOG_FIRST_LSN, LOG_FIRST_LSN, 1);
     const redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = LOG_FIRST_LSN};

@@ -7,7 +7,8 @@ pages, the doublewrite area, names. Nothing of the engine writes here. */
 
 #define WORLD_PAGE 4096U
 #define WORLD_LOG_BYTES (2048U + 512U * 512U)
-#define WORLD_SPACE 5U /**< of "t.ibd" */
+#define WORLD_EXTENT 8U /**< pages */
+#define WORLD_SPACE 5U  /**< of "t.ibd" */
 #define WORLD_INDEX 40U
 #define LOG_FILE "ib_logfile0"
 
@@ -35,6 +36,8 @@ void world_restart(world_t *w, bool cold);
 lsn_t world_append(world_t *w, const redo_rec_t *rec);
 lsn_t world_init(world_t *w, uint32_t page);
 lsn_t world_free(world_t *w, uint32_t page);
+/** An extent that page 0 describes becomes a free one. */
+lsn_t world_free_extent(world_t *w, uint32_t extent);
 lsn_t world_change(world_t *w, uint32_t page);
 /** Takes a record out of the page: what comes of it depends on the page. */
 lsn_t world_delete_rec(world_t *w, uint32_t page);

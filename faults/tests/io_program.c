@@ -283,7 +283,10 @@ static long call_unseen(const call_t *call)
     return stream == NULL ? -1 : fclose(stream);
 }
 
-/* A thread writes an increasing number, eight bytes at a time, to a file of its own. */
+static pthread_barrier_t all_began;
+
+/* A thread writes an increasing number, eight bytes at a time, to a file of its own. None writes its second one
+before each has written its first. */
 static void *count_up(void *argument)
 {
     const call_t *call = argument;
@@ -292,6 +295,9 @@ static void *count_up(void *argument)
     for (long i = 0; i < number(call, 1); i++) {
         if (pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)) != (ssize_t)sizeof(i)) {
             exit(4);
+        }
+        if (i == 0) {
+            (void)pthread_barrier_wait(&all_began);
         }
     }
     return NULL;
@@ -303,6 +309,9 @@ static long call_threads(const call_t *call)
     call_t calls[WORDS];
     int count = 0;
 
+    if (pthread_barrier_init(&all_began, NULL, (unsigned)call->count - 1) != 0) {
+        exit(4);
+    }
     for (int i = 1; i < call->count; i++, count++) {
         calls[count] = (call_t){"count", 2, {call->words[i], call->words[0]}};
         if (pthread_create(&threads[count], NULL, count_up, &calls[count]) != 0) {

@@ -59,6 +59,8 @@ BAD_PLANS = {
     "fault kind=write text=x file=f nth=1 action=kill": "text= is for kind=mark",
     "fault kind=write file=f nth=1 times=0 action=drop": "times: wants a number",
     "fault kind=write file=f nth=1 action=kill when=later": "when: wants before or after",
+    "fault kind=write file=f nth=1 action=kill follows=no": "follows: wants yes",
+    "fault kind=write file=f nth=1 action=kill follows=yes": "needs a fault before it",
     "fault kind=write file=f nth=1 action=kill\n" * 64: "more than 63 faults",
 }
 
@@ -126,6 +128,21 @@ class Counting(PreloadCase):
     def test_nth_of_a_pattern_later(self) -> None:
         """The third match is the fourth write."""
         self.assertEqual(self.killed_at("kind=write file=*.ibd nth=3", *self.OPS), (300, WRITE, 3))
+
+    def test_a_fault_that_follows_counts_from_the_one_before_it(self) -> None:
+        """Neither what happened before that one nor the operation that it hit."""
+        first = "kind=write file=t2.ibd nth=1 action=error\nfault"
+        then = f"{first} kind=write file=* nth={{}} follows=yes"
+        self.assertEqual(self.killed_at(then.format(1), *self.OPS), (200, WRITE, 2))
+        for name in ("d", "t2.ibd", "log"):
+            self.tearDownPath(name)
+        self.assertEqual(self.killed_at(then.format(3), *self.OPS), (0, WRITE, 4))
+
+    def test_a_fault_that_follows_one_that_never_comes(self) -> None:
+        """It never comes either."""
+        first = "fault kind=write file=no nth=1 action=error\n"
+        then = "fault kind=write file=* nth=1 action=kill follows=yes\n"
+        self.assertEqual(self.run_ops(*self.OPS, plan=first + then).trace.flags, 0)
 
     def test_pattern_is_anchored(self) -> None:
         """A name without a directory does not match a file in one."""

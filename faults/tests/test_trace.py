@@ -22,6 +22,7 @@ from support import (
     SYNC_RANGE,
     TRUNCATE,
     UNLINK,
+    UNSEEN,
     WRITE,
     PreloadCase,
     Record,
@@ -247,6 +248,8 @@ class FileCalls(PreloadCase):
             [m.text for m in run.trace.of(MARK)],
             ["unseen mmap path=f", "unseen fopen path=g", "own text"],
         )
+        self.assertEqual(run.trace.flags, UNSEEN)
+        self.assertEqual(self.run_ops("mark unseen", "open 0 no r").trace.flags, 0)
 
 
 class Stream(PreloadCase):

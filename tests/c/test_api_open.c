@@ -258,7 +258,7 @@ static void test_failed_write(void **state)
     assert_in_range(writes, 10, 1000);
 }
 
-/* ---- counters (the seeds' table 6) ---- */
+/* ---- counters ---- */
 
 /** Page images written by FLUSH TABLES FOR EXPORT of 1000 fresh rows of two per page. */
 static void count_flush(fixture_t *f, bool optimize, uint64_t *data_writes, uint64_t *dblwr_writes)

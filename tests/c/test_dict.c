@@ -38,7 +38,7 @@ static void cat_put_table(cat_t *c, const dict_table_t *table)
     table_each_sys_row(table, cat_put, c);
 }
 
-/** The seeds' table: a BIGINT, b to h CHAR(255); PRIMARY (a), indexes on b and on e(10), c(4). */
+/** A BIGINT, b to h CHAR(255); PRIMARY (a), indexes on b and on e(10), c(4). */
 static dict_table_t *table_create(cat_t *c, const char *name)
 {
     dict_table_t *t = calloc(1, sizeof(*t));

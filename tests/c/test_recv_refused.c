@@ -263,6 +263,30 @@ static void test_rename_onto_a_file(void **state)
             "t1.ibd cannot be renamed to t7.ibd: another space has this file");
 }
 
+/* A space that the log creates has no file, and another space's file has its name. */
+static void test_creation_onto_a_file(void **state)
+{
+    (void)state;
+    redo_rec_t rec = {.type = MLOG_FILE_CREATE2, .space = 7, .path = T1_PATH, .path_len = 6};
+    lsn_t end = 0;
+    dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
+    refused(db, REFUSAL_FILE_MISSING, "the file t1.ibd of space 7 is missing");
+}
+
+/* Page 0 is looked at before any other page: it tells whose file it is (I4). */
+static void test_page0_beyond_log(void **state)
+{
+    (void)state;
+    dbx_t *db = dbx_create_t1();
+    lsn_t end = log_lsn(db->log);
+    db = dbx_crash(db);
+    byte *page = dbx_home(db, T1_PATH, 0);
+    fil_page_set_lsn(page, db->options.page_size, 1U << 30);
+    dbx_stamp(db, page);
+    refused(db, REFUSAL_PAGE_BEYOND_LOG,
+            "page 0 of t1.ibd: LSN 1073741824 is beyond the end of the log, %" PRIu64, end);
+}
+
 /** A log block that is lost at a fault point of recovery. */
 typedef struct loser {
     dbx_t *db;
@@ -325,6 +349,8 @@ int main(void)
         cmocka_unit_test(test_two_files_of_one_space),
         cmocka_unit_test(test_system_space_misplaced),
         cmocka_unit_test(test_rename_onto_a_file),
+        cmocka_unit_test(test_creation_onto_a_file),
+        cmocka_unit_test(test_page0_beyond_log),
         cmocka_unit_test(test_log_changed_between_readings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,20 @@ def test_a_night_ends_when_its_time_is_up(tornpage: Tornpage, campaigns: list[st
         assert tornpage("nightly", campaigns[0], f"--for={wrong}").code == 2
 
 
+def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path) -> None:
+    """The runs without a fault end with the time too, keep their verdicts, and are no pass."""
+    file = tmp_path / "kills.toml"
+    file.write_text(KILLS.replace("undisturbed = 2", "undisturbed = 3000"), "utf-8")
+    answer = tornpage("nightly", str(file), "--seed", "1", "--for", "8s")
+    assert (answer.code, answer.data["not_reached"]) == (3, ["kills"]), answer.text
+    assert answer.data["seconds"] < 60
+    (run,) = answer.data["runs"]
+    assert (run["state"], run["verdict"]) == ("stopped", "nothing")
+    with Store(tmp_path / "out" / "tornpage.db", write=False) as store:
+        judged = sum(not row.crashed for row in store.censuses(run["run"]))
+    assert 0 < judged < 3000
+
+
 def _night(out: Path, campaigns: list[str], *arguments: str) -> list[str]:
     command = [sys.executable, "-m", "tornpage", "nightly", *campaigns, "--seed", "9", *BROKEN]
     return [*command, "--out", str(out), "--json", *arguments]

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.store.store import Store
+
 DEADLINE_S = 240
 WIDTHS = (80, 200, None)
 """Columns of a terminal; None: piped."""
@@ -192,10 +194,29 @@ def test_a_power_loss_is_shown_and_its_line_replays_it(
     assert [line for line in told if line not in again.lines] == []
 
 
+def test_a_trial_without_an_image_is_told_by_its_replay(
+    made: tuple[Path, Printed, Printed],
+) -> None:
+    """One line says so, right above the line that plays it; that tells the way of the crash."""
+    (database,) = made[0].glob("*/tornpage.db")
+    for run in (1, 2):
+        with Store(database, write=False) as store:
+            broken = [row for row in store.trials(run) if row.result and row.result.violations]
+        trial = f"{run}.{next(row.number for row in broken if row.result and not row.result.image)}"
+        shown = call(made[0], None, "show", trial)
+        assert not [line for line in shown.lines if line.endswith(", its last operations:")]
+        assert shown.lines[-2].startswith("  no image was kept; ")
+        (words,) = shown.replays()
+        again = call_words(words)
+        assert again.code == 1, again.text
+        assert "\n  run, its last operations:\n" in again.text
+        assert "\n    crash   " in again.text
+
+
 def told_again(shown: Printed) -> list[str]:
-    """What `show` prints that a replay prints too: not what the store alone has, which is the bug, and the
-    image with the way of the crash."""
-    stored = re.compile(r"  image: |  of bug |    |  .+, its last operations:$")
+    """What `show` prints that a replay prints too: not what the store alone has, which are the bug and the
+    place of the image."""
+    stored = re.compile(r"  image: |  of bug ")
     return [line for line in shown.lines if not stored.match(line)]
 
 

@@ -241,6 +241,20 @@ def test_an_io_error_is_judged_too(target: EngineTarget, scratch: Path, tmp_path
     assert result.outcome is Outcome.CLEAN, result
 
 
+def test_a_target_that_goes_on_can_be_killed_later(
+    target: EngineTarget, scratch: Path, tmp_path: Path
+) -> None:
+    """The kill is the third write behind the lie; what the trial hit is the lie."""
+    lie = Fault(FaultKind.FSYNC, 40, Action.DROP, file="ib_logfile0")
+    kill = Fault(FaultKind.WRITE, 3, Action.KILL, follows=True)
+    alone = run(FaultPlan(run=(lie,)), target, scratch, tmp_path)
+    killed = run(FaultPlan(run=(lie, kill)), target, scratch, tmp_path)
+    assert (alone.outcome, killed.outcome) == (Outcome.CLEAN, Outcome.CLEAN)
+    assert (alone.mask, killed.mask) == ("before", "before")
+    assert alone.offset == killed.offset
+    assert killed.events < alone.events
+
+
 def aimed(
     aim: RecoveryAim, write: WriteEvent, target: EngineTarget, scratch: Path, tmp_path: Path
 ) -> tuple[TrialSpec, TrialResult]:

@@ -47,6 +47,9 @@ CASES = [
     ("replay 99999999999999999999.1", "RUN.NUMBER"),
     ("replay ².1", "RUN.NUMBER"),
     ("show 1.1 --out file", "no result store"),
+    ("bugs 1 --status new", "--status"),
+    ("bugs --mark fixed", "--mark"),
+    ("bugs 1 --reason fixed", "--reason"),
     ("nothing", "No such command"),
 ]
 

@@ -6,7 +6,7 @@ import struct
 
 import xxhash
 
-from tornpage.faults.trace import Op, Trace
+from tornpage.faults.trace import STARVED, Op, Trace
 
 RECORD = struct.Struct("<IHHQIIQQqQ")
 
@@ -32,6 +32,8 @@ class FakeTrace:
         payload: bytes = b"",
     ) -> FakeTrace:
         """Appends one record; its event number is its position."""
+        if -result in STARVED:
+            self.flags |= 8
         padded = payload.ljust((len(payload) + 7) // 8 * 8, b"\0")
         seq = len(self._records) + 1
         head = RECORD.pack(
@@ -52,6 +54,8 @@ class FakeTrace:
 
     def mark(self, text: str) -> FakeTrace:
         """A marker."""
+        if text.startswith("unseen "):
+            self.flags |= 16
         return self.record(Op.MARK, length=len(text), payload=text.encode())
 
     def marks(self, *texts: str) -> FakeTrace:

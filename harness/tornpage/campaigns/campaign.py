@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tornpage.faults.aim import RecoveryAim, fault_of, fits, is_error
+from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
@@ -96,7 +96,7 @@ class Hit(BaseModel):
     `suffix:N` (N sectors, or `half`), `mask:0110` (1 = reached, repeated over the write). A mask that tears
     hits no write that it would leave whole, as `prefix:4` one of four sectors. For crash_model io_error the
     operation that fails and how: `write:EIO`, `fsync:ENOSPC`, `EDQUOT` as well; `fsync` is the next one of
-    the file."""
+    the file. Half of the time a target that goes on is killed inside one of its next 16 writes."""
     during: Literal["run", "recovery"] = "run"
     """`run`: the write is one of the workload's. `recovery`: the run is killed inside any of its writes, each
     site as likely as the other, with random sectors, and the write is one of the first recovery's."""
@@ -369,10 +369,10 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
     rng = make_rng(seed, "draw")
     write = rng.choice(_of_one_site(writes, rng))
     mask = cell.mask if cell.during == "run" else CRASH
-    fault = fault_of(mask, write, rng)
+    faults = faults_of(mask, write, rng)
     stale = write.site is Site.REDO or rng.randrange(STALE_LOG_EVERY) == 0
     plan = FaultPlan(
-        name=f"{cell.place}-{number}", run=(fault,), stale_log=stale and not is_error(mask)
+        name=f"{cell.place}-{number}", run=faults, stale_log=stale and not is_error(mask)
     )
     undisturbed = undisturbed_spec(campaign, target, config)
     spec = replace(undisturbed, seed=seed, number=number, plan=plan)

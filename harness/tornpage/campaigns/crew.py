@@ -9,7 +9,6 @@ import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from tornpage.store.origin import Origin
@@ -23,12 +22,7 @@ class Progress(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None: ...
 
     def phase(self, text: str, total: int) -> None:
         """A new phase of `total` steps starts."""
@@ -43,12 +37,7 @@ class QuietProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return None
 
     def phase(self, text: str, total: int) -> None:
@@ -61,8 +50,8 @@ class QuietProgress:
 @dataclass(frozen=True, slots=True)
 class Crew:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
-    programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash begins
-    after it."""
+    programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
+    undisturbed run begins after it."""
 
     paths: Paths
     jobs: int

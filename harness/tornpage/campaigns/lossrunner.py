@@ -37,7 +37,6 @@ __all__ = [
     "confirmed_state",
     "loss_limits",
     "loss_parts",
-    "replay_loss",
     "run_losses",
 ]
 
@@ -97,14 +96,6 @@ def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
         label = f"{script.label},depth={depth}" if len(depths) > 1 else script.label
         found.append((replace(script, label=label), depth))
     return found
-
-
-def replay_loss(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
-    """Runs one broken state again; its image is kept below `images`."""
-    recording = record_run(spec, target, scratch)
-    result = replay_state(spec, target, recording, images / str(spec.number))
-    keep_loss_evidence(spec, result, target, recording, scratch)
-    return result
 
 
 def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:

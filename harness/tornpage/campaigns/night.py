@@ -30,7 +30,7 @@ from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, T
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
 
-__all__ = ["NightPlan", "Team", "load_night", "names_of_campaigns", "open_night", "run_night"]
+__all__ = ["NightPlan", "Team", "names_of_campaigns", "open_night", "run_night"]
 
 SEEDS = 1_000_000_000
 """Seeds of a night's runs are below: a person can read them."""
@@ -96,7 +96,8 @@ def run_night(store: Store, night: Night, team: Team) -> NightSummary:
     except Interrupted as stop:
         stop.kept = True
         raise
-    return load_night(store, store.end_night(night.id, "finished"))
+    names = [campaign.name for campaign in left.campaigns]
+    return _load_night(store, store.end_night(night.id, "finished"), names)
 
 
 def _run_rest(store: Store, left: _Left, team: Team) -> None:
@@ -204,11 +205,12 @@ class _Left:
         return [campaign for campaign in self.campaigns if campaign.name not in failed]
 
 
-def load_night(store: Store, night: Night) -> NightSummary:
-    """What the store holds of a night."""
+def _load_night(store: Store, night: Night, campaigns: Sequence[str]) -> NightSummary:
+    """What the store holds of a night of these campaigns."""
     runs = [facts for facts in store.overview() if facts.night == night.id]
     return NightSummary(
         night=night,
+        campaigns=campaigns,
         runs=runs,
         bugs=_bugs_of(store, [facts.id for facts in runs]),
         errors=[

@@ -4,8 +4,8 @@ A kill is played from its plan and the script, a run without a fault from the sc
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
 
-May import: errors, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target, trial,
-undisturbed.
+May import: errors, evidence, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target,
+trial, undisturbed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tornpage.campaigns.evidence import keep_evidence, keep_loss_evidence
 from tornpage.campaigns.powerloss import (
     Limits,
     Recording,
@@ -33,7 +34,7 @@ from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Replay", "replay_trial"]
+__all__ = ["Replay", "play_trial", "replay_trial"]
 
 SEARCH_STATES = 5000
 SEARCH_S = 60.0
@@ -69,31 +70,41 @@ def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
     return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason)
 
 
+def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:
+    """Plays what the plan says: a power-loss state of a new recording, faults, or nothing. Where there is a
+    crashed image, it is kept below `images` with the way of its crash."""
+    plan = spec.plan
+    if plan.loss:
+        return _play_state(spec, target, record_run(spec, target, scratch), scratch, images)
+    if plan.crashes:
+        result = run_trial(spec, target, scratch, images)
+        keep_evidence(spec, result, target, scratch)
+        return result
+    return play_script(spec, target, scratch)
+
+
 def _play(
     row: TrialRow, target: Target, scratch: Path, images: Path
 ) -> tuple[TrialSpec, TrialResult, str]:
-    plan = row.spec.plan
-    if plan.loss:
+    if row.spec.plan.loss:
         return _replay_loss(row, target, scratch, images)
-    if plan.run or plan.recover:
-        return row.spec, run_trial(row.spec, target, scratch, images), ""
-    return row.spec, play_script(row.spec, target, scratch), ""
+    return row.spec, play_trial(row.spec, target, scratch, images), ""
 
 
 def _replay_loss(
     row: TrialRow, target: Target, scratch: Path, images: Path
 ) -> tuple[TrialSpec, TrialResult, str]:
     recording = record_run(row.spec, target, scratch)
-    image = images / str(row.number)
     known = row.result is None or row.result.trace_hash == recording.trace_hash
     if known:
-        result = _state(row.spec, target, recording, image)
+        result = _state(row.spec, target, recording, scratch, images)
         if result.outcome is Outcome.VIOLATION or not _paths(row.result):
             return row.spec, result, ""
     found = _search(row, target, recording)
     if found:
         spec = replace(row.spec, plan=loss_plan(found))
-        return spec, _state(spec, target, recording, image), f"found as state {found}"
+        result = _state(spec, target, recording, scratch, images)
+        return spec, result, f"found as state {found}"
     result = TrialResult(row.number, Outcome.CLEAN, trace_hash=recording.trace_hash)
     return row.spec, result, f"no state of up to {SEARCH_STATES} of its models shows it"
 
@@ -110,11 +121,22 @@ def _search(row: TrialRow, target: Target, recording: Recording) -> str:
     return ""
 
 
-def _state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
+def _state(
+    spec: TrialSpec, target: Target, recording: Recording, scratch: Path, images: Path
+) -> TrialResult:
+    """The number may be of no state of this recording."""
     try:
-        return replay_state(spec, target, recording, image)
+        return _play_state(spec, target, recording, scratch, images)
     except ChildError as error:
         return TrialResult(spec.number, Outcome.NOT_EXERCISED, str(error))
+
+
+def _play_state(
+    spec: TrialSpec, target: Target, recording: Recording, scratch: Path, images: Path
+) -> TrialResult:
+    result = replay_state(spec, target, recording, images / str(spec.number))
+    keep_loss_evidence(spec, result, target, recording, scratch)
+    return result
 
 
 def _paths(result: TrialResult | None) -> set[tuple[int, str]]:

@@ -3,8 +3,9 @@ worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
 when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
-they finish change no verdict. At most WINDOW trials per worker are under way. A fault that is drawn only
-when its crashed image is there comes back with the verdict, and goes into the row before it.
+they finish change no verdict. At most WINDOW trials, or undisturbed runs, per worker are under way. A fault
+that is drawn only when its crashed image is there comes back with the verdict, and goes into the row before
+it.
 
 May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
 scratch, store, summary, undisturbed, workers.
@@ -13,6 +14,7 @@ scratch, store, summary, undisturbed, workers.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -55,7 +57,7 @@ __all__ = [
 ]
 
 WINDOW = 4
-"""Trials handed to the pool ahead of time, per worker."""
+"""Trials or undisturbed runs handed to the pool ahead of time, per worker."""
 
 
 def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> Summary:
@@ -165,7 +167,7 @@ def _kill(
         with _ended(store, run):
             for row in rows:
                 store.put_census(run.id, row)
-            _run_undisturbed(store, run, campaign, job, pool, crew.progress)
+            _run_undisturbed(store, run, campaign, job, pool, crew)
             done = store.finished_numbers(run.id)
             # No cell: the target fails every script undisturbed, and there is nothing to disturb.
             numbers = [number for number in range(run.trials) if cells and number not in done]
@@ -190,7 +192,7 @@ def _lose(
     with _ended(store, run):
         with worker_pool(crew.jobs) as pool:
             job = _job(campaign, target, crew, scratch)
-            _run_undisturbed(store, run, campaign, job, pool, crew.progress)
+            _run_undisturbed(store, run, campaign, job, pool, crew)
         crew.progress.phase("runs explored", len(parts))
         explored = run_losses(store, run, campaign, crew, scratch)
     return store.finish_run(run.id, explorations=explored)
@@ -202,17 +204,28 @@ def _run_undisturbed(
     campaign: Campaign,
     job: Job,
     pool: ProcessPoolExecutor,
-    progress: Progress,
+    crew: Crew,
 ) -> None:
-    """Runs and judges the scripts that nothing happens to, but for those that the store has."""
+    """Runs and judges the scripts that nothing happens to, but for those that the store has, until the time
+    is up."""
     done = {row.config for row in store.censuses(run.id)}
     scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
-    progress.phase("undisturbed", len(scripts))
-    specs = (undisturbed_spec(campaign, run.target, script) for script in scripts)
-    for future in [submit(pool, play_undisturbed, replace(job, spec=spec)) for spec in specs]:
-        row = future.result()
-        store.put_census(run.id, row)
-        progress.advance(bool(row.violations))
+    crew.progress.phase("undisturbed", len(scripts))
+    pending: deque[Future[CensusRow]] = deque()
+
+    def collect(left: int) -> None:
+        while len(pending) > left:
+            row = pending.popleft().result()
+            store.put_census(run.id, row)
+            crew.progress.advance(bool(row.violations))
+
+    for script in scripts:
+        if crew.is_late():
+            break
+        collect(crew.jobs * WINDOW - 1)
+        spec = undisturbed_spec(campaign, run.target, script)
+        pending.append(submit(pool, play_undisturbed, replace(job, spec=spec)))
+    collect(0)
 
 
 @contextmanager

@@ -246,8 +246,11 @@ class _Trial:
         return trace
 
     def _find_hit(self, trace: Trace) -> None:
-        # A killed run ends with its KILL, at the byte at which the census has the killed operation.
-        start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
+        # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
+        # comes behind another fault is not what the trial is about.
+        start = HEADER_SIZE
+        if len(self.spec.plan.run) == 1:
+            start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
         self.hit = _first_hit(trace, start)
         if self.hit is None or self.hit.seq != trace.events_declared:
             self.hit = _first_hit(trace, HEADER_SIZE)
@@ -262,7 +265,7 @@ class _Trial:
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
         hit = self.hit
         assert hit is not None
-        equal = trace.data[HEADER_SIZE : hit.at] == self.base.trace.data[HEADER_SIZE : hit.at]
+        equal = self.base.trace.data.startswith(trace.data[HEADER_SIZE : hit.at], HEADER_SIZE)
         killed = hit.kind == Op.KILL
         if equal and killed:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
@@ -300,9 +303,8 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            fault = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
-            recover = ((fault,),) if fault is not None else NOTHING_TO_HIT
-            self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=recover))
+            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)
 
@@ -526,9 +528,9 @@ def _tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -
 
 
 def _mask(plan: FaultPlan) -> str:
-    for fault in plan.run:
-        if fault.sectors is not None:
-            return fault.sectors
-        if fault.bytes is not None:
-            return f"bytes:{fault.bytes}"
-    return plan.run[0].when if plan.run else ""
+    if not plan.run:
+        return ""
+    fault = plan.run[0]
+    if fault.bytes is not None:
+        return f"bytes:{fault.bytes}"
+    return fault.when if fault.sectors is None else fault.sectors

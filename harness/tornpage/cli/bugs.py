@@ -6,7 +6,7 @@ May import: bugs, console, errors, options, paths, recheck, store.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -42,6 +42,8 @@ def bugs(
         raise ConfigError("--mark needs the number of a bug, as: tornpage bugs 3 --mark fixed")
     if reason and mark is None:
         raise ConfigError("--reason needs --mark")
+    if status is not None and bug is not None:
+        raise ConfigError("--status chooses among all bugs; one that is named has only one")
     with Store(out / "tornpage.db", create=False, write=mark is not None) as store:
         if mark is not None and bug is not None:
             store.mark_bug(bug, mark, reason)
@@ -60,4 +62,4 @@ def bugs(
 
 
 def _to_json(bug: Bug, line: str) -> dict[str, Any]:
-    return {**asdict(replace(bug)), "replay": line}
+    return {**asdict(bug), "replay": line}

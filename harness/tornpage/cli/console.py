@@ -93,8 +93,8 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         console.print(f"[yellow]claimed of the runs but never taken: {escape(name)}[/]")
     for site in summary.uncovered_sites:
         console.print(f"[yellow]no trial hit site {site}[/]")
-    if not summary.complete:
-        console.print(f"[yellow]the run is {summary.run.state}: not all verdicts are there[/]")
+    if summary.missing:
+        console.print(f"[yellow]{summary.missing}[/]")
     for error in summary.errors[:ERRORS_SHOWN]:
         console.print(f"[yellow]{escape(error)}[/]", highlight=False, soft_wrap=True)
     _print_more(console, summary.errors, ERRORS_SHOWN)
@@ -173,8 +173,11 @@ def print_night(console: Console, summary: NightSummary) -> None:
             if text:
                 plain(f"    {text}")
     for facts in summary.runs:
-        if facts.state in ("failed", "running") or facts.verdict in ("nothing", "unsure"):
+        idle = facts.verdict == "nothing" and facts.state != "stopped"
+        if facts.state in ("failed", "running") or facts.verdict == "unsure" or idle:
             plain(f"run {facts.id}, {facts.campaign}: {facts.state} {facts.verdict}")
+    if summary.not_reached:
+        plain(f"not exercised, the time was up before a crash of: {', '.join(summary.not_reached)}")
     for error in summary.errors[:ERRORS_SHOWN]:
         plain(error)
     _print_more(console, summary.errors, ERRORS_SHOWN)

@@ -76,11 +76,11 @@ def run(
     ] = None,
     states: Annotated[
         int | None,
-        typer.Option(min=1, max=STATES_MAX, help="Power loss: states per configuration."),
+        typer.Option(min=1, max=STATES_MAX, help="Power loss: states per script."),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per configuration."),
+        typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per script."),
     ] = None,
     scripts: Annotated[
         int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")

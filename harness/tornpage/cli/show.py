@@ -1,16 +1,18 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: codec, console, options, origin, paths.
+May import: codec, console, evidence, model, options, origin, paths.
 """
 
 from __future__ import annotations
 
 import json
 
+from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
 from tornpage.cli.console import make_console, print_trial
 from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
 from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT
 
 __all__ = ["EPILOG", "show"]
@@ -39,5 +41,15 @@ def show(
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
         line = command_line(f"tornpage replay {trial}", out)
+        if _is_untold(row.spec, row.result):
+            line = (
+                f"no image was kept; this plays it again and tells the way of its crash:\n  {line}"
+            )
         print_trial(make_console(), trial, row.spec, row.result, line, row.bugs)
     return 0
+
+
+def _is_untold(spec: TrialSpec, result: TrialResult) -> bool:
+    """It has a crash of which there is no timeline here: another trial with the same finding has it."""
+    broken = result.outcome is Outcome.VIOLATION and spec.plan.crashes
+    return broken and load_evidence(result.image) is None

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site, WriteEvent
 from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["RecoveryAim", "fault_of", "fits", "is_error"]
+__all__ = ["RecoveryAim", "faults_of", "fits", "is_error"]
 
 SECTOR = 512
 """Bytes per sector of a drawn mask."""
+
+LATE_KILL_MAX = 16
+LATE_KILL_SECTORS = ("none", "all", "prefix:1", "prefix:2", "prefix:4", "suffix:1", "suffix:2")
+"""Of the kill behind a failed operation: at most so many writes later, and what reaches the file of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +32,13 @@ class RecoveryAim:
     mask: str
     seed: int
 
-    def draw(self, writes: Iterable[WriteEvent]) -> Fault | None:
-        """The fault, from the writes of the same recovery undisturbed; None if it has no such write."""
+    def draw(self, writes: Iterable[WriteEvent]) -> tuple[Fault, ...]:
+        """The faults, from the writes of the same recovery undisturbed; none if it has no such write."""
         possible = [item for item in writes if item.site is self.site and fits(self.mask, item)]
         if not possible:
-            return None
+            return ()
         rng = make_rng(self.seed, "recovery")
-        return fault_of(self.mask, rng.choice(possible), rng)
+        return faults_of(self.mask, rng.choice(possible), rng)
 
 
 def is_error(mask: str) -> bool:
@@ -56,10 +60,11 @@ def fits(mask: str, write: WriteEvent) -> bool:
     return 0 < _kept(amount, count) < count
 
 
-def fault_of(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
-    """What this mask does to this write, which it fits. rng: for random masks."""
+def faults_of(mask: str, write: WriteEvent, rng: random.Random) -> tuple[Fault, ...]:
+    """What this mask does to this write, which it fits. Behind an error there is a kill, half of the time: a
+    target that goes on as if nothing had happened dies inside what it writes then. rng: for all of that."""
     if not is_error(mask):
-        return Fault(
+        fault = Fault(
             kind=FaultKind.WRITE,
             nth=write.nth,
             action=Action.KILL,
@@ -67,9 +72,21 @@ def fault_of(mask: str, write: WriteEvent, rng: random.Random) -> Fault:
             sector=SECTOR,
             sectors=_sectors(mask, write, rng),
         )
+        return (fault,)
     kind, _, error = mask.partition(":")
     nth = write.nth if kind == "write" else write.next_fsync
-    return Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
+    failed = Fault(FaultKind(kind), nth, Action.ERROR, file=write.file, error=error)
+    return (failed, _late_kill(rng)) if rng.randrange(2) else (failed,)
+
+
+def _late_kill(rng: random.Random) -> Fault:
+    return Fault(
+        kind=FaultKind.WRITE,
+        nth=1 + rng.randrange(LATE_KILL_MAX),
+        action=Action.KILL,
+        sectors=rng.choice(LATE_KILL_SECTORS),
+        follows=True,
+    )
 
 
 def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:

@@ -7,6 +7,7 @@
     nth = 17                  # the 17th matching operation
     action = "kill"           # kill drop tear corrupt misdirect error short
     sectors = "prefix:3"      # all none prefix:K suffix:K or 0s and 1s; of `sector` = 512 or 4096 bytes
+    follows = true            # counted from the fault before it on
     [[fault]]
     during = "recovery:1"     # "run" (default) or the n-th recovery
     ...
@@ -65,6 +66,7 @@ class _FaultText(BaseModel):
     when: Literal["before", "after"] | None = None
     error: Literal["EIO", "ENOSPC", "EDQUOT"] | None = None
     shift: int | None = None
+    follows: bool = False
     during: str = "run"
 
     @field_validator("sectors")
@@ -163,7 +165,13 @@ def parse_plan(text: str, source: str = "plan") -> FaultPlan:
     faults: dict[int, list[Fault]] = {}
     for i, item in enumerate(plan.fault):
         level, fault = _check_fault(item, i, lines, source)
-        faults.setdefault(level, []).append(fault)
+        before = faults.setdefault(level, [])
+        if fault.follows and not before:
+            line = lines.find(("fault", i, "follows"))
+            raise PlanError(
+                f"{source}: line {line}: follows: needs a fault before it, of {item.during}"
+            )
+        before.append(fault)
     depth = max(faults)
     return FaultPlan(
         name=plan.name,
@@ -210,6 +218,7 @@ def _check_fault(item: _FaultText, i: int, lines: KeyLines, source: str) -> tupl
         error=item.error,
         shift=item.shift,
         text=item.text,
+        follows=item.follows,
     )
 
 
@@ -260,6 +269,8 @@ def _compile_fault(fault: Fault) -> str:
         words.append(f"errno={fault.error}")
     if fault.shift is not None:
         words.append(f"shift={fault.shift}")
+    if fault.follows:
+        words.append("follows=yes")
     return " ".join(words)
 
 
@@ -307,6 +318,8 @@ def _format_fault(fault: Fault) -> list[str]:
         out.append(f'error = "{fault.error}"')
     if fault.shift is not None:
         out.append(f"shift = {fault.shift}")
+    if fault.follows:
+        out.append("follows = true")
     return out
 
 

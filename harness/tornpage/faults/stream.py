@@ -26,7 +26,7 @@ KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
     """The first change that the preload saw coming and could not follow, as "mmap of ibdata1"; "" if
     there is none. ignored: patterns of files of which nothing is wanted."""
-    if b"unseen " not in trace.data:
+    if not trace.unseen:
         return ""
     for event in trace.events():
         if event.kind == Op.MARK and trace.mark(event).verb == "unseen":

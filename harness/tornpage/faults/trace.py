@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import os
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ RECORD_SIZE = 56
 FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
 FLAG_FOREIGN = 4
+FLAG_STARVED = 8
+FLAG_UNSEEN = 16
 WRITE_PAYLOAD = 1
 FAULT_KIND_MASK = 0xFF
 FAULT_AFTER = 0x100
@@ -142,22 +145,17 @@ class Trace:
     def load(cls, path: Path) -> Trace:
         """Reads the committed part of a trace file (which is sparse and larger)."""
         try:
-            with path.open("rb", buffering=0) as file:
+            with path.open("rb") as file:
                 header = file.read(HEADER_SIZE)
                 if len(header) < HEADER_SIZE:
                     raise TraceError(f"{path}: not a trace file: shorter than its header")
                 (committed,) = struct.unpack_from("<Q", header, 8)
-                parts = [header]
-                left = max(0, committed - HEADER_SIZE)
-                while left > 0:
-                    part = file.read(left)
-                    if not part:
-                        break
-                    parts.append(part)
-                    left -= len(part)
+                size = os.fstat(file.fileno()).st_size
+                file.seek(0)
+                data = file.read(min(max(committed, HEADER_SIZE), size))
         except OSError as error:
             raise TraceError(f"{path}: {error.strerror}") from error
-        return cls(b"".join(parts))
+        return cls(data)
 
     @property
     def fired(self) -> bool:
@@ -168,6 +166,11 @@ class Trace:
     def foreign(self) -> bool:
         """A process that is not in this trace used the same files."""
         return bool(self.flags & FLAG_FOREIGN)
+
+    @property
+    def unseen(self) -> bool:
+        """There is a mark of a change that the preload could not follow."""
+        return bool(self.flags & FLAG_UNSEEN)
 
     @property
     def body(self) -> memoryview:
@@ -249,7 +252,7 @@ class Trace:
     def starved(self) -> str:
         """Name of the error with which an operation failed because the machine had no more space, memory or
         descriptors; "" if none did. What a plan injected stands directly behind its FAULT."""
-        if not any(struct.pack("<q", -number) in self.data for number in STARVED):
+        if not self.flags & FLAG_STARVED:
             return ""
         injected = False
         for event in self.events():

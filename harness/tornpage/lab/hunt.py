@@ -6,8 +6,8 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, lossrunner, model, mutant_table, paths, powerloss, randomkill, registry, smoke,
-store, tryout, undisturbed.
+May import: campaign, errors, model, mutant_table, paths, powerloss, randomkill, registry, replay, smoke,
+store, tryout.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, load_campaign, undisturbed_spec
-from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.powerloss import Limits
-from tornpage.campaigns.undisturbed import play_script
+from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
 from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
@@ -195,12 +194,9 @@ class _Hunt:
             run = store.begin_run(spec.campaign, TARGET, spec.seed, 1, settings)
             site = violation.site
             store.start_trial(run.id, spec, site.value if site else "", spec.plan.loss)
-            if tried.result is not None:
-                result = tried.result
-            elif spec.plan.loss:
-                result = replay_loss(spec, self.target, job.scratch, job.scratch / "images")
-            else:
-                result = play_script(spec, self.target, job.scratch)
+            result = tried.result
+            if result is None:
+                result = play_trial(spec, self.target, job.scratch, job.scratch / "images")
             if not result.violations:
                 result = replace(result, outcome=Outcome.VIOLATION, violations=(violation,))
             store.finish_trial(run.id, replace(result, image=None))

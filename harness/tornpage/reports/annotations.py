@@ -31,8 +31,8 @@ def github_lines(summaries: Sequence[Summary], *, only_news: bool = False) -> li
                 kind = errors if seen.fails(only_news) else warnings
                 kind.append((f"{name}: {seen.headline}", text))
         errors += [(name, text) for text in summary.errors]
-        if not summary.complete:
-            errors.append((name, f"the run is {summary.run.state}: not all verdicts are there"))
+        if summary.missing:
+            errors.append((name, summary.missing))
         if summary.run.state == "finished":  # else its time was up before it came to all of them
             missed = (*summary.claims_missed, *summary.run_claims_missed)
             warnings += [(name, f"claimed but never taken: {claim}") for claim in missed]

@@ -74,7 +74,7 @@ def _suite(summary: Summary, only_news: bool) -> ET.Element:
 
 def _cases(summary: Summary) -> Iterator[_Case]:
     group = summary.run.campaign
-    yield _Case(group, "all verdicts", errors=_incomplete(summary))
+    yield _Case(group, "all verdicts", errors=[summary.missing] if summary.missing else [])
     bugs = {seen.bug.id: seen for seen in summary.bugs}
     for cell in summary.run_cells:
         yield _of_cell(f"{group}.{cell.config}", "undisturbed runs", cell, bugs)
@@ -89,13 +89,6 @@ def _cases(summary: Summary) -> Iterator[_Case]:
     yield from _claims(summary, "claims", summary.claims_missed, "no recovery took this path")
     missed = summary.run_claims_missed
     yield from _claims(summary, "run_claims", missed, "no undisturbed run came to it")
-
-
-def _incomplete(summary: Summary) -> list[str]:
-    """The run as a whole."""
-    if summary.complete:
-        return []
-    return [f"the run is {summary.run.state}: not all verdicts are there"]
 
 
 def _of_cell(group: str, name: str, cell: CellCount, bugs: dict[int, BugSeen]) -> _Case:

@@ -67,9 +67,10 @@ class NightBug:
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """A night in numbers: its runs, and what it says of the bugs of its target."""
+    """A night in numbers: its campaigns by name, its runs, and what it says of the bugs of its target."""
 
     night: Night
+    campaigns: Sequence[str]
     runs: Sequence[RunFacts]
     bugs: Sequence[NightBug]
     errors: Sequence[str]
@@ -79,16 +80,26 @@ class NightSummary:
         """Trials with a verdict and power-loss states."""
         return sum(facts.crashes for facts in self.runs)
 
+    @property
+    def not_reached(self) -> list[str]:
+        """Campaigns that the time was up for before one of their crashes was judged."""
+        reached = {
+            facts.campaign
+            for facts in self.runs
+            if facts.state != "stopped" or _has_exercised(facts)
+        }
+        return [name for name in self.campaigns if name not in reached]
+
     def exit_code(self, *, only_news: bool = False) -> int:
         """1: bugs that are there, or only new ones; 2: verdicts that are missing or unstable, a campaign that
-        could not be run; 3: nothing (or not what was claimed) exercised; else 0."""
+        could not be run; 3: nothing exercised, or not what a finished run claims; else 0."""
         if any(one.is_there and (one.is_news or not only_news) for one in self.bugs):
             return 1
         ended = all(facts.state in ("finished", "stopped") for facts in self.runs)
         if self.night.state != "finished" or not ended or any(facts.unsure for facts in self.runs):
             return 2
         idle = [one for one in self.runs if (one.state, one.verdict) == ("finished", "nothing")]
-        if not self.crashes or idle:
+        if idle or not any(_has_exercised(facts) for facts in self.runs):
             return 3
         return 0
 
@@ -100,6 +111,7 @@ class NightSummary:
             "state": self.night.state,
             "seconds": round(self.night.seconds, 1),
             "crashes": self.crashes,
+            "not_reached": self.not_reached,
             "runs": [
                 {
                     "run": facts.id,
@@ -117,3 +129,8 @@ class NightSummary:
             "errors": list(self.errors),
             "store": str(store),
         }
+
+
+def _has_exercised(facts: RunFacts) -> bool:
+    """One of its crashes says something."""
+    return facts.crashes > 0 and facts.verdict != "nothing"

@@ -84,15 +84,14 @@ def render_report(
 
 
 def verdict_of(summary: Summary) -> Verdict:
-    """The headline, by the exit code."""
-    code = summary.exit_code()
-    if code == 1:
+    """The headline."""
+    if summary.verdict == "violations":
         unit = "states" if summary.explored else "trials"
         bugs = f"{len(summary.bugs)} bug{'s' if len(summary.bugs) > 1 else ''}"
         return Verdict("violation", f"{bugs}: {summary.violations:,} {unit} broke an invariant")
-    if code == 2:
+    if summary.verdict == "unsure":
         return Verdict("idle", f"no verdict: {_unsure(summary)}")
-    if code == 3:
+    if summary.verdict == "nothing":
         return Verdict("idle", "proves nothing: not what the campaign claims was exercised")
     return Verdict("clean", "clean: no invariant was broken")
 

@@ -167,6 +167,11 @@ class Summary:
         return self.run.state in ("finished", "stopped")
 
     @property
+    def missing(self) -> str:
+        """Says so if verdicts are missing, else ""."""
+        return "" if self.complete else f"the run is {self.run.state}: not all verdicts are there"
+
+    @property
     def trials_per_s(self) -> float:
         """Finished trials per second of the run's own time."""
         return self.units / self.run.seconds if self.run.seconds > 0 else 0.0
@@ -182,10 +187,11 @@ class Summary:
         return self.states if self.explored else self.finished
 
     def exit_code(self, *, only_news: bool = False) -> int:
-        """0 clean, 1 violations (only_news: of bugs that are new or came back), 2 harness failure, verdicts
-        that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
-        if any(seen.is_news for seen in self.bugs) if only_news else self.violations:
-            return 1
+        """0 clean, 1 bugs that are not ignored (only_news: that are new or came back), 2 harness failure,
+        verdicts that are missing or unstable, 3 nothing (or not what was claimed) exercised."""
+        return 1 if any(seen.fails(only_news) for seen in self.bugs) else self._code_without_bugs()
+
+    def _code_without_bugs(self) -> int:
         unsure = self.outcomes[Outcome.HARNESS_ERROR] or self.outcomes[Outcome.UNSTABLE]
         if unsure or not self.complete:
             return 2
@@ -198,8 +204,9 @@ class Summary:
 
     @property
     def verdict(self) -> str:
-        """The exit code in a word, as the store keeps it."""
-        return ("clean", "violations", "unsure", "nothing")[self.exit_code()]
+        """In a word, as the store keeps it: what was seen, whatever is thought of it."""
+        code = 1 if self.violations else self._code_without_bugs()
+        return ("clean", "violations", "unsure", "nothing")[code]
 
     def to_json(self, store: Path, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import fnmatch
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from tornpage.campaigns.census import Baseline, Journal, take_baseline
@@ -89,8 +90,9 @@ class KillSearch:
         self._site = result.site
         self._near = _Place(0)
         self._follow(base, spec.plan, range(len(script.statements)))
-        for plan in _simpler(spec.plan):
-            if self._matches(base, script, plan):
+        for simpler in _simplifications(spec.plan):
+            plan = simpler(self._plan)
+            if plan != self._plan and self._matches(base, script, plan):
                 self._plan = plan
         self.start = Crash(self._plan, result.torn.kept.count("0") if result.torn else None)
         remove_image(base.script.parent)
@@ -216,12 +218,12 @@ class KillSearch:
         return []
 
 
-def _simpler(plan: FaultPlan) -> Iterator[FaultPlan]:
-    if plan.stale_log:
-        plan = replace(plan, stale_log=False)
-        yield plan
+def _simplifications(plan: FaultPlan) -> Iterator[Callable[[FaultPlan], FaultPlan]]:
+    """What can be left out of a plan; each is tried on what the ones before have made of it."""
+    yield partial(replace, stale_log=False)
+    yield partial(replace, run=plan.run[:1])
     for keep in range(len(plan.recover) - 1, -1, -1):
-        yield replace(plan, recover=plan.recover[:keep])
+        yield partial(replace, recover=plan.recover[:keep])
 
 
 def _kill_after(write: WriteEvent) -> Fault:

@@ -4,8 +4,8 @@ of its own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, evidence, fingerprint,
-lossrunner, model, origin, paths, reduce, registry, scratch, script, store, target, trial, workload.
+May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, model, origin, paths,
+reduce, registry, replay, scratch, script, store, target, workload.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, PowerLoss, hit_of_place
-from tornpage.campaigns.evidence import keep_evidence
-from tornpage.campaigns.lossrunner import replay_loss
 from tornpage.campaigns.origin import command_line, origin_of
-from tornpage.campaigns.trial import run_trial
+from tornpage.campaigns.replay import play_trial
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import Fingerprint
 from tornpage.shrinking.crashes import Crash, CrashSearch, inline_spec
@@ -31,7 +29,7 @@ from tornpage.store.store import Store, TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Fault, FaultPlan, TrialResult, TrialSpec
+from tornpage.vocabulary.model import Fault, FaultPlan, TrialSpec
 from tornpage.vocabulary.paths import Paths
 from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
@@ -171,15 +169,8 @@ def _store(
     )
     images = out / "images" / str(run.id)
     spec = replace(spec, campaign=SHRINK_RUN)
-    result: TrialResult
-    if spec.plan.loss:
-        result = replay_loss(spec, target, scratch, images)
-        mask = spec.plan.loss
-    else:
-        result = run_trial(spec, target, scratch, images)
-        keep_evidence(spec, result, target, scratch)
-        mask = result.mask
-    store.start_trial(run.id, spec, row.site, mask)
+    result = play_trial(spec, target, scratch, images)
+    store.start_trial(run.id, spec, row.site, result.mask)
     store.finish_trial(run.id, result)
     store.finish_run(run.id)
     shrunk = store.trial(run.id, spec.number)
@@ -211,7 +202,8 @@ def _describe(plan: FaultPlan) -> str:
     """The crash in one line."""
     if plan.loss:
         return f"power loss, state {plan.loss}"
-    words = _describe_fault(plan.run[0]) + (", stale log block" if plan.stale_log else "")
+    words = "; then ".join(_describe_fault(fault) for fault in plan.run)
+    words += ", stale log block" if plan.stale_log else ""
     for level, faults in enumerate(plan.recover, start=1):
         words += "".join(f"; recovery {level}: {_describe_fault(fault)}" for fault in faults)
     return words

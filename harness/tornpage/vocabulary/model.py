@@ -129,7 +129,8 @@ class Fault:
     sectors: "all", "none", "prefix:K", "suffix:K" or a string of 0 and 1, one per sector of `sector`
     bytes (1 = persisted); bytes: persist exactly the first `bytes` bytes instead.
     text: for kind mark, the prefix of the marker text. error: errno name for action error.
-    shift: bytes by which action misdirect moves the write.
+    shift: bytes by which action misdirect moves the write. follows: only operations behind the one that
+    the fault before it in the plan has hit count.
     """
 
     kind: FaultKind
@@ -144,6 +145,7 @@ class Fault:
     error: str | None = None
     shift: int | None = None
     text: str | None = None
+    follows: bool = False
 
 
 @_JSON
@@ -162,6 +164,11 @@ class FaultPlan:
     recover: tuple[tuple[Fault, ...], ...] = ()
     stale_log: bool = False
     loss: str = ""
+
+    @property
+    def crashes(self) -> bool:
+        """Something is done to the target."""
+        return bool(self.run or self.recover or self.loss)
 
 
 @_JSON

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Statement, Value, Verb
 
-__all__ = ["LIST", "MANY", "SEEDS", "SHAPES", "SMALL", "UNIQUE", "WIDE", "Book", "Shape", "Table"]
+__all__ = ["LARGE", "LIST", "MANY", "SHAPES", "SMALL", "UNIQUE", "WIDE", "Book", "Shape", "Table"]
 
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOT_MAX = 12
@@ -59,7 +59,7 @@ def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
     return tuple(IndexDef(name, ((column, length),)) for name, column, length in names)
 
 
-SEEDS = Shape(
+LARGE = Shape(
     (Column("a"), *(Column(name, 255) for name in "bcdefgh")),
     "a",
     _indexes(
@@ -72,7 +72,7 @@ SEEDS = Shape(
         ("ih", "h", 5),
     ),
 )
-"""The table of the seeds: two rows of seven texts fill a page of 4k."""
+"""Two rows of seven texts fill a page of 4k."""
 SMALL = Shape(
     (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
 )
@@ -104,7 +104,7 @@ UNIQUE = Shape(
     serial="s",
 )
 """Rows that may be each other's duplicates, but for `uk`, which ends with the primary key."""
-SHAPES = (SEEDS, SMALL, WIDE, LIST, UNIQUE)
+SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE)
 MANY = Shape(
     WIDE.columns,
     "k",

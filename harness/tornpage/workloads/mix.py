@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import (
+    LARGE,
     LIST,
     MANY,
-    SEEDS,
     SHAPES,
     SMALL,
     UNIQUE,
@@ -100,7 +100,7 @@ def _grow(book: Book, table: Table, rows: int) -> None:
 
 def _most(shape: Shape, rows: int) -> int:
     """Rows of large records are fewer."""
-    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(SEEDS): 4, id(MANY): 8}
+    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(LARGE): 4, id(MANY): 8}
     return rows // shares[id(shape)]
 
 

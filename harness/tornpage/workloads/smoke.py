@@ -1,4 +1,4 @@
-"""The workload "smoke": the seeds' table under changes before, between and after index builds, in one
+"""The workload "smoke": a table of large rows under changes before, between and after index builds, in one
 order for every seed; and the same tables for a database with one writer.
 
 May import: book, builds, phases, script.
@@ -10,7 +10,7 @@ import random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.workloads.book import SEEDS, SMALL, Book, Table
+from tornpage.workloads.book import LARGE, SMALL, Book, Table
 from tornpage.workloads.builds import stepped
 from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
 from tornpage.workloads.script import AUTOCOMMIT, Script, Verb
@@ -19,12 +19,12 @@ __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlit
 
 
 class SmokeParams(BaseModel):
-    """The seeds' table under DML before, between and after index builds."""
+    """A table of large rows under DML before, between and after index builds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rows: int = Field(default=48, ge=8, le=100_000)
-    """Rows of the seeds' table before the first index build."""
+    """Rows of the table before the first index build."""
     changes: int = Field(default=12, ge=1, le=100_000)
     """Statements of each of the seven rounds of mixed DML."""
     clean_pages: int = Field(default=6, ge=1, le=10_000)
@@ -37,7 +37,7 @@ class SqliteSmokeParams(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rows: int = Field(default=64, ge=8, le=100_000)
-    """Rows of the seeds' table before the first index build."""
+    """Rows of the table before the first index build."""
     changes: int = Field(default=8, ge=1, le=100_000)
     """Statements, or whole transactions, of each of the five rounds of DML."""
 
@@ -103,9 +103,9 @@ def generate_sqlite_smoke(params: SqliteSmokeParams, rng: random.Random) -> Scri
 
 
 def _tables(book: Book, rows: int, together: bool) -> tuple[Table, Table]:
-    """The seeds' table with so many rows, half of them in one statement, the others each alone or
+    """The table of large rows with so many of them, half of them in one statement, the others each alone or
     together in one transaction; and a small table without any."""
-    table = book.create("t1", SEEDS)
+    table = book.create("t1", LARGE)
     small = book.create("s1", SMALL)
     book.insert_seq(table, 1, rows // 2)
     trx = book.begin() if together else AUTOCOMMIT

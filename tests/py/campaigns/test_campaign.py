@@ -139,7 +139,8 @@ def test_io_errors_hit_the_write_or_the_fsync_after_it(tmp_path: Path) -> None:
     seen: Counter[tuple[str, str, str | None]] = Counter()
     for number in range(40):
         plan = draw_trial(chosen, "engine", cells, number).spec.plan
-        (fault,) = plan.run
+        fault, *kills = plan.run
+        assert all(kill.follows and kill.action is Action.KILL for kill in kills)
         seen[fault.kind.value, fault.action.value, fault.error] += 1
         assert fault.sectors is None and not plan.stale_log
     assert set(seen) == {("write", "error", "EIO"), ("fsync", "error", "ENOSPC")}

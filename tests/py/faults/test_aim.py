@@ -10,7 +10,7 @@ from builders import make_write
 from fake_trace import FakeTrace
 
 from tornpage.campaigns.census import list_writes
-from tornpage.faults.aim import RecoveryAim, fault_of, fits
+from tornpage.faults.aim import RecoveryAim, faults_of, fits
 from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
@@ -43,32 +43,45 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
 
 def test_the_fault_is_at_a_write_of_the_site_and_depends_on_the_seed_only() -> None:
     """The same seed and writes give the same fault; other seeds reach other writes."""
-    faults = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]
+    drawn = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]
     again = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]
-    assert faults == again
-    assert all(fault is not None and fault.file == "ib_logfile0" for fault in faults)
-    assert {fault.nth for fault in faults if fault is not None} == set(range(1, 9))
-    assert {len(fault.sectors or "") for fault in faults if fault is not None} == {2}
+    assert drawn == again
+    faults = [fault for (fault,) in drawn]
+    assert {fault.file for fault in faults} == {"ib_logfile0"}
+    assert {fault.nth for fault in faults} == set(range(1, 9))
+    assert {len(fault.sectors or "") for fault in faults} == {2}
 
 
 def test_an_error_is_at_the_write_or_at_its_fsync() -> None:
     """The number of an fsync is its own."""
     writes = [replace(write, next_fsync=3) for write in WRITES[:1]]
     aim = RecoveryAim(Site.DATA_PAGE, "write:ENOSPC", 1)
-    assert aim.draw(writes) == Fault(
+    assert aim.draw(writes)[0] == Fault(
         FaultKind.WRITE, 1, Action.ERROR, file="t1.ibd", error="ENOSPC"
     )
     aim = replace(aim, mask="fsync:EIO")
-    assert aim.draw(writes) == Fault(FaultKind.FSYNC, 3, Action.ERROR, file="t1.ibd", error="EIO")
+    failed = Fault(FaultKind.FSYNC, 3, Action.ERROR, file="t1.ibd", error="EIO")
+    assert aim.draw(writes)[0] == failed
+
+
+def test_a_target_that_goes_on_after_an_error_is_killed_half_of_the_time() -> None:
+    """Inside one of its next writes, wherever that goes; the fault before it is the same."""
+    aims = [RecoveryAim(Site.DATA_PAGE, "write:EIO", seed) for seed in range(200)]
+    drawn = [aim.draw(WRITES) for aim in aims]
+    kills = [faults[1] for faults in drawn if len(faults) == 2]
+    assert 70 < len(kills) < 130 and all(len(faults) in (1, 2) for faults in drawn)
+    assert {kill.nth for kill in kills} == set(range(1, 17))
+    assert all(kill.follows and kill.action is Action.KILL and kill.file == "*" for kill in kills)
+    assert {kill.sectors for kill in kills} >= {"none", "all", "prefix:1", "suffix:1"}
 
 
 def test_without_a_write_that_fits_there_is_no_fault() -> None:
     """Another site, or no fsync behind the write: nothing is hit instead."""
     unsynced = [replace(write, next_fsync=0) for write in WRITES]
     assert not fits("fsync:EIO", unsynced[0]) and fits("write:EIO", unsynced[0])
-    assert RecoveryAim(Site.PAGE0, "none", 1).draw(WRITES) is None
-    assert RecoveryAim(Site.REDO, "fsync:EIO", 1).draw(unsynced) is None
-    assert RecoveryAim(Site.REDO, "write:EIO", 1).draw(unsynced) is not None
+    assert RecoveryAim(Site.PAGE0, "none", 1).draw(WRITES) == ()
+    assert RecoveryAim(Site.REDO, "fsync:EIO", 1).draw(unsynced) == ()
+    assert RecoveryAim(Site.REDO, "write:EIO", 1).draw(unsynced)
 
 
 def test_a_mask_that_tears_leaves_sectors_out_and_keeps_others() -> None:
@@ -80,5 +93,5 @@ def test_a_mask_that_tears_leaves_sectors_out_and_keeps_others() -> None:
     assert not fits("suffix:8", page) and not fits("mask:11", page) and not fits("prefix:0", page)
     assert all(fits(mask, one) for mask in ("none", "all", "random"))
     for seed in range(200):
-        fault = fault_of("random", one if seed % 2 else two, random.Random(seed))
+        (fault,) = faults_of("random", one if seed % 2 else two, random.Random(seed))
         assert fault.sectors is not None and "0" in fault.sectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,6 +27,12 @@ during = "recovery:2"
 kind = "mark"
 text = "point name=dblwr.area_synced"
 nth = 1
+[[fault]]
+during = "recovery:2"
+kind = "write"
+file = "*"
+nth = 4
+follows = true
 """
 
 
@@ -38,6 +45,7 @@ def test_plan_is_compiled_for_the_preload() -> None:
     assert plan.recover[0] == ()
     assert compile_plan(plan.recover[1]) == (
         "fault kind=mark text=point%20name=dblwr.area_synced nth=1 action=kill when=before\n"
+        "fault kind=write file=* nth=4 action=kill when=before follows=yes\n"
     )
 
 
@@ -60,6 +68,8 @@ def _with(line: str) -> str:
         (_with('during = "lunch"'), 5, "during"),
         (_with("offset = [9, 3]"), 5, "offset"),
         (_with('text = "x"'), 5, "text"),
+        (_with("follows = true"), 5, "follows"),
+        (_with("") + _with('during = "recovery:1"\nfollows = true'), 11, "follows"),
         ('crash_model = "power_loss"\n' + _with(""), 1, "crash_model"),
         ('[[fault]]\nkind = "mark"\nnth = 1\n', 1, "text"),
         ('[[fault]]\nkind = "rename"\nfile = "x"\nnth = 1\naction = "error"\n', 5, "action"),
@@ -111,10 +121,16 @@ _faults = st.one_of(
         when=st.sampled_from(["before", "after"]),
     ),
 )
+
+
+def _chained(faults: list[Fault]) -> tuple[Fault, ...]:
+    return (faults[0], *(replace(fault, follows=True) for fault in faults[1:]))
+
+
 _plans = st.builds(
     FaultPlan,
     name=st.text(st.characters(blacklist_categories=["Cs"]), max_size=20),
-    run=st.lists(_faults, min_size=1, max_size=3).map(tuple),
+    run=st.lists(_faults, min_size=1, max_size=3).map(_chained),
     recover=st.lists(st.tuples(_faults), max_size=2).map(tuple),
     stale_log=st.booleans(),
 )

@@ -29,6 +29,18 @@ def test_there_are_enough_of_them() -> None:
     assert len(NAMES) >= 100
 
 
+def test_bugs_has_a_row_of_each() -> None:
+    """Name, bug, mechanism and invariants of docs/BUGS.md are those of the patches; its header counts."""
+    text = (ROOT / "docs" / "BUGS.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("| `")]
+    assert [line.strip("| ").split(" | ")[:4] for line in lines] == [
+        [f"`{m.name}`", m.bug, m.mechanism, ", ".join(f"I{n}" for n in m.invariants)]
+        for m in MUTANTS
+    ]
+    header = re.search(r"\*\*\d+ of (\d+)", text)
+    assert header is not None and int(header[1]) == len(lines)
+
+
 @pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
 def test_headers_are_complete(mutant: Mutant) -> None:
     """A mechanism of one sentence, known models and invariants, none twice."""

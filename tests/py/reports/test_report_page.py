@@ -96,12 +96,12 @@ def test_the_page_is_self_contained_and_escapes() -> None:
     ],
 )
 def test_the_headline_says_why(state: str, results: list[TrialResult], headline: str) -> None:
-    """Each exit code has its own, and exit code 2 its reason."""
+    """Each verdict has its own, and one that is unsure its reason."""
     summary = summary_of(*results, run=replace(RUN, state=state))
     verdict = verdict_of(summary)
     assert verdict.text.startswith(headline)
-    kinds = {0: "clean", 1: "violation", 2: "idle", 3: "idle"}
-    assert verdict.kind == kinds[summary.exit_code()]
+    kinds = {"clean": "clean", "violations": "violation", "unsure": "idle", "nothing": "idle"}
+    assert verdict.kind == kinds[summary.verdict]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from builders import make_result, make_spec, make_summary
 
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import Claims, Summary
+from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.store import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
 
@@ -44,6 +45,27 @@ def summary_of(
 def test_exit_code(results: list[TrialResult], claims: tuple[str, ...], code: int) -> None:
     """Violations win over harness failures, and those over a run that proves nothing."""
     assert summary_of(*results, claims=claims).exit_code() == code
+
+
+@pytest.mark.parametrize(
+    ("status", "novelty", "codes"),
+    [
+        (BugStatus.NEW, Novelty.NEW, (1, 1)),
+        (BugStatus.KNOWN, Novelty.AGAIN, (1, 0)),
+        (BugStatus.NEW, Novelty.BACK, (1, 1)),
+        (BugStatus.IGNORED, Novelty.AGAIN, (0, 0)),
+    ],
+)
+def test_what_is_thought_of_a_bug_counts(
+    status: BugStatus, novelty: Novelty, codes: tuple[int, int]
+) -> None:
+    """Exit code of any bug, and of news only: an ignored one is no failure. The verdict is what was seen."""
+    summary = summary_of(make_result(0, broken=5))
+    (seen,) = summary.bugs
+    bug, sighting = replace(seen.bug, status=status), replace(seen.sighting, novelty=novelty)
+    summary.bugs = [replace(seen, bug=bug, sighting=sighting)]
+    assert (summary.exit_code(), summary.exit_code(only_news=True)) == codes
+    assert summary.verdict == "violations"
 
 
 @pytest.mark.parametrize("state", ["running", "failed"])

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tornpage.oracle.oracle import Oracle
-from tornpage.workloads.book import LIST, SEEDS
+from tornpage.workloads.book import LARGE, LIST
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Script, Statement, Verb
@@ -96,7 +96,7 @@ def test_changes_go_back_to_hot_keys(scripts: list[Script]) -> None:
 @pytest.mark.parametrize(("page_size", "rows"), [(4096, 15), (16384, 61)])
 def test_edges_are_full_pages(page_size: int, rows: int) -> None:
     """An index on a CHAR(255) has records of 264 bytes, its node pointers have 268."""
-    tree = secondary_tree(SEEDS.indexes[0], SEEDS.columns, (SEEDS.primary,))
+    tree = secondary_tree(LARGE.indexes[0], LARGE.columns, (LARGE.primary,))
     assert tree == (264, 263)
     node = (page_size - 72) // (268 + 2)
     found = edges(tree, page_size, 10_000)
