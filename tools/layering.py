@@ -35,7 +35,8 @@ HARNESS = {
     ],
     "workloads": [
         {"script"},
-        {"book", "capacity", "parse"},
+        {"capacity", "parse", "shapes"},
+        {"book"},
         {"phases"},
         {"builds"},
         {"churn", "collisions", "smoke"},

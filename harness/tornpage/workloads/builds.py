@@ -2,16 +2,17 @@
 the switch of log_optimize_ddl. What one build has freed, the next one takes, as a rule before any
 checkpoint.
 
-May import: book, phases, script.
+May import: book, phases, script, shapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tornpage.workloads.book import MANY, SHAPES, SMALL, Book, Shape, Table
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
 from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
+from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
 
 __all__ = [
     "aborted",

@@ -1,15 +1,16 @@
 """Pieces of scripts around unique indexes: keys that are taken, given up, fought for by open transactions,
 and found twice by a build.
 
-May import: book, builds, phases, script.
+May import: book, builds, phases, script, shapes.
 """
 
 from __future__ import annotations
 
-from tornpage.workloads.book import UNIQUE, Book, Table
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.builds import stepped
 from tornpage.workloads.phases import change, fill, housekeeping, transaction
 from tornpage.workloads.script import AUTOCOMMIT
+from tornpage.workloads.shapes import UNIQUE
 
 __all__ = ["collide"]
 

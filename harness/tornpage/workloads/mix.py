@@ -2,7 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to.
 
-May import: book, builds, collisions, phases, script.
+May import: book, builds, collisions, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -13,20 +13,10 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import (
-    LARGE,
-    LIST,
-    MANY,
-    SHAPES,
-    SMALL,
-    UNIQUE,
-    WIDE,
-    Book,
-    Shape,
-    Table,
-)
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.shapes import LARGE, LIST, MANY, SHAPES, SMALL, UNIQUE, WIDE, Shape
 
 __all__ = ["MixParams", "generate_mix"]
 
