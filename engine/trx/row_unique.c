@@ -53,7 +53,8 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (undo.table_id != index->table->id || undo_rec_check(&undo, index->table) != DB_SUCCESS) {
+    if (undo.table_id != index->table->id || undo_rec_check(&undo, index->table) != DB_SUCCESS
+        || memcmp(undo.pk, rec_payload(bufs->other_rec), undo.pk_len) != 0) {
         return row_unique_corrupt(trx, index, "the undo record of a row does not fit");
     }
     *absent = undo.type == UNDO_INSERT;
