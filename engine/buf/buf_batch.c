@@ -207,7 +207,9 @@ dberr_t buf_yield(buf_pool_t *pool)
     if (pool->cleaner_interval == 0 || ++pool->n_yields % pool->cleaner_interval != 0) {
         return DB_SUCCESS;
     }
-    return buf_cleaner_step(pool);
+    bool is_turn = pool->n_yields / pool->cleaner_interval % BUF_CLEANER_CHECKPOINT == 0;
+    return is_turn && !pool->in_checkpoint && pool->n_fixed == 0 ? buf_checkpoint(pool)
+                                                                 : buf_cleaner_step(pool);
 }
 
 dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync)

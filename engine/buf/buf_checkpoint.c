@@ -107,7 +107,9 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     lsn_t oldest = buf_oldest_modification(pool);
     lsn_t c = oldest != 0 ? oldest : log_lsn(pool->log);
     lsn_t marker_lsn = 0;
+    pool->in_checkpoint = true;
     dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
+    pool->in_checkpoint = false;
     if (err == DB_SUCCESS) {
         err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
     }

@@ -7,6 +7,7 @@
 
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
+#define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
 
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
@@ -65,6 +66,7 @@ struct buf_pool {
 
     uint32_t cleaner_interval; /**< 0: no page cleaner */
     uint64_t n_yields;
+    bool in_checkpoint; /**< what works at its yield points takes none */
 
     lsn_t ckpt_end_lsn; /**< end of the last checkpoint's marker, 0 before the first */
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */

@@ -58,6 +58,11 @@ typedef struct fs_event {
     uint32_t issued_line; /**< last one issued before this event */
 } fs_event_t;
 
+static inline bool fs_changes_name(const fs_event_t *event)
+{
+    return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK;
+}
+
 typedef struct fs_block fs_block_t;
 
 /** A growing list with memory for payloads that is kept when it is cleared. */

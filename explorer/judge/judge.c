@@ -193,7 +193,7 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     image_set_hashing(image, false);
     image_mark(image);
     judge->verdict = verdict;
-    rules_start(judge->rules, image, false, judge->history);
+    rules_start(judge->rules, image, c->killed, judge->history);
     image_os_watch(image, &judge->watch);
     image_os_record(image, c->record);
     bool ok = judge_first(judge, c, &digest, verdict, stats);

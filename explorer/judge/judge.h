@@ -23,6 +23,7 @@ typedef struct judge_case {
     uint32_t low;      /**< oldest allowed prefix */
     uint32_t high;     /**< newest allowed prefix */
     fs_list_t *record; /**< gets what recovery and the clean close do to the files; may be NULL */
+    bool killed;       /**< what recovery finds may lie in the page cache only */
     bool small;        /**< recover with the smallest memory and pool in the first place */
     bool twice;        /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches;   /**< recover again with the smallest memory and pool (I18) */

@@ -65,6 +65,8 @@ static const model_text_t MODELS[MODEL_KINDS] = {
                     "of it has become durable, and a power loss during the recovery may take "
                     "it"},
     [MODEL_BY_FILE] = {"by-file", "of each file all, nothing, or all up to one write"},
+    [MODEL_ONE_PART] = {"one-part",
+                        "a part of one write alone: a prefix, a suffix, a mask with a hole"},
 };
 
 const char *model_name(model_t model)
@@ -199,6 +201,7 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     case MODEL_ONE_PERSISTED:
         return picks(n);
     case MODEL_ONE_TORN:
+    case MODEL_ONE_PART:
         return picks(count_tearable(config, persist)) * TEAR_PARTS;
     case MODEL_SUBSET:
         return n == 0 ? 0 : n < 3 ? 1U << n : MODEL_SUBSETS;
@@ -366,14 +369,16 @@ static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
     }
 }
 
-static void apply_one_torn(const applier_t *applier, uint32_t k)
+/** @param others keeps or loses what else waits */
+static void apply_one_torn(const applier_t *applier, uint32_t k,
+                           void (*others)(const applier_t *, uint32_t from, uint32_t to))
 {
     const persist_t *persist = applier->persist;
     uint32_t n = count_tearable(applier->config, persist);
     uint32_t at = nth_tearable(applier->config, persist, pick(k / TEAR_PARTS, n, applier->stream));
-    apply_range(applier, 0, at);
+    others(applier, 0, at);
     apply_torn(applier, at, (tear_t)(k % TEAR_PARTS));
-    apply_range(applier, at + 1, persist->n_pending);
+    others(applier, at + 1, persist->n_pending);
 }
 
 /** Even k: the picked event and all later ones are lost. Odd k: of the picked one a part is there.
@@ -514,7 +519,7 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
         drop_range(&applier, at + 1, n);
         break;
     case MODEL_ONE_TORN:
-        apply_one_torn(&applier, k);
+        apply_one_torn(&applier, k, apply_range);
         break;
     case MODEL_SUBSET:
         apply_subset(&applier, k);
@@ -530,6 +535,9 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
         break;
     case MODEL_BY_FILE:
         apply_by_file(&applier, stream_next(&stream));
+        break;
+    case MODEL_ONE_PART:
+        apply_one_torn(&applier, k, drop_range);
         break;
     case MODEL_KINDS:
         CHECK(false);

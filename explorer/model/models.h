@@ -18,6 +18,7 @@ typedef enum model {
     MODEL_LOG_CUT,
     MODEL_KILL,
     MODEL_BY_FILE,
+    MODEL_ONE_PART,
     MODEL_KINDS
 } model_t;
 

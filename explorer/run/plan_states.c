@@ -26,7 +26,7 @@ static uint32_t place_of(const fs_list_t *list, uint32_t point)
         if (event->kind == FS_WRITE) {
             return (uint32_t)event->site;
         }
-        if (event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK) {
+        if (fs_changes_name(event)) {
             return PLACE_NAMES;
         }
     }

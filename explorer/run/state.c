@@ -149,8 +149,8 @@ static void dump_image(const explorer_t *explorer)
 
 typedef struct nested_pick {
     uint32_t point;
-    bool again; /**< right after a write of what the crash above has lost: that one is torn */
-    bool last;  /**< the recovery has ended: all that waits is lost */
+    bool newest; /**< what happened right before it is torn, or is there alone */
+    bool last;   /**< the recovery has ended: all that waits is lost */
     uint64_t draw;
 } nested_pick_t;
 
@@ -176,10 +176,16 @@ static bool draw_state(const model_config_t *models, const persist_t *persist,
         *k = 0;
         return true;
     }
-    if (pick->again && model_count(models, MODEL_ONE_TORN, persist) > 0) {
-        *model = MODEL_ONE_TORN;
-        *k = (uint32_t)(draw % TEAR_PARTS); /* of the newest one */
-        return true;
+    if (pick->newest) {
+        static const model_t OF_NEWEST[] = {MODEL_ONE_TORN, MODEL_ONE_PART, MODEL_ONE_PERSISTED};
+        *model = OF_NEWEST[draw % 3];
+        if (model_count(models, *model, persist) == 0) {
+            *model = MODEL_ONE_PERSISTED;
+        }
+        if (model_count(models, *model, persist) > 0) {
+            *k = *model == MODEL_ONE_PERSISTED ? 0 : (uint32_t)(draw / 3 % TEAR_PARTS);
+            return true;
+        }
     }
     for (uint32_t i = 0; i < MODEL_KINDS; i++) {
         counts[i] = model_count(models, (model_t)i, persist);
@@ -237,29 +243,72 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
     return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
 }
 
+/** Where a crash inside a recovery is wanted. A recovery writes many pages, little log, and hardly ever changes a
+name. */
 typedef enum nested_aim {
     AIM_ANYWHERE,
-    AIM_SITE, /**< right after a write of a site that is drawn first: a recovery writes many pages and little log */
+    AIM_SITE,  /**< right after a write of a site; each that the recovery writes to is as likely */
     AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
+    AIM_NAME,  /**< right after a name has changed */
     AIM_KINDS
 } nested_aim_t;
 
-/** A crash point of the recovery, whose events begin at `first`. */
-static nested_pick_t draw_point(const fs_list_t *list, uint32_t first, const torn_t *torn,
-                                stream_t *stream, nested_aim_t aim)
+static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stream)
 {
-    uint32_t n = list->n - first;
-    nested_pick_t pick = {.point = first + (uint32_t)stream_below(stream, n + 1U)};
-    fs_site_t site = (fs_site_t)stream_below(stream, SITE_KINDS);
+    fs_site_t sites[SITE_KINDS];
+    uint32_t n = 0;
+    bool seen[SITE_KINDS] = {false};
+    for (uint32_t i = first; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        if (event->kind == FS_WRITE && !seen[event->site]) {
+            seen[event->site] = true;
+            sites[n++] = event->site;
+        }
+    }
+    return n > 0 ? sites[stream_below(stream, n)] : SITE_OTHER;
+}
+
+/** What is looked for in a recovery, whose events begin at `first`. */
+typedef struct nested_search {
+    const fs_list_t *list;
+    uint32_t first;
+    const torn_t *torn; /**< by the crash above */
+    fs_site_t site;
+} nested_search_t;
+
+static bool is_wanted(const nested_search_t *search, const fs_event_t *event, nested_aim_t aim)
+{
+    if (aim == AIM_NAME) {
+        return fs_changes_name(event);
+    }
+    return event->kind == FS_WRITE
+           && (aim == AIM_SITE ? event->site == search->site : torn_overlaps(search->torn, event));
+}
+
+/** Moves the pick behind the next event that is wanted; false: there is none. */
+static bool aim_at(const nested_search_t *search, nested_aim_t aim, nested_pick_t *pick)
+{
+    uint32_t n = search->list->n - search->first;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = search->first + (pick->point - search->first + i) % n;
+        if (is_wanted(search, &search->list->events[at], aim)) {
+            pick->point = at + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static nested_pick_t draw_point(nested_search_t *search, stream_t *stream, nested_aim_t aim)
+{
+    uint32_t n = search->list->n - search->first;
+    nested_pick_t pick = {.point = search->first + (uint32_t)stream_below(stream, n + 1U)};
+    search->site = draw_site(search->list, search->first, stream);
     pick.draw = stream_next(stream);
-    for (uint32_t i = 0; aim != AIM_ANYWHERE && i < n; i++) {
-        uint32_t at = first + (pick.point - first + i) % n;
-        const fs_event_t *event = &list->events[at];
-        if (event->kind == FS_WRITE
-            && (aim == AIM_SITE ? event->site == site : torn_overlaps(torn, event))) {
-            pick.point = at + 1;
-            pick.again = aim == AIM_AGAIN;
-            break;
+    if (aim != AIM_ANYWHERE) {
+        pick.newest = aim != AIM_SITE && aim_at(search, aim, &pick);
+        if (!pick.newest && aim_at(search, AIM_SITE, &pick)) {
+            pick.newest = stream_below(stream, 2) == 0;
         }
     }
     return pick;
@@ -275,11 +324,11 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
         models.enabled &= ~(1U << MODEL_KILL); /* nothing below it: the same as all-persisted */
     }
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
+    nested_search_t search = {.list = persist->list, .first = persist->next, .torn = &parent->torn};
     bool clean = true;
     picks[0] = (nested_pick_t){.point = persist->list->n, .last = true};
     for (uint32_t i = 1; i < campaign->nested; i++) {
-        picks[i] = draw_point(persist->list, persist->next, &parent->torn, &stream,
-                              (nested_aim_t)(i % AIM_KINDS));
+        picks[i] = draw_point(&search, &stream, (nested_aim_t)(i % AIM_KINDS));
     }
     qsort(picks, campaign->nested, sizeof(*picks), compare_picks);
     for (uint32_t i = 0; i < campaign->nested; i++) {
@@ -386,6 +435,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .low = c->low,
         .high = c->high,
         .record = record,
+        .killed = c->model == MODEL_KILL,
         .twice = sample % SAMPLE_EVERY == 0,
         .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
         .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,

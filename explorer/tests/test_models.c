@@ -68,7 +68,8 @@ static void test_counts(void **state)
     assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), 3);
     assert_int_equal(model_count(&CONFIG, MODEL_SUBSET, &f->persist), 8);
     assert_int_equal(model_count(&CONFIG, MODEL_ORDERED, &f->persist), 6);
-    assert_int_equal(count_all(&CONFIG, &f->persist), 26);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_PART, &f->persist), 3);
+    assert_int_equal(count_all(&CONFIG, &f->persist), 29);
     model_config_t two = {.enabled = 1U << MODEL_ONE_TORN | 1U << MODEL_ORDERED, .sector = 4096};
     assert_int_equal(count_all(&two, &f->persist), 6); /* no write of two sectors of 4096 */
 }
@@ -107,6 +108,12 @@ static void test_torn(void **state)
             assert_int_equal(strspn(text + 1, ".") + strspn(text + 1 + strspn(text + 1, "."), "b"),
                              8);
         }
+    }
+    for (uint32_t k = 0; k < TEAR_PARTS; k++) {
+        look(f, MODEL_ONE_PART, k, text);
+        assert_int_equal(text[0], '.');
+        assert_non_null(strchr(text, 'b'));
+        assert_non_null(strchr(text + 1, '.'));
     }
     look(f, MODEL_ORDERED, 3, text); /* 'c' lost, of 'b' a part */
     assert_int_equal(text[0], 'a');

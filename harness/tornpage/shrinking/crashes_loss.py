@@ -50,6 +50,7 @@ SIMPLE = (
     "one-dropped",
     "one-torn",
     "one-persisted",
+    "one-part",
     "none-persisted",
     "by-file",
 )
