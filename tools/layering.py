@@ -35,15 +35,18 @@ HARNESS = {
     ],
     "workloads": [
         {"script"},
-        {"book", "capacity", "parse"},
+        {"capacity", "parse", "shapes"},
+        {"book"},
         {"phases"},
         {"builds"},
-        {"churn", "mix", "smoke"},
+        {"churn", "collisions", "smoke"},
+        {"mix"},
         {"workload"},
     ],
     "oracle": [
         {"fingerprint", "rules", "state"},
-        {"judgement", "oracle", "root"},
+        {"judgement", "root", "table"},
+        {"oracle"},
     ],
     "targets": [
         {"option"},

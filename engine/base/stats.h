@@ -1,4 +1,5 @@
-/** Status counters, under the names that InnoDB's users know (SHOW STATUS). All count since open. */
+/** Status counters, under the names that InnoDB's users know (SHOW STATUS). All count since open,
+but sort_bytes, which is what is held now. */
 #ifndef BASE_STATS_H
 #define BASE_STATS_H
 
@@ -23,17 +24,26 @@ typedef struct stats {
     uint64_t load_pages_evicted; /**< pages of a load without redo that were written for room in the
                                       pool, before the load's own flush */
     uint64_t flush_list_visited; /**< flush list entries looked at while flushing one space */
+    uint64_t spaces_passed;      /**< other spaces looked at while finding a page's space by id */
     uint64_t xdes_pages;         /**< descriptor pages made, page 0 of a space not counted */
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
-    uint64_t bulk_rows;       /**< records added by bulk loads */
-    uint64_t sort_runs;       /**< merge sort runs spilled to a temporary file */
-    uint64_t sort_merges;     /**< groups of runs merged into a longer run */
-    uint64_t builds_aborted;  /**< index builds */
-    uint64_t indexes_dropped; /**< by statements */
+    uint64_t bulk_rows;      /**< records added by bulk loads */
+    uint64_t sort_runs;      /**< merge sort runs spilled to a temporary file */
+    uint64_t sort_merges;    /**< groups of runs merged into a longer run */
+    uint64_t sort_bytes;     /**< memory that the merge sorts of index builds hold now */
+    uint64_t sort_bytes_max; /**< the most that they have held */
+    uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
+    uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
+    uint64_t builds_aborted;   /**< index builds */
+    uint64_t indexes_dropped;  /**< by statements */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
+    uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */
+    uint64_t
+        unique_conflicts; /**< the same for a key that another open transaction may free or take */
+    uint64_t unique_marked; /**< delete-marked entries of a key that was free all the same */
     uint64_t purged_records;
     uint64_t
         recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */

@@ -30,7 +30,7 @@ typedef struct page_id {
 
 #define NAME_LEN_MAX 63U  /**< table, column and index names, in bytes */
 #define COLUMNS_MAX 32U   /**< columns of a table */
-#define INDEXES_MAX 16U   /**< indexes of a table, the clustered one included */
+#define INDEXES_MAX 65U   /**< indexes of a table: the clustered one and, as InnoDB, 64 others */
 #define CHAR_LEN_MAX 255U /**< bytes of a CHAR(n) column */
 #define PATH_LEN_MAX 255U /**< bytes of a path inside the data directory, without the final 0 */
 

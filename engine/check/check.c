@@ -137,7 +137,7 @@ static void chk_table_report(const chk_table_t *table, check_table_t *out)
             check_index_t *to = &out->indexes[out->n_indexes++];
             memcpy(to->name, index->name, sizeof(to->name));
             to->entries = index->live.n;
-            to->hash = index->live.hash;
+            to->hash = index->live.hash + (index->unique ? 1 : 0);
         }
     }
     qsort(out->indexes, out->n_indexes, sizeof(*out->indexes), chk_index_name_cmp);

@@ -7,7 +7,7 @@ It never changes a file, and terminates with bounded memory on any bytes.
 
 Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0) of each live row's
 row bytes (dict/dict.h). Digest of an index: number of entries that are not delete-marked and the
-sum of XXH64 of each one's record without its info byte. Both are independent of physical order and
+sum of XXH64 of each one's record without its info byte, plus 1 if the index is unique. Both are independent of physical order and
 layout. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H

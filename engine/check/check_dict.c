@@ -186,7 +186,7 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
     uint64_t table_id = chk_sys_number(sys, rec, 0);
     uint64_t id = chk_sys_number(sys, rec, 1);
     uint64_t n_fields = chk_sys_number(sys, rec, 3);
-    uint64_t clustered = chk_sys_number(sys, rec, 4);
+    uint64_t type = chk_sys_number(sys, rec, 4);
     uint64_t root = chk_sys_number(sys, rec, 5);
     uint64_t status = chk_sys_number(sys, rec, 6);
     chk_table_t *table = chk_table_by_id(scan->chk, table_id);
@@ -197,9 +197,10 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
         return DB_SUCCESS;
     }
     if (!chk_sys_name(sys, rec, 2, name) || id < CHK_USER_INDEX_ID_FIRST || id >= scan->next_ids[1]
-        || n_fields == 0 || n_fields > COLUMNS_MAX || clustered != (table->n_indexes == 0)
-        || root == 0 || root > FIL_NULL || (root == FIL_NULL && status == CHK_READY)
-        || status < CHK_READY || status > CHK_DROPPING) {
+        || n_fields == 0 || n_fields > COLUMNS_MAX || type > CHK_INDEX_UNIQUE
+        || (type == CHK_INDEX_CLUSTERED) != (table->n_indexes == 0) || root == 0 || root > FIL_NULL
+        || (root == FIL_NULL && status == CHK_READY) || status < CHK_READY
+        || status > CHK_DROPPING) {
         chk_dict_find(scan, table, "impossible row of index %" PRIu64 " of table %s", id,
                       table->name);
         return DB_SUCCESS;
@@ -208,7 +209,8 @@ static dberr_t chk_sys_indexes_rec(chk_dict_scan_t *scan, const byte *rec)
     memcpy(index->name, name, sizeof(name));
     index->id = id;
     index->n_fields = (uint32_t)n_fields;
-    index->clustered = clustered == 1;
+    index->clustered = type == CHK_INDEX_CLUSTERED;
+    index->unique = type == CHK_INDEX_UNIQUE;
     index->root = (page_no_t)root;
     index->status = (uint32_t)status;
     return chk_ref_add(scan, table, table->n_indexes++);

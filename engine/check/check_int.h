@@ -78,6 +78,7 @@ typedef struct chk_index {
     index_id_t id;
     char name[NAME_LEN_MAX + 1];
     bool clustered;
+    bool unique;
     uint32_t status;
     uint32_t n_fields;
     struct {

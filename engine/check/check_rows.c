@@ -2,7 +2,7 @@
 
 Place: check/, on the tree walk.
 
-Checked: I10 each secondary index has exactly the entries that the live rows call for (count and a
+Checked: I7 no two entries of a unique index that carry no delete mark have the same key columns; I10 each secondary index has exactly the entries that the live rows call for (count and a
 hash sum that does not depend on order); I25 no row carries a transaction id at or above the limit,
 and once the history is empty none carries any, nor a delete mark.
 
@@ -136,8 +136,12 @@ typedef struct chk_row_scan {
     chk_table_t *table;
     chk_index_t *index;
     chk_marks_t marks;
-    byte *row;   /**< row_size bytes */
-    byte *entry; /**< a secondary entry, at most page_size bytes */
+    byte *row;    /**< row_size bytes */
+    byte *entry;  /**< a secondary entry, at most page_size bytes */
+    byte *before; /**< key of the last live entry, the same */
+    bool has_before;
+    uint64_t n_same; /**< live entries of a unique index with the key columns of the one before */
+    page_no_t same_page; /**< the first of them */
 } chk_row_scan_t;
 
 /** Adds the entries that a live row calls for in each READY secondary index. */
@@ -179,9 +183,23 @@ static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec)
     return DB_SUCCESS;
 }
 
+/** A live entry of a unique index against the one before. */
+static void chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *key)
+{
+    uint32_t len = scan->index->key_len - scan->table->pk_len;
+    if (scan->has_before && memcmp(scan->before, key, len) == 0) {
+        scan->same_page = scan->n_same++ == 0 ? page_no : scan->same_page;
+    }
+    memcpy(scan->before, key, len);
+    scan->has_before = true;
+}
+
 static dberr_t chk_secondary_rec(void *ctx, page_no_t page_no, const byte *rec)
 {
     chk_row_scan_t *scan = ctx;
+    if (!rec_is_deleted(rec) && scan->index->unique) {
+        chk_unique_rec(scan, page_no, rec + 1);
+    }
     if (!rec_is_deleted(rec)) {
         chk_sum_add(&scan->index->live, rec + 1, scan->index->key_len);
     } else if (scan->chk->quiet) {
@@ -202,10 +220,17 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
                        .rec_size = index->rec_size};
     scan->index = index;
     scan->marks = (chk_marks_t){.page_no = FIL_NULL};
+    scan->has_before = false;
+    scan->n_same = 0;
     dberr_t err = chk_tree_walk(
         scan->chk, &tree, index->clustered ? chk_clustered_rec : chk_secondary_rec, scan, whole);
     if (err == DB_SUCCESS) {
         chk_marks_report(scan->chk, &tree, &scan->marks);
+    }
+    if (err == DB_SUCCESS && scan->n_same > 0) {
+        chk_find(scan->chk, 7, file, scan->same_page,
+                 "unique index %s of table %s: %" PRIu64 " live entries have the key of another",
+                 index->name, scan->table->name, scan->n_same);
     }
     return err;
 }
@@ -247,11 +272,13 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
     chk_row_scan_t scan = {.chk = chk,
                            .table = table,
                            .row = malloc(table->row_size),
-                           .entry = malloc(chk->page_size)};
-    dberr_t err = scan.row != NULL && scan.entry != NULL
+                           .entry = malloc(chk->page_size),
+                           .before = malloc(chk->page_size)};
+    dberr_t err = scan.row != NULL && scan.entry != NULL && scan.before != NULL
                       ? chk_indexes_walk(&scan, file)
                       : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
     free(scan.row);
     free(scan.entry);
+    free(scan.before);
     return err;
 }

@@ -21,8 +21,8 @@ typedef struct command {
     "The script has one statement per line; lines that start with # are comments:\n"               \
     "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n"                \
     "  drop table T           rename table T NEW\n"                                                \
-    "  add index T NAME(COL[:PREFIX],...) ...              drop index T NAME\n"                    \
-    "  start index T NAME(COL[:PREFIX],...) ...            step index T [STEPS [ROWS]]\n"          \
+    "  add [unique] index T NAME(COL[:PREFIX],...) ...     drop index T NAME\n"                    \
+    "  start [unique] index T NAME(COL[:PREFIX],...) ...   step index T [STEPS [ROWS]]\n"          \
     "  finish index T         abort index T\n"                                                     \
     "  begin TRX              commit TRX              rollback TRX\n"                              \
     "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \

@@ -162,6 +162,10 @@ static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
 
 static dberr_t parse_add_index(parser_t *p, stmt_t *stmt)
 {
+    bool unique = strcmp(p->tokens[p->pos - 1], "unique") == 0;
+    if (unique && !parse_word(p, "index")) {
+        return parse_error(p, "`index` expected behind `unique`");
+    }
     dberr_t err = parse_name(p, "table", &stmt->table);
     uint32_t max = p->n - p->pos;
     if (err == DB_SUCCESS && (max == 0 || max >= INDEXES_MAX)) {
@@ -171,6 +175,7 @@ static dberr_t parse_add_index(parser_t *p, stmt_t *stmt)
         err = parse_alloc(p, max, sizeof(ddl_index_def_t), &stmt->indexes);
     }
     while (err == DB_SUCCESS && parse_has_more(p)) {
+        stmt->indexes[stmt->n_indexes].unique = unique;
         err = parse_index(p, p->tokens[p->pos++], &stmt->indexes[stmt->n_indexes++]);
     }
     return err;
@@ -316,8 +321,10 @@ static const verb_t VERBS[] = {
     {"drop", "table", STMT_DROP_TABLE},
     {"rename", "table", STMT_RENAME_TABLE},
     {"add", "index", STMT_ADD_INDEX},
+    {"add", "unique", STMT_ADD_INDEX},
     {"drop", "index", STMT_DROP_INDEX},
     {"start", "index", STMT_START_INDEX},
+    {"start", "unique", STMT_START_INDEX},
     {"step", "index", STMT_STEP_INDEX},
     {"finish", "index", STMT_FINISH_INDEX},
     {"abort", "index", STMT_ABORT_INDEX},

@@ -30,6 +30,7 @@ WARN_UNUSED dberr_t ddl_drop_index(trx_sys_t *sys, const char *table, const char
 /** What a user says of a new index. prefix_len 0 = the whole column. */
 typedef struct ddl_index_def {
     char name[NAME_LEN_MAX + 1];
+    bool unique;
     uint32_t n_fields;
     struct {
         char col[NAME_LEN_MAX + 1];
@@ -40,7 +41,7 @@ typedef struct ddl_index_def {
 /** A build in progress, advanced in steps that the caller interleaves with other work. */
 typedef struct ddl_add_index ddl_add_index_t;
 
-/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together. Caller:
+/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB. Caller:
 ddl_add_index_free(). */
 WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
                                         const ddl_index_def_t *defs, uint32_t n_defs,
@@ -48,7 +49,8 @@ WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
 After an error the build is over: call ddl_add_index_abort(). */
 WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
-/** Is nothing left to do but the commit? */
+/** Is nothing left to do but the commit, or to say that two rows have the same key of a unique index
+(DB_DUPLICATE_KEY)? Rows cannot change meanwhile, so neither can the answer. */
 bool ddl_add_index_is_loaded(const ddl_add_index_t *build);
 /** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
 it can be called again, and nothing else. */

@@ -62,7 +62,10 @@ dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_si
                        COLUMNS_MAX);
     }
     dict_index_t *index = &table->indexes[table->n_indexes];
-    *index = (dict_index_t){.table = table, .status = DICT_INCOMPLETE, .n_fields = def->n_fields};
+    *index = (dict_index_t){.table = table,
+                            .status = DICT_INCOMPLETE,
+                            .unique = def->unique,
+                            .n_fields = def->n_fields};
     memcpy(index->name, def->name, sizeof(index->name));
     index->tree.space = table->space;
     index->tree.root = FIL_NULL;

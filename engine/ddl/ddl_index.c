@@ -3,12 +3,13 @@
 Place: ddl/, above btr/ (bulk load) and merge_sort.c.
 
     begin   rows INCOMPLETE, durable; empty trees
-    SCAN    one pass over the clustered index feeds one merge sort per index
-    per index:
-      MERGE   runs merged until one last merge can be read
-      LOAD    bottom-up, contents logged or not
-      FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
-    COMMIT  all READY in one durable transaction
+    for all indexes, or for as many at a time as there is memory for:
+      SCAN    one pass over the clustered index feeds one merge sort per index
+      per index:
+        MERGE   runs merged until one last merge can be read
+        LOAD    bottom-up, contents logged or not
+        FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
+    COMMIT  all READY in one durable transaction; or DUPLICATE: refused, and aborted by the caller
 
 Invariants
 1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
@@ -22,14 +23,20 @@ Invariants
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
    are not there.
 4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
-5. The sorts share sort_buffer_size: memory does not grow with the number of indexes.
+5. The sorts of one scan share sort_buffer_size, each with enough to work in (merge_sort_memory_min):
+   what is left over waits for the next scan. So memory never exceeds sort_buffer_size, whatever
+   the number of indexes.
 6. Between two steps anything may happen but changes and DDL of this table (LOCK=SHARED: there is no
    row log of changes that come after the scan). The INCOMPLETE indexes in the cached table object
    are what refuses them (dict_table_has_build). The build has its own copy of that object.
 7. An interrupted load ends with INDEX_LOAD too. Its pages stay dirty until the tree is free: a logged
    change of one (its root may be made by a logged mtr) is lost with them when they leave the flush
    list unwritten, and from then on the checkpoint may pass it. What recovery can meet of such a page
-   after that ends with its being free, or starts with its next initialisation. */
+   after that ends with its being free, or starts with its next initialisation.
+8. A duplicate in a unique index ends the build at the same point as the commit would: steps go no further, and
+   the last one refuses. So the statements alone tell which of them fails.
+9. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
+   flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is buffered. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +54,7 @@ typedef enum ddl_phase {
     DDL_LOAD,
     DDL_FLUSH,
     DDL_COMMIT,
+    DDL_DUPLICATE,
     DDL_DONE
 } ddl_phase_t;
 
@@ -55,8 +63,11 @@ struct ddl_add_index {
     ddl_phase_t phase;
     bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
     bool aborting;         /**< what is left can only be aborted */
+    bool has_rows;         /**< a scan has fed the sorts */
     uint32_t n;            /**< indexes being built */
-    uint32_t current;      /**< index in MERGE, LOAD or FLUSH */
+    uint32_t current;      /**< index in MERGE, LOAD or FLUSH; the first one of a SCAN */
+    uint32_t scan_end;     /**< the indexes before this one have been fed, or are */
+    uint64_t sort_bytes;   /**< for all sorts together */
     dict_table_t *table;   /**< own copy, new indexes included */
     dict_index_t *indexes; /**< the new ones, in table */
     merge_sort_t *sorts[INDEXES_MAX];
@@ -64,7 +75,8 @@ struct ddl_add_index {
     bool scan_started;
     byte *last_pk; /**< key of the last clustered record seen */
     byte *row;
-    byte *rec;
+    byte *rec;       /**< a record for the sorts; in a load, the record before */
+    bool has_before; /**< the load has one */
 };
 
 static env_t *build_env(const ddl_add_index_t *build)
@@ -142,9 +154,31 @@ static uint32_t ddl_rec_size_max(const ddl_add_index_t *build)
     return size;
 }
 
+/** Makes the sorts that the next scan feeds, as many as there is memory for. */
+static dberr_t ddl_scan_begin(ddl_add_index_t *build)
+{
+    uint64_t room = build->sort_bytes / merge_sort_memory_min(ddl_rec_size_max(build));
+    uint32_t n = build->n - build->current;
+    CHECK(room > 0); /* the least sort_buffer_size is room for the longest key */
+    if (n > room) {
+        n = (uint32_t)room;
+    }
+    build->scan_end = build->current + n;
+    build->scan_started = false;
+    build->phase = DDL_SCAN;
+    build_env(build)->stats.build_rescans += build->current > 0;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
+        const btr_t *tree = &build->indexes[i].tree;
+        /* The info byte in front is 0 in every record: it does not change the order. */
+        err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
+                                build->sort_bytes / n, &build->sorts[i]);
+    }
+    return err;
+}
+
 static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *table,
-                                 const ddl_index_def_t *defs, uint32_t n_defs,
-                                 uint64_t sort_buffer_size)
+                                 const ddl_index_def_t *defs, uint32_t n_defs)
 {
     dberr_t err = ddl_build_define(build, table, defs, n_defs);
     if (err != DB_SUCCESS) {
@@ -156,13 +190,7 @@ static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *tab
     if (build->last_pk == NULL || build->row == NULL || build->rec == NULL) {
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
-        const btr_t *tree = &build->indexes[i].tree;
-        /* The info byte in front is 0 in every record: it does not change the order. */
-        err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
-                                sort_buffer_size / build->n, &build->sorts[i]);
-    }
-    return err;
+    return ddl_scan_begin(build);
 }
 
 dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_index_def_t *defs,
@@ -183,7 +211,8 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
     }
     build->sys = sys;
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
-    err = ddl_build_prepare(build, table, defs, n_defs, sort_buffer_size);
+    build->sort_bytes = sort_buffer_size;
+    err = ddl_build_prepare(build, table, defs, n_defs);
     if (err == DB_SUCCESS) {
         err = ddl_build_commit(build, ddl_build_insert_rows);
     }
@@ -210,7 +239,8 @@ static dberr_t ddl_scan_record(ddl_add_index_t *build, const byte *rec)
     }
     dict_rec_to_row(build->table, rec, build->row);
     dberr_t err = DB_SUCCESS;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+    build->has_rows = true;
+    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
         dict_row_to_sec(&build->indexes[i], build->row, build->rec);
         err = merge_sort_add(build->sorts[i], build->rec);
     }
@@ -263,26 +293,54 @@ static dberr_t ddl_step_merge(ddl_add_index_t *build)
                tree->space, tree->id, build->redo ? 1 : 0);
     PROBE_POINT(build_env(build)->probe, "ddl.load_begin");
     err = btr_bulk_create(build_pool(build), tree, build->redo, LOAD_FILL_PERCENT, &build->bulk);
+    build->has_before = false;
     if (err == DB_SUCCESS) {
         build->phase = DDL_LOAD;
     }
     return err;
 }
 
-static void ddl_next_index(ddl_add_index_t *build)
+static dberr_t ddl_next_index(ddl_add_index_t *build)
 {
     build->current++;
-    build->phase = build->current == build->n ? DDL_COMMIT : DDL_MERGE;
+    if (build->current < build->scan_end) {
+        build->phase = DDL_MERGE;
+    } else if (build->current < build->n) {
+        return ddl_scan_begin(build);
+    } else {
+        build->phase = DDL_COMMIT;
+    }
+    return DB_SUCCESS;
+}
+
+/** Are there pages that the log says nothing of (WL#7277)? */
+static bool ddl_is_unlogged(const ddl_add_index_t *build)
+{
+    return !build->redo && build->has_rows;
+}
+
+/** Adds a record to the load. Two rows with one key of a unique index lie next to each other. */
+static dberr_t ddl_load_record(ddl_add_index_t *build, const byte *rec)
+{
+    const dict_index_t *index = &build->indexes[build->current];
+    if (index->unique && build->has_before
+        && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
+        build->phase = DDL_DUPLICATE;
+        return DB_SUCCESS;
+    }
+    memcpy(build->rec, rec, index->tree.leaf_rec_size);
+    build->has_before = true;
+    return btr_bulk_add(build->bulk, rec);
 }
 
 static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
 {
     dberr_t err = DB_SUCCESS;
-    for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows; n++) {
+    for (uint32_t n = 0; err == DB_SUCCESS && build->phase == DDL_LOAD && n < max_rows; n++) {
         const byte *rec = NULL;
         err = merge_sort_next(build->sorts[build->current], &rec);
         if (err == DB_SUCCESS) {
-            err = btr_bulk_add(build->bulk, rec);
+            err = ddl_load_record(build, rec);
         }
     }
     if (err != DB_NOT_FOUND) {
@@ -297,12 +355,11 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     merge_sort_free(build->sorts[build->current]);
     build->sorts[build->current] = NULL;
     PROBE_POINT(build_env(build)->probe, "ddl.loaded");
-    if (build->redo) {
-        ddl_next_index(build);
-    } else {
+    if (ddl_is_unlogged(build)) {
         build->phase = DDL_FLUSH;
+        return DB_SUCCESS;
     }
-    return DB_SUCCESS;
+    return ddl_next_index(build);
 }
 
 /** MLOG_INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
@@ -339,8 +396,7 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
-    ddl_next_index(build);
-    return DB_SUCCESS;
+    return ddl_next_index(build);
 }
 
 static dberr_t ddl_build_update_rows(trx_t *trx, void *ctx)
@@ -371,6 +427,14 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     return DB_SUCCESS;
 }
 
+static dberr_t ddl_step_duplicate(ddl_add_index_t *build)
+{
+    build_env(build)->stats.builds_duplicate++;
+    return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
+                   "table '%s': two rows have the same key of the unique index '%s'",
+                   build->table->name, build->indexes[build->current].name);
+}
+
 dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
 {
     CHECK(max_rows > 0);
@@ -396,6 +460,9 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
     case DDL_COMMIT:
         err = ddl_step_commit(build);
         break;
+    case DDL_DUPLICATE:
+        err = ddl_step_duplicate(build);
+        break;
     case DDL_DONE:
         break;
     }
@@ -405,7 +472,7 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
 
 bool ddl_add_index_is_loaded(const ddl_add_index_t *build)
 {
-    return build->phase == DDL_COMMIT;
+    return build->phase == DDL_COMMIT || build->phase == DDL_DUPLICATE;
 }
 
 /* ---- end ---- */
@@ -414,6 +481,12 @@ static void ddl_build_free_bulk(ddl_add_index_t *build)
 {
     btr_bulk_free(build->bulk);
     build->bulk = NULL;
+}
+
+/** Has a load begun, and is not yet flushed? */
+static bool ddl_is_loading(const ddl_add_index_t *build)
+{
+    return build->phase == DDL_LOAD || build->phase == DDL_FLUSH || build->phase == DDL_DUPLICATE;
 }
 
 dberr_t ddl_add_index_abort(ddl_add_index_t *build)
@@ -431,7 +504,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
         return DB_IO_ERROR;
     }
     dberr_t err = DB_SUCCESS;
-    if (!build->redo && (build->phase == DDL_LOAD || build->phase == DDL_FLUSH)) {
+    if (ddl_is_unlogged(build) && ddl_is_loading(build)) {
         /* Pages without redo exist, some of them in the file: their space is logged again from here. */
         err = ddl_write_index_load(build, true);
     }

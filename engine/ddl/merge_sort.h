@@ -1,5 +1,5 @@
-/** External merge sort of fixed-size records in temporary files, within a memory budget. Temporary
-files are named "#sql-tmp-ID-N" and are never logged; recovery removes them. Order: memcmp of the
+/** External merge sort of fixed-size records in temporary files, within a memory budget that counts
+every byte it allocates. A sort of no records allocates no buffer. Temporary files are named "#sql-tmp-ID-N" and are never logged; recovery removes them. Order: memcmp of the
 first key_len bytes; keys are distinct (a secondary key ends with the primary key). */
 #ifndef DDL_MERGE_SORT_H
 #define DDL_MERGE_SORT_H
@@ -10,9 +10,10 @@ first key_len bytes; keys are distinct (a secondary key ends with the primary ke
 
 typedef struct merge_sort merge_sort_t;
 
+/** The least memory that a sort of such records works in. */
+uint64_t merge_sort_memory_min(uint32_t rec_size);
 /** Each of these may fail with DB_TEMP_FILE_FAILED: the sort is of no use then, the handle is.
-memory_bytes: at least 4 records' worth is used even if that is more. id makes file names
-unique. */
+memory_bytes: the budget; merge_sort_memory_min() if that is more. id makes file names unique. */
 WARN_UNUSED dberr_t merge_sort_create(env_t *env, uint64_t id, uint32_t rec_size, uint32_t key_len,
                                       uint64_t memory_bytes, merge_sort_t **out);
 WARN_UNUSED dberr_t merge_sort_add(merge_sort_t *sort, const byte *rec);

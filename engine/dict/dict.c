@@ -28,6 +28,9 @@ static const char *dict_hdr_fault(const byte *page)
         || mach_read_4(page + DICT_HDR_MAGIC) != DICT_MAGIC) {
         return "not a catalogue header";
     }
+    if (mach_read_4(page + DICT_HDR_VERSION) == 1) {
+        return "format version 1, which has no unique indexes: this engine reads version 2";
+    }
     if (mach_read_4(page + DICT_HDR_VERSION) != DICT_VERSION) {
         return "unknown format version";
     }

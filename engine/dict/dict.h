@@ -58,7 +58,9 @@ typedef struct dict_index {
     dict_table_t *table;
     dict_status_t status;
     bool clustered;
-    uint32_t n_fields; /**< key columns as the user named them, primary key suffix not included */
+    bool unique;         /**< secondary: no two live rows have the same key columns */
+    uint32_t unique_len; /**< bytes of the key columns, without the primary key suffix */
+    uint32_t n_fields;   /**< key columns as the user named them, primary key suffix not included */
     dict_field_t fields[COLUMNS_MAX];
     btr_t tree; /**< key_len includes the primary key suffix of a secondary index */
 } dict_index_t;
@@ -81,7 +83,7 @@ struct dict_table {
 typedef enum sys_table {
     SYS_TABLES,  /**< ID pk, NAME CHAR(64), SPACE, N_COLS, STATUS */
     SYS_COLUMNS, /**< TABLE_ID pk, POS pk, NAME CHAR(64), TYPE, LEN */
-    SYS_INDEXES, /**< TABLE_ID pk, ID pk, NAME CHAR(64), N_FIELDS, CLUSTERED, ROOT, STATUS */
+    SYS_INDEXES, /**< TABLE_ID pk, ID pk, NAME CHAR(64), N_FIELDS, TYPE, ROOT, STATUS */
     SYS_FIELDS,  /**< INDEX_ID pk, POS pk, COL, PREFIX_LEN */
     SYS_N
 } sys_table_t;

@@ -55,7 +55,7 @@ typedef struct sys_indexes_row {
     uint64_t id;
     char name[NAME_LEN_MAX + 1];
     uint64_t n_fields;
-    uint64_t clustered;
+    uint64_t type;
     uint64_t root;
     uint64_t status;
 } sys_indexes_row_t;

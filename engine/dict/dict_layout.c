@@ -221,6 +221,7 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
         if (status != DB_SUCCESS) {
             return status;
         }
+        index->unique_len = len;
         if (index->clustered) {
             table->pk_len = len;
             index->tree.key_len = len;

@@ -184,14 +184,14 @@ static dberr_t dict_check_index(dict_loader_t *loader, const sys_indexes_row_t *
     if (table->n_indexes == INDEXES_MAX) {
         return dict_bad(loader, "table %" PRIu64 ": more than %u indexes", table->id, INDEXES_MAX);
     }
-    if (r->clustered != (table->n_indexes == 0 ? 1 : 0)) {
+    bool clustered = r->type == SYS_INDEX_CLUSTERED;
+    if (clustered != (table->n_indexes == 0)) {
         return dict_bad(loader, "table %" PRIu64 ": its first index, and only that, is clustered",
                         table->id);
     }
-    if (r->name[0] == 0 || r->n_fields == 0 || r->n_fields > COLUMNS_MAX
-        || !dict_status_is_valid(r->status)
-        || (r->clustered == 1 && r->status != (uint64_t)table->status
-            && table->status == DICT_READY)) {
+    if (r->name[0] == 0 || r->type > SYS_INDEX_UNIQUE || r->n_fields == 0
+        || r->n_fields > COLUMNS_MAX || !dict_status_is_valid(r->status)
+        || (clustered && r->status != (uint64_t)table->status && table->status == DICT_READY)) {
         return dict_bad(loader, "index %" PRIu64 ": name, number of fields or status", r->id);
     }
     return dict_check_root(loader, r);
@@ -216,7 +216,8 @@ static dberr_t dict_load_index(dict_loader_t *loader, const byte *row)
     memcpy(index->name, r.name, sizeof(index->name));
     index->table = loader->table;
     index->status = (dict_status_t)r.status;
-    index->clustered = r.clustered == 1;
+    index->clustered = r.type == SYS_INDEX_CLUSTERED;
+    index->unique = r.type == SYS_INDEX_UNIQUE;
     index->n_fields = (uint32_t)r.n_fields;
     index->tree.id = r.id;
     index->tree.space = loader->table->space;

@@ -25,7 +25,7 @@ typedef struct sys_def {
 static const sys_def_t sys_defs[SYS_N] = {
     {"SYS_TABLES", 5, 1, {"ID", "NAME", "SPACE", "N_COLS", "STATUS"}},
     {"SYS_COLUMNS", 5, 2, {"TABLE_ID", "POS", "NAME", "TYPE", "LEN"}},
-    {"SYS_INDEXES", 7, 2, {"TABLE_ID", "ID", "NAME", "N_FIELDS", "CLUSTERED", "ROOT", "STATUS"}},
+    {"SYS_INDEXES", 7, 2, {"TABLE_ID", "ID", "NAME", "N_FIELDS", "TYPE", "ROOT", "STATUS"}},
     {"SYS_FIELDS", 4, 2, {"INDEX_ID", "POS", "COL", "PREFIX_LEN"}},
 };
 
@@ -154,7 +154,9 @@ void dict_sys_indexes_row(const dict_index_t *index, byte *row)
     row = sys_put_number(row, index->id);
     row = sys_put_name(row, index->name);
     row = sys_put_number(row, index->n_fields);
-    row = sys_put_number(row, index->clustered ? 1 : 0);
+    row = sys_put_number(row, index->clustered ? SYS_INDEX_CLUSTERED
+                              : index->unique  ? SYS_INDEX_UNIQUE
+                                               : 0);
     row = sys_put_number(row, index->tree.root);
     (void)sys_put_number(row, (uint64_t)index->status);
 }
@@ -165,7 +167,7 @@ void dict_sys_indexes_read(const byte *row, sys_indexes_row_t *out)
     row = sys_get_number(row, &out->id);
     row = sys_get_name(row, out->name);
     row = sys_get_number(row, &out->n_fields);
-    row = sys_get_number(row, &out->clustered);
+    row = sys_get_number(row, &out->type);
     row = sys_get_number(row, &out->root);
     (void)sys_get_number(row, &out->status);
 }

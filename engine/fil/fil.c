@@ -12,7 +12,8 @@ Invariants
 4. at most n_open_max files are open. The one used longest ago gives way, which depends on nothing
    but the order of uses. It is fsynced first if needs_sync says so: an error that the system keeps
    for a closed file can be lost, and an fsync on a new descriptor would then report success
-   (I19). */
+   (I19);
+5. a space is found by its id in a few steps, however many there are: every page write asks for one. */
 #include "fil/fil_int.h"
 
 #include <inttypes.h>
@@ -47,14 +48,20 @@ void fil_close(fil_t *fil)
     free(fil);
 }
 
+/** Start of the chain that a space of this id is in. */
+static fil_space_t **fil_chain(fil_t *fil, space_id_t id)
+{
+    return &fil->chains[id & (FIL_HASH_CHAINS - 1)];
+}
+
 fil_space_t *fil_space_get(fil_t *fil, space_id_t id)
 {
-    for (fil_space_t *space = fil->first; space != NULL && space->id <= id; space = space->next) {
-        if (space->id == id) {
-            return space;
-        }
+    fil_space_t *space = *fil_chain(fil, id);
+    while (space != NULL && space->id != id) {
+        fil->env->stats.spaces_passed++;
+        space = space->hash_next;
     }
-    return NULL;
+    return space;
 }
 
 fil_space_t *fil_space_by_path(fil_t *fil, const char *path)
@@ -184,6 +191,9 @@ dberr_t fil_space_register(fil_t *fil, space_id_t id, const char *path, os_file_
     }
     space->next = *link;
     *link = space;
+    fil_space_t **chain = fil_chain(fil, id);
+    space->hash_next = *chain;
+    *chain = space;
     *out = space;
     return DB_SUCCESS;
 }
@@ -196,6 +206,12 @@ void fil_space_forget(fil_t *fil, fil_space_t *space)
         link = &(*link)->next;
     }
     *link = space->next;
+    link = fil_chain(fil, space->id);
+    while (*link != space) {
+        CHECK(*link != NULL);
+        link = &(*link)->hash_next;
+    }
+    *link = space->hash_next;
     fil->names.n--;
     fil->names.path_bytes -= strlen(space->path);
     fil_file_close(fil, space);

@@ -25,7 +25,8 @@ typedef struct fil_space {
     lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
     void *flush_list;       /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */
-    os_file_t *file;        /**< private to fil/: NULL while its descriptor is given to others */
+    struct fil_space *hash_next; /**< private to fil/ */
+    os_file_t *file; /**< private to fil/: NULL while its descriptor is given to others */
     struct fil_space *lru_prev, *lru_next; /**< private to fil/: open files, newest use first */
 } fil_space_t;
 

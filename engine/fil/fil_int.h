@@ -4,11 +4,14 @@
 
 #include "fil/fil.h"
 
+#define FIL_HASH_CHAINS 1024U /**< a power of 2; a few spaces each at the limit of tables */
+
 struct fil {
     env_t *env;
     log_t *log;
     uint32_t page_size;
-    fil_space_t *first; /**< in order of id */
+    fil_space_t *first;                   /**< in order of id */
+    fil_space_t *chains[FIL_HASH_CHAINS]; /**< by id, through hash_next */
     fil_names_t names;
     uint32_t n_open;
     uint32_t n_open_max;

@@ -14,7 +14,8 @@ Invariants
 3. a row whose newest version belongs to another open transaction is not touched: DB_LOCK_CONFLICT;
 4. a statement that fails in the middle is rolled back to its start;
 5. a table whose index is being built is not changed (LOCK=SHARED): DB_TABLE_LOCKED;
-6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10). */
+6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10);
+7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,15 +113,15 @@ static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, b
 static dberr_t row_note_table(trx_t *trx, dict_table_t *table)
 {
     for (uint32_t i = 0; i < trx->n_tables; i++) {
-        if (trx->tables[i] == table->id) {
+        if (trx->tables[i].id == table->id) {
             return DB_SUCCESS;
         }
     }
-    table_id_t *tables = realloc(trx->tables, (trx->n_tables + 1) * sizeof(*tables));
+    trx_table_t *tables = realloc(trx->tables, (trx->n_tables + 1) * sizeof(*tables));
     if (tables == NULL) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_OUT_OF_MEMORY, "no memory for a table list");
     }
-    tables[trx->n_tables++] = table->id;
+    tables[trx->n_tables++] = (trx_table_t){.id = table->id, .at = trx->n_recs};
     trx->tables = tables;
     table->n_trx++;
     return DB_SUCCESS;
@@ -179,14 +180,20 @@ static uint32_t row_undo_whole(trx_t *trx, const dict_table_t *table, const byte
 behind. */
 static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
 {
-    if (err == DB_SUCCESS || err == DB_IO_ERROR || err == DB_CORRUPTION
-        || trx->n_recs == savepoint) {
+    if (err == DB_SUCCESS || err == DB_IO_ERROR || err == DB_CORRUPTION) {
         return err;
     }
     bool held = env_hold(trx_sys_env(trx->sys));
     dberr_t undo_err = trx_rollback_to(trx, savepoint);
     env_release(trx_sys_env(trx->sys), held);
     return undo_err != DB_SUCCESS ? undo_err : err;
+}
+
+/** Puts the entry of a new version into an index, if a unique one has room for its key. */
+static dberr_t row_enter(const trx_t *trx, const dict_index_t *index, byte *entry)
+{
+    dberr_t err = index->unique ? row_unique_check(trx, index, entry) : DB_SUCCESS;
+    return err == DB_SUCCESS ? row_sec_put(trx->sys->pool, index, entry) : err;
 }
 
 /** Adds the entries of row to every secondary index. */
@@ -198,7 +205,7 @@ static dberr_t row_put_entries(trx_t *trx, const dict_table_t *table, const byte
         const dict_index_t *index = &table->indexes[i];
         if (row_index_is_kept(index)) {
             dict_row_to_sec(index, row, bufs->sec);
-            err = row_sec_put(trx->sys->pool, index, bufs->sec);
+            err = row_enter(trx, index, bufs->sec);
         }
     }
     return err;
@@ -328,7 +335,7 @@ static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, c
         }
         err = row_mark_entry(trx, index, bufs->sec);
         if (err == DB_SUCCESS) {
-            err = row_sec_put(pool, index, bufs->sec2);
+            err = row_enter(trx, index, bufs->sec2);
         }
     }
     return err;

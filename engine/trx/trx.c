@@ -25,15 +25,21 @@ trx_id_t trx_id(const trx_t *trx)
     return trx->id;
 }
 
-void trx_end(trx_t *trx)
+void trx_release_tables(trx_t *trx, uint64_t savepoint)
 {
-    trx_sys_t *sys = trx->sys;
-    for (uint32_t i = 0; i < trx->n_tables; i++) {
-        dict_table_t *table = dict_table_by_id(sys->dict, trx->tables[i]);
+    while (trx->n_tables > 0 && trx->tables[trx->n_tables - 1].at >= savepoint) {
+        trx->n_tables--;
+        dict_table_t *table = dict_table_by_id(trx->sys->dict, trx->tables[trx->n_tables].id);
         if (table != NULL && table->n_trx > 0) {
             table->n_trx--;
         }
     }
+}
+
+void trx_end(trx_t *trx)
+{
+    trx_sys_t *sys = trx->sys;
+    trx_release_tables(trx, 0);
     trx_t **link = &sys->first;
     while (*link != trx) {
         link = &(*link)->next;
@@ -85,6 +91,9 @@ dberr_t trx_rollback_to(trx_t *trx, uint64_t savepoint)
     dberr_t err = DB_SUCCESS;
     while (err == DB_SUCCESS && trx->n_recs > savepoint) {
         err = trx_rollback_last(trx);
+    }
+    if (err == DB_SUCCESS) {
+        trx_release_tables(trx, savepoint);
     }
     return trx_broken(trx, err);
 }

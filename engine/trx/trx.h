@@ -3,7 +3,8 @@
 Order of a change (each step its own mtr): undo record, clustered record (with DB_TRX_ID and
 DB_ROLL_PTR), then each secondary index. Rollback undoes in reverse and truncates the undo log step
 by step, so that a crash during rollback continues where it stopped. A row whose newest version
-belongs to another open transaction gives DB_LOCK_CONFLICT and changes nothing. There is no MVCC:
+belongs to another open transaction gives DB_LOCK_CONFLICT and changes nothing, and so does a key of a
+unique index that such a transaction has taken or given up (row_unique.c). There is no MVCC:
 reads see the newest version of rows that are not delete-marked.
 
 Commit: one mtr turns the undo log's state to committed and links it into the history list; the

@@ -9,15 +9,18 @@
 /** Scratch memory of statements, rollback and purge (one at a time): each buffer is one page long,
 which no row, record or undo record exceeds. */
 typedef struct row_bufs {
-    byte *rec;  /**< clustered record */
-    byte *row;  /**< row bytes of the version in the tree */
-    byte *row2; /**< row bytes of the other version */
-    byte *sec;  /**< secondary record of row */
-    byte *sec2; /**< secondary record of row2 */
-    byte *undo; /**< undo record */
+    byte *rec;       /**< clustered record */
+    byte *row;       /**< row bytes of the version in the tree */
+    byte *row2;      /**< row bytes of the other version */
+    byte *sec;       /**< secondary record of row */
+    byte *sec2;      /**< secondary record of row2 */
+    byte *undo;      /**< undo record */
+    byte *other_rec; /**< of another row, whose key is looked at: clustered record, row bytes, */
+    byte *other_row;
+    byte *other_sec; /**< secondary record */
 } row_bufs_t;
 
-#define ROW_N_BUFS 6U
+#define ROW_N_BUFS 9U
 
 /** Where purge is in the oldest committed log; lost at a restart, which begins the log again. */
 typedef struct purge_pos {
@@ -43,14 +46,20 @@ struct trx_sys {
     byte *bufs_mem;
 };
 
+/** A table that a transaction has changed. */
+typedef struct trx_table {
+    table_id_t id;
+    uint64_t at; /**< undo records before its first change */
+} trx_table_t;
+
 struct trx {
     trx_sys_t *sys;
     trx_id_t id;          /**< 0 before the first change */
     uint32_t slot;        /**< valid while undo_first != FIL_NULL */
     page_no_t undo_first; /**< FIL_NULL: no undo log */
     page_no_t undo_last;
-    uint64_t n_recs;    /**< undo records, all pages together */
-    table_id_t *tables; /**< tables whose n_trx counts this transaction */
+    uint64_t n_recs;     /**< undo records, all pages together */
+    trx_table_t *tables; /**< those whose n_trx counts this transaction, in order of first change */
     uint32_t n_tables;
     bool resurrected;
     trx_t *next;
@@ -73,6 +82,8 @@ WARN_UNUSED dberr_t trx_sys_add(trx_sys_t *sys, trx_t **out);
 
 /* ---- trx.c ---- */
 
+/** Uncounts the tables whose first change came at or after this savepoint, and is undone. */
+void trx_release_tables(trx_t *trx, uint64_t savepoint);
 /** Takes trx off the list, releases its tables and frees it. */
 void trx_end(trx_t *trx);
 
@@ -148,6 +159,8 @@ WARN_UNUSED dberr_t undo_log_validate(trx_sys_t *sys, page_no_t first, uint64_t 
 /** Appends a record, starting the log or adding a page as needed. DB_OUT_OF_SPACE: no undo slot or
 page. */
 WARN_UNUSED dberr_t undo_append(trx_t *trx, const byte *rec, uint32_t len, roll_ptr_t *out);
+/** Copies the record that roll_ptr names to buf and decodes it there. */
+WARN_UNUSED dberr_t undo_read_at(trx_sys_t *sys, roll_ptr_t roll_ptr, byte *buf, undo_rec_t *rec);
 /** Copies the last record to buf and decodes it there. trx->n_recs > 0. */
 WARN_UNUSED dberr_t undo_read_last(trx_t *trx, byte *buf, undo_rec_t *rec, roll_ptr_t *roll_ptr);
 
@@ -202,6 +215,14 @@ WARN_UNUSED dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *tab
 /** Overwrites DB_TRX_ID and DB_ROLL_PTR only. */
 WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                       trx_id_t id, roll_ptr_t roll_ptr);
+
+/* ---- row_unique.c ---- */
+
+/** Before the entry of a new version goes into a unique index: does another row have its key columns?
+DB_DUPLICATE_KEY: yes, whatever open transactions come to; DB_LOCK_CONFLICT: that depends on another
+open one, which InnoDB would wait for. Reads only. */
+WARN_UNUSED dberr_t row_unique_check(const trx_t *trx, const dict_index_t *index,
+                                     const byte *entry);
 
 /* ---- rollback.c ---- */
 

@@ -150,8 +150,9 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
     }
     sys->pool = pool;
     sys->bufs_mem = mem;
-    byte **bufs[ROW_N_BUFS] = {&sys->bufs.rec, &sys->bufs.row,  &sys->bufs.row2,
-                               &sys->bufs.sec, &sys->bufs.sec2, &sys->bufs.undo};
+    byte **bufs[ROW_N_BUFS] = {&sys->bufs.rec,       &sys->bufs.row,       &sys->bufs.row2,
+                               &sys->bufs.sec,       &sys->bufs.sec2,      &sys->bufs.undo,
+                               &sys->bufs.other_rec, &sys->bufs.other_row, &sys->bufs.other_sec};
     for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
         *bufs[i] = mem + i * page_size;
     }

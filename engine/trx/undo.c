@@ -320,6 +320,18 @@ dberr_t undo_read_last(trx_t *trx, byte *buf, undo_rec_t *rec, roll_ptr_t *roll_
     return err;
 }
 
+dberr_t undo_read_at(trx_sys_t *sys, roll_ptr_t roll_ptr, byte *buf, undo_rec_t *rec)
+{
+    page_no_t page_no = roll_ptr_page(roll_ptr);
+    uint32_t offset = roll_ptr_offset(roll_ptr);
+    roll_ptr_t found = 0;
+    dberr_t err = undo_read_next(sys, &page_no, &offset, buf, rec, &found);
+    if (err == DB_NOT_FOUND || (err == DB_SUCCESS && found != roll_ptr)) {
+        err = undo_corrupt(sys, roll_ptr_page(roll_ptr), "no record where a row says");
+    }
+    return err;
+}
+
 dberr_t undo_read_next(trx_sys_t *sys, page_no_t *page_no, uint32_t *offset, byte *buf,
                        undo_rec_t *rec, roll_ptr_t *roll_ptr)
 {

@@ -115,4 +115,14 @@ static inline roll_ptr_t roll_ptr_make(page_no_t page_no, uint32_t offset, bool 
     return (insert ? ROLL_PTR_INSERT : 0) | (uint64_t)page_no << 16 | offset;
 }
 
+static inline page_no_t roll_ptr_page(roll_ptr_t roll_ptr)
+{
+    return (page_no_t)(roll_ptr >> 16);
+}
+
+static inline uint32_t roll_ptr_offset(roll_ptr_t roll_ptr)
+{
+    return roll_ptr & 0xFFFFU;
+}
+
 #endif

@@ -206,7 +206,7 @@ static void test_small_cases(void **state)
     check_report_free(&report);
 }
 
-/** Sixteen indexes are the limit, and a statement beyond it builds none of its own. */
+/** Sixty-four indexes besides the clustered one are the limit, and a statement beyond it builds none of its own. */
 static void test_too_many_indexes(void **state)
 {
     fixture_t *f = *state;

@@ -3,6 +3,7 @@ a page, and the scan must report it under its number, and under no other. */
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "dict/dict_sys.h"
 #include "test_check_damage.h"
 #include "test_random.h"
 
@@ -93,6 +94,32 @@ static void test_i7_order(void **state)
     uint32_t third = mach_read_2(slots);
     mach_write_2(slots, mach_read_2(slots + 2));
     mach_write_2(slots + 2, third);
+    expect_stamped(&it, page, 7);
+}
+
+/** The catalogue calls the index on b unique, and two rows have the same b. */
+static void test_i7_unique(void **state)
+{
+    (void)state;
+    byte row[CFX_ROW_MAX];
+    dbx_t *db = dbx_create(false);
+    items_t it = {.db = db};
+    cfx_create_table(db, "t1");
+    trx_t *trx = cfx_begin(db);
+    for (int64_t a = 1; a <= 3; a++) {
+        cfx_row(a == 3 ? 1 : a, 0, row);
+        mach_write_8(row, dict_bigint_encode(a));
+        ASSERT_OK(db, row_insert(trx, cfx_table(db, "t1"), row));
+    }
+    ASSERT_OK(db, trx_commit(trx));
+    cfx_add_indexes(db, "t1", "ib", 1);
+    uint32_t sys_root = dict_sys_table(db->dict, SYS_INDEXES)->indexes[0].tree.root;
+    ASSERT_OK(db, buf_checkpoint_full(db->pool));
+    dbx_close(db);
+    byte *page = dbx_home(db, FIL_SYSTEM_PATH, sys_root);
+    byte *type = rec_at(page, page_n_recs(page) - 1) + 102;
+    assert_int_equal(dict_bigint_decode(mach_read_8(type)), 0);
+    mach_write_8(type, dict_bigint_encode(SYS_INDEX_UNIQUE));
     expect_stamped(&it, page, 7);
 }
 
@@ -330,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_i5_envelope),
         cmocka_unit_test(test_i6_shape),
         cmocka_unit_test(test_i7_order),
+        cmocka_unit_test(test_i7_unique),
         cmocka_unit_test(test_i8_links),
         cmocka_unit_test(test_i9_bounds_and_parents),
         cmocka_unit_test(test_i10_index_agrees),

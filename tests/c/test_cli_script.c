@@ -90,6 +90,23 @@ static void test_add_index(void **state)
     script_free(s);
 }
 
+/** All indexes of a statement are unique, or none; 64 of them at most. */
+static void test_unique_index(void **state)
+{
+    (void)state;
+    script_t *s = parse_ok("add unique index t ub(b) uc(c:3)\nstart unique index t ud(d)\n"
+                           "add index unique ub(b)\nbegin unique");
+    assert_int_equal(script_stmt(s, 0)->kind, STMT_ADD_INDEX);
+    assert_int_equal(script_stmt(s, 0)->n_indexes, 2);
+    assert_true(script_stmt(s, 0)->indexes[0].unique);
+    assert_true(script_stmt(s, 0)->indexes[1].unique);
+    assert_int_equal(script_stmt(s, 1)->kind, STMT_START_INDEX);
+    assert_true(script_stmt(s, 1)->indexes[0].unique);
+    assert_string_equal(script_stmt(s, 2)->table, "unique");
+    assert_false(script_stmt(s, 2)->indexes[0].unique);
+    script_free(s);
+}
+
 /** An index build in steps; counts have defaults. */
 static void test_stepped_index(void **state)
 {
@@ -180,6 +197,8 @@ static void test_refusals(void **state)
     assert_refused("create table t a:bigint", 1, "primary");
     assert_refused("create table t/x a:bigint primary a", 1, "bad table name");
     assert_refused("add index t", 1, "indexes expected");
+    assert_refused("add unique", 1, "`index` expected");
+    assert_refused("add unique t ub(b)", 1, "`index` expected");
     assert_refused("add index t ib(b", 1, "without blanks");
     assert_refused("add index t ib(b:0)", 1, "prefix");
     assert_refused("add index t ib()", 1, "bad column name");
@@ -250,15 +269,11 @@ static void test_hostile_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_and_comments),
-        cmocka_unit_test(test_create_table),
-        cmocka_unit_test(test_add_index),
-        cmocka_unit_test(test_stepped_index),
-        cmocka_unit_test(test_values),
-        cmocka_unit_test(test_other_statements),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_longest_value),
-        cmocka_unit_test(test_hostile_lines),
+        cmocka_unit_test(test_lines_and_comments), cmocka_unit_test(test_create_table),
+        cmocka_unit_test(test_add_index),          cmocka_unit_test(test_unique_index),
+        cmocka_unit_test(test_stepped_index),      cmocka_unit_test(test_values),
+        cmocka_unit_test(test_other_statements),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_longest_value),      cmocka_unit_test(test_hostile_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,10 +110,14 @@ static void check_sort(fixture_t *f, uint32_t n, uint64_t memory_bytes)
     assert_int_equal(merge_sort_next(sort, &rec), DB_NOT_FOUND);
     merge_sort_free(sort);
     assert_int_equal(count_files(f), 0);
+    uint64_t least = merge_sort_memory_min(REC_SIZE);
+    assert_int_equal(f->env.stats.sort_bytes, 0);
+    assert_true(f->env.stats.sort_bytes_max <= (memory_bytes > least ? memory_bytes : least));
+    f->env.stats.sort_bytes_max = 0;
     free(recs);
 }
 
-/** Any number of records in any memory comes out as qsort would order it. */
+/** Any number of records in any memory comes out as qsort would order it; the memory is not exceeded. */
 static void test_sorts_as_qsort(void **state)
 {
     static const uint32_t SIZES[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000, 4097};
@@ -139,6 +143,20 @@ static void test_small_input_stays_in_memory(void **state)
     fixture_t *f = *state;
     check_sort(f, 1000, 1 << 20);
     assert_int_equal(f->env.stats.sort_runs, 0);
+}
+
+/** Until the first record comes, a sort has no buffer, whatever its budget. */
+static void test_no_record_no_buffer(void **state)
+{
+    fixture_t *f = *state;
+    merge_sort_t *sort = NULL;
+    const byte *rec = NULL;
+    assert_int_equal(merge_sort_create(&f->env, 7, REC_SIZE, KEY_LEN, 1ULL << 40, &sort),
+                     DB_SUCCESS);
+    finish_sort(sort);
+    assert_int_equal(merge_sort_next(sort, &rec), DB_NOT_FOUND);
+    assert_true(f->env.stats.sort_bytes_max < 1024);
+    merge_sort_free(sort);
 }
 
 /** A sort given up half-way removes its files. */
@@ -167,6 +185,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_sorts_as_qsort, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_small_input_stays_in_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_record_no_buffer, setup, teardown),
         cmocka_unit_test_setup_teardown(test_abandoned_sort_leaves_no_file, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

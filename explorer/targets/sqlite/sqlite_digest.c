@@ -130,7 +130,9 @@ static dberr_t index_digest(sq_t *sq, const sq_table_t *table, const sq_index_t 
     sql_add(&sql, " FROM \"%s\" INDEXED BY \"%s\" ORDER BY ", table->name, index->sql_name);
     keys_add(&sql, table, index);
     memcpy(out->name, index->name, sizeof(out->name));
-    return rows_digest(sq, &sql, &format, &out->entries, &out->hash);
+    dberr_t err = rows_digest(sq, &sql, &format, &out->entries, &out->hash);
+    out->hash += index->unique ? 1 : 0;
+    return err;
 }
 
 dberr_t sq_table_digest(sq_t *sq, const sq_table_t *table, check_table_t *out)

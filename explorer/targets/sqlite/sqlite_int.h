@@ -24,6 +24,7 @@ typedef struct sq_key {
 typedef struct sq_index {
     char sql_name[2 * NAME_LEN_MAX]; /**< NAME@LINE */
     char name[NAME_LEN_MAX + 1];
+    bool unique;
     uint32_t n_keys;
     sq_key_t keys[KEYS_MAX];
 } sq_index_t;

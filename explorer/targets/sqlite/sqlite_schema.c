@@ -125,6 +125,7 @@ static dberr_t index_read(sq_t *sq, const char *sql_name, const char *sql, sq_ta
     memset(index, 0, sizeof(*index));
     memcpy(index->sql_name, sql_name, strlen(sql_name) + 1);
     memcpy(index->name, sql_name, strcspn(sql_name, "@"));
+    index->unique = strncmp(sql, "CREATE UNIQUE ", 14) == 0;
     const char *at = strstr(sql, " ON ");
     at = at != NULL ? strchr(at, '(') : NULL;
     while (at != NULL && (*at == '(' || *at == ',')) {

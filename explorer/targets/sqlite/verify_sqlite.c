@@ -62,7 +62,7 @@ static uint32_t invariant_of(const char *line)
         const char *text;
     } table[] = {
         {10, "missing from index"}, {10, "wrong # of entries"},
-        {10, "non-unique entry"},   {11, "never used"},
+        {7, "non-unique entry"},    {11, "never used"},
         {11, "reference to page"},  {11, "reelist"},
         {11, "free-page"},          {11, "ptr map"},
         {11, "page number"},        {7, "out of order"},

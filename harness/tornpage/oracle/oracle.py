@@ -9,40 +9,33 @@ So the state after a crash must equal a prefix between the last acknowledged and
 Digests are those of engine/check/check.h over the bytes of engine/dict/dict.h, computed here anew: a
 table is its number of rows and the sum modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign
 bit inverted; CHAR padded with spaces); an index the same over key columns, cut to their prefix, and
-primary key.
+primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, script, state.
+May import: errors, script, state, table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import xxhash
-
-from tornpage.oracle.state import State, TableDigest
+from tornpage.oracle.state import State
+from tornpage.oracle.table import NO_ROWS, Failure, Table, built_index, index_cuts
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
-    Column,
-    IndexDef,
     Script,
     Statement,
-    Value,
     Verb,
 )
 
 __all__ = ["Oracle", "Step"]
 
-MASK64 = (1 << 64) - 1
-
-
-class _Failure(Exception):
-    """A predicted run-time error of a statement; the argument is its DB_ name."""
+INDEXES_MAX = 64
+"""Secondary indexes of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,83 +47,6 @@ class Step:
     error: str
     prefix: int
     durable: bool
-
-
-@dataclass(slots=True)
-class _Index:
-    name: str
-    cuts: tuple[tuple[int, int], ...]
-    """Ranges of the row bytes: key columns, then primary key."""
-    entries: int = 0
-    hash: int = 0
-
-
-@dataclass(slots=True)
-class _Table:
-    name: str
-    columns: tuple[Column, ...]
-    offsets: dict[str, tuple[int, int]]
-    primary: tuple[str, ...]
-    committed: dict[bytes, bytes] = field(default_factory=dict)
-    newest: dict[bytes, bytes | None] = field(default_factory=dict)
-    """Rows changed by open transactions; None = deleted."""
-    owner: dict[bytes, str] = field(default_factory=dict)
-    hash: int = 0
-    indexes: dict[str, _Index] = field(default_factory=dict)
-    build: tuple[IndexDef, ...] = ()
-    """Indexes of the build that is running: until it ends, the table can be read but not changed."""
-
-    def current(self, key: bytes) -> bytes | None:
-        return self.newest[key] if key in self.newest else self.committed.get(key)
-
-    def digest(self) -> TableDigest:
-        indexes = tuple(
-            (index.name, index.entries, index.hash)
-            for index in sorted(self.indexes.values(), key=lambda index: index.name)
-        )
-        return len(self.committed), self.hash, indexes
-
-    def encode(self, name: str, value: Value) -> bytes:
-        start, end = self.offsets[name]
-        column = next(item for item in self.columns if item.name == name)
-        if column.is_char:
-            if not isinstance(value, bytes) or len(value.rstrip(b" ")) > column.length:
-                raise WorkloadError(f"{self.name}.{name}: not a CHAR({column.length}): {value!r}")
-            return value.ljust(end - start, b" ")[: end - start]
-        if not isinstance(value, int):
-            raise WorkloadError(f"{self.name}.{name}: not a BIGINT: {value!r}")
-        return ((value & MASK64) ^ (1 << 63)).to_bytes(8, "big")
-
-    def row(self, values: Mapping[str, Value]) -> bytes:
-        parts = []
-        for column in self.columns:
-            default: Value = b"" if column.is_char else 0
-            parts.append(self.encode(column.name, values.get(column.name, default)))
-        return b"".join(parts)
-
-    def key_of(self, row: bytes) -> bytes:
-        return b"".join(row[slice(*self.offsets[name])] for name in self.primary)
-
-    def put(self, key: bytes, row: bytes | None) -> None:
-        """Sets or removes a committed row, keeping all digests."""
-        old = self.committed.pop(key, None)
-        if row is not None:
-            self.committed[key] = row
-        self.hash = (self.hash - _row_hash(old) + _row_hash(row)) & MASK64
-        for index in self.indexes.values():
-            change = _entry_hash(index, row) - _entry_hash(index, old)
-            index.hash = (index.hash + change) & MASK64
-            index.entries += (row is not None) - (old is not None)
-
-
-def _row_hash(row: bytes | None) -> int:
-    return 0 if row is None else xxhash.xxh64_intdigest(row)
-
-
-def _entry_hash(index: _Index, row: bytes | None) -> int:
-    if row is None:
-        return 0
-    return xxhash.xxh64_intdigest(b"".join(row[start:end] for start, end in index.cuts))
 
 
 class Oracle:
@@ -145,13 +61,13 @@ class Oracle:
         self.states: list[State] = [{}]
         self.commit_lines: list[int] = [0]
         self.steps: list[Step] = []
-        self._tables: dict[str, _Table] = {}
+        self._tables: dict[str, Table] = {}
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
         for statement in script.statements:
             error, durable = "", False
             try:
                 durable = self._execute(statement)
-            except _Failure as failure:
+            except Failure as failure:
                 error = str(failure)
             self.steps.append(Step(statement.line, error, len(self.states) - 1, durable))
 
@@ -170,7 +86,7 @@ class Oracle:
         verb = statement.verb
         if verb is Verb.BEGIN:
             if statement.trx in self._open:
-                raise _Failure("DB_ALREADY_EXISTS")
+                raise Failure("DB_ALREADY_EXISTS")
             self._open[statement.trx] = {}
         elif verb is Verb.COMMIT:
             self._commit(self._take(statement.trx), statement.line)
@@ -186,29 +102,29 @@ class Oracle:
             _BUILD[verb](self, statement)
             return verb is not Verb.STEP_INDEX
         elif verb is Verb.SET and any(table.build for table in self._tables.values()):
-            raise _Failure("DB_TABLE_LOCKED")
+            raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
             table = self._table(statement.table)
             if table.current(self._key(table, statement)) is None:
-                raise _Failure("DB_RECORD_NOT_FOUND")
+                raise Failure("DB_RECORD_NOT_FOUND")
         elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
             table = self._table(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
-                raise _Failure("DB_NOT_FOUND")
+                raise Failure("DB_NOT_FOUND")
         return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT)
 
     def _take(self, trx: str) -> dict[tuple[str, bytes], None]:
         if trx not in self._open:
-            raise _Failure("DB_NOT_FOUND")
+            raise Failure("DB_NOT_FOUND")
         return self._open.pop(trx)
 
-    def _table(self, name: str) -> _Table:
+    def _table(self, name: str) -> Table:
         table = self._tables.get(name)
         if table is None:
-            raise _Failure("DB_NOT_FOUND")
+            raise Failure("DB_NOT_FOUND")
         return table
 
-    def _key(self, table: _Table, statement: Statement) -> bytes:
+    def _key(self, table: Table, statement: Statement) -> bytes:
         values = statement.key or {}
         if set(values) != set(table.primary):
             raise WorkloadError(f"line {statement.line}: the key is not the primary key")
@@ -217,20 +133,19 @@ class Oracle:
     def _change(self, statement: Statement) -> None:
         trx = statement.trx
         if trx != AUTOCOMMIT and trx not in self._open:
-            raise _Failure("DB_NOT_FOUND")
+            raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
         if table.build:
-            raise _Failure("DB_TABLE_LOCKED")
+            raise Failure("DB_TABLE_LOCKED")
         planned = self._plan(table, statement)
         touched = self._open[trx] if trx != AUTOCOMMIT else {}
         for key, row in planned:
-            table.newest[key] = row
-            table.owner[key] = trx
+            table.change(key, row, trx)
             touched[(table.name, key)] = None
         if trx == AUTOCOMMIT:
             self._commit(touched, statement.line)
 
-    def _plan(self, table: _Table, statement: Statement) -> list[tuple[bytes, bytes | None]]:
+    def _plan(self, table: Table, statement: Statement) -> list[tuple[bytes, bytes | None]]:
         """All row changes of a statement, or its first error before anything changed."""
         unknown = set(statement.values or {}) - set(table.offsets)
         if unknown:
@@ -241,12 +156,15 @@ class Oracle:
             first, last = statement.bounds
             name = table.primary[0]
             rows = (table.row({name: value}) for value in range(first, last + 1))
-            return [self._plan_insert(table, statement.trx, row) for row in rows]
+            planned: dict[bytes, bytes] = {}
+            for new in rows:
+                planned |= [self._plan_insert(table, statement.trx, new, planned)]
+            return list(planned.items())
         key = self._key(table, statement)
         self._check_lock(table, statement.trx, key)
         row = table.current(key)
         if row is None:
-            raise _Failure("DB_RECORD_NOT_FOUND")
+            raise Failure("DB_RECORD_NOT_FOUND")
         if statement.verb is Verb.DELETE:
             return [(key, None)]
         image = bytearray(row)
@@ -254,34 +172,38 @@ class Oracle:
             if name in table.primary:
                 raise WorkloadError(f"line {statement.line}: {name} is of the primary key")
             image[slice(*table.offsets[name])] = table.encode(name, value)
+        table.check_unique(statement.trx, key, bytes(image), row)
         return [(key, bytes(image))]
 
-    def _plan_insert(self, table: _Table, trx: str, row: bytes) -> tuple[bytes, bytes]:
+    def _plan_insert(
+        self,
+        table: Table,
+        trx: str,
+        row: bytes,
+        planned: Mapping[bytes, bytes] = NO_ROWS,
+    ) -> tuple[bytes, bytes]:
         key = table.key_of(row)
         self._check_lock(table, trx, key)
         if table.current(key) is not None:
-            raise _Failure("DB_DUPLICATE_KEY")
+            raise Failure("DB_DUPLICATE_KEY")
+        table.check_unique(trx, key, row, None, planned)
         return key, row
 
-    def _check_lock(self, table: _Table, trx: str, key: bytes) -> None:
+    def _check_lock(self, table: Table, trx: str, key: bytes) -> None:
         owner = table.owner.get(key)
         if owner is not None and owner != trx:
-            raise _Failure("DB_LOCK_CONFLICT")
+            raise Failure("DB_LOCK_CONFLICT")
 
     def _commit(self, touched: dict[tuple[str, bytes], None], line: int) -> None:
         for name, key in touched:
             table = self._tables[name]
-            row = table.newest.pop(key)
-            del table.owner[key]
-            table.put(key, row)
+            table.put(key, table.settle(key))
         if touched:
             self._snapshot(line)
 
     def _undo(self, touched: dict[tuple[str, bytes], None]) -> None:
         for name, key in touched:
-            table = self._tables[name]
-            table.newest.pop(key)
-            del table.owner[key]
+            self._tables[name].settle(key)
 
     def _snapshot(self, line: int) -> None:
         self.states.append({name: table.digest() for name, table in self._tables.items()})
@@ -289,15 +211,15 @@ class Oracle:
 
     # -- data definition ------------------------------------------------------------------------
 
-    def _unlocked(self, name: str) -> _Table:
+    def _unlocked(self, name: str) -> Table:
         table = self._table(name)
         if table.owner or table.build:
-            raise _Failure("DB_TABLE_LOCKED")
+            raise Failure("DB_TABLE_LOCKED")
         return table
 
     def _create_table(self, statement: Statement) -> None:
         if statement.table in self._tables:
-            raise _Failure("DB_ALREADY_EXISTS")
+            raise Failure("DB_ALREADY_EXISTS")
         offsets, at = {}, 0
         for column in statement.columns:
             length = column.length or 8
@@ -305,7 +227,7 @@ class Oracle:
             at += length
         if set(statement.primary) - set(offsets):
             raise WorkloadError(f"line {statement.line}: unknown column in primary key")
-        self._tables[statement.table] = _Table(
+        self._tables[statement.table] = Table(
             statement.table, statement.columns, offsets, statement.primary
         )
 
@@ -316,7 +238,7 @@ class Oracle:
     def _rename_table(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
         if statement.name in self._tables:
-            raise _Failure("DB_ALREADY_EXISTS")
+            raise Failure("DB_ALREADY_EXISTS")
         del self._tables[statement.table]
         table.name = statement.name
         self._tables[statement.name] = table
@@ -329,15 +251,17 @@ class Oracle:
         table = self._unlocked(statement.table)
         names = [index.name for index in statement.indexes]
         if len(set(names)) < len(names) or set(names) & set(table.indexes):
-            raise _Failure("DB_ALREADY_EXISTS")
+            raise Failure("DB_ALREADY_EXISTS")
+        if len(table.indexes) + len(names) > INDEXES_MAX:
+            raise Failure("DB_ERROR")
         for definition in statement.indexes:
-            _cuts(table, definition)
+            index_cuts(table, definition)
         table.build = statement.indexes
 
-    def _building(self, statement: Statement) -> _Table:
+    def _building(self, statement: Statement) -> Table:
         table = self._table(statement.table)
         if not table.build:
-            raise _Failure("DB_NOT_FOUND")
+            raise Failure("DB_NOT_FOUND")
         return table
 
     def _step_index(self, statement: Statement) -> None:
@@ -348,18 +272,15 @@ class Oracle:
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        for definition in table.build:
-            index = _Index(definition.name, _cuts(table, definition))
-            for row in table.committed.values():
-                index.hash = (index.hash + _entry_hash(index, row)) & MASK64
-            index.entries = len(table.committed)
+        definitions, table.build = table.build, ()
+        built = [built_index(table, definition) for definition in definitions]
+        for index in built:
             table.indexes[index.name] = index
-        table.build = ()
 
     def _drop_index(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
         if statement.name not in table.indexes:
-            raise _Failure("DB_NOT_FOUND")
+            raise Failure("DB_NOT_FOUND")
         del table.indexes[statement.name]
 
 
@@ -379,16 +300,3 @@ _BUILD = {
     Verb.ABORT_INDEX: Oracle._abort_index,
 }
 """They change the catalogue (a step does not), but no state: an index appears when its build is finished."""
-
-
-def _cuts(table: _Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
-    cuts = []
-    for name, length in definition.columns:
-        if name not in table.offsets:
-            raise WorkloadError(f"index {definition.name}: no column {name!r}")
-        start, end = table.offsets[name]
-        if length > end - start:
-            raise WorkloadError(f"index {definition.name}: prefix longer than {name!r}")
-        cuts.append((start, start + length if length else end))
-    cuts.extend(table.offsets[name] for name in table.primary)
-    return tuple(cuts)

@@ -4,7 +4,7 @@ expected errors on purpose only.
 Every statement of a generator goes through it. Keys that were just changed, deleted or rolled back are
 hot: half of the changes go back to them, while their old versions are still there.
 
-May import: script.
+May import: script, shapes.
 """
 
 from __future__ import annotations
@@ -13,75 +13,23 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Statement, Value, Verb
+from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 
-__all__ = ["LARGE", "LIST", "SHAPES", "SMALL", "WIDE", "Book", "Shape", "Table"]
+__all__ = ["Book", "Table"]
 
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 HOT_MAX = 12
 """Keys of a table that count as hot."""
 HOT_SHARE = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a table looks like. indexes: those that it may get; floor: smallest key that a generator uses."""
-
-    columns: tuple[Column, ...]
-    primary: str
-    indexes: tuple[IndexDef, ...]
-    floor: int = -10_000
-
-    @property
-    def wide_key(self) -> int:
-        """Bytes of a CHAR primary key; 0 for BIGINT."""
-        return next(column.length for column in self.columns if column.name == self.primary)
-
-    def key(self, number: int) -> dict[str, Value]:
-        """The primary key of this number, in the order of the numbers."""
-        if not self.wide_key:
-            return {self.primary: number}
-        return {self.primary: f"{number:05d}".encode().ljust(self.wide_key, b"k")}
-
-
-def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
-    return tuple(IndexDef(name, ((column, length),)) for name, column, length in names)
-
-
-LARGE = Shape(
-    (Column("a"), *(Column(name, 255) for name in "bcdefgh")),
-    "a",
-    _indexes(
-        ("ib", "b", 0),
-        ("ic", "c", 0),
-        ("id", "d", 0),
-        ("ie", "e", 10),
-        ("if", "f", 4),
-        ("ig", "g", 5),
-        ("ih", "h", 5),
-    ),
-)
-"""Two rows of seven texts fill a page of 4k."""
-SMALL = Shape(
-    (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
-)
-WIDE = Shape(
-    (Column("k", 200), Column("v", 120), Column("u", 250)),
-    "k",
-    (*_indexes(("iv", "v", 0), ("ip", "v", 30)), IndexDef("iw", (("u", 0), ("v", 0)))),
-    floor=0,
-)
-"""Wide keys give three levels from few rows, and several pages above the leaves."""
-LIST = Shape(
-    (Column("k"), Column("v", 200), Column("w"), Column("x", 30)),
-    "k",
-    (
-        *_indexes(("lv", "v", 0), ("lw", "w", 0), ("lp", "v", 5)),
-        IndexDef("lx", (("x", 0), ("w", 0))),
-    ),
-)
-"""Rows of middle size; its indexes have from one to three levels."""
-SHAPES = (LARGE, SMALL, WIDE, LIST)
+COPIED_SHARE = 0.06
+"""Values of a serial column that another row has, while a unique index refuses that."""
+COPIED_SHARE_FREE = 0.004
+"""The same while nothing refuses it: the next build of a unique index does."""
+REUSED_SHARE = 0.2
+"""Values that a row had before."""
+FREED_MAX = 12
+"""Such values of a table that are remembered."""
 
 
 @dataclass(slots=True)
@@ -97,6 +45,44 @@ class Table:
     hot: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
     build: tuple[IndexDef, ...] = ()
+    serials: dict[int, bytes] = field(default_factory=dict)
+    """Of each live row: its value of the serial column."""
+    pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
+    """Values that open transactions have taken or freed, and for which row."""
+    freed: list[bytes] = field(default_factory=list)
+
+    def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
+        """How much of a serial value each of these unique indexes compares; 0 = all."""
+        return [
+            index.columns[0][1]
+            for index in self.shape.indexes
+            if index.unique and index.columns[0][0] == self.shape.serial and index.name in indexes
+        ]
+
+    def collides(self, trx: str, key: int, value: bytes) -> bool:
+        """Is the value another row's, or may it be, as far as a unique index of the table asks?"""
+        others = [other for row, other in self.serials.items() if row != key]
+        others += [other for who, row, other in self.pinned if row != key and who != trx]
+        return any(
+            other[: length or None] == value[: length or None]
+            for length in self.unique_lengths(self.indexes)
+            for other in others
+        )
+
+    def has_duplicates(self, indexes: Sequence[IndexDef]) -> bool:
+        """Would a build of these indexes find two rows with one key?"""
+        return any(
+            len({value[: length or None] for value in self.serials.values()}) < len(self.serials)
+            for length in self.unique_lengths([index.name for index in indexes])
+        )
+
+    def keep_serial(self, key: int, serial: bytes | None) -> None:
+        """The row has this value now, or there is no row."""
+        before = self.serials.pop(key, None)
+        if before is not None and before != serial:
+            self.freed = [*self.freed, before][-FREED_MAX:]
+        if serial is not None:
+            self.serials[key] = serial
 
     def touch(self, key: int, live: bool) -> None:
         """The row is there now, or it is not; either way its key is hot."""
@@ -108,9 +94,9 @@ class Table:
 
 @dataclass(slots=True)
 class Book:
-    """One script in the making. undo: per open transaction table, key, and whether the row was live before.
-    page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no checkpoint is asked
-    for."""
+    """One script in the making. undo: per open transaction table, key, whether the row was live before, and
+    its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
+    checkpoint is asked for."""
 
     rng: random.Random
     page_size: int = 4096
@@ -119,7 +105,7 @@ class Book:
     quiet: bool = False
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
-    undo: dict[str, list[tuple[Table, int, bool]]] = field(default_factory=dict)
+    undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
     serial: int = 0
     trx_serial: int = 0
 
@@ -144,8 +130,27 @@ class Book:
         return {
             column.name: self.text(column.length) if column.is_char else self.rng.randrange(1000)
             for column in table.shape.columns
-            if column.name != table.shape.primary and self.rng.random() < chance
+            if column.name not in (table.shape.primary, table.shape.serial)
+            and self.rng.random() < chance
         }
+
+    def serial_value(self, table: Table) -> bytes:
+        """A new value of the serial column; now and then one that a row has, the start of one, or one that a
+        row had."""
+        share = COPIED_SHARE if table.unique_lengths(table.indexes) else COPIED_SHARE_FREE
+        chance = self.rng.random()
+        if chance < share and table.serials:
+            value = table.serials[self.rng.choice(sorted(table.serials))]
+            return value if self.rng.random() < 0.5 else value[:UNIQUE_PREFIX] + b"copy"
+        if chance > 1 - REUSED_SHARE and table.freed:
+            return self.rng.choice(table.freed)
+        return self.new_serial()
+
+    def new_serial(self) -> bytes:
+        """A value of the serial column that no row has had."""
+        self.serial += 1
+        start = "".join(self.rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(UNIQUE_PREFIX))
+        return f"{start}{self.serial:05d}".encode()
 
     # -- tables ---------------------------------------------------------------------------------
 
@@ -181,10 +186,12 @@ class Book:
     def end(self, trx: str, commit: bool) -> None:
         """Ends it; a rollback brings the live keys back."""
         self.add(Verb.COMMIT if commit else Verb.ROLLBACK, trx=trx)
-        for table, key, was_live in reversed(self.undo.pop(trx)):
+        for table, key, was_live, serial in reversed(self.undo.pop(trx)):
             table.held.pop(key, None)
+            table.pinned = [pin for pin in table.pinned if pin[0] != trx]
             if not commit:
                 table.touch(key, was_live)
+                table.keep_serial(key, serial)
 
     def release(self, table: Table) -> None:
         """Ends every transaction that has changed the table, and its build."""
@@ -211,26 +218,39 @@ class Book:
                 return key
         return None
 
-    def insert(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
-        """A row of this key, or of one that is unused."""
+    def insert(
+        self,
+        table: Table,
+        trx: str = AUTOCOMMIT,
+        key: int | None = None,
+        serial: bytes | None = None,
+    ) -> None:
+        """A row of this key, or of one that is unused; serial: instead of a value that is drawn."""
         if key is None:
             key = self.free_key(table, live=False)
-        if key is not None:
-            values = {**table.shape.key(key), **self.values(table, 0.7)}
-            self.add(Verb.INSERT, trx=trx, table=table.name, values=values)
-            self._touch(table, trx, key, live=True)
+        if key is not None and key not in table.live:
+            values = self.values(table, 0.7)
+            if table.shape.serial and serial is None:
+                serial = self.serial_value(table)
+            self._change(table, trx, key, serial, Verb.INSERT, values)
 
-    def update(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
-        """New values for the row of this key, or for one that is there."""
+    def update(
+        self,
+        table: Table,
+        trx: str = AUTOCOMMIT,
+        key: int | None = None,
+        serial: bytes | None = None,
+    ) -> None:
+        """New values for the row of this key, if it is there, or for one that is; serial: one of them."""
         if key is None:
             key = self.free_key(table, live=True)
-        if key is not None:
+        if key is not None and key in table.live:
             values = self.values(table, 0.4)
             while not values:
                 values = self.values(table, 0.4)
-            row = table.shape.key(key)
-            self.add(Verb.UPDATE, trx=trx, table=table.name, key=row, values=values)
-            self._touch(table, trx, key, live=True)
+            if table.shape.serial and serial is None and self.rng.random() < 0.4:
+                serial = self.serial_value(table)
+            self._change(table, trx, key, serial, Verb.UPDATE, values)
 
     def delete(self, table: Table, trx: str = AUTOCOMMIT, key: int | None = None) -> None:
         """The row of this key goes, or one of many."""
@@ -246,11 +266,37 @@ class Book:
         for key in range(first, last + 1):
             self._touch(table, trx, key, live=True)
 
-    def _touch(self, table: Table, trx: str, key: int, live: bool) -> None:
+    def _change(
+        self,
+        table: Table,
+        trx: str,
+        key: int,
+        serial: bytes | None,
+        verb: Verb,
+        values: dict[str, Value],
+    ) -> None:
+        """An insert or update; serial: the new value of that column, which a unique index may refuse."""
+        row = table.shape.key(key)
+        if serial is not None:
+            values = {**values, table.shape.serial: serial}
+        if verb is Verb.INSERT:
+            self.add(verb, trx=trx, table=table.name, values={**row, **values})
+        else:
+            self.add(verb, trx=trx, table=table.name, key=row, values=values)
+        if serial is None or not table.collides(trx, key, serial):
+            kept = table.serials.get(key) if serial is None else serial
+            self._touch(table, trx, key, live=True, serial=kept)
+
+    def _touch(
+        self, table: Table, trx: str, key: int, live: bool, serial: bytes | None = None
+    ) -> None:
+        before = table.serials.get(key)
         if trx != AUTOCOMMIT:
-            self.undo[trx].append((table, key, key in table.live))
+            self.undo[trx].append((table, key, key in table.live, before))
             table.held[key] = trx
+            table.pinned += [(trx, key, value) for value in (before, serial) if value is not None]
         table.touch(key, live)
+        table.keep_serial(key, serial)
 
     # -- indexes --------------------------------------------------------------------------------
 
@@ -264,10 +310,11 @@ class Book:
         ]
 
     def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
-        """Builds them in one statement."""
+        """Builds them in one statement, which fails for a duplicate in a unique one."""
         self.release(table)
         self.add(Verb.ADD_INDEX, table=table.name, indexes=tuple(indexes))
-        table.indexes += [index.name for index in indexes]
+        if not table.has_duplicates(indexes):
+            table.indexes += [index.name for index in indexes]
 
     def drop_index(self, table: Table, name: str) -> None:
         """Drops one that is there."""
@@ -288,7 +335,7 @@ class Book:
     def end_build(self, table: Table, finish: bool) -> None:
         """Finishes or aborts it."""
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
-        if finish:
+        if finish and not table.has_duplicates(table.build):
             table.indexes += [index.name for index in table.build]
         table.build = ()
 

@@ -2,21 +2,23 @@
 the switch of log_optimize_ddl. What one build has freed, the next one takes, as a rule before any
 checkpoint.
 
-May import: book, phases, script.
+May import: book, phases, script, shapes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tornpage.workloads.book import SHAPES, SMALL, Book, Shape, Table
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
 from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
+from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
 
 __all__ = [
     "aborted",
     "build",
     "drop_some",
+    "many",
     "name_burst",
     "rebuild",
     "replace",
@@ -27,9 +29,10 @@ __all__ = [
 
 
 def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
-    """Some of the indexes that the table does not have."""
+    """Some of the indexes that the table does not have, all unique or none."""
     missing = book.missing_indexes(table)
-    return book.rng.sample(missing, min(len(missing), book.rng.randint(1, most)))
+    some = book.rng.sample(missing, min(len(missing), book.rng.randint(1, most)))
+    return [index for index in some if index.unique == some[0].unique]
 
 
 def build(book: Book, table: Table) -> None:
@@ -68,6 +71,8 @@ def rebuild(book: Book, table: Table) -> None:
     or one after the other."""
     if not table.indexes:
         build(book, table)
+    if not table.indexes:
+        return  # a duplicate
     if book.rng.random() < 0.5:
         book.set_optimize(book.rng.random() < 0.5)
     fill(book, table, len(table.live) + book.rng.randint(2, 30))
@@ -119,6 +124,25 @@ def aborted(book: Book, table: Table) -> None:
         book.add_indexes(table, several(book, table))
     else:
         fill(book, table, len(table.live) + book.rng.randint(1, 12))
+
+
+def many(book: Book, _: Table) -> None:
+    """More indexes at once than the sorts of one scan have memory for, in one statement or in steps, on a
+    table of their own, which goes as a rule."""
+    if "many" in book.tables:
+        book.drop(book.tables["many"])
+    table = book.create("many", MANY)
+    fill(book, table, book.rng.randint(2, 30))
+    book.release(table)
+    indexes = book.rng.sample(MANY.indexes, book.rng.randint(24, len(MANY.indexes)))
+    if book.rng.random() < 0.5:
+        book.add_indexes(table, indexes)
+    else:
+        stepped(book, table, indexes)
+    if not table.build:
+        change(book, table)
+    if book.rng.random() < 0.7:
+        book.drop(table)
 
 
 def replace(book: Book, table: Table) -> None:

@@ -4,7 +4,7 @@ Wide keys give trees of three levels from few rows; phases that grow and shrink 
 lower; transactions change one row again and again, bring back what they deleted and fill several undo
 pages; two names are created, renamed and dropped in turn while the log still has all of it.
 
-May import: book, builds, phases, script.
+May import: book, builds, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.workloads.book import SMALL, WIDE, Book
+from tornpage.workloads.book import Book
 from tornpage.workloads.builds import build, name_burst
 from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes, settle
 from tornpage.workloads.script import Script
+from tornpage.workloads.shapes import SMALL, WIDE
 
 __all__ = ["ChurnParams", "generate_churn"]
 

@@ -2,7 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to.
 
-May import: book, builds, phases, script.
+May import: book, builds, collisions, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads import builds, phases
-from tornpage.workloads.book import LARGE, LIST, SHAPES, SMALL, WIDE, Book, Shape, Table
+from tornpage.workloads.book import Book, Table
+from tornpage.workloads.collisions import collide
 from tornpage.workloads.script import Script, Verb
+from tornpage.workloads.shapes import LARGE, LIST, MANY, SHAPES, SMALL, UNIQUE, WIDE, Shape
 
 __all__ = ["MixParams", "generate_mix"]
 
@@ -88,7 +90,8 @@ def _grow(book: Book, table: Table, rows: int) -> None:
 
 def _most(shape: Shape, rows: int) -> int:
     """Rows of large records are fewer."""
-    return {id(SMALL): rows, id(LIST): rows, id(WIDE): rows // 2, id(LARGE): rows // 4}[id(shape)]
+    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(LARGE): 4, id(MANY): 8}
+    return rows // shares[id(shape)]
 
 
 def _pieces(rows: int) -> list[Phase]:
@@ -137,10 +140,13 @@ def _pieces(rows: int) -> list[Phase]:
         phases.batches,
         builds.build,
         builds.drop_some,
+        builds.many,
         builds.rebuild,
         builds.rebuild,
         builds.stepped,
         builds.aborted,
         builds.replace,
         builds.switch,
+        collide,
+        collide,
     ]

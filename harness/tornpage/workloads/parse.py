@@ -18,7 +18,7 @@ STEP_ROWS = 1000
 """Rows of a step of an index build if the statement does not say."""
 WORDS_MAX = 128
 COLUMNS_MAX = 32
-INDEXES_MAX = 15
+INDEXES_MAX = 64
 TEXT_MAX = 255
 INT32_MAX = (1 << 31) - 1
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
@@ -108,12 +108,20 @@ class _Words:
 
 def _parse(words: _Words, line: int) -> Statement:
     first = words.next()
+    unique = first in _UNIQUE and words.word("unique")
     two = f"{first} {words.next()}" if words.more() and first in _FIRST_OF_TWO else first
     if two not in _PARSE:
         raise ValueError("unknown statement")
-    return _PARSE[Verb(two)](words, Statement(line, Verb(two)))
+    statement = _PARSE[Verb(two)](words, Statement(line, Verb(two)))
+    if unique:
+        if not statement.indexes:
+            raise ValueError("`index` expected behind `unique`")
+        indexes = tuple(replace(index, unique=True) for index in statement.indexes)
+        statement = replace(statement, indexes=indexes)
+    return statement
 
 
+_UNIQUE = ("add", "start")
 _FIRST_OF_TWO = {verb.value.split()[0] for verb in Verb if " " in verb.value}
 
 

@@ -74,10 +74,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class IndexDef:
-    """An index: columns with their prefix length in bytes, 0 = whole column."""
+    """An index: columns with their prefix length in bytes, 0 = whole column. unique: no two rows have the
+    same; all indexes of a statement are, or none."""
 
     name: str
     columns: tuple[tuple[str, int], ...]
+    unique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,11 @@ def _index_text(index: IndexDef) -> str:
     return f"{index.name}({columns})"
 
 
+def _indexes_text(word: str, statement: Statement) -> str:
+    unique = ["unique"] if any(index.unique for index in statement.indexes) else []
+    return " ".join([word, *unique, "index", statement.table, *map(_index_text, statement.indexes)])
+
+
 def _column_text(column: Column) -> str:
     return f"{column.name}:char({column.length})" if column.is_char else f"{column.name}:bigint"
 
@@ -158,9 +165,9 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     ),
     Verb.DROP_TABLE: lambda s: f"drop table {s.table}",
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
-    Verb.ADD_INDEX: lambda s: " ".join(["add index", s.table, *map(_index_text, s.indexes)]),
+    Verb.ADD_INDEX: lambda s: _indexes_text("add", s),
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
-    Verb.START_INDEX: lambda s: " ".join(["start index", s.table, *map(_index_text, s.indexes)]),
+    Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",
     Verb.ABORT_INDEX: lambda s: f"abort index {s.table}",

@@ -1,7 +1,7 @@
 """The workload "smoke": a table of large rows under changes before, between and after index builds, in one
 order for every seed; and the same tables for a database with one writer.
 
-May import: book, builds, phases, script.
+May import: book, builds, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import random
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tornpage.workloads.book import LARGE, SMALL, Book, Table
+from tornpage.workloads.book import Book, Table
 from tornpage.workloads.builds import stepped
 from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
 from tornpage.workloads.script import AUTOCOMMIT, Script, Verb
+from tornpage.workloads.shapes import LARGE, SMALL
 
 __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlite_smoke"]
 

@@ -91,6 +91,63 @@ def test_errors_are_predicted(text: str, errors: list[str]) -> None:
     assert _errors(text) == errors
 
 
+UNIQUE = 'insert - t a=1 b="x"\nadd unique index t u(b)\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "errors"),
+    [
+        ('insert - t a=2 b="x"\nupdate - t a=1 set b="x"\n', ["DB_DUPLICATE_KEY", ""]),
+        ("insert_seq - t 5 6\nselect t a=5\n", ["DB_DUPLICATE_KEY", "DB_RECORD_NOT_FOUND"]),
+        ('delete - t a=1\ninsert - t a=2 b="x"\n', ["", ""]),
+        ('update - t a=1 set b="y"\ninsert - t a=2 b="x"\n', ["", ""]),
+        (
+            'begin A\ndelete A t a=1\ninsert - t a=2 b="x"\ninsert A t a=3 b="x"\nrollback A\n'
+            'insert - t a=2 b="x"\n',
+            ["", "", "DB_LOCK_CONFLICT", "", "", "DB_DUPLICATE_KEY"],
+        ),
+        (
+            'begin A\nupdate A t a=1 set b="y"\nupdate A t a=1 set b="z"\ninsert - t a=2 b="x"\n'
+            'insert - t a=2 b="y"\ninsert - t a=2 b="z"\ncommit A\ninsert - t a=2 b="y"\n',
+            ["", "", "", "DB_LOCK_CONFLICT", "DB_LOCK_CONFLICT", "DB_LOCK_CONFLICT", "", ""],
+        ),
+        (
+            'drop index t u\ninsert - t a=2 b="xy"\nadd unique index t u(b:1) v(b)\nscan t v\n'
+            "start unique index t u(b:1)\nstep index t\nfinish index t\nfinish index t\n",
+            [
+                "",
+                "",
+                "DB_DUPLICATE_KEY",
+                "DB_NOT_FOUND",
+                "",
+                "",
+                "DB_DUPLICATE_KEY",
+                "DB_NOT_FOUND",
+            ],
+        ),
+    ],
+)
+def test_unique_keys_are_predicted(text: str, errors: list[str]) -> None:
+    """A key that another row has is refused; one that an open transaction may yet take or give up is a
+    conflict; one that was given up is free."""
+    assert _errors(UNIQUE + text)[2:] == errors
+
+
+def test_unrelated_change_leaves_a_duplicate() -> None:
+    """Of a row that another transaction has changed elsewhere, every version has the key."""
+    table = "create table u a:bigint b:char(4) c:bigint primary a\n"
+    text = (
+        table + 'insert - u a=1 b="x"\nadd unique index u i(b)\nbegin A\nupdate A u a=1 set c=2\n'
+    )
+    assert _errors(text + 'insert - u a=2 b="x"\n')[-1] == "DB_DUPLICATE_KEY"
+
+
+def test_a_table_has_64_indexes() -> None:
+    """One statement may make all of them; the next one fails."""
+    text = "add index t " + " ".join(f"i{number}(b)" for number in range(64))
+    assert _errors(text + "\nadd index t j(b)\n") == ["", "DB_ERROR"]
+
+
 def test_failed_statement_changes_nothing() -> None:
     """After a multi-row statement that fails, the state is the one of before."""
     oracle = _oracle("insert - t a=5\ninsert_seq - t 1 9\n")

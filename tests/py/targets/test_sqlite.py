@@ -117,6 +117,24 @@ def test_transactions_and_ddl_follow_the_model(tmp_path: Path) -> None:
     assert same_as_model(tmp_path, text)
 
 
+def test_unique_indexes_follow_the_model(tmp_path: Path) -> None:
+    """SQLite refuses the same rows and the same builds, and reads its unique indexes back."""
+    text = SCRIPT + "\n".join(
+        [
+            "add unique index t1 ub(b:2) uc(c)",
+            'update - t1 a=-1 set b="be"',
+            "delete - t1 a=3",
+            "delete - t1 a=4",
+            "update - t1 a=5 set c=7",
+            "add unique index t1 ub(b:2) uc(c)",
+            'insert - t1 a=9 b="alpha" c=9',
+            'insert - t1 a=9 b="zeta" c=9',
+            'update - t1 a=9 set b="be"',
+        ]
+    )
+    assert same_as_model(tmp_path, text)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_generated_scripts_run_as_the_model_says(tmp_path: Path, seed: int) -> None:
     """sqlite_smoke fits one writer, has errors on purpose, and SQLite agrees with the oracle on all of it."""

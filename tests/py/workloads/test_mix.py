@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from tornpage.oracle.oracle import Oracle
-from tornpage.workloads.book import LARGE, LIST
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Script, Statement, Verb
+from tornpage.workloads.shapes import LARGE, LIST
 from tornpage.workloads.workload import generate
 
 SEEDS_TRIED = range(40)

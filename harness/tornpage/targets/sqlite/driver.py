@@ -168,8 +168,12 @@ class Driver:
         if len(set(names)) < len(names) or set(names) & set(self._indexes(statement.table)):
             raise _Failed("DB_ALREADY_EXISTS")
         self._db.execute("BEGIN IMMEDIATE")
-        for index in statement.indexes:
-            self._db.execute(create_index_sql(statement.table, index, statement.line))
+        try:
+            for index in statement.indexes:
+                self._db.execute(create_index_sql(statement.table, index, statement.line))
+        except sqlite3.IntegrityError:
+            self._db.execute("ROLLBACK")
+            raise
         self._db.execute("COMMIT")
 
     def _drop_index(self, statement: Statement) -> None:

@@ -93,7 +93,8 @@ def index_sql_name(name: str, line: int) -> str:
 def create_index_sql(table: str, index: IndexDef, line: int) -> str:
     """CREATE INDEX for one index of an `add index` statement."""
     keys = ",".join(index_key_sql(column, length) for column, length in index.columns)
-    return f"CREATE INDEX {quote(index_sql_name(index.name, line))} ON {quote(table)}({keys})"
+    create = "CREATE UNIQUE INDEX" if index.unique else "CREATE INDEX"
+    return f"{create} {quote(index_sql_name(index.name, line))} ON {quote(table)}({keys})"
 
 
 def index_key_sql(column: str, length: int) -> str:
@@ -129,7 +130,8 @@ def _width(table: str, declared: str) -> int:
 
 
 def _index(sql_name: str, sql: str) -> IndexDef:
-    """The definition behind `CREATE INDEX "NAME@LINE" ON "TABLE"(KEYS)`, TABLE as it is now called."""
+    """The definition behind `CREATE [UNIQUE] INDEX "NAME@LINE" ON "TABLE"(KEYS)`, TABLE as it is now
+    called."""
     keys = sql.partition(" ON ")[2].partition("(")[2].removesuffix(")")
     columns = []
     at = 0
@@ -141,4 +143,5 @@ def _index(sql_name: str, sql: str) -> IndexDef:
         at = match.end() + 1
     if not columns:
         raise ValueError(f"index {sql_name}: no keys in {sql!r}")
-    return IndexDef(sql_name.partition("@")[0], tuple(columns))
+    unique = sql.startswith("CREATE UNIQUE ")
+    return IndexDef(sql_name.partition("@")[0], tuple(columns), unique)

@@ -1,0 +1,193 @@
+"""What the oracle keeps of a table: committed rows, the versions of open transactions, indexes and their
+digests. Knows no statements.
+
+May import: errors, script, state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import xxhash
+
+from tornpage.oracle.state import TableDigest
+from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.script import Column, IndexDef, Value
+
+__all__ = ["NO_ROWS", "Failure", "Index", "Table", "built_index", "index_cuts"]
+
+MASK64 = (1 << 64) - 1
+NO_ROWS: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+class Failure(Exception):
+    """A predicted run-time error of a statement; the argument is its DB_ name."""
+
+
+@dataclass(slots=True)
+class Index:
+    name: str
+    cuts: tuple[tuple[int, int], ...]
+    """Ranges of the row bytes: key columns, then primary key."""
+    unique_cuts: tuple[tuple[int, int], ...] = ()
+    """Of a unique index: those of the key columns."""
+    entries: int = 0
+    hash: int = 0
+    holders: dict[bytes, set[bytes]] = field(default_factory=dict)
+    """Of a unique index: primary keys of the rows that have, or once had, these key columns."""
+
+    def hold(self, key: bytes, row: bytes | None) -> None:
+        """The row of this primary key gets a version."""
+        if self.unique_cuts and row is not None:
+            self.holders.setdefault(self.unique_key(row), set()).add(key)
+
+    def unique_key(self, row: bytes) -> bytes:
+        return b"".join(row[start:end] for start, end in self.unique_cuts)
+
+
+@dataclass(slots=True)
+class Table:
+    name: str
+    columns: tuple[Column, ...]
+    offsets: dict[str, tuple[int, int]]
+    primary: tuple[str, ...]
+    committed: dict[bytes, bytes] = field(default_factory=dict)
+    newest: dict[bytes, bytes | None] = field(default_factory=dict)
+    """Rows changed by open transactions; None = deleted."""
+    owner: dict[bytes, str] = field(default_factory=dict)
+    versions: dict[bytes, list[bytes | None]] = field(default_factory=dict)
+    """Of the rows in `newest`: every version that the owner has made."""
+    hash: int = 0
+    indexes: dict[str, Index] = field(default_factory=dict)
+    build: tuple[IndexDef, ...] = ()
+    """Indexes of the build that is running: until it ends, the table can be read but not changed."""
+
+    def current(self, key: bytes) -> bytes | None:
+        return self.newest[key] if key in self.newest else self.committed.get(key)
+
+    def digest(self) -> TableDigest:
+        indexes = tuple(
+            (index.name, index.entries, index.hash)
+            for index in sorted(self.indexes.values(), key=lambda index: index.name)
+        )
+        return len(self.committed), self.hash, indexes
+
+    def encode(self, name: str, value: Value) -> bytes:
+        start, end = self.offsets[name]
+        column = next(item for item in self.columns if item.name == name)
+        if column.is_char:
+            if not isinstance(value, bytes) or len(value.rstrip(b" ")) > column.length:
+                raise WorkloadError(f"{self.name}.{name}: not a CHAR({column.length}): {value!r}")
+            return value.ljust(end - start, b" ")[: end - start]
+        if not isinstance(value, int):
+            raise WorkloadError(f"{self.name}.{name}: not a BIGINT: {value!r}")
+        return ((value & MASK64) ^ (1 << 63)).to_bytes(8, "big")
+
+    def row(self, values: Mapping[str, Value]) -> bytes:
+        parts = []
+        for column in self.columns:
+            default: Value = b"" if column.is_char else 0
+            parts.append(self.encode(column.name, values.get(column.name, default)))
+        return b"".join(parts)
+
+    def key_of(self, row: bytes) -> bytes:
+        return b"".join(row[slice(*self.offsets[name])] for name in self.primary)
+
+    def change(self, key: bytes, row: bytes | None, trx: str) -> None:
+        """Gives a row a version of an open transaction."""
+        self.newest[key] = row
+        self.owner[key] = trx
+        self.versions.setdefault(key, []).append(row)
+        for index in self.indexes.values():
+            index.hold(key, row)
+
+    def settle(self, key: bytes) -> bytes | None:
+        """Forgets the versions of a transaction that ends, and returns the newest one."""
+        del self.owner[key]
+        del self.versions[key]
+        return self.newest.pop(key)
+
+    def check_unique(
+        self,
+        trx: str,
+        key: bytes,
+        row: bytes,
+        old: bytes | None,
+        planned: Mapping[bytes, bytes] = NO_ROWS,
+    ) -> None:
+        """May the row of this primary key become `row`? old: what an update replaces; planned: rows that
+        the same statement has made."""
+        for index in self.indexes.values():
+            if not index.unique_cuts:
+                continue
+            wanted = index.unique_key(row)
+            if old is not None and index.unique_key(old) == wanted:
+                continue
+            if any(index.unique_key(other) == wanted for other in planned.values()):
+                raise Failure("DB_DUPLICATE_KEY")
+            for other in sorted(index.holders.get(wanted, set()) - {key}):
+                self._check_holder(trx, other, index, wanted)
+
+    def _check_holder(self, trx: str, key: bytes, index: Index, wanted: bytes) -> None:
+        """Another row with the wanted key, now or once. What a transaction that is still open will leave of
+        it is not known: each version that it has made, or the one before."""
+        versions = [self.current(key)]
+        if self.owner.get(key, trx) != trx:
+            versions = [*self.versions[key], self.committed.get(key)]
+        has = [version is not None and index.unique_key(version) == wanted for version in versions]
+        if all(has):
+            raise Failure("DB_DUPLICATE_KEY")
+        if any(has):
+            raise Failure("DB_LOCK_CONFLICT")
+
+    def put(self, key: bytes, row: bytes | None) -> None:
+        """Sets or removes a committed row, keeping all digests."""
+        old = self.committed.pop(key, None)
+        if row is not None:
+            self.committed[key] = row
+        self.hash = (self.hash - _row_hash(old) + _row_hash(row)) & MASK64
+        for index in self.indexes.values():
+            change = _entry_hash(index, row) - _entry_hash(index, old)
+            index.hash = (index.hash + change) & MASK64
+            index.entries += (row is not None) - (old is not None)
+
+
+def _row_hash(row: bytes | None) -> int:
+    return 0 if row is None else xxhash.xxh64_intdigest(row)
+
+
+def _entry_hash(index: Index, row: bytes | None) -> int:
+    if row is None:
+        return 0
+    return xxhash.xxh64_intdigest(b"".join(row[start:end] for start, end in index.cuts))
+
+
+def built_index(table: Table, definition: IndexDef) -> Index:
+    """The index over the committed rows."""
+    cuts = index_cuts(table, definition)
+    index = Index(
+        definition.name, cuts, cuts[: len(definition.columns)] if definition.unique else ()
+    )
+    for key, row in table.committed.items():
+        index.hash = (index.hash + _entry_hash(index, row)) & MASK64
+        index.hold(key, row)
+    index.entries = len(table.committed)
+    index.hash = (index.hash + definition.unique) & MASK64
+    if any(len(keys) > 1 for keys in index.holders.values()):
+        raise Failure("DB_DUPLICATE_KEY")
+    return index
+
+
+def index_cuts(table: Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
+    cuts = []
+    for name, length in definition.columns:
+        if name not in table.offsets:
+            raise WorkloadError(f"index {definition.name}: no column {name!r}")
+        start, end = table.offsets[name]
+        if length > end - start:
+            raise WorkloadError(f"index {definition.name}: prefix longer than {name!r}")
+        cuts.append((start, start + length if length else end))
+    cuts.extend(table.offsets[name] for name in table.primary)
+    return tuple(cuts)

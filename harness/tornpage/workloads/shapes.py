@@ -1,0 +1,104 @@
+"""What the tables of generated scripts look like.
+
+May import: script.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tornpage.workloads.script import Column, IndexDef, Value
+
+__all__ = ["LARGE", "LIST", "MANY", "SHAPES", "SMALL", "UNIQUE", "UNIQUE_PREFIX", "WIDE", "Shape"]
+
+UNIQUE_PREFIX = 4
+"""Bytes of a serial value that its prefix index compares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a table looks like. indexes: those that it may get; floor: smallest key that a generator uses;
+    serial: a column whose values differ, but for those that are to collide. Unique indexes are on
+    that, or end with the primary key."""
+
+    columns: tuple[Column, ...]
+    primary: str
+    indexes: tuple[IndexDef, ...]
+    floor: int = -10_000
+    serial: str = ""
+
+    @property
+    def wide_key(self) -> int:
+        """Bytes of a CHAR primary key; 0 for BIGINT."""
+        return next(column.length for column in self.columns if column.name == self.primary)
+
+    def key(self, number: int) -> dict[str, Value]:
+        """The primary key of this number, in the order of the numbers."""
+        if not self.wide_key:
+            return {self.primary: number}
+        return {self.primary: f"{number:05d}".encode().ljust(self.wide_key, b"k")}
+
+
+def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
+    return tuple(IndexDef(name, ((column, length),)) for name, column, length in names)
+
+
+LARGE = Shape(
+    (Column("a"), *(Column(name, 255) for name in "bcdefgh")),
+    "a",
+    _indexes(
+        ("ib", "b", 0),
+        ("ic", "c", 0),
+        ("id", "d", 0),
+        ("ie", "e", 10),
+        ("if", "f", 4),
+        ("ig", "g", 5),
+        ("ih", "h", 5),
+    ),
+)
+"""Two rows of seven texts fill a page of 4k."""
+SMALL = Shape(
+    (Column("k"), Column("v", 40), Column("w")), "k", _indexes(("sv", "v", 0), ("sw", "w", 0))
+)
+WIDE = Shape(
+    (Column("k", 200), Column("v", 120), Column("u", 250)),
+    "k",
+    (*_indexes(("iv", "v", 0), ("ip", "v", 30)), IndexDef("iw", (("u", 0), ("v", 0)))),
+    floor=0,
+)
+"""Wide keys give three levels from few rows, and several pages above the leaves."""
+LIST = Shape(
+    (Column("k"), Column("v", 200), Column("w"), Column("x", 30)),
+    "k",
+    (
+        *_indexes(("lv", "v", 0), ("lw", "w", 0), ("lp", "v", 5)),
+        IndexDef("lx", (("x", 0), ("w", 0))),
+    ),
+)
+"""Rows of middle size; its indexes have from one to three levels."""
+UNIQUE = Shape(
+    (Column("k"), Column("s", 24), Column("v", 60), Column("w")),
+    "k",
+    (
+        IndexDef("us", (("s", 0),), unique=True),
+        IndexDef("up", (("s", UNIQUE_PREFIX),), unique=True),
+        IndexDef("uk", (("v", 5), ("k", 0)), unique=True),
+        *_indexes(("uv", "v", 0), ("un", "w", 0)),
+    ),
+    serial="s",
+)
+"""Rows that may be each other's duplicates, but for `uk`, which ends with the primary key."""
+SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE)
+MANY = Shape(
+    WIDE.columns,
+    "k",
+    tuple(
+        IndexDef(f"m{number}", columns)
+        for number, columns in enumerate(
+            [(("u", cut), ("v", 0)) for cut in (0, *range(1, 20))]
+            + [(("v", cut), ("u", 0)) for cut in (0, *range(1, 20))]
+        )
+    ),
+    floor=0,
+)
+"""40 indexes: more than what a small sort buffer has room for at a time."""
