@@ -42,8 +42,10 @@ def test_failed_writes_and_fsyncs_raise_no_alarm(tornpage: Tornpage) -> None:
 
 
 def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path: Path) -> None:
-    """The plan in the store is the one that was played: the kill, and the fault of the recovery after it."""
-    for number, (campaign, trials) in enumerate((("smoke", "60"), ("io_error", "40")), start=1):
+    """The plan in the store is the one that was played: the kill, and the fault of the recovery after it;
+    behind a failed operation there may be a kill."""
+    campaigns = (("smoke", "60", {1}), ("io_error", "40", {1, 2}))
+    for number, (campaign, trials, expected) in enumerate(campaigns, start=1):
         tornpage("run", campaign, "--trials", trials, "--scripts", "2", "--undisturbed", "0")
         with sqlite3.connect(tmp_path / "out" / "tornpage.db") as db:
             rows = db.execute(
@@ -51,7 +53,7 @@ def test_a_fault_in_recovery_replays_from_the_store(tornpage: Tornpage, tmp_path
                 " where run = ? and site like 'recovery:%' and outcome = 'clean'",
                 (number,),
             ).fetchall()
-        assert rows and all(faults == 1 for _, faults in rows)
+        assert {faults for _, faults in rows} == expected
         for trial, _ in rows[:3]:
             again = tornpage("replay", f"{number}.{trial}")
             assert again.code == 0, again.text
