@@ -118,6 +118,8 @@ def test_a_run_is_told(made: tuple[Path, Printed, Printed]) -> None:
             rf" \d+ {unit}/s",
             counts,
         )
+        (scripts,) = [line for line in printed.lines if " scripts crashed, " in line]
+        assert re.search(r", [1-9]\d* distinct states$", scripts) or unit == "trials"
         (paths,) = [line for line in printed.lines if line.startswith("recovery paths: ")]
         assert paths.endswith(tuple("0123456789"))
         bugs = [line for line in printed.lines if re.match(r"bug \d+, ", line)]

@@ -77,8 +77,9 @@ def print_summary(console: Console, summary: Summary, report: Path) -> None:
         f"[bold]{summary.violations} violations[/], {summary.trials_per_s:.0f} {unit}/s",
         soft_wrap=True,
     )
+    distinct = f", {summary.distinct} distinct states" if summary.explored else ""
     console.print(
-        f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed",
+        f"{summary.scripts} scripts crashed, {summary.undisturbed} more run undisturbed{distinct}",
         highlight=False,
         soft_wrap=True,
     )

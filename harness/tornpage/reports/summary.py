@@ -182,6 +182,11 @@ class Summary:
         return sum(int(part["states"]) for part in self.explored.values())
 
     @property
+    def distinct(self) -> int:
+        """Of these, how many differ in their bytes or in what may be found in them."""
+        return sum(int(part["distinct"]) for part in self.explored.values())
+
+    @property
     def units(self) -> int:
         """Crashes judged: trials of a kill campaign, states of a power-loss one."""
         return self.states if self.explored else self.finished
@@ -239,12 +244,11 @@ class Summary:
             "uncovered_sites": self.uncovered_sites,
         }
         if self.explored:
-            parts = list(self.explored.values())
             data |= {
                 "states": self.states,
-                "distinct": sum(int(part["distinct"]) for part in parts),
+                "distinct": self.distinct,
                 "states_per_s": round(self.trials_per_s, 1),
-                "depth": max(int(part["depth"]) for part in parts),
+                "depth": max(int(part["depth"]) for part in self.explored.values()),
                 "coverage": self.torn_pages.to_json(),
             }
         return data
