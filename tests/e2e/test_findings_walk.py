@@ -15,12 +15,12 @@ FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 3 of ibdata1",
-    "replay 1.16",
+    "torn page 4 of ibdata1",
+    "replay 1.4",
     "reproduced",
     "236 -> 1",
-    "torn    write ibdata1, page 4, system page 00001111",
-    "10 operations were not synced",
+    "torn    write ibdata1, page 7, dict page 10101100",
+    "4 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

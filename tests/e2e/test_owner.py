@@ -121,7 +121,7 @@ def test_a_killed_worker_ends_the_run_and_not_its_verdicts(campaign: Path) -> No
 
 
 FULL = """set -e
-mount -t tmpfs -o size=300m none scratch
+mount -t tmpfs -o size=600m none scratch
 TORNPAGE_TMP=$PWD/scratch "$@" & owner=$!
 until ls scratch/tornpage-*/trial-* >/dev/null 2>&1; do
     kill -0 $owner

@@ -20,7 +20,7 @@ from tornpage.vocabulary.model import TrialResult
 CONTROL = ("--set", "doublewrite=off")
 KILLS, CLEAN, LOSSES, NESTED, SHRUNK = 1, 2, 3, 4, 5
 """The runs of the store that all tests here read."""
-TEAR = re.compile(r"torn page (\d+) of ([\w.]+)")
+TEAR = re.compile(r"\bpage (\d+) of ([\w.]+)")
 
 
 @pytest.fixture(scope="module")

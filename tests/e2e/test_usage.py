@@ -42,6 +42,7 @@ CASES = [
     ("run powerloss --budget nan", "--budget"),
     ("run smoke --resume --states 5", "no states"),
     ("report --out random", "not a result store"),
+    ("report --out random --junit random", "is a directory"),
     ("report --out damaged", "result store"),
     ("report --out damaged --run 99999999999999999999999", "no run"),
     ("replay 99999999999999999999.1", "RUN.NUMBER"),
@@ -100,6 +101,18 @@ def test_a_full_output_is_no_violation(folder: Path) -> None:
         os.close(full)
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert b"No space left" in done.stderr
+
+
+@pytest.mark.parametrize("line", ["list options", "list options --json", "--help", "--version"])
+def test_nobody_reads_the_output(folder: Path, line: str) -> None:
+    """As in a pipe to head: the exit code is that of what was done."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = call(folder, *line.split(" "), stdout=writer)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_nobody_reads_the_errors(folder: Path) -> None:

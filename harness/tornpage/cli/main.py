@@ -15,8 +15,10 @@ import signal
 import sqlite3
 import sys
 import traceback
+from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 
@@ -113,6 +115,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Entry point: every error is one line on stderr and exit code 2."""
+    sys.stdout = _open_output()
     try:
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
@@ -141,6 +144,41 @@ def _call() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE_ERROR
     return int(code or 0)
+
+
+class _Output:
+    """Standard output whose reader may leave, as that of `tornpage runs | head -1`. No exit code says so."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """As of a text file."""
+        with self._unread():
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """As of a text file."""
+        with self._unread():
+            self._stream.flush()
+
+    @contextlib.contextmanager
+    def _unread(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
+def _open_output() -> TextIO:
+    """Somewhere to print to, also where standard output is closed."""
+    if sys.stdout is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    return cast(TextIO, _Output(sys.stdout))
 
 
 def _say(text: str) -> None:

@@ -56,7 +56,8 @@ class FailOn(StrEnum):
 OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
 JunitOption = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write JUnit XML here.")
+    Path | None,
+    typer.Option("--junit", metavar="FILE", dir_okay=False, help="Write JUnit XML here."),
 ]
 AnnotateOption = Annotated[
     Annotate | None,

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tornpage.vocabulary.codec import first_error
@@ -53,6 +54,9 @@ class FileParams(BaseModel):
 
     path: Path
     """The file, in the language of docs/SCRIPT.md."""
+    hash: str = ""
+    """XXH3-64 of the text; none: whatever it is. A run notes that of its own, so that no replay takes
+    another script for it."""
 
 
 class InlineParams(BaseModel):
@@ -65,11 +69,30 @@ class InlineParams(BaseModel):
 
 
 def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
+    text = _read_script(params.path)
+    if params.hash not in ("", _hash_of(text)):
+        raise WorkloadError(
+            f"{params.path}: the script has changed since the run; put the old text back"
+        )
     try:
-        text = params.path.read_text("ascii")
-    except (OSError, UnicodeDecodeError) as error:
+        return parse_script(text)
+    except WorkloadError as error:
         raise WorkloadError(f"{params.path}: {error}") from error
-    return parse_script(text)
+
+
+def _read_script(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        return data.decode("ascii")
+    except OSError as error:
+        raise WorkloadError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise WorkloadError(f"{path}: script line {line}: not ASCII") from error
+
+
+def _hash_of(text: str) -> str:
+    return xxhash.xxh3_64_hexdigest(text.encode("ascii"))
 
 
 def _generate_inline(params: InlineParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
@@ -104,12 +127,17 @@ def fit_params(
     name: str, params: Mapping[str, int | str], options: Mapping[str, str]
 ) -> dict[str, int | str]:
     """The parameters, and those that the target's options decide: a workload that asks for page_size or
-    dblwr_pages gets the target's, unless it is told another. Raises WorkloadError for what is no number."""
+    dblwr_pages gets the target's, unless it is told another. A script in a file gets its absolute path and
+    hash. Raises WorkloadError for what is no number, and for a script that cannot be read."""
     known = _WORKLOADS[name][0].model_fields if name in _WORKLOADS else {}
     fitted = {
         key: bytes_of(key, options[key]) for key in _FITTED if key in known and key in options
     }
-    return {**fitted, **params}
+    pinned: dict[str, int | str] = {}
+    if name == "file" and isinstance(params.get("path"), str) and "hash" not in params:
+        path = Path(str(params["path"])).resolve()
+        pinned = {"hash": _hash_of(_read_script(path)), "path": str(path)}
+    return {**fitted, **params, **pinned}
 
 
 def bytes_of(key: str, text: str) -> int:

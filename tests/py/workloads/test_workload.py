@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.workload import fit_params
+from tornpage.workloads.workload import fit_params, generate
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,35 @@ def test_what_is_no_number_is_refused_by_name(text: str) -> None:
     """Option and value are in the message."""
     with pytest.raises(WorkloadError, match=f"page_size={text}: expected a number"):
         fit_params("mix", {}, {"page_size": text})
+
+
+def test_a_script_in_a_file_is_the_one_that_the_run_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found from any folder; refused by name when it says something else by now, or is gone."""
+    file = tmp_path / "x.script"
+    file.write_text("checkpoint\n")
+    monkeypatch.chdir(tmp_path)
+    params = fit_params("file", {"path": "x.script"}, {})
+    monkeypatch.chdir("/")
+    assert generate("file", params, 1).text == "checkpoint\n"
+    assert fit_params("file", params, {}) == params
+    file.write_text("checkpoint\ncheckpoint\n")
+    with pytest.raises(WorkloadError, match=r"x\.script: the script has changed"):
+        generate("file", params, 1)
+    file.unlink()
+    with pytest.raises(WorkloadError, match=r"x\.script: No such file"):
+        generate("file", params, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"), [(b"checkpoint\n\xc3", "line 2: not ASCII"), (b"nothing\n", "line 1")]
+)
+def test_what_is_wrong_with_a_script_is_told_with_file_and_line(
+    tmp_path: Path, data: bytes, told: str
+) -> None:
+    """A run may have several of them."""
+    file = tmp_path / "x.script"
+    file.write_bytes(data)
+    with pytest.raises(WorkloadError, match=rf"x\.script: .*{told}"):
+        generate("file", {"path": str(file)}, 1)
