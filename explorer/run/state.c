@@ -100,9 +100,13 @@ static void count_possible(const explorer_t *explorer, const fs_list_t *list)
     count_torn(explorer->shared->possible, &torn, UINT32_MAX);
 }
 
+/** Where one state is asked for, what is wrong above it is no finding: it may be the same, and would name another. */
 static void report(explorer_t *explorer, const visit_case_t *c, uint64_t key,
                    const verdict_t *verdict)
 {
+    if (c->path.depth < explorer->campaign->only.depth) {
+        return;
+    }
     record_t record = {
         .key = key, .path = c->path, .low = c->low, .high = c->high, .site = c->site};
     for (uint32_t i = 0; i < verdict->n; i++) {
