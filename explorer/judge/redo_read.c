@@ -15,6 +15,7 @@ Rules
 
 #include "base/crc32c.h"
 #include "base/mach.h"
+#include "check/check_format.h"
 #include "explorer/judge/redo_int.h"
 
 void *redo_grow(void *items, uint32_t n, uint32_t *capacity, size_t item_bytes)
@@ -108,23 +109,18 @@ static void note_page(redo_t *redo, uint64_t key, const redo_touch_t *touch)
     }
 }
 
-/* Extent descriptors, as FORMAT.md has them: in page 0 and in each page that follows what one describes. */
-#define XDES_ARRAY 154U
-#define XDES_STATE 20U
-#define XDES_STATE_FREE 1U
-#define XDES_HEADER 24U /* and a bit for each page */
-
-/** A record that says of an extent's descriptor that it is free. */
+/** A record that says of an extent's descriptor that it is free. Descriptors are in page 0 and in each page that
+follows what one describes. */
 static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
 {
     uint32_t pages = redo->info.extent_pages;
     uint32_t covers = redo->info.page_size / extent_pages_default(redo->info.page_size) * pages;
-    uint32_t size = XDES_HEADER + pages / 8;
-    if (rec->type != MLOG_4BYTES || rec->value != XDES_STATE_FREE || rec->page_no % covers != 0
-        || rec->offset < XDES_ARRAY || (rec->offset - XDES_ARRAY) % size != XDES_STATE) {
+    uint32_t size = CHK_XDES_BITMAP + pages / 8;
+    if (rec->type != MLOG_4BYTES || rec->value != CHK_XDES_FREE || rec->page_no % covers != 0
+        || rec->offset < CHK_FSP_XDES || (rec->offset - CHK_FSP_XDES) % size != CHK_XDES_STATE) {
         return;
     }
-    uint32_t extent = (rec->offset - XDES_ARRAY) / size;
+    uint32_t extent = (rec->offset - CHK_FSP_XDES) / size;
     if (extent < covers / pages) {
         *REDO_PUSH(&redo->extents) =
             (redo_extent_t){end_lsn, redo_key(rec->space, rec->page_no + extent * pages)};

@@ -115,6 +115,14 @@ def test_nobody_reads_the_output(folder: Path, line: str) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_there_is_no_output(folder: Path) -> None:
+    """Standard output is closed: there is nothing to print to, and that is no failure."""
+    command = [sys.executable, "-P", "-m", "tornpage", "list", "options"]
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+    done = subprocess.run(shell, cwd=folder, timeout=120, check=False, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_nobody_reads_the_errors(folder: Path) -> None:
     """A closed pipe changes no exit code."""
     reader, writer = os.pipe()

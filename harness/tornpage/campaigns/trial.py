@@ -248,10 +248,9 @@ class _Trial:
     def _find_hit(self, trace: Trace) -> None:
         # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
         # comes behind another fault is not what the trial is about.
-        start = HEADER_SIZE
-        if len(self.spec.plan.run) == 1:
-            start = self.base.starts.get(trace.events_declared, HEADER_SIZE)
-        self.hit = _first_hit(trace, start)
+        start = self.base.starts.get(trace.events_declared)
+        if start is not None and len(self.spec.plan.run) == 1:
+            self.hit = _first_hit(trace, start)
         if self.hit is None or self.hit.seq != trace.events_declared:
             self.hit = _first_hit(trace, HEADER_SIZE)
         if self.hit is None:

@@ -141,9 +141,14 @@ def _call() -> int:
             traceback.print_exc()
         _say(_one_line(error))
         if isinstance(error, OSError):  # stdout may be what failed: nothing is left to be flushed
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _discard(sys.stdout)
         return USAGE_ERROR
     return int(code or 0)
+
+
+def _discard(stream: TextIO) -> None:
+    """What it holds, and what is still to come."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class _Output:
@@ -171,7 +176,7 @@ class _Output:
         try:
             yield
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            _discard(self._stream)
 
 
 def _open_output() -> TextIO:

@@ -218,6 +218,12 @@ class Book:
                 return key
         return None
 
+    def _key_for(self, table: Table, key: int | None, live: bool) -> int | None:
+        """This key, or without one a free one; None if it is not what is wanted."""
+        if key is None:
+            key = self.free_key(table, live)
+        return key if key is not None and (key in table.live) is live else None
+
     def insert(
         self,
         table: Table,
@@ -226,9 +232,8 @@ class Book:
         serial: bytes | None = None,
     ) -> None:
         """A row of this key, or of one that is unused; serial: instead of a value that is drawn."""
-        if key is None:
-            key = self.free_key(table, live=False)
-        if key is not None and key not in table.live:
+        key = self._key_for(table, key, live=False)
+        if key is not None:
             values = self.values(table, 0.7)
             if table.shape.serial and serial is None:
                 serial = self.serial_value(table)
@@ -242,9 +247,8 @@ class Book:
         serial: bytes | None = None,
     ) -> None:
         """New values for the row of this key, if it is there, or for one that is; serial: one of them."""
-        if key is None:
-            key = self.free_key(table, live=True)
-        if key is not None and key in table.live:
+        key = self._key_for(table, key, live=True)
+        if key is not None:
             values = self.values(table, 0.4)
             while not values:
                 values = self.values(table, 0.4)
