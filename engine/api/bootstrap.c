@@ -19,7 +19,6 @@ Rules
 #include "buf/buf_dblwr.h"
 #include "trx/trx.h"
 
-#define LOG_FILE_TMP_NAME "ib_logfile101"
 #define LOCK_FILE_NAME "engine.lock"
 
 /* ---- what is in the directory ---- */
@@ -105,8 +104,14 @@ static dberr_t bootstrap_clean(env_t *env)
 static dberr_t bootstrap_log(bootstrap_t *boot)
 {
     env_t *env = boot->env;
-    dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, boot->options->page_size,
-                                  boot->options->extent_pages, boot->options->log_file_size);
+    const log_file_info_t info = {
+        .format_id = log_format_10_4.id,
+        .page_size = boot->options->page_size,
+        .extent_pages = boot->options->extent_pages,
+        .file_size = boot->options->log_file_size,
+        .start_lsn = LOG_START_LSN,
+    };
+    dberr_t err = log_file_create(env, LOG_FILE_TMP_NAME, &info, false);
     if (err == DB_SUCCESS) {
         err = env_sync_dir(env);
     }

@@ -127,10 +127,23 @@ static bool engine_was_recovered(const stats_t *stats)
            || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0;
 }
 
+/** Opens the log; one of an earlier engine is converted first, if nothing has to be recovered from it. */
+static dberr_t engine_open_log(engine_t *engine)
+{
+    dberr_t err = log_open(&engine->env, &engine->log);
+    if (err == DB_UNSUPPORTED) {
+        err = log_convert(&engine->env, 0);
+        if (err == DB_SUCCESS) {
+            err = log_open(&engine->env, &engine->log);
+        }
+    }
+    return err;
+}
+
 static dberr_t engine_open_layers(engine_t *engine)
 {
     env_t *env = &engine->env;
-    dberr_t err = log_open(env, &engine->log);
+    dberr_t err = engine_open_log(engine);
     if (err == DB_SUCCESS) {
         err = engine_resolve_existing(engine);
     }

@@ -29,7 +29,7 @@ typedef struct buf_block {
     bool init_on_flush;   /**< a logged initialisation with log_optimize_ddl off is not yet written:
                                      that write skips doublewrite (I13) */
     bool in_flight;       /**< in the doublewrite batch, not yet home */
-    bool freed;           /**< MLOG_INIT_FREE_PAGE logged, no initialisation since */
+    bool freed;           /**< OP_FREE_PAGE logged, no initialisation since */
     index_id_t observer;  /**< index of the NO_REDO load that dirtied it; 0 = none */
     const void *writer;   /**< the open mtr that has changed it (one at a time); NULL = none */
     index_id_t validated; /**< kept by btr/: the index as whose page the whole frame was validated

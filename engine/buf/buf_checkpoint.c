@@ -3,7 +3,7 @@
 Place: beside buf_flush.c; the log module only writes the slot that this file tells it to.
 
 Invariants
-1. (I19) the order is: C; fsync of all data files; FILE_NAME records and MLOG_CHECKPOINT(C) as one
+1. (I19) the order is: C; fsync of all data files; FILE_NAME records and CHECKPOINT(C) as one
    record group; log fsync; slot write; slot fsync. C comes first: a change older than C was
    written home before C was chosen, so the fsync that follows covers it. Choosing C later would
    count in pages that the cleaner has written after the fsync: it works between the steps here;
@@ -11,7 +11,6 @@ Invariants
    or in front of the first later mtr that touches it (fil_space->named);
 3. (I20) no mtr and no file operation starts unless its records fit between the end of the log and the checkpoint. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -31,33 +30,23 @@ static size_t buf_checkpoint_group_max(const buf_pool_t *pool)
 
 static dberr_t buf_checkpoint_log_marker(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
 {
-    const log_format_t *format = log_format(pool->log);
-    size_t size = buf_checkpoint_group_max(pool);
-    byte *group = malloc(size);
-    if (group == NULL) {
-        return err_set(&pool->env->err, DB_OUT_OF_MEMORY, "no memory for a checkpoint marker");
-    }
-    size_t len = 0;
-    bool alone = true;
+    redo_group_t group;
+    redo_group_init(&group, log_format(pool->log));
     for (fil_space_t *space = fil_first(pool->fil); space != NULL; space = space->next) {
         space->named = buf_checkpoint_names(space, c);
         if (space->named) {
-            redo_rec_t name = {.type = MLOG_FILE_NAME,
+            redo_rec_t name = {.op = OP_FILE_NAME,
                                .space = space->id,
                                .path = space->path,
                                .path_len = (uint32_t)strlen(space->path)};
-            format->encode(&name, false, group, size, &len);
-            alone = false;
+            redo_group_add(&group, &name);
         }
     }
-    redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = c};
-    format->encode(&marker, alone, group, size, &len);
-    if (!alone) {
-        redo_rec_t end = {.type = MLOG_MULTI_REC_END};
-        format->encode(&end, false, group, size, &len);
-    }
-    log_append(pool->log, group, len, marker_lsn, &pool->ckpt_end_lsn);
-    free(group);
+    redo_rec_t marker = {.op = OP_CHECKPOINT, .value = c};
+    redo_group_add(&group, &marker);
+    redo_group_finish(&group);
+    log_append(pool->log, group.bytes, group.len, marker_lsn, &pool->ckpt_end_lsn);
+    redo_group_free(&group);
     return log_write_up_to(pool->log, pool->ckpt_end_lsn, true);
 }
 

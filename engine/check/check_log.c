@@ -20,10 +20,10 @@ static void chk_log_group(chk_log_scan_t *scan, const log_group_t *group)
 {
     for (uint32_t i = 0; i < group->n_recs; i++) {
         const redo_rec_t *rec = &group->recs[i];
-        if (rec->type == MLOG_CHECKPOINT) {
+        if (rec->op == OP_CHECKPOINT) {
             scan->marker_found |=
                 group->start_lsn == scan->ckpt.marker_lsn && rec->value == scan->ckpt.lsn;
-        } else if (rec->type != MLOG_FILE_NAME) {
+        } else if (rec->op != OP_FILE_NAME) {
             scan->changes = true;
         }
     }

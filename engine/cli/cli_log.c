@@ -52,10 +52,9 @@ typedef struct log_facts {
 
 typedef void (*log_group_fn)(void *ctx, const log_group_t *group);
 
-static bool rec_is_change(mlog_type_t type)
+static bool rec_is_change(redo_op_t op)
 {
-    return type != MLOG_FILE_NAME && type != MLOG_CHECKPOINT && type != MLOG_DUMMY_RECORD
-           && type != MLOG_MULTI_REC_END;
+    return op != OP_FILE_NAME && op != OP_CHECKPOINT;
 }
 
 static void facts_add(log_facts_t *facts, const log_group_t *group)
@@ -65,8 +64,8 @@ static void facts_add(log_facts_t *facts, const log_group_t *group)
     facts->n_recs += group->n_recs;
     for (uint32_t i = 0; i < group->n_recs; i++) {
         const redo_rec_t *rec = &group->recs[i];
-        facts->needs_recovery = facts->needs_recovery || rec_is_change(rec->type);
-        if (rec->type == MLOG_CHECKPOINT && rec->value == ckpt->lsn
+        facts->needs_recovery = facts->needs_recovery || rec_is_change(rec->op);
+        if (rec->op == OP_CHECKPOINT && rec->value == ckpt->lsn
             && group->start_lsn == ckpt->marker_lsn) {
             facts->marker_found = true;
         }
@@ -105,6 +104,11 @@ static dberr_t log_walk(log_t *log, lsn_t from, log_facts_t *facts, log_group_fn
 
 /* ---- engine log ---- */
 
+typedef struct log_show {
+    const log_format_t *format;
+    json_t *groups; /**< NULL: printed as text */
+} log_show_t;
+
 static void print_data(const char *name, const byte *data, size_t len)
 {
     char *hex = cli_hex(data, len < DATA_SHOWN_MAX ? len : DATA_SHOWN_MAX);
@@ -121,12 +125,12 @@ static void print_path(const char *name, const char *path, size_t len)
 
 static bool rec_has_page(const redo_rec_t *rec)
 {
-    return log_rec_is_page_op(rec->type) || rec->type == MLOG_INDEX_LOAD;
+    return redo_op_is_page(rec->op) || rec->op == OP_INDEX_LOAD;
 }
 
-static void print_rec(const redo_rec_t *rec)
+static void print_rec(const log_format_t *format, const redo_rec_t *rec)
 {
-    (void)printf("  %s", mlog_type_name(rec->type));
+    (void)printf("  %s", format->rec_name(rec));
     if (rec_has_page(rec)) {
         (void)printf(" space=%" PRIu32 " page=%" PRIu32, rec->space, rec->page_no);
     } else if (rec->path != NULL) {
@@ -135,17 +139,23 @@ static void print_rec(const redo_rec_t *rec)
     if (rec->slot != 0) {
         (void)printf(" slot=%" PRIu32, rec->slot);
     }
+    if (rec->info != 0) {
+        (void)printf(" info=%" PRIu32, rec->info);
+    }
+    if (rec->shared != 0) {
+        (void)printf(" shared=%" PRIu32, rec->shared);
+    }
     if (rec->offset != 0) {
         (void)printf(" offset=%" PRIu32, rec->offset);
     }
     if (rec->value != 0) {
         (void)printf(" value=%" PRIu64, rec->value);
     }
-    if (rec->type == MLOG_COMP_PAGE_CREATE) {
+    if (rec->op == OP_INDEX_CREATE) {
         (void)printf(" level=%" PRIu32 " index=%" PRIu64 " rec_size=%" PRIu32 " key_len=%" PRIu32,
                      rec->level, rec->index_id, rec->rec_size, rec->key_len);
     }
-    if (rec->len != 0) {
+    if (rec->len != 0 && rec->op != OP_NUMBER) {
         (void)printf(" len=%" PRIu32, rec->len);
     }
     if (rec->data != NULL) {
@@ -162,17 +172,17 @@ static void print_rec(const redo_rec_t *rec)
 
 static void print_group(void *ctx, const log_group_t *group)
 {
-    (void)ctx;
+    const log_show_t *show = ctx;
     (void)printf("%" PRIu64 "..%" PRIu64 "\n", group->start_lsn, group->end_lsn);
     for (uint32_t i = 0; i < group->n_recs; i++) {
-        print_rec(&group->recs[i]);
+        print_rec(show->format, &group->recs[i]);
     }
 }
 
-static json_t *rec_json(const redo_rec_t *rec)
+static json_t *rec_json(const log_format_t *format, const redo_rec_t *rec)
 {
     json_t *o = json_object();
-    (void)json_object_set_new(o, "type", json_string(mlog_type_name(rec->type)));
+    (void)json_object_set_new(o, "type", json_string(format->rec_name(rec)));
     if (rec_has_page(rec) || rec->path != NULL) {
         (void)json_object_set_new(o, "space", cli_u64(rec->space));
     }
@@ -180,10 +190,12 @@ static json_t *rec_json(const redo_rec_t *rec)
         (void)json_object_set_new(o, "page", cli_u64(rec->page_no));
         (void)json_object_set_new(o, "slot", cli_u64(rec->slot));
         (void)json_object_set_new(o, "offset", cli_u64(rec->offset));
+        (void)json_object_set_new(o, "info", cli_u64(rec->info));
+        (void)json_object_set_new(o, "shared", cli_u64(rec->shared));
     }
     (void)json_object_set_new(o, "value", cli_u64(rec->value));
     (void)json_object_set_new(o, "len", cli_u64(rec->len));
-    if (rec->type == MLOG_COMP_PAGE_CREATE) {
+    if (rec->op == OP_INDEX_CREATE) {
         (void)json_object_set_new(o, "level", cli_u64(rec->level));
         (void)json_object_set_new(o, "index", cli_u64(rec->index_id));
         (void)json_object_set_new(o, "rec_size", cli_u64(rec->rec_size));
@@ -205,12 +217,12 @@ static json_t *rec_json(const redo_rec_t *rec)
 
 static void collect_group(void *ctx, const log_group_t *group)
 {
-    json_t *groups = ctx;
+    const log_show_t *show = ctx;
     json_t *recs = json_array();
     for (uint32_t i = 0; i < group->n_recs; i++) {
-        (void)json_array_append_new(recs, rec_json(&group->recs[i]));
+        (void)json_array_append_new(recs, rec_json(show->format, &group->recs[i]));
     }
-    (void)json_array_append_new(groups,
+    (void)json_array_append_new(show->groups,
                                 json_pack("{s:o, s:o, s:o}", "start", cli_u64(group->start_lsn),
                                           "end", cli_u64(group->end_lsn), "records", recs));
 }
@@ -223,17 +235,17 @@ static dberr_t log_show(cli_dir_t *dir, const cli_args_t *args)
         return err;
     }
     log_facts_t facts;
-    json_t *groups = args->json ? json_array() : NULL;
-    err = log_walk(log, args->from, &facts, args->json ? collect_group : print_group, groups);
+    log_show_t show = {.format = log_format(log), .groups = args->json ? json_array() : NULL};
+    err = log_walk(log, args->from, &facts, args->json ? collect_group : print_group, &show);
     if (err == DB_SUCCESS && args->json) {
         cli_print_json(json_pack("{s:b, s:o, s:o, s:O}", "ok", 1, "checkpoint_lsn",
                                  cli_u64(facts.slots[0].lsn), "log_end_lsn", cli_u64(facts.end_lsn),
-                                 "groups", groups));
+                                 "groups", show.groups));
     } else if (err == DB_SUCCESS) {
         (void)printf("%" PRIu64 " groups, %" PRIu64 " records, end of the log at %" PRIu64 "\n",
                      facts.n_groups, facts.n_recs, facts.end_lsn);
     }
-    json_decref(groups);
+    json_decref(show.groups);
     log_close(log);
     return err;
 }

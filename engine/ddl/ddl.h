@@ -9,8 +9,8 @@ name follow the catalogue.
 
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
 index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
-then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD (I16); finally one durable
-commit sets all READY. An interrupted build writes MLOG_INDEX_LOAD, frees its trees through their segments,
+then per index: flush of its dirty pages, fsync, OP_INDEX_LOAD (I16); finally one durable
+commit sets all READY. An interrupted build writes OP_INDEX_LOAD, frees its trees through their segments,
 removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
 is being built (DB_TABLE_LOCKED), and reads committed data.
 

@@ -8,11 +8,11 @@ Place: ddl/, above btr/ (bulk load) and merge_sort.c.
       per index:
         MERGE   runs merged until one last merge can be read
         LOAD    bottom-up, contents logged or not
-        FLUSH   if not logged: the load's pages written, fsync; then MLOG_INDEX_LOAD
+        FLUSH   if not logged: the load's pages written, fsync; then OP_INDEX_LOAD
     COMMIT  all READY in one durable transaction; or DUPLICATE: refused, and aborted by the caller
 
 Invariants
-1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
+1. (I16) OP_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
    log, so a committed index never depends on a page that neither log nor file has. The commit makes
    the record durable.
 2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
@@ -362,7 +362,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
     return ddl_next_index(build);
 }
 
-/** MLOG_INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
+/** INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
 static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
 {
     buf_pool_t *pool = build_pool(build);

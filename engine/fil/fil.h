@@ -18,10 +18,10 @@ typedef struct fil_space {
     space_id_t id;
     char path[PATH_LEN_MAX + 1]; /**< changed by fil_space_set_path() only */
     uint32_t size_pages;         /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
-    bool named;             /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
+    bool named;                  /**< OP_FILE_NAME is in the log at or after the last checkpoint */
     bool needs_sync;        /**< page writes since the last fsync; a file is not closed with it */
     uint64_t n_syncs;       /**< fsyncs since the space was registered */
-    lsn_t enable_lsn;       /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
+    lsn_t enable_lsn;       /**< recovery: LSN of the last OP_INDEX_LOAD seen, or 0 */
     lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
     void *flush_list;       /**< owned by buf/: the dirty pages of this space */
     struct fil_space *next; /**< in order of id */

@@ -16,13 +16,13 @@ Invariants
 #include "fil/fil_int.h"
 
 /** Appends the record of a file operation and makes it durable. CHECK: there was room (invariant 3). */
-static dberr_t fil_op_log(fil_t *fil, mlog_type_t type, space_id_t id, const char *path,
+static dberr_t fil_op_log(fil_t *fil, redo_op_t op, space_id_t id, const char *path,
                           const char *path2, lsn_t *end_lsn)
 {
     if (fil->env->io_failed) {
         return err_set(&fil->env->err, DB_IO_ERROR, "%s: refused after an earlier failure", path);
     }
-    redo_rec_t rec = {.type = type, .space = id, .path = path, .path_len = (uint32_t)strlen(path)};
+    redo_rec_t rec = {.op = op, .space = id, .path = path, .path_len = (uint32_t)strlen(path)};
     if (path2 != NULL) {
         rec.path2 = path2;
         rec.path2_len = (uint32_t)strlen(path2);
@@ -102,7 +102,7 @@ dberr_t fil_space_create(fil_t *fil, space_id_t id, const char *path, uint32_t s
     }
     lsn_t lsn = 0;
     if (err == DB_SUCCESS) {
-        err = fil_op_log(fil, MLOG_FILE_CREATE2, id, path, NULL, &lsn);
+        err = fil_op_log(fil, OP_FILE_CREATE, id, path, NULL, &lsn);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -188,7 +188,7 @@ dberr_t fil_space_delete(fil_t *fil, fil_space_t *space)
     env_t *env = fil->env;
     CHECK(space->flush_list == NULL);
     lsn_t lsn = 0;
-    dberr_t err = fil_op_log(fil, MLOG_FILE_DELETE, space->id, space->path, NULL, &lsn);
+    dberr_t err = fil_op_log(fil, OP_FILE_DELETE, space->id, space->path, NULL, &lsn);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -217,7 +217,7 @@ dberr_t fil_space_rename(fil_t *fil, fil_space_t *space, const char *new_path)
     dberr_t err = fil_check_absent(fil, new_path);
     lsn_t lsn = 0;
     if (err == DB_SUCCESS) {
-        err = fil_op_log(fil, MLOG_FILE_RENAME2, space->id, space->path, new_path, &lsn);
+        err = fil_op_log(fil, OP_FILE_RENAME, space->id, space->path, new_path, &lsn);
     }
     if (err != DB_SUCCESS) {
         return err;

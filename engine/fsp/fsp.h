@@ -29,7 +29,7 @@ typedef struct fseg_header {
 
 /** What fseg_page_free() tells the log about the page itself. */
 typedef enum fsp_free_mode {
-    FSP_FREE_LOGGED, /**< MLOG_INIT_FREE_PAGE, the page's only record in the mtr (I15) */
+    FSP_FREE_LOGGED, /**< OP_FREE_PAGE, the page's only record in the mtr (I15) */
     FSP_FREE_SILENT  /**< nothing: the frame may still be written, any time later */
 } fsp_free_mode_t;
 

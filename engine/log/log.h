@@ -31,6 +31,7 @@ Invariants
 #include "os/os.h"
 
 #define LOG_FILE_NAME "ib_logfile0"
+#define LOG_FILE_TMP_NAME "ib_logfile101" /**< a log that is not yet the database's */
 #define LOG_BLOCK_SIZE 512U
 #define LOG_BLOCK_HDR_SIZE 12U
 #define LOG_BLOCK_TRL_SIZE 4U
@@ -49,7 +50,7 @@ typedef struct log log_t;
 typedef struct log_checkpoint {
     uint64_t no;      /**< grows by 1; slot = no % 2 */
     lsn_t lsn;        /**< C: recovery starts here; always the start of a record group */
-    lsn_t marker_lsn; /**< start of the record group that holds MLOG_CHECKPOINT(C) */
+    lsn_t marker_lsn; /**< start of the record group that holds OP_CHECKPOINT(C) */
     uint32_t epoch;
     bool log_optimize_ddl; /**< as it is for all of the log from C on */
 } log_checkpoint_t;
@@ -63,14 +64,20 @@ typedef struct log_file_info {
     lsn_t start_lsn;
 } log_file_info_t;
 
-/** Writes a complete new log file of file_size bytes (a multiple of 512, at least
-LOG_FILE_SIZE_MIN_PAGES pages) under `path`, synced, replacing what is there. Checkpoint 0 is at
-LOG_FIRST_LSN, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. Used by
-bootstrap under a temporary name. */
-WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size,
-                                    uint32_t extent_pages, uint64_t file_size);
+/** Writes a complete new log file (info: file_size a multiple of 512, at least LOG_FILE_SIZE_MIN_PAGES
+pages; start_lsn a multiple of 512) under `path`, synced, replacing what is there. Checkpoint 0 is behind
+the header of the first block, with epoch 1, and so is its marker, alone in the log; slot 1 is zero. */
+WARN_UNUSED dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
+                                    bool log_optimize_ddl);
 
-/** Opens LOG_FILE_NAME for reading: header, both slots. Nothing is written. Caller: log_close().
+/** Brings the log to another format, 0: to the one that took the place of an earlier engine's. Nothing is
+done if it has that. DB_UNSUPPORTED with the cause unless the log tells of no change behind its checkpoint,
+as after a clean close. The LSN goes on. A new file takes the old one's name when it is whole, so that a
+crash leaves either. The directory is locked. */
+WARN_UNUSED dberr_t log_convert(env_t *env, uint32_t format_id);
+
+/** Opens LOG_FILE_NAME for reading: header, both slots. DB_UNSUPPORTED: of a format that log_convert() may bring
+to one of these. Nothing is written. Caller: log_close().
 DB_UNRECOVERABLE with the cause when the header or both slots are damaged. */
 WARN_UNUSED dberr_t log_open(env_t *env, log_t **out);
 /** The same under another name: bootstrap opens the file that it will rename to LOG_FILE_NAME. */
@@ -102,7 +109,7 @@ typedef struct log_group {
     uint32_t n_recs;
 } log_group_t;
 
-/** Next complete group; MLOG_MULTI_REC_END and MLOG_DUMMY_RECORD are not among its records (n_recs
+/** Next complete group; Ends and fillers are not among its records (n_recs
 may be 0). DB_NOT_FOUND: the soft end (log_reader_end_lsn() tells where; an incomplete last group is
 not part of the log). DB_CORRUPTION: a valid block holds an impossible header, record or group. */
 WARN_UNUSED dberr_t log_reader_next(log_reader_t *reader, log_group_t *group);

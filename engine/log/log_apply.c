@@ -9,7 +9,6 @@ that both change pages through the same code (I27).
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mach.h"
 #include "log/log_rec.h"
 #include "page/page_index.h"
 
@@ -25,24 +24,11 @@ static bool write_is_valid(uint32_t page_size, uint32_t offset, uint32_t len)
 
 static dberr_t apply_number(const redo_rec_t *rec, byte *page, uint32_t page_size)
 {
-    byte *b = page + rec->offset;
-
-    if (!write_is_valid(page_size, rec->offset, (uint32_t)rec->type)) {
+    if (!write_is_valid(page_size, rec->offset, rec->len)) {
         return DB_CORRUPTION;
     }
-    switch (rec->type) {
-    case MLOG_1BYTE:
-        mach_write_1(b, (uint32_t)rec->value);
-        break;
-    case MLOG_2BYTES:
-        mach_write_2(b, (uint32_t)rec->value);
-        break;
-    case MLOG_4BYTES:
-        mach_write_4(b, (uint32_t)rec->value);
-        break;
-    default:
-        mach_write_8(b, rec->value);
-        break;
+    for (uint32_t i = 0; i < rec->len; i++) {
+        page[rec->offset + i] = (byte)(rec->value >> 8 * (rec->len - 1 - i));
     }
     return DB_SUCCESS;
 }
@@ -64,45 +50,43 @@ dberr_t log_rec_apply(const redo_rec_t *rec, byte *page, uint32_t page_size)
     page_id_t id = {rec->space, rec->page_no};
 
     CHECK(page_size_is_valid(page_size));
-    if (rec->type == MLOG_INIT_FILE_PAGE2) {
+    if (rec->op == OP_INIT_PAGE) {
         fil_page_init(page, page_size, id, (page_type_t)rec->value);
         return DB_SUCCESS;
     }
-    if (rec->type == MLOG_INIT_FREE_PAGE) {
+    if (rec->op == OP_FREE_PAGE) {
         return DB_SUCCESS;
     }
     if (!page_id_eq(fil_page_get_id(page), id)) {
         return DB_CORRUPTION;
     }
-    switch (rec->type) {
-    case MLOG_1BYTE:
-    case MLOG_2BYTES:
-    case MLOG_4BYTES:
-    case MLOG_8BYTES:
+    switch (rec->op) {
+    case OP_NUMBER:
         return apply_number(rec, page, page_size);
-    case MLOG_WRITE_STRING:
+    case OP_WRITE:
         if (!write_is_valid(page_size, rec->offset, rec->len)) {
             return DB_CORRUPTION;
         }
         memmove(page + rec->offset, rec->data, rec->len);
         return DB_SUCCESS;
-    case MLOG_MEMSET:
+    case OP_FILL:
         if (!write_is_valid(page_size, rec->offset, rec->len)) {
             return DB_CORRUPTION;
         }
         memset(page + rec->offset, (int)rec->value, rec->len);
         return DB_SUCCESS;
-    case MLOG_COMP_PAGE_CREATE:
+    case OP_INDEX_CREATE:
         return apply_create(rec, page, page_size);
-    case MLOG_COMP_REC_INSERT:
-        return page_rec_insert(page, page_size, rec->slot, rec->data, rec->len);
-    case MLOG_COMP_REC_UPDATE_IN_PLACE:
+    case OP_REC_INSERT:
+        return page_rec_insert(page, page_size, rec->slot,
+                               &(rec_delta_t){rec->info, rec->shared, rec->data, rec->len});
+    case OP_REC_UPDATE:
         return page_rec_update(page, page_size, rec->slot, rec->offset, rec->data, rec->len);
-    case MLOG_COMP_REC_DELETE:
+    case OP_REC_DELETE:
         return page_rec_delete(page, page_size, rec->slot);
-    case MLOG_COMP_LIST_END_DELETE:
+    case OP_LIST_END_DELETE:
         return page_list_end_delete(page, page_size, rec->slot);
-    case MLOG_COMP_LIST_START_DELETE:
+    case OP_LIST_START_DELETE:
         return page_list_start_delete(page, page_size, rec->slot);
     default:
         return DB_CORRUPTION;

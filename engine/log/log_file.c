@@ -34,7 +34,7 @@ and the writer (log_write.c) stand beside it.
 #define SLOT_MODE 32 /* bit 0: log_optimize_ddl */
 #define SLOT_END 36
 
-#define LOG_MARKER_LEN 9U /* MLOG_CHECKPOINT: type and C */
+#define LOG_MARKER_LEN 9U /* OP_CHECKPOINT: type and C */
 
 static bool is_zero(const byte *bytes, uint32_t len)
 {
@@ -194,19 +194,27 @@ static void header_encode(byte *block, const log_file_info_t *info)
 }
 
 /** Header, slot 0, and the first log block with the marker of checkpoint 0. */
-static void initial_encode(byte *bytes, const log_file_info_t *info)
+static void initial_encode(byte *bytes, const log_file_info_t *info, bool log_optimize_ddl)
 {
-    const log_checkpoint_t ckpt = {
-        .no = 0, .lsn = LOG_FIRST_LSN, .marker_lsn = LOG_FIRST_LSN, .epoch = 1};
-    const redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = LOG_FIRST_LSN};
+    lsn_t first = info->start_lsn + LOG_BLOCK_HDR_SIZE;
+    const log_checkpoint_t ckpt = {.no = 0,
+                                   .lsn = first,
+                                   .marker_lsn = first,
+                                   .epoch = 1,
+                                   .log_optimize_ddl = log_optimize_ddl};
+    const redo_rec_t marker = {.op = OP_CHECKPOINT, .value = first};
     byte *block = bytes + LOG_FILE_HDR_SIZE;
-    size_t used = LOG_BLOCK_HDR_SIZE;
+    redo_group_t group;
 
+    redo_group_init(&group, log_format_find(info->format_id));
+    redo_group_add(&group, &marker);
+    redo_group_finish(&group);
     header_encode(bytes + LOG_HDR_OFFSET, info);
     slot_encode(bytes + LOG_SLOT_OFFSET(0), &ckpt);
-    log_format_10_4.encode(&marker, true, block, LOG_PAYLOAD_END, &used);
+    memcpy(block + LOG_BLOCK_HDR_SIZE, group.bytes, group.len);
     mach_write_2(block + LOG_BLOCK_FIRST_GROUP, LOG_BLOCK_HDR_SIZE);
-    log_block_stamp(block, LOG_START_LSN, ckpt.epoch, (uint32_t)used);
+    log_block_stamp(block, info->start_lsn, ckpt.epoch, LOG_BLOCK_HDR_SIZE + (uint32_t)group.len);
+    redo_group_free(&group);
 }
 
 static bool size_is_valid(uint32_t page_size, uint64_t file_size)
@@ -216,32 +224,26 @@ static bool size_is_valid(uint32_t page_size, uint64_t file_size)
            && file_size < LOG_LSN_LIMIT;
 }
 
-dberr_t log_file_create(env_t *env, const char *path, uint32_t page_size, uint32_t extent_pages,
-                        uint64_t file_size)
+dberr_t log_file_create(env_t *env, const char *path, const log_file_info_t *info,
+                        bool log_optimize_ddl)
 {
-    const log_file_info_t info = {
-        .format_id = log_format_10_4.id,
-        .page_size = page_size,
-        .extent_pages = extent_pages,
-        .file_size = file_size,
-        .start_lsn = LOG_START_LSN,
-    };
     byte bytes[LOG_FILE_HDR_SIZE + LOG_BLOCK_SIZE] = {0};
     os_file_t *file;
     dberr_t err;
 
-    CHECK(extent_pages_is_valid(extent_pages));
-    if (!size_is_valid(page_size, file_size)) {
+    CHECK(log_format_find(info->format_id) != NULL && extent_pages_is_valid(info->extent_pages));
+    CHECK(lsn_offset(info->start_lsn) == 0);
+    if (!size_is_valid(info->page_size, info->file_size)) {
         return err_set(&env->err, DB_ERROR,
                        "a redo file of %" PRIu64 " bytes is not possible with pages of %u bytes",
-                       file_size, page_size);
+                       info->file_size, info->page_size);
     }
     err = env_open(env, path, OS_CREATE_TRUNC, &file);
     if (err != DB_SUCCESS) {
         return err;
     }
-    initial_encode(bytes, &info);
-    err = env_truncate(env, file, file_size);
+    initial_encode(bytes, info, log_optimize_ddl);
+    err = env_truncate(env, file, info->file_size);
     if (err == DB_SUCCESS) {
         err = env_write(env, file, 0, bytes, sizeof(bytes));
     }
@@ -271,16 +273,19 @@ dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out)
         .start_lsn = mach_read_8(block + HDR_START_LSN),
         .extent_pages = mach_read_4(block + HDR_EXTENT_PAGES),
     };
-    if (out->format_id != log_format_10_4.id) {
+    const log_format_t *format = log_format_find(out->format_id);
+    if (format == NULL) {
         return DB_UNSUPPORTED;
     }
-    bool possible = size_is_valid(out->page_size, out->file_size)
-                    && extent_pages_is_valid(out->extent_pages) && lsn_offset(out->start_lsn) == 0
-                    && out->start_lsn < LOG_LSN_LIMIT;
-    return possible ? DB_SUCCESS : DB_UNRECOVERABLE;
+    if (!size_is_valid(out->page_size, out->file_size) || !extent_pages_is_valid(out->extent_pages)
+        || lsn_offset(out->start_lsn) != 0 || out->start_lsn >= LOG_LSN_LIMIT) {
+        return DB_UNRECOVERABLE;
+    }
+    return format->encode != NULL ? DB_SUCCESS : DB_UNSUPPORTED;
 }
 
-static dberr_t header_decode(log_t *log, const byte *block)
+/** to_convert: a format that can only be read will do. */
+static dberr_t header_decode(log_t *log, const byte *block, bool to_convert)
 {
     err_sink_t *err = &log->env->err;
     log_file_info_t *info = &log->info;
@@ -291,10 +296,17 @@ static dberr_t header_decode(log_t *log, const byte *block)
         return err_refuse(err, DB_UNRECOVERABLE, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is damaged", log->file->path);
     }
-    if (e == DB_UNSUPPORTED) {
+    log->format = log_format_find(info->format_id);
+    if (log->format == NULL) {
         return err_set(err, e, "%s: unknown redo format %u", log->file->path, info->format_id);
     }
-    if (e != DB_SUCCESS) {
+    if (e == DB_UNSUPPORTED && !to_convert) {
+        return err_set(err, e,
+                       "%s: redo format %u of an earlier engine: open the database once with this "
+                       "one to convert it",
+                       log->file->path, info->format_id);
+    }
+    if (e == DB_UNRECOVERABLE) {
         return err_refuse(err, e, REFUSAL_LOG_DAMAGED,
                           "%s: the header of the redo file is impossible", log->file->path);
     }
@@ -307,7 +319,6 @@ static dberr_t header_decode(log_t *log, const byte *block)
                           "%s: the redo file is cut: %" PRIu64 " bytes instead of %" PRIu64,
                           log->file->path, size, info->file_size);
     }
-    log->format = &log_format_10_4;
     log->area_size = info->file_size - LOG_FILE_HDR_SIZE;
     return DB_SUCCESS;
 }
@@ -344,7 +355,7 @@ static dberr_t slots_decode(log_t *log, const byte *bytes)
     return DB_SUCCESS;
 }
 
-dberr_t log_open_path(env_t *env, const char *path, log_t **out)
+dberr_t log_open_any(env_t *env, const char *path, bool to_convert, log_t **out)
 {
     byte bytes[LOG_FILE_HDR_SIZE] = {0};
     size_t n_read = 0;
@@ -360,7 +371,7 @@ dberr_t log_open_path(env_t *env, const char *path, log_t **out)
         err = env_read(env, log->file, 0, bytes, sizeof(bytes), &n_read);
     }
     if (err == DB_SUCCESS) {
-        err = header_decode(log, bytes);
+        err = header_decode(log, bytes, to_convert);
     }
     if (err == DB_SUCCESS) {
         err = slots_decode(log, bytes);
@@ -371,6 +382,11 @@ dberr_t log_open_path(env_t *env, const char *path, log_t **out)
     }
     *out = log;
     return DB_SUCCESS;
+}
+
+dberr_t log_open_path(env_t *env, const char *path, log_t **out)
+{
+    return log_open_any(env, path, false, out);
 }
 
 dberr_t log_open(env_t *env, log_t **out)

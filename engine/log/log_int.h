@@ -29,6 +29,9 @@ struct log {
     lsn_t flushed_lsn;
 };
 
+/** As log_open_path(). to_convert: a format that can only be read will do. */
+WARN_UNUSED dberr_t log_open_any(env_t *env, const char *path, bool to_convert, log_t **out);
+
 /** File offset of the block that starts at lsn. */
 uint64_t log_file_offset(const log_t *log, lsn_t block_lsn);
 

@@ -232,20 +232,21 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
 {
     uint64_t area_payload = r->log->area_size / LOG_BLOCK_SIZE * LOG_BLOCK_PAYLOAD;
     uint64_t limit = area_payload < LOG_GROUP_LEN_MAX ? area_payload : LOG_GROUP_LEN_MAX;
-    bool done = false;
+    redo_context_t at = {.n_recs = 0};
+    bool last = false;
 
     *len = 0;
     *n_recs = 0;
-    while (!done) {
+    while (!last) {
         redo_rec_t rec;
         size_t used = 0;
-        bool single = false;
         dberr_t err =
-            r->log->format->decode(r->bytes + *len, r->n_bytes - *len, &rec, &used, &single);
+            r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, &rec, &used, &last);
 
         if (err == DB_NOT_FOUND) {
             size_t bytes_size = r->bytes_size;
 
+            last = false;
             if (r->n_bytes > limit) {
                 return reader_corrupt(r, r->lsn, "record group larger than a group can be");
             }
@@ -254,6 +255,7 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
                 return err;
             }
             if (r->bytes_size != bytes_size) {
+                at = (redo_context_t){.n_recs = 0};
                 *len = 0;
                 *n_recs = 0;
             }
@@ -262,15 +264,11 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
         if (err != DB_SUCCESS) {
             return reader_corrupt(r, log_lsn_add(r->lsn, *len), "impossible log record");
         }
-        if ((single || rec.type == MLOG_MULTI_REC_END) && single != (*len == 0)) {
-            return reader_corrupt(r, log_lsn_add(r->lsn, *len), "record that breaks its group");
-        }
-        done = single || rec.type == MLOG_MULTI_REC_END;
         *len += used;
         if (*len > limit) {
             return reader_corrupt(r, r->lsn, "record group larger than a group can be");
         }
-        if (rec.type != MLOG_MULTI_REC_END && rec.type != MLOG_DUMMY_RECORD) {
+        if (rec.op != OP_GROUP_END && rec.op != OP_FILLER) {
             err = rec_add(r, &rec, n_recs);
             if (err != DB_SUCCESS) {
                 return err;

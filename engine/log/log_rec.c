@@ -1,492 +1,151 @@
-/* Redo records in the 10.4 format: names, encode, decode. Above os/; knows bytes, no pages.
+/* Redo operations, whatever the format: what is possible, and groups of them. Above os/; knows bytes,
+no pages.
 
-1. decode is total: any bytes give a record, DB_NOT_FOUND (more bytes are needed) or DB_CORRUPTION,
-   and no byte beyond buf[n] is read.
-2. Each record has one encoding: a compressed integer in more bytes than it needs is refused, so
-   that encode(decode(bytes)) == bytes.
-3. encode checks the same ranges as decode: what the engine writes, recovery can read.
-
-Bytes. Numbers are big-endian. A compressed integer (cN) takes 1 to 5 bytes, as
-mach_write_compressed:
-
-    0xxxxxxx                       7 bits         1110xxxx + 3 bytes   28 bits
-    10xxxxxx + 1 byte             14 bits         11110000 + 4 bytes   32 bits
-    110xxxxx + 2 bytes            21 bits
-
-A compressed 64-bit integer (c64) is its high half compressed, then its low half in 4 bytes. A path
-is its length in 2 bytes, then so many bytes. Every record starts with the type byte; 0x80 is added
-when the record is the only one of its mini-transaction. All but the three marked (*) go on with the
-space id and the page number, both compressed; file operations have page number 0.
-
-    MULTI_REC_END (*)   -                        COMP_PAGE_CREATE   level c, index id c64,
-    DUMMY_RECORD (*)    -                                           record size c, key length c
-    CHECKPOINT (*)      LSN, 8 bytes             COMP_REC_INSERT    slot c, length c, record
-    1,2,4BYTE(S)        offset c, value c        COMP_REC_UPDATE_IN_PLACE  slot c, offset c,
-    8BYTES              offset c, value c64                         length c, bytes
-    WRITE_STRING        offset c, length c,      COMP_REC_DELETE, COMP_LIST_END_DELETE,
-                        bytes                    COMP_LIST_START_DELETE    slot c
-    MEMSET              offset c, length c,      FILE_CREATE2, FILE_DELETE, FILE_NAME   path
-                        value 1 byte             FILE_RENAME2       path, path2
-    INIT_FILE_PAGE2     page type, 2 bytes       INDEX_LOAD         index id, 8 bytes
-    INIT_FREE_PAGE      -                                                                        */
+1. What is_valid() refuses, no format encodes and none decodes: what the engine writes, recovery can
+   read. */
 #include "log/log_rec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/mach.h"
 #include "os/os.h"
 
-#define SINGLE_REC_FLAG 0x80U
+#define GROUP_BYTES_INITIAL 1024U
 
-/** What follows the space and page number of a record. */
-typedef enum rec_body {
-    BODY_NONE,
-    BODY_MARKER,     /* no page either */
-    BODY_CHECKPOINT, /* no page either */
-    BODY_NUMBER,
-    BODY_NUMBER_64,
-    BODY_STRING,
-    BODY_MEMSET,
-    BODY_INIT,
-    BODY_SHAPE,
-    BODY_SLOT,
-    BODY_REC_INSERT,
-    BODY_REC_UPDATE,
-    BODY_PATH,
-    BODY_PATHS,
-    BODY_INDEX_LOAD
-} rec_body_t;
-
-typedef struct rec_def {
-    mlog_type_t type;
-    rec_body_t body;
-    bool page_op;
-    const char *name;
-} rec_def_t;
-
-/* Indexed by type; no name: no such record. */
-static const rec_def_t REC_DEFS[SINGLE_REC_FLAG] = {
-    [MLOG_1BYTE] = {MLOG_1BYTE, BODY_NUMBER, true, "MLOG_1BYTE"},
-    [MLOG_2BYTES] = {MLOG_2BYTES, BODY_NUMBER, true, "MLOG_2BYTES"},
-    [MLOG_4BYTES] = {MLOG_4BYTES, BODY_NUMBER, true, "MLOG_4BYTES"},
-    [MLOG_8BYTES] = {MLOG_8BYTES, BODY_NUMBER_64, true, "MLOG_8BYTES"},
-    [MLOG_WRITE_STRING] = {MLOG_WRITE_STRING, BODY_STRING, true, "MLOG_WRITE_STRING"},
-    [MLOG_MULTI_REC_END] = {MLOG_MULTI_REC_END, BODY_MARKER, false, "MLOG_MULTI_REC_END"},
-    [MLOG_DUMMY_RECORD] = {MLOG_DUMMY_RECORD, BODY_MARKER, false, "MLOG_DUMMY_RECORD"},
-    [MLOG_FILE_DELETE] = {MLOG_FILE_DELETE, BODY_PATH, false, "MLOG_FILE_DELETE"},
-    [MLOG_COMP_PAGE_CREATE] = {MLOG_COMP_PAGE_CREATE, BODY_SHAPE, true, "MLOG_COMP_PAGE_CREATE"},
-    [MLOG_COMP_REC_INSERT] = {MLOG_COMP_REC_INSERT, BODY_REC_INSERT, true, "MLOG_COMP_REC_INSERT"},
-    [MLOG_COMP_REC_UPDATE_IN_PLACE] = {MLOG_COMP_REC_UPDATE_IN_PLACE, BODY_REC_UPDATE, true,
-                                       "MLOG_COMP_REC_UPDATE_IN_PLACE"},
-    [MLOG_COMP_REC_DELETE] = {MLOG_COMP_REC_DELETE, BODY_SLOT, true, "MLOG_COMP_REC_DELETE"},
-    [MLOG_COMP_LIST_END_DELETE] = {MLOG_COMP_LIST_END_DELETE, BODY_SLOT, true,
-                                   "MLOG_COMP_LIST_END_DELETE"},
-    [MLOG_COMP_LIST_START_DELETE] = {MLOG_COMP_LIST_START_DELETE, BODY_SLOT, true,
-                                     "MLOG_COMP_LIST_START_DELETE"},
-    [MLOG_FILE_CREATE2] = {MLOG_FILE_CREATE2, BODY_PATH, false, "MLOG_FILE_CREATE2"},
-    [MLOG_FILE_RENAME2] = {MLOG_FILE_RENAME2, BODY_PATHS, false, "MLOG_FILE_RENAME2"},
-    [MLOG_FILE_NAME] = {MLOG_FILE_NAME, BODY_PATH, false, "MLOG_FILE_NAME"},
-    [MLOG_CHECKPOINT] = {MLOG_CHECKPOINT, BODY_CHECKPOINT, false, "MLOG_CHECKPOINT"},
-    [MLOG_INIT_FILE_PAGE2] = {MLOG_INIT_FILE_PAGE2, BODY_INIT, true, "MLOG_INIT_FILE_PAGE2"},
-    [MLOG_INDEX_LOAD] = {MLOG_INDEX_LOAD, BODY_INDEX_LOAD, false, "MLOG_INDEX_LOAD"},
-    [MLOG_MEMSET] = {MLOG_MEMSET, BODY_MEMSET, true, "MLOG_MEMSET"},
-    [MLOG_INIT_FREE_PAGE] = {MLOG_INIT_FREE_PAGE, BODY_NONE, true, "MLOG_INIT_FREE_PAGE"},
-};
-
-static const rec_def_t *rec_def_find(uint32_t type)
+bool redo_op_is_page(redo_op_t op)
 {
-    return type < SINGLE_REC_FLAG && REC_DEFS[type].name != NULL ? &REC_DEFS[type] : NULL;
+    return op >= OP_INIT_PAGE && op <= OP_LIST_START_DELETE;
 }
 
-bool log_rec_is_page_op(mlog_type_t type)
-{
-    const rec_def_t *def = rec_def_find((uint32_t)type);
-
-    return def != NULL && def->page_op;
-}
-
-const char *mlog_type_name(mlog_type_t type)
-{
-    const rec_def_t *def = rec_def_find((uint32_t)type);
-
-    return def != NULL ? def->name : "unknown";
-}
-
-/** Do len bytes at an offset lie before the trailer of the largest page? */
+/** Do len bytes at an offset lie before the end of the largest page? */
 static bool range_is_valid(uint32_t offset, uint32_t len)
 {
     return len > 0 && offset < PAGE_SIZE_MAX && len < PAGE_SIZE_MAX
            && offset + len <= PAGE_SIZE_MAX;
 }
 
-/** The ranges that every record of a kind must keep, whatever page it will meet. */
-static bool rec_is_valid(const rec_def_t *def, const redo_rec_t *rec)
+static bool number_is_valid(const redo_rec_t *rec)
 {
-    switch (def->body) {
-    case BODY_NONE:
-    case BODY_MARKER:
-    case BODY_CHECKPOINT:
-    case BODY_INDEX_LOAD:
+    bool width = rec->len == 1 || rec->len == 2 || rec->len == 4 || rec->len == 8;
+
+    return width && range_is_valid(rec->offset, rec->len)
+           && (rec->len == 8 || rec->value >> (8 * rec->len) == 0);
+}
+
+bool redo_rec_is_valid(const redo_rec_t *rec)
+{
+    switch (rec->op) {
+    case OP_FREE_PAGE:
+    case OP_INDEX_LOAD:
+    case OP_CHECKPOINT:
+    case OP_FILLER:
         return true;
-    case BODY_NUMBER:
-        return range_is_valid(rec->offset, (uint32_t)rec->type)
-               && rec->value >> (8 * (uint32_t)rec->type) == 0;
-    case BODY_NUMBER_64:
-        return range_is_valid(rec->offset, 8);
-    case BODY_STRING:
-        return range_is_valid(rec->offset, rec->len);
-    case BODY_MEMSET:
-        return range_is_valid(rec->offset, rec->len) && rec->value <= 0xFF;
-    case BODY_INIT:
+    case OP_INIT_PAGE:
         return rec->value <= 0xFFFF;
-    case BODY_SHAPE:
+    case OP_NUMBER:
+        return number_is_valid(rec);
+    case OP_WRITE:
+        return range_is_valid(rec->offset, rec->len);
+    case OP_FILL:
+        return range_is_valid(rec->offset, rec->len) && rec->value <= 0xFF;
+    case OP_INDEX_CREATE:
         return rec->level <= 0xFF && rec->rec_size < PAGE_SIZE_MAX && rec->key_len < rec->rec_size;
-    case BODY_SLOT:
-        return rec->slot < PAGE_SIZE_MAX;
-    case BODY_REC_INSERT:
-        return rec->slot < PAGE_SIZE_MAX && range_is_valid(0, rec->len);
-    case BODY_REC_UPDATE:
+    case OP_REC_INSERT:
+        return rec->slot < PAGE_SIZE_MAX && rec->info <= 0xFF
+               && range_is_valid(rec->shared, rec->len) && (rec->shared == 0 || rec->slot > 0);
+    case OP_REC_UPDATE:
         return rec->slot < PAGE_SIZE_MAX && range_is_valid(rec->offset, rec->len);
-    case BODY_PATHS:
+    case OP_REC_DELETE:
+    case OP_LIST_END_DELETE:
+    case OP_LIST_START_DELETE:
+        return rec->slot < PAGE_SIZE_MAX;
+    case OP_FILE_RENAME:
         if (!os_path_is_valid(rec->path2, rec->path2_len)) {
             return false;
         }
         /* fall through */
-    case BODY_PATH:
+    case OP_FILE_CREATE:
+    case OP_FILE_DELETE:
+    case OP_FILE_NAME:
         return rec->page_no == 0 && os_path_is_valid(rec->path, rec->path_len);
+    case OP_NONE:
+    case OP_GROUP_END:
+        return false;
     }
     return false;
 }
 
-/* ---- encode ---- */
-
-static byte *put_bytes(byte *b, const void *data, uint32_t len)
+bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint64_t *value)
 {
-    memcpy(b, data, len);
-    return b + len;
-}
-
-static byte *put_fixed_2(byte *b, uint32_t v)
-{
-    mach_write_2(b, v);
-    return b + 2;
-}
-
-static byte *put_fixed_8(byte *b, uint64_t v)
-{
-    mach_write_8(b, v);
-    return b + 8;
-}
-
-static byte *put_compressed(byte *b, uint32_t v)
-{
-    if (v < 0x80U) {
-        mach_write_1(b, v);
-        return b + 1;
+    if (rec->op == OP_NUMBER && rec->offset == offset && rec->len == len) {
+        *value = rec->value;
+        return true;
     }
-    if (v < 0x4000U) {
-        mach_write_2(b, v | 0x8000U);
-        return b + 2;
+    return false;
+}
+
+const log_format_t *log_format_find(uint32_t id)
+{
+    static const log_format_t *const FORMATS[] = {&log_format_10_4, &log_format_10_4_whole};
+
+    for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
+        if (FORMATS[i]->id == id) {
+            return FORMATS[i];
+        }
     }
-    if (v < 0x200000U) {
-        mach_write_1(b, v >> 16 | 0xC0U);
-        mach_write_2(b + 1, v);
-        return b + 3;
+    return NULL;
+}
+
+/* ---- groups ---- */
+
+static void group_reserve(redo_group_t *group, size_t more)
+{
+    size_t size = group->size != 0 ? group->size : GROUP_BYTES_INITIAL;
+
+    while (size < group->len + more) {
+        size *= 2;
     }
-    if (v < 0x10000000U) {
-        mach_write_4(b, v | 0xE0000000U);
-        return b + 4;
-    }
-    mach_write_1(b, 0xF0U);
-    mach_write_4(b + 1, v);
-    return b + 5;
-}
-
-static byte *put_compressed_64(byte *b, uint64_t v)
-{
-    b = put_compressed(b, (uint32_t)(v >> 32));
-    mach_write_4(b, (uint32_t)v);
-    return b + 4;
-}
-
-static byte *put_path(byte *b, const char *path, uint32_t len)
-{
-    return put_bytes(put_fixed_2(b, len), path, len);
-}
-
-static byte *put_body(byte *b, const rec_def_t *def, const redo_rec_t *rec)
-{
-    switch (def->body) {
-    case BODY_NONE:
-    case BODY_MARKER:
-        return b;
-    case BODY_CHECKPOINT:
-    case BODY_INDEX_LOAD:
-        return put_fixed_8(b, rec->value);
-    case BODY_NUMBER:
-        return put_compressed(put_compressed(b, rec->offset), (uint32_t)rec->value);
-    case BODY_NUMBER_64:
-        return put_compressed_64(put_compressed(b, rec->offset), rec->value);
-    case BODY_STRING:
-        b = put_compressed(put_compressed(b, rec->offset), rec->len);
-        return put_bytes(b, rec->data, rec->len);
-    case BODY_MEMSET:
-        b = put_compressed(put_compressed(b, rec->offset), rec->len);
-        mach_write_1(b, (uint32_t)rec->value);
-        return b + 1;
-    case BODY_INIT:
-        return put_fixed_2(b, (uint32_t)rec->value);
-    case BODY_SHAPE:
-        b = put_compressed_64(put_compressed(b, rec->level), rec->index_id);
-        return put_compressed(put_compressed(b, rec->rec_size), rec->key_len);
-    case BODY_SLOT:
-        return put_compressed(b, rec->slot);
-    case BODY_REC_INSERT:
-        b = put_compressed(put_compressed(b, rec->slot), rec->len);
-        return put_bytes(b, rec->data, rec->len);
-    case BODY_REC_UPDATE:
-        b = put_compressed(put_compressed(b, rec->slot), rec->offset);
-        return put_bytes(put_compressed(b, rec->len), rec->data, rec->len);
-    case BODY_PATH:
-        return put_path(b, rec->path, rec->path_len);
-    case BODY_PATHS:
-        b = put_path(b, rec->path, rec->path_len);
-        return put_path(b, rec->path2, rec->path2_len);
-    }
-    return b;
-}
-
-static bool body_has_page(rec_body_t body)
-{
-    return body != BODY_MARKER && body != BODY_CHECKPOINT;
-}
-
-static void encode_10_4(const redo_rec_t *rec, bool single, byte *buf, size_t buf_size, size_t *len)
-{
-    const rec_def_t *def = rec_def_find((uint32_t)rec->type);
-    byte *b = buf + *len;
-
-    CHECK(def != NULL && rec_is_valid(def, rec));
-    CHECK(!single || rec->type != MLOG_MULTI_REC_END);
-    CHECK(*len <= buf_size
-          && buf_size - *len
-                 >= (size_t)LOG_REC_OVERHEAD_MAX + rec->len + rec->path_len + rec->path2_len);
-    mach_write_1(b, (uint32_t)rec->type | (single ? SINGLE_REC_FLAG : 0));
-    b++;
-    if (body_has_page(def->body)) {
-        b = put_compressed(put_compressed(b, rec->space), rec->page_no);
-    }
-    *len = (size_t)(put_body(b, def, rec) - buf);
-}
-
-/* ---- decode ---- */
-
-/** Bytes not yet decoded. Once err is set, every further get returns 0 and changes nothing. */
-typedef struct cursor {
-    const byte *pos;
-    size_t left;
-    dberr_t err;
-} cursor_t;
-
-static const byte *get_bytes(cursor_t *c, size_t len)
-{
-    const byte *b = c->pos;
-
-    if (c->err != DB_SUCCESS) {
-        return NULL;
-    }
-    if (c->left < len) {
-        c->err = DB_NOT_FOUND;
-        return NULL;
-    }
-    c->pos += len;
-    c->left -= len;
-    return b;
-}
-
-static uint32_t get_fixed_1(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 1);
-
-    return b != NULL ? mach_read_1(b) : 0;
-}
-
-static uint32_t get_fixed_2(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 2);
-
-    return b != NULL ? mach_read_2(b) : 0;
-}
-
-static uint32_t get_fixed_4(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 4);
-
-    return b != NULL ? mach_read_4(b) : 0;
-}
-
-static uint64_t get_fixed_8(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 8);
-
-    return b != NULL ? mach_read_8(b) : 0;
-}
-
-static uint32_t get_compressed(cursor_t *c)
-{
-    uint32_t first = get_fixed_1(c);
-    uint32_t v = first;
-    uint32_t min = 0;
-
-    if (first < 0x80U) {
-        return v;
-    }
-    if (first < 0xC0U) {
-        v = (first & 0x3FU) << 8 | get_fixed_1(c);
-        min = 0x80U;
-    } else if (first < 0xE0U) {
-        v = (first & 0x1FU) << 16 | get_fixed_2(c);
-        min = 0x4000U;
-    } else if (first < 0xF0U) {
-        v = (first & 0x0FU) << 24 | get_fixed_1(c) << 16;
-        v |= get_fixed_2(c);
-        min = 0x200000U;
-    } else if (first == 0xF0U) {
-        v = get_fixed_4(c);
-        min = 0x10000000U;
-    } else if (c->err == DB_SUCCESS) {
-        c->err = DB_CORRUPTION;
-    }
-    if (c->err == DB_SUCCESS && v < min) {
-        c->err = DB_CORRUPTION;
-    }
-    return c->err == DB_SUCCESS ? v : 0;
-}
-
-static uint64_t get_compressed_64(cursor_t *c)
-{
-    uint64_t high = get_compressed(c);
-
-    return high << 32 | get_fixed_4(c);
-}
-
-/** A length, refused before its bytes are waited for when no record can have it. */
-static uint32_t get_len(cursor_t *c)
-{
-    uint32_t len = get_compressed(c);
-
-    if (c->err == DB_SUCCESS && (len == 0 || len >= PAGE_SIZE_MAX)) {
-        c->err = DB_CORRUPTION;
-    }
-    return len;
-}
-
-static void get_data(cursor_t *c, redo_rec_t *rec)
-{
-    rec->len = get_len(c);
-    rec->data = get_bytes(c, rec->len);
-}
-
-static const char *get_path(cursor_t *c, uint32_t *len)
-{
-    *len = get_fixed_2(c);
-    if (c->err == DB_SUCCESS && (*len == 0 || *len > PATH_LEN_MAX)) {
-        c->err = DB_CORRUPTION;
-    }
-    return (const char *)get_bytes(c, *len);
-}
-
-static void get_body(cursor_t *c, const rec_def_t *def, redo_rec_t *rec)
-{
-    switch (def->body) {
-    case BODY_NONE:
-    case BODY_MARKER:
-        break;
-    case BODY_CHECKPOINT:
-    case BODY_INDEX_LOAD:
-        rec->value = get_fixed_8(c);
-        break;
-    case BODY_NUMBER:
-        rec->offset = get_compressed(c);
-        rec->value = get_compressed(c);
-        break;
-    case BODY_NUMBER_64:
-        rec->offset = get_compressed(c);
-        rec->value = get_compressed_64(c);
-        break;
-    case BODY_STRING:
-        rec->offset = get_compressed(c);
-        get_data(c, rec);
-        break;
-    case BODY_MEMSET:
-        rec->offset = get_compressed(c);
-        rec->len = get_len(c);
-        rec->value = get_fixed_1(c);
-        break;
-    case BODY_INIT:
-        rec->value = get_fixed_2(c);
-        break;
-    case BODY_SHAPE:
-        rec->level = get_compressed(c);
-        rec->index_id = get_compressed_64(c);
-        rec->rec_size = get_compressed(c);
-        rec->key_len = get_compressed(c);
-        break;
-    case BODY_SLOT:
-        rec->slot = get_compressed(c);
-        break;
-    case BODY_REC_INSERT:
-        rec->slot = get_compressed(c);
-        get_data(c, rec);
-        break;
-    case BODY_REC_UPDATE:
-        rec->slot = get_compressed(c);
-        rec->offset = get_compressed(c);
-        get_data(c, rec);
-        break;
-    case BODY_PATH:
-        rec->path = get_path(c, &rec->path_len);
-        break;
-    case BODY_PATHS:
-        rec->path = get_path(c, &rec->path_len);
-        rec->path2 = get_path(c, &rec->path2_len);
-        break;
+    if (size != group->size) {
+        group->bytes = realloc(group->bytes, size);
+        CHECK(group->bytes != NULL);
+        group->size = size;
     }
 }
 
-static dberr_t decode_10_4(const byte *buf, size_t n, redo_rec_t *rec, size_t *used, bool *single)
+void redo_group_init(redo_group_t *group, const log_format_t *format)
 {
-    cursor_t c = {buf, n, DB_SUCCESS};
-    uint32_t first = get_fixed_1(&c);
-    const rec_def_t *def = rec_def_find(first & ~SINGLE_REC_FLAG);
-
-    if (c.err != DB_SUCCESS) {
-        return c.err;
-    }
-    if (def == NULL || first == (MLOG_MULTI_REC_END | SINGLE_REC_FLAG)) {
-        return DB_CORRUPTION;
-    }
-    *rec = (redo_rec_t){.type = def->type};
-    if (body_has_page(def->body)) {
-        rec->space = get_compressed(&c);
-        rec->page_no = get_compressed(&c);
-    }
-    get_body(&c, def, rec);
-    if (c.err != DB_SUCCESS) {
-        return c.err;
-    }
-    if (!rec_is_valid(def, rec)) {
-        return DB_CORRUPTION;
-    }
-    *used = n - c.left;
-    *single = (first & SINGLE_REC_FLAG) != 0;
-    return DB_SUCCESS;
+    *group = (redo_group_t){.format = format};
 }
 
-const log_format_t log_format_10_4 = {
-    .name = "10.4",
-    .id = 104,
-    .encode = encode_10_4,
-    .decode = decode_10_4,
-};
+void redo_group_add(redo_group_t *group, const redo_rec_t *rec)
+{
+    group_reserve(group, (size_t)LOG_REC_OVERHEAD_MAX + rec->len + rec->path_len + rec->path2_len);
+    group->format->encode(&group->at, rec, group->bytes, group->size, &group->len);
+}
+
+void redo_group_prepend(redo_group_t *group, const redo_group_t *first)
+{
+    if (first->len == 0) {
+        return;
+    }
+    group_reserve(group, first->len);
+    memmove(group->bytes + first->len, group->bytes, group->len);
+    memcpy(group->bytes, first->bytes, first->len);
+    group->len += first->len;
+    group->at.n_recs += first->at.n_recs;
+}
+
+void redo_group_finish(redo_group_t *group)
+{
+    CHECK(group->len > 0);
+    group_reserve(group, LOG_REC_OVERHEAD_MAX);
+    group->format->finish(&group->at, group->bytes, &group->len);
+}
+
+void redo_group_free(redo_group_t *group)
+{
+    free(group->bytes);
+    *group = (redo_group_t){.format = group->format};
+}

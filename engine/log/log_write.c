@@ -253,11 +253,13 @@ void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn
 
 void log_append_rec(log_t *log, const redo_rec_t *rec, lsn_t *end_lsn)
 {
-    byte group[LOG_REC_OVERHEAD_MAX + PAGE_SIZE_MAX + 2 * PATH_LEN_MAX];
-    size_t len = 0;
+    redo_group_t group;
 
-    log->format->encode(rec, true, group, sizeof(group), &len);
-    log_append(log, group, len, NULL, end_lsn);
+    redo_group_init(&group, log->format);
+    redo_group_add(&group, rec);
+    redo_group_finish(&group);
+    log_append(log, group.bytes, group.len, NULL, end_lsn);
+    redo_group_free(&group);
 }
 
 /** Loads the block in which the log goes on, and cuts it there: what lies behind `end` in it

@@ -19,12 +19,14 @@ Invariants
 
 #include "base/check.h"
 #include "mtr/mtr_int.h"
+#include "page/page_index.h"
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
 {
     memset(mtr, 0, sizeof(*mtr));
     mtr->pool = pool;
     mtr->mode = mode;
+    redo_group_init(&mtr->log, log_format(buf_log(pool)));
 }
 
 void mtr_set_observer(mtr_t *mtr, index_id_t observer)
@@ -126,10 +128,8 @@ dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t 
     mtr_memo_push(mtr, id, block);
     uint32_t i = mtr_memo_dirty(mtr, block);
     mtr->memo[i].init = mtr->mode == MTR_LOG_ALL;
-    redo_rec_t rec = {.type = MLOG_INIT_FILE_PAGE2,
-                      .space = id.space,
-                      .page_no = id.page_no,
-                      .value = (uint64_t)type};
+    redo_rec_t rec = {
+        .op = OP_INIT_PAGE, .space = id.space, .page_no = id.page_no, .value = (uint64_t)type};
     CHECK(log_rec_apply(&rec, block->frame, buf_page_size(mtr->pool)) == DB_SUCCESS);
     mtr_log_add(mtr, &rec);
     *out = block;
@@ -155,7 +155,7 @@ void mtr_page_free(mtr_t *mtr, page_id_t id)
     }
     mtr->memo[i].freed = true;
     mtr->changed = true;
-    redo_rec_t rec = {.type = MLOG_INIT_FREE_PAGE, .space = id.space, .page_no = id.page_no};
+    redo_rec_t rec = {.op = OP_FREE_PAGE, .space = id.space, .page_no = id.page_no};
     mtr_log_add(mtr, &rec);
 }
 
@@ -183,7 +183,7 @@ static dberr_t mtr_try(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
     if (err != DB_SUCCESS) {
         return err_set(&buf_env(mtr->pool)->err, err,
                        "page %" PRIu32 " of space %" PRIu32 " cannot take a %s", rec->page_no,
-                       rec->space, mlog_type_name(rec->type));
+                       rec->space, log_format(buf_log(mtr->pool))->rec_name(rec));
     }
     mtr_memo_dirty(mtr, block);
     mtr_log_add(mtr, rec);
@@ -196,47 +196,50 @@ static void mtr_do(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
     CHECK(mtr_try(mtr, block, rec) == DB_SUCCESS);
 }
 
+static void mtr_number(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t len,
+                       uint64_t value)
+{
+    redo_rec_t rec = {.op = OP_NUMBER, .offset = offset, .len = len, .value = value};
+    mtr_do(mtr, block, &rec);
+}
+
 void mtr_write_1(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value)
 {
-    redo_rec_t rec = {.type = MLOG_1BYTE, .offset = offset, .value = value};
-    mtr_do(mtr, block, &rec);
+    mtr_number(mtr, block, offset, 1, value);
 }
 
 void mtr_write_2(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value)
 {
-    redo_rec_t rec = {.type = MLOG_2BYTES, .offset = offset, .value = value};
-    mtr_do(mtr, block, &rec);
+    mtr_number(mtr, block, offset, 2, value);
 }
 
 void mtr_write_4(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t value)
 {
-    redo_rec_t rec = {.type = MLOG_4BYTES, .offset = offset, .value = value};
-    mtr_do(mtr, block, &rec);
+    mtr_number(mtr, block, offset, 4, value);
 }
 
 void mtr_write_8(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint64_t value)
 {
-    redo_rec_t rec = {.type = MLOG_8BYTES, .offset = offset, .value = value};
-    mtr_do(mtr, block, &rec);
+    mtr_number(mtr, block, offset, 8, value);
 }
 
 void mtr_write_string(mtr_t *mtr, buf_block_t *block, uint32_t offset, const byte *data,
                       uint32_t len)
 {
-    redo_rec_t rec = {.type = MLOG_WRITE_STRING, .offset = offset, .data = data, .len = len};
+    redo_rec_t rec = {.op = OP_WRITE, .offset = offset, .data = data, .len = len};
     mtr_do(mtr, block, &rec);
 }
 
 void mtr_memset(mtr_t *mtr, buf_block_t *block, uint32_t offset, uint32_t len, byte value)
 {
-    redo_rec_t rec = {.type = MLOG_MEMSET, .offset = offset, .len = len, .value = value};
+    redo_rec_t rec = {.op = OP_FILL, .offset = offset, .len = len, .value = value};
     mtr_do(mtr, block, &rec);
 }
 
 dberr_t mtr_index_create(mtr_t *mtr, buf_block_t *block, uint32_t level, index_id_t index_id,
                          uint32_t rec_size, uint32_t key_len)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_PAGE_CREATE,
+    redo_rec_t rec = {.op = OP_INDEX_CREATE,
                       .level = level,
                       .index_id = index_id,
                       .rec_size = rec_size,
@@ -247,43 +250,47 @@ dberr_t mtr_index_create(mtr_t *mtr, buf_block_t *block, uint32_t level, index_i
 dberr_t mtr_rec_insert(mtr_t *mtr, buf_block_t *block, uint32_t slot, const byte *rec_bytes,
                        uint32_t len)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_REC_INSERT, .slot = slot, .data = rec_bytes, .len = len};
+    rec_delta_t delta =
+        page_rec_delta(block->frame, buf_page_size(mtr->pool), slot, rec_bytes, len);
+    redo_rec_t rec = {.op = OP_REC_INSERT,
+                      .slot = slot,
+                      .info = delta.info,
+                      .shared = delta.shared,
+                      .data = delta.rest,
+                      .len = delta.rest_len};
     return mtr_try(mtr, block, &rec);
 }
 
 dberr_t mtr_rec_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_REC_DELETE, .slot = slot};
+    redo_rec_t rec = {.op = OP_REC_DELETE, .slot = slot};
     return mtr_try(mtr, block, &rec);
 }
 
 dberr_t mtr_rec_update(mtr_t *mtr, buf_block_t *block, uint32_t slot, uint32_t rec_offset,
                        const byte *bytes, uint32_t len)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_REC_UPDATE_IN_PLACE,
-                      .slot = slot,
-                      .offset = rec_offset,
-                      .data = bytes,
-                      .len = len};
+    redo_rec_t rec = {
+        .op = OP_REC_UPDATE, .slot = slot, .offset = rec_offset, .data = bytes, .len = len};
     return mtr_try(mtr, block, &rec);
 }
 
 dberr_t mtr_list_end_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_LIST_END_DELETE, .slot = slot};
+    redo_rec_t rec = {.op = OP_LIST_END_DELETE, .slot = slot};
     return mtr_try(mtr, block, &rec);
 }
 
 dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot)
 {
-    redo_rec_t rec = {.type = MLOG_COMP_LIST_START_DELETE, .slot = slot};
+    redo_rec_t rec = {.op = OP_LIST_START_DELETE, .slot = slot};
     return mtr_try(mtr, block, &rec);
 }
 
 void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t index_id)
 {
     CHECK(mtr->mode == MTR_LOG_ALL);
-    redo_rec_t rec = {.type = MLOG_INDEX_LOAD, .space = space, .page_no = root, .value = index_id};
+    redo_rec_t rec = {.op = OP_INDEX_LOAD, .space = space, .page_no = root, .value = index_id};
     mtr_log_add(mtr, &rec);
     mtr->changed = true;
 }
@@ -349,15 +356,14 @@ static void mtr_release(mtr_t *mtr)
             buf_block_unfix(mtr->pool, block);
         }
     }
-    free(mtr->log);
-    mtr->log = NULL;
+    redo_group_free(&mtr->log);
 }
 
 void mtr_commit(mtr_t *mtr)
 {
     lsn_t start_lsn = log_lsn(buf_log(mtr->pool));
     mtr->end_lsn = start_lsn;
-    if (mtr->n_recs > 0) {
+    if (mtr->log.len > 0) {
         mtr_log_append(mtr, &start_lsn, &mtr->end_lsn);
     }
     if (mtr->changed) {

@@ -27,7 +27,6 @@ typedef struct mtr {
     mtr_mode_t mode;
     index_id_t observer;
     bool changed;
-    uint32_t n_recs;
     uint32_t n_memo;
     struct {
         page_id_t id;
@@ -38,9 +37,7 @@ typedef struct mtr {
     } memo[MTR_MEMO_MAX];
     uint32_t n_spaces;
     space_id_t spaces[MTR_SPACES_MAX]; /**< named by records, the system space excepted */
-    byte *log;                         /**< encoded records, grown as needed */
-    size_t log_len;
-    size_t log_size;
+    redo_group_t log;
     lsn_t end_lsn; /**< after commit */
 } mtr_t;
 
@@ -55,9 +52,9 @@ void mtr_abort(mtr_t *mtr);
 /** Pins a page for this mtr (once per page; a second get gives the same block). As buf_page_get;
 DB_OUT_OF_SPACE beyond MTR_MEMO_MAX pages, DB_CORRUPTION for a page that this mtr has freed. */
 WARN_UNUSED dberr_t mtr_page_get(mtr_t *mtr, page_id_t id, buf_block_t **out);
-/** Creates and initialises a page: MLOG_INIT_FILE_PAGE2. As buf_page_create. */
+/** Creates and initialises a page, and logs that. As buf_page_create. */
 WARN_UNUSED dberr_t mtr_page_create(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
-/** Logs MLOG_INIT_FREE_PAGE and marks the page freed if it is in the pool. The only record of its page
+/** Logs that the page is free and marks the page freed if it is in the pool. The only record of its page
 in the mtr (CHECK: no earlier change of it here; ask mtr_page_is_changed before, if bytes from disk
 chose the page). */
 void mtr_page_free(mtr_t *mtr, page_id_t id);
@@ -84,7 +81,7 @@ WARN_UNUSED dberr_t mtr_rec_update(mtr_t *mtr, buf_block_t *block, uint32_t slot
 WARN_UNUSED dberr_t mtr_list_end_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
 WARN_UNUSED dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
 
-/** Adds MLOG_INDEX_LOAD(space, root, index) to this mtr. */
+/** Adds INDEX_LOAD(space, root, index) to this mtr. */
 void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t index_id);
 
 #endif

@@ -298,17 +298,41 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
     return low;
 }
 
-dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
-                        uint32_t len)
+rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
+                           uint32_t len)
+{
+    uint32_t before = 0;
+    uint32_t shared = 0;
+    page_head_t h;
+
+    CHECK(len >= 2);
+    if (slot > 0 && head_read(page, page_size, &h) == NULL && slot <= h.n_recs
+        && len == h.rec_size) {
+        before = slot_read(page, page_size, &h, slot - 1);
+    }
+    while (before != 0 && shared < len - 2 && page[before + 1 + shared] == rec[1 + shared]) {
+        shared++;
+    }
+    return (rec_delta_t){rec[0], shared, rec + 1 + shared, len - 1 - shared};
+}
+
+dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec_delta_t *rec)
 {
     uint32_t offset;
+    uint32_t before = 0;
     uint32_t next = 0;
     page_head_t h;
     byte *last;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs || len != h.rec_size
-        || (rec[0] & ~REC_INFO_VALID) != 0) {
+    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->rest_len >= h.rec_size
+        || rec->shared != h.rec_size - 1 - rec->rest_len || (rec->info & ~REC_INFO_VALID) != 0) {
         return DB_CORRUPTION;
+    }
+    if (rec->shared > 0) {
+        before = slot > 0 ? slot_read(page, page_size, &h, slot - 1) : 0;
+        if (before == 0) {
+            return DB_CORRUPTION;
+        }
     }
     if (h.n_free > 0) {
         offset = h.free;
@@ -325,7 +349,9 @@ dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const byt
         mach_write_2(page + PAGE_HEAP_TOP, h.heap_top + h.rec_size);
         mach_write_2(page + PAGE_N_HEAP, h.n_heap + 1);
     }
-    memcpy(page + offset, rec, len);
+    page[offset] = (byte)rec->info;
+    memmove(page + offset + 1, page + before + 1, rec->shared);
+    memcpy(page + offset + 1 + rec->shared, rec->rest, rec->rest_len);
     last = page + slot_pos(page_size, h.n_recs);
     memmove(last, last + SLOT_SIZE, (size_t)SLOT_SIZE * (h.n_recs - slot));
     mach_write_2(page + slot_pos(page_size, slot), offset);

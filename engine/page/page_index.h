@@ -93,9 +93,23 @@ shorter than the page's keys: then only that prefix is compared. MIN_REC is smal
 uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint32_t key_len,
                      bool *exact);
 
-/** Inserts rec (info byte and payload, len = record size) so that it gets slot `slot`. */
-WARN_UNUSED dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
-                                    uint32_t len);
+/** A record by its difference to the one before it: an info byte, `shared` bytes as behind the info
+byte of that one, the rest. */
+typedef struct rec_delta {
+    uint32_t info;
+    uint32_t shared; /**< 0: it stands for itself */
+    const byte *rest;
+    uint32_t rest_len; /**< at least 1 */
+} rec_delta_t;
+
+/** The difference of rec (info byte and payload, len bytes) to the record in the slot before `slot`,
+as it will be inserted there. Points into rec. */
+rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
+                           uint32_t len);
+
+/** Inserts a record so that it gets slot `slot`. */
+WARN_UNUSED dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot,
+                                    const rec_delta_t *rec);
 
 /** Removes the record of a slot and puts its space on the free list. */
 WARN_UNUSED dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot);

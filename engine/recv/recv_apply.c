@@ -9,9 +9,9 @@ doublewrite and the write-ahead rule like all others.
 What happens to a page in a batch, by its newest initialisation or freeing in the whole log:
     none                          read, apply what is newer than the page
     init, in this batch           created, never read (MDEV-12699); read if there is an
-                                  MLOG_INDEX_LOAD of the space anywhere in the log
+                                  INDEX_LOAD of the space anywhere in the log
     init, in a later batch        nothing: all of it is older than the initialisation; but read if the
-                                  space has an MLOG_INDEX_LOAD, so that the page is never behind
+                                  space has an INDEX_LOAD, so that the page is never behind
                                   the batch that comes to its initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         nothing: no read, no write (I15)
@@ -121,7 +121,7 @@ static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_
     if (err == DB_CORRUPTION) {
         err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                          "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
-                         space->path, mlog_type_name(rec->type), end_lsn);
+                         space->path, log_format(recv->log)->rec_name(rec), end_lsn);
     }
     return err;
 }
@@ -138,15 +138,16 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
             continue;
         }
         redo_rec_t rec;
+        redo_context_t at = {.n_recs = 0};
         size_t used = 0;
-        bool single = false;
-        dberr_t err = format->decode(stored->bytes, stored->len, &rec, &used, &single);
+        bool last = false;
+        dberr_t err = format->decode(&at, stored->bytes, stored->len, &rec, &used, &last);
         if (err != DB_SUCCESS) {
             return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                               "redo record at %" PRIu64 " cannot be decoded again",
                               stored->end_lsn);
         }
-        initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
+        initialised |= rec.op == OP_INIT_PAGE;
         if (!initialised) {
             continue; /* of a life before: of its page nothing is there */
         }

@@ -73,7 +73,7 @@ typedef struct recv_hist {
 /** What the log and the directory say of one space. */
 typedef struct recv_space {
     page_id_t id;             /**< page number 0 */
-    lsn_t enable_lsn;         /**< end of the last MLOG_INDEX_LOAD, or 0 */
+    lsn_t enable_lsn;         /**< end of the last OP_INDEX_LOAD, or 0 */
     bool named;               /**< the log says that its file exists */
     bool changed;             /**< the log has changes of its pages */
     bool deleted;             /**< FILE_DELETE at or after the checkpoint */
@@ -89,7 +89,7 @@ typedef struct recv_space {
 /** A record about a file, in the order of the log. */
 typedef struct recv_event {
     struct recv_event *next;
-    mlog_type_t type;
+    redo_op_t op;
     space_id_t space;
     lsn_t lsn;
     char *path;

@@ -14,7 +14,7 @@ Invariants
 2. what the marker's group or anything before the soft end says is complete; nothing behind it is
    looked at (I21);
 3. a page that changes after it was freed must have been initialised in between, by a logged record
-   or by a non-logged load that an MLOG_INDEX_LOAD behind the freeing vouches for (I15). */
+   or by a non-logged load that an INDEX_LOAD behind the freeing vouches for (I15). */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,14 +46,14 @@ bool recv_page_is_free(const recv_t *recv, page_id_t id)
 static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     page_id_t id = {rec->space, rec->page_no};
-    if (rec->type == MLOG_INIT_FILE_PAGE2 || rec->type == MLOG_INIT_FREE_PAGE) {
+    if (rec->op == OP_INIT_PAGE || rec->op == OP_FREE_PAGE) {
         void *found = NULL;
         dberr_t err = recv_table_put(recv->env, &recv->hist, id, &found);
         if (err == DB_SUCCESS) {
             recv_hist_t *hist = found;
             hist->event_lsn = end_lsn;
             hist->used_lsn = 0;
-            hist->freed = rec->type == MLOG_INIT_FREE_PAGE;
+            hist->freed = rec->op == OP_FREE_PAGE;
         }
         return err;
     }
@@ -66,21 +66,20 @@ static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
 
 /** A committed size. What it may be after the one before it is known here; for the first one,
 recv_space_check_growth() knows the file. */
-static dberr_t recv_scan_size(recv_t *recv, recv_space_t *space, const redo_rec_t *rec,
-                              lsn_t end_lsn)
+static dberr_t recv_scan_size(recv_t *recv, recv_space_t *space, uint64_t size_pages, lsn_t end_lsn)
 {
     uint32_t before = space->log_size_pages;
-    if (rec->value == 0 || rec->value > FIL_PAGES_MAX
-        || (before != 0 && rec->value > before + FSP_GROW_PAGES_MAX)) {
+    if (size_pages == 0 || size_pages > FIL_PAGES_MAX
+        || (before != 0 && size_pages > before + FSP_GROW_PAGES_MAX)) {
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                           "redo record at %" PRIu64 ": impossible size of space %" PRIu32
                           ": %" PRIu64 " pages after %" PRIu32,
-                          end_lsn, rec->space, rec->value, before);
+                          end_lsn, space->id.space, size_pages, before);
     }
     if (before == 0) {
-        space->log_size_first = (uint32_t)rec->value;
+        space->log_size_first = (uint32_t)size_pages;
     }
-    space->log_size_pages = (uint32_t)rec->value;
+    space->log_size_pages = (uint32_t)size_pages;
     return DB_SUCCESS;
 }
 
@@ -97,8 +96,9 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
         return err;
     }
     space->changed = true;
-    if (rec->page_no == 0 && rec->type == MLOG_4BYTES && rec->offset == FSP_SIZE) {
-        err = recv_scan_size(recv, space, rec, end_lsn);
+    uint64_t size_pages = 0;
+    if (rec->page_no == 0 && redo_rec_writes(rec, FSP_SIZE, 4, &size_pages)) {
+        err = recv_scan_size(recv, space, size_pages, end_lsn);
     }
     return err == DB_SUCCESS ? recv_scan_hist(recv, rec, end_lsn) : err;
 }
@@ -125,13 +125,13 @@ static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_
     if (event == NULL) {
         return err_set(&recv->env->err, DB_OUT_OF_MEMORY, "no memory for file records");
     }
-    event->type = rec->type;
+    event->op = rec->op;
     event->space = rec->space;
     event->lsn = end_lsn;
     *recv->events_tail = event;
     recv->events_tail = &event->next;
     dberr_t err = recv_path_copy(recv, rec->path, rec->path_len, &event->path);
-    if (err == DB_SUCCESS && rec->type == MLOG_FILE_RENAME2) {
+    if (err == DB_SUCCESS && rec->op == OP_FILE_RENAME) {
         err = recv_path_copy(recv, rec->path2, rec->path2_len, &event->path2);
     }
     return err;
@@ -139,21 +139,21 @@ static dberr_t recv_event_append(recv_t *recv, const redo_rec_t *rec, lsn_t end_
 
 static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
-    bool rename = rec->type == MLOG_FILE_RENAME2;
+    bool rename = rec->op == OP_FILE_RENAME;
     /* A damaged or hostile record must not reach for the log, the system space or another
     directory. */
     if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
         || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
-                          "%s at %" PRIu64 " names no table file", mlog_type_name(rec->type),
-                          end_lsn);
+                          "%s at %" PRIu64 " names no table file",
+                          log_format(recv->log)->rec_name(rec), end_lsn);
     }
     recv_space_t *space = NULL;
     dberr_t err = recv_space_put(recv, rec->space, &space);
     if (err == DB_SUCCESS && space->deleted) {
         err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                          "%s at %" PRIu64 ": space %" PRIu32 " was deleted before",
-                         mlog_type_name(rec->type), end_lsn, rec->space);
+                         log_format(recv->log)->rec_name(rec), end_lsn, rec->space);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -161,9 +161,9 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     if (rename) {
         space->rename_lsn = end_lsn;
     }
-    if (rec->type == MLOG_FILE_DELETE) {
+    if (rec->op == OP_FILE_DELETE) {
         space->deleted = true;
-    } else if (rec->type != MLOG_FILE_CREATE2) {
+    } else if (rec->op != OP_FILE_CREATE) {
         space->named = true;
     }
     err = rename ? recv_path_copy(recv, rec->path2, rec->path2_len, &space->name)
@@ -173,16 +173,16 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
 
 static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
-    if (log_rec_is_page_op(rec->type)) {
+    if (redo_op_is_page(rec->op)) {
         return recv_scan_page(recv, rec, end_lsn);
     }
-    switch (rec->type) {
-    case MLOG_FILE_CREATE2:
-    case MLOG_FILE_DELETE:
-    case MLOG_FILE_RENAME2:
-    case MLOG_FILE_NAME:
+    switch (rec->op) {
+    case OP_FILE_CREATE:
+    case OP_FILE_DELETE:
+    case OP_FILE_RENAME:
+    case OP_FILE_NAME:
         return recv_scan_file(recv, rec, end_lsn);
-    case MLOG_INDEX_LOAD: {
+    case OP_INDEX_LOAD: {
         recv_space_t *space = NULL;
         dberr_t err = recv_space_put(recv, rec->space, &space);
         if (err == DB_SUCCESS) {
@@ -202,7 +202,7 @@ static bool recv_group_is_marker(const recv_t *recv, const log_group_t *group)
         return false;
     }
     for (uint32_t i = 0; i < group->n_recs; i++) {
-        if (group->recs[i].type == MLOG_CHECKPOINT && group->recs[i].value == recv->ckpt.lsn) {
+        if (group->recs[i].op == OP_CHECKPOINT && group->recs[i].value == recv->ckpt.lsn) {
             return true;
         }
     }

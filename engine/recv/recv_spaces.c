@@ -311,11 +311,11 @@ static dberr_t recv_redo_files(recv_t *recv)
     for (const recv_event_t *event = recv->events; event != NULL; event = event->next) {
         recv_space_t *space = recv_space_find(recv, event->space);
         dberr_t err = DB_SUCCESS;
-        if (event->type == MLOG_FILE_CREATE2) {
+        if (event->op == OP_FILE_CREATE) {
             err = recv_redo_create(recv, event, space);
-        } else if (event->type == MLOG_FILE_DELETE) {
+        } else if (event->op == OP_FILE_DELETE) {
             err = recv_redo_delete(recv, event, space);
-        } else if (event->type == MLOG_FILE_RENAME2) {
+        } else if (event->op == OP_FILE_RENAME) {
             err = recv_redo_rename(recv, event, space);
         }
         if (err != DB_SUCCESS) {

@@ -190,7 +190,8 @@ static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_for
     stored->next = NULL;
     stored->end_lsn = end_lsn;
     stored->len = 0;
-    format->encode(rec, true, stored->bytes, room, &stored->len);
+    redo_context_t at = {.n_recs = 0};
+    format->encode(&at, rec, stored->bytes, room, &stored->len);
     recv_batch_take(batch, stored);
     if (page->last != NULL) {
         page->last->next = stored;
@@ -206,7 +207,7 @@ dberr_t recv_batch_add(env_t *env, recv_batch_t *batch, const log_format_t *form
 {
     for (uint32_t i = 0; i < group->n_recs; i++) {
         const redo_rec_t *rec = &group->recs[i];
-        if (log_rec_is_page_op(rec->type)) {
+        if (redo_op_is_page(rec->op)) {
             dberr_t err = recv_batch_add_rec(env, batch, format, rec, group->end_lsn);
             if (err != DB_SUCCESS) {
                 return err;

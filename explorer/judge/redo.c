@@ -207,19 +207,19 @@ bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limi
            && redo_extent_freed(redo->shared, key, after, shared_limit(redo, limit));
 }
 
-const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *path,
-                             const char *path2, lsn_t limit)
+const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,
+                             lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->type == type && file->end_lsn <= limit && strcmp(file->path, path) == 0
+        if (file->op == op && file->end_lsn <= limit && strcmp(file->path, path) == 0
             && (path2 == NULL || strcmp(file->path2, path2) == 0)) {
             return file;
         }
     }
     return redo->shared == NULL
                ? NULL
-               : redo_file(redo->shared, type, path, path2, shared_limit(redo, limit));
+               : redo_file(redo->shared, op, path, path2, shared_limit(redo, limit));
 }
 
 /** Up to limit. */
@@ -227,7 +227,7 @@ static const redo_file_t *file_about(const redo_t *redo, const char *path, lsn_t
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->type != MLOG_FILE_NAME && file->end_lsn <= limit
+        if (file->op != OP_FILE_NAME && file->end_lsn <= limit
             && (strcmp(file->path, path) == 0 || strcmp(file->path2, path) == 0)) {
             return file;
         }
@@ -244,7 +244,7 @@ static bool space_deleted(const redo_t *redo, space_id_t space, lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->space == space && file->end_lsn <= limit && file->type == MLOG_FILE_DELETE) {
+        if (file->space == space && file->end_lsn <= limit && file->op == OP_FILE_DELETE) {
             return true;
         }
     }

@@ -49,7 +49,7 @@ typedef struct redo_load {
 } redo_load_t;
 
 typedef struct redo_file {
-    mlog_type_t type; /**< CREATE2, DELETE, RENAME2, NAME */
+    redo_op_t op; /**< of a file */
     lsn_t end_lsn;
     space_id_t space;
     char path[PATH_LEN_MAX + 1];
@@ -85,9 +85,10 @@ typedef struct redo_pages {
 typedef struct redo redo_t;
 struct redo {
     log_file_info_t info; /**< of the log file; page_size 0: there is none yet */
-    lsn_t from_lsn;       /**< what was read starts here ... */
-    lsn_t end_lsn;        /**< ... and ends here, behind the last complete group */
-    uint32_t epoch;       /**< of the block of that group's last byte; 0: unknown */
+    const log_format_t *format;
+    lsn_t from_lsn; /**< what was read starts here ... */
+    lsn_t end_lsn;  /**< ... and ends here, behind the last complete group */
+    uint32_t epoch; /**< of the block of that group's last byte; 0: unknown */
     redo_pages_t pages;
     REDO_LIST(redo_load_t) loads;
     REDO_LIST(redo_extent_t) extents;
@@ -145,10 +146,10 @@ bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn);
 lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t limit);
 /** Is the extent of the page given back whole by a record that ends behind `after`, and by limit? */
 bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit);
-/** The newest file operation of this type up to limit; path2 may be NULL: any. NULL: none. */
-const redo_file_t *redo_file(const redo_t *redo, mlog_type_t type, const char *path,
-                             const char *path2, lsn_t limit);
-/** The newest file operation that names the path, old or new; MLOG_FILE_NAME is none. */
+/** The newest file operation of this kind up to limit; path2 may be NULL: any. NULL: none. */
+const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,
+                             lsn_t limit);
+/** The newest file operation that names the path, old or new; OP_FILE_NAME is none. */
 const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
 /** Does the log delete the space's file? */
 bool redo_space_deleted(const redo_t *redo, space_id_t space);

@@ -78,22 +78,19 @@ static void path_copy(char out[PATH_LEN_MAX + 1], const char *path, uint32_t len
 }
 
 /** What a page record does; plain bytes are what they are, whatever the page held. */
-static redo_touch_t touch_of(mlog_type_t type, lsn_t start_lsn, lsn_t end_lsn)
+static redo_touch_t touch_of(redo_op_t op, lsn_t start_lsn, lsn_t end_lsn)
 {
     redo_touch_t touch = {.kind = REDO_CHANGE, .start_lsn = start_lsn, .end_lsn = end_lsn};
-    switch (type) {
-    case MLOG_INIT_FILE_PAGE2:
+    switch (op) {
+    case OP_INIT_PAGE:
         touch.kind = REDO_INIT;
         break;
-    case MLOG_INIT_FREE_PAGE:
+    case OP_FREE_PAGE:
         touch.kind = REDO_FREE;
         break;
-    case MLOG_1BYTE:
-    case MLOG_2BYTES:
-    case MLOG_4BYTES:
-    case MLOG_8BYTES:
-    case MLOG_WRITE_STRING:
-    case MLOG_MEMSET:
+    case OP_NUMBER:
+    case OP_WRITE:
+    case OP_FILL:
         break;
     default:
         touch.relies = true;
@@ -116,8 +113,10 @@ static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
     uint32_t pages = redo->info.extent_pages;
     uint32_t covers = redo->info.page_size / extent_pages_default(redo->info.page_size) * pages;
     uint32_t size = CHK_XDES_BITMAP + pages / 8;
-    if (rec->type != MLOG_4BYTES || rec->value != CHK_XDES_FREE || rec->page_no % covers != 0
-        || rec->offset < CHK_FSP_XDES || (rec->offset - CHK_FSP_XDES) % size != CHK_XDES_STATE) {
+    uint64_t state = 0;
+    if (rec->page_no % covers != 0 || rec->offset < CHK_FSP_XDES
+        || (rec->offset - CHK_FSP_XDES) % size != CHK_XDES_STATE
+        || !redo_rec_writes(rec, rec->offset, 4, &state) || state != CHK_XDES_FREE) {
         return;
     }
     uint32_t extent = (rec->offset - CHK_FSP_XDES) / size;
@@ -129,8 +128,8 @@ static void note_extent(redo_t *redo, const redo_rec_t *rec, lsn_t end_lsn)
 
 static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, lsn_t end_lsn)
 {
-    switch (rec->type) {
-    case MLOG_INDEX_LOAD: {
+    switch (rec->op) {
+    case OP_INDEX_LOAD: {
         redo_load_t *load = REDO_PUSH(&redo->loads);
         *load = (redo_load_t){start_lsn, end_lsn, rec->space, rec->value};
         if (redo->on_load != NULL) {
@@ -138,24 +137,24 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         }
         break;
     }
-    case MLOG_FILE_CREATE2:
-    case MLOG_FILE_DELETE:
-    case MLOG_FILE_RENAME2:
-    case MLOG_FILE_NAME: {
+    case OP_FILE_CREATE:
+    case OP_FILE_DELETE:
+    case OP_FILE_RENAME:
+    case OP_FILE_NAME: {
         redo_file_t *file = REDO_PUSH(&redo->files);
-        file->type = rec->type;
+        file->op = rec->op;
         file->end_lsn = end_lsn;
         file->space = rec->space;
         path_copy(file->path, rec->path, rec->path_len);
         path_copy(file->path2, rec->path2, rec->path2_len);
         break;
     }
-    case MLOG_CHECKPOINT:
+    case OP_CHECKPOINT:
         *REDO_PUSH(&redo->markers) = (redo_marker_t){start_lsn, end_lsn, rec->value};
         break;
     default:
-        if (log_rec_is_page_op(rec->type)) {
-            redo_touch_t touch = touch_of(rec->type, start_lsn, end_lsn);
+        if (redo_op_is_page(rec->op)) {
+            redo_touch_t touch = touch_of(rec->op, start_lsn, end_lsn);
             note_page(redo, redo_key(rec->space, rec->page_no), &touch);
             note_extent(redo, rec, end_lsn);
         }
@@ -166,39 +165,38 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
 typedef struct group_scan {
     size_t start;
     size_t at;
+    redo_context_t context;
 } group_scan_t;
 
 /** Finds the end of the group. False: it is not all there, or it is impossible. */
-static bool group_find_end(const byte *payload, size_t n, group_scan_t *scan)
+static bool group_find_end(const redo_t *redo, const byte *payload, size_t n, group_scan_t *scan)
 {
-    for (;;) {
+    for (bool last = false; !last;) {
         redo_rec_t rec;
         size_t used = 0;
-        bool single = false;
-        if (log_format_10_4.decode(payload + scan->at, n - scan->at, &rec, &used, &single)
+        if (redo->format->decode(&scan->context, payload + scan->at, n - scan->at, &rec, &used,
+                                 &last)
                 != DB_SUCCESS
-            || (single && scan->at != scan->start)
             || scan->at + used - scan->start > LOG_GROUP_LEN_MAX) {
             return false;
         }
         scan->at += used;
-        if (single || rec.type == MLOG_MULTI_REC_END) {
-            return true;
-        }
     }
+    return true;
 }
 
 static void group_note(redo_t *redo, const byte *payload, const group_scan_t *scan)
 {
     lsn_t start_lsn = redo->end_lsn;
     lsn_t end_lsn = log_lsn_add(start_lsn, scan->at - scan->start);
+    redo_context_t context = {.n_recs = 0};
     redo->end_lsn = end_lsn; /* before the listeners hear of it */
     *REDO_PUSH(&redo->ends) = end_lsn;
     for (size_t at = scan->start; at < scan->at;) {
         redo_rec_t rec;
         size_t used = 0;
-        bool single = false;
-        if (log_format_10_4.decode(payload + at, scan->at - at, &rec, &used, &single)
+        bool last = false;
+        if (redo->format->decode(&context, payload + at, scan->at - at, &rec, &used, &last)
             != DB_SUCCESS) {
             return; /* it was decoded before */
         }
@@ -246,10 +244,10 @@ void redo_extend(redo_t *redo, const byte *bytes)
         }
         payload_add(redo, n, block + skip, end - skip);
         n += end - skip;
-        while (scan.at < n && group_find_end(redo->payload, n, &scan)) {
+        while (scan.at < n && group_find_end(redo, redo->payload, n, &scan)) {
             group_note(redo, redo->payload, &scan);
             redo->epoch = block_epoch;
-            scan.start = scan.at;
+            scan = (group_scan_t){.start = scan.at, .at = scan.at};
         }
         epoch = block_epoch;
         block_lsn += LOG_BLOCK_SIZE;
@@ -295,6 +293,7 @@ bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *sha
     redo->info.file_size = info.file_size;
     redo->info.start_lsn = info.start_lsn;
     redo->info.extent_pages = info.extent_pages;
+    redo->format = log_format_find(info.format_id);
     redo->shared = shared;
     return true;
 }

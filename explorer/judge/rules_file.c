@@ -14,10 +14,10 @@ newest about that name, since names are used again. */
 
 #include "explorer/judge/rules_int.h"
 
-static const redo_file_t *record_of(const rules_t *rules, mlog_type_t type, const char *path,
+static const redo_file_t *record_of(const rules_t *rules, redo_op_t op, const char *path,
                                     const char *path2)
 {
-    const redo_file_t *file = redo_file(&rules->redo, type, path, path2, rules->log.durable);
+    const redo_file_t *file = redo_file(&rules->redo, op, path, path2, rules->log.durable);
     const redo_file_t *newest = redo_file_about(&rules->redo, path2 != NULL ? path2 : path);
     bool repeated = rules->log.found && file != NULL && file->end_lsn <= rules->log.found_end;
     return file == newest || repeated ? file : NULL;
@@ -27,14 +27,13 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
 {
     static const char *const WHAT[] = {
         [FS_LINK] = "created", [FS_RENAME] = "renamed", [FS_UNLINK] = "removed"};
-    static const mlog_type_t TYPES[] = {[FS_LINK] = MLOG_FILE_CREATE2,
-                                        [FS_RENAME] = MLOG_FILE_RENAME2,
-                                        [FS_UNLINK] = MLOG_FILE_DELETE};
+    static const redo_op_t OPS[] = {
+        [FS_LINK] = OP_FILE_CREATE, [FS_RENAME] = OP_FILE_RENAME, [FS_UNLINK] = OP_FILE_DELETE};
     if (!rules_is_table_file(path)) {
         return;
     }
     const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
-    const redo_file_t *record = record_of(rules, TYPES[event->kind], path, to);
+    const redo_file_t *record = record_of(rules, OPS[event->kind], path, to);
     if (record == NULL) {
         rules_report(rules, 24, "file_record", "%.120s is %s, and the durable log does not say so",
                      path, WHAT[event->kind]);

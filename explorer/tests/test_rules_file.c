@@ -1,7 +1,7 @@
 /* Names of table files: I24. */
 #include "scenario.h"
 
-static void log_op(world_t *w, mlog_type_t type, const char *path, const char *path2)
+static void log_op(world_t *w, redo_op_t type, const char *path, const char *path2)
 {
     (void)world_file_op(w, type, path, path2);
     world_log(w);
@@ -16,13 +16,13 @@ static void entry_durable(world_t *w, fs_kind_t kind, const char *path, const ch
 /** By the log; the entry itself is not durable. */
 static void create_unsynced(world_t *w)
 {
-    log_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
+    log_op(w, OP_FILE_CREATE, "u.ibd", NULL);
     world_entry(w, FS_LINK, "u.ibd", NULL);
 }
 
 static void rename_by_the_log(world_t *w)
 {
-    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    log_op(w, OP_FILE_RENAME, "u.ibd", "v.ibd");
     entry_durable(w, FS_RENAME, "u.ibd", "v.ibd");
 }
 
@@ -37,7 +37,7 @@ static void file_renamed_and_removed(world_t *w)
 {
     file_created(w);
     rename_by_the_log(w);
-    log_op(w, MLOG_FILE_DELETE, "v.ibd", NULL);
+    log_op(w, OP_FILE_DELETE, "v.ibd", NULL);
     entry_durable(w, FS_UNLINK, "v.ibd", NULL);
     rules_journal(w->rules, JOURNAL_ACK, 2);
     file_created(w);
@@ -50,7 +50,7 @@ static void file_created_without_record(world_t *w)
 
 static void file_created_before_the_fsync(world_t *w)
 {
-    (void)world_file_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
+    (void)world_file_op(w, OP_FILE_CREATE, "u.ibd", NULL);
     world_log_write(w);
     entry_durable(w, FS_LINK, "u.ibd", NULL);
 }
@@ -65,7 +65,7 @@ static void file_removed_by_an_old_record(world_t *w)
 static void file_renamed_to_another_name(world_t *w)
 {
     file_created(w);
-    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    log_op(w, OP_FILE_RENAME, "u.ibd", "v.ibd");
     entry_durable(w, FS_RENAME, "u.ibd", "x.ibd");
 }
 
@@ -83,8 +83,8 @@ static void file_entry_unsynced_at_checkpoint(world_t *w)
 
 static void file_operation_repeated(world_t *w)
 {
-    (void)world_file_op(w, MLOG_FILE_CREATE2, "u.ibd", NULL);
-    log_op(w, MLOG_FILE_RENAME2, "u.ibd", "v.ibd");
+    (void)world_file_op(w, OP_FILE_CREATE, "u.ibd", NULL);
+    log_op(w, OP_FILE_RENAME, "u.ibd", "v.ibd");
     world_restart(w, false);
     world_entry(w, FS_LINK, "u.ibd", NULL);
     entry_durable(w, FS_RENAME, "u.ibd", "v.ibd");

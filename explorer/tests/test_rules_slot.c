@@ -58,7 +58,7 @@ static void ckpt_page_of_a_new_life(world_t *w)
 static void ckpt_deleted_space(world_t *w)
 {
     (void)world_change(w, 0);
-    (void)world_file_op(w, MLOG_FILE_DELETE, "t.ibd", NULL);
+    (void)world_file_op(w, OP_FILE_DELETE, "t.ibd", NULL);
     world_log(w);
     world_entry(w, FS_UNLINK, "t.ibd", NULL);
     world_sync_dir(w);
@@ -103,7 +103,7 @@ static void ckpt_marker_missing(world_t *w)
 
 static void ckpt_marker_not_fsynced(world_t *w)
 {
-    const redo_rec_t rec = {.type = MLOG_CHECKPOINT, .value = w->end_lsn};
+    const redo_rec_t rec = {.op = OP_CHECKPOINT, .value = w->end_lsn};
     lsn_t c = w->end_lsn;
     (void)world_append(w, &rec);
     world_log_write(w);

@@ -89,15 +89,16 @@ static void stamp_end(world_t *w)
 
 lsn_t world_append(world_t *w, const redo_rec_t *rec)
 {
-    byte bytes[1024];
-    size_t len = 0;
-    log_format_10_4.encode(rec, true, bytes, sizeof(bytes), &len);
+    redo_group_t group;
+    redo_group_init(&group, &log_format_10_4);
+    redo_group_add(&group, rec);
+    redo_group_finish(&group);
     byte *block = w->log + world_log_offset(w->end_lsn);
     if (mach_read_2(block + LOG_BLOCK_FIRST_GROUP) == 0) {
         mach_write_2(block + LOG_BLOCK_FIRST_GROUP, lsn_offset(w->end_lsn));
     }
-    for (size_t i = 0; i < len; i++) {
-        w->log[world_log_offset(w->end_lsn) + lsn_offset(w->end_lsn)] = bytes[i];
+    for (size_t i = 0; i < group.len; i++) {
+        w->log[world_log_offset(w->end_lsn) + lsn_offset(w->end_lsn)] = group.bytes[i];
         lsn_t next = log_lsn_add(w->end_lsn, 1);
         if (lsn_block(next) != lsn_block(w->end_lsn)) {
             stamp(w->log + world_log_offset(w->end_lsn), w->end_lsn, w->epoch, LOG_BLOCK_SIZE);
@@ -105,29 +106,29 @@ lsn_t world_append(world_t *w, const redo_rec_t *rec)
         }
         w->end_lsn = next;
     }
+    redo_group_free(&group);
     stamp_end(w);
     return w->end_lsn;
 }
 
 lsn_t world_init(world_t *w, uint32_t page)
 {
-    const redo_rec_t rec = {.type = MLOG_INIT_FILE_PAGE2,
-                            .space = WORLD_SPACE,
-                            .page_no = page,
-                            .value = FIL_PAGE_INDEX};
+    const redo_rec_t rec = {
+        .op = OP_INIT_PAGE, .space = WORLD_SPACE, .page_no = page, .value = FIL_PAGE_INDEX};
     return world_append(w, &rec);
 }
 
 lsn_t world_free(world_t *w, uint32_t page)
 {
-    const redo_rec_t rec = {.type = MLOG_INIT_FREE_PAGE, .space = WORLD_SPACE, .page_no = page};
+    const redo_rec_t rec = {.op = OP_FREE_PAGE, .space = WORLD_SPACE, .page_no = page};
     return world_append(w, &rec);
 }
 
 lsn_t world_free_extent(world_t *w, uint32_t extent)
 {
     /* behind the page's header 154 bytes, each descriptor 24 and a bit for each page, its state behind 20 */
-    const redo_rec_t rec = {.type = MLOG_4BYTES,
+    const redo_rec_t rec = {.op = OP_NUMBER,
+                            .len = 4,
                             .space = WORLD_SPACE,
                             .page_no = 0,
                             .offset = (uint16_t)(154 + extent * (24 + WORLD_EXTENT / 8) + 20),
@@ -137,28 +138,31 @@ lsn_t world_free_extent(world_t *w, uint32_t extent)
 
 lsn_t world_change(world_t *w, uint32_t page)
 {
-    const redo_rec_t rec = {
-        .type = MLOG_4BYTES, .space = WORLD_SPACE, .page_no = page, .offset = 100, .value = 7};
+    const redo_rec_t rec = {.op = OP_NUMBER,
+                            .len = 4,
+                            .space = WORLD_SPACE,
+                            .page_no = page,
+                            .offset = 100,
+                            .value = 7};
     return world_append(w, &rec);
 }
 
 lsn_t world_delete_rec(world_t *w, uint32_t page)
 {
-    const redo_rec_t rec = {
-        .type = MLOG_COMP_REC_DELETE, .space = WORLD_SPACE, .page_no = page, .slot = 1};
+    const redo_rec_t rec = {.op = OP_REC_DELETE, .space = WORLD_SPACE, .page_no = page, .slot = 1};
     return world_append(w, &rec);
 }
 
 lsn_t world_load(world_t *w, index_id_t index)
 {
     const redo_rec_t rec = {
-        .type = MLOG_INDEX_LOAD, .space = WORLD_SPACE, .page_no = 4, .value = index};
+        .op = OP_INDEX_LOAD, .space = WORLD_SPACE, .page_no = 4, .value = index};
     return world_append(w, &rec);
 }
 
 lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index)
 {
-    const redo_rec_t rec = {.type = MLOG_COMP_PAGE_CREATE,
+    const redo_rec_t rec = {.op = OP_INDEX_CREATE,
                             .space = WORLD_SPACE,
                             .page_no = page,
                             .index_id = index,
@@ -168,10 +172,10 @@ lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index)
     return world_append(w, &rec);
 }
 
-lsn_t world_file_op(world_t *w, mlog_type_t type, const char *path, const char *path2)
+lsn_t world_file_op(world_t *w, redo_op_t op, const char *path, const char *path2)
 {
     redo_rec_t rec = {
-        .type = type, .space = WORLD_SPACE, .path = path, .path_len = (uint32_t)strlen(path)};
+        .op = op, .space = WORLD_SPACE, .path = path, .path_len = (uint32_t)strlen(path)};
     if (path2 != NULL) {
         rec.path2 = path2;
         rec.path2_len = (uint32_t)strlen(path2);
@@ -218,7 +222,7 @@ static lsn_t change_bytes(world_t *w, uint32_t len)
     byte data[600] = {1};
     CHECK(len <= sizeof(data));
     const redo_rec_t rec = {
-        .type = MLOG_WRITE_STRING, .space = WORLD_SPACE, .offset = 100, .data = data, .len = len};
+        .op = OP_WRITE, .space = WORLD_SPACE, .offset = 100, .data = data, .len = len};
     return world_append(w, &rec);
 }
 
@@ -261,7 +265,7 @@ void world_slot(world_t *w, uint32_t slot, uint64_t no, lsn_t c, lsn_t marker)
 
 lsn_t world_marker(world_t *w, lsn_t c)
 {
-    const redo_rec_t rec = {.type = MLOG_CHECKPOINT, .value = c};
+    const redo_rec_t rec = {.op = OP_CHECKPOINT, .value = c};
     lsn_t start = w->end_lsn;
     (void)world_append(w, &rec);
     world_log(w);
@@ -311,14 +315,14 @@ static void log_create(world_t *w)
     w->epoch = 1;
     w->end_lsn = w->written_lsn = LOG_FIRST_LSN;
     memcpy(head, "TPLG", 4);
-    mach_write_4(head + 4, 104);
+    mach_write_4(head + 4, log_format_10_4.id);
     mach_write_4(head + 8, WORLD_PAGE);
     mach_write_8(head + 12, WORLD_LOG_BYTES);
     mach_write_8(head + 20, LOG_START_LSN);
     mach_write_4(head + 28, WORLD_EXTENT);
     mach_write_4(head + LOG_CRC_OFFSET, crc32c(head, LOG_CRC_OFFSET));
     slot_bytes(head + 512, 0, LOG_FIRST_LSN, LOG_FIRST_LSN, 1);
-    const redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = LOG_FIRST_LSN};
+    const redo_rec_t marker = {.op = OP_CHECKPOINT, .value = LOG_FIRST_LSN};
     (void)world_append(w, &marker);
     memcpy(w->log, head, sizeof(head));
     world_entry(w, FS_LINK, LOG_FILE, NULL);
@@ -408,7 +412,7 @@ void world_begin(world_t *w, bool doublewrite)
     log_create(w);
     world_entry(w, FS_LINK, AREA_FILE, NULL);
     (void)image_truncate(w->image, image_lookup(w->image, name_at(w, AREA_FILE)), 8 * WORLD_PAGE);
-    (void)world_file_op(w, MLOG_FILE_CREATE2, TABLE_FILE, NULL);
+    (void)world_file_op(w, OP_FILE_CREATE, TABLE_FILE, NULL);
     world_log(w);
     world_entry(w, FS_LINK, TABLE_FILE, NULL);
     world_sync_dir(w);

@@ -43,7 +43,7 @@ lsn_t world_change(world_t *w, uint32_t page);
 lsn_t world_delete_rec(world_t *w, uint32_t page);
 lsn_t world_load(world_t *w, index_id_t index);
 lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index);
-lsn_t world_file_op(world_t *w, mlog_type_t type, const char *path, const char *path2);
+lsn_t world_file_op(world_t *w, redo_op_t op, const char *path, const char *path2);
 /** What was appended is written, from the block in which the last write ended. */
 void world_log_write(world_t *w);
 /** The same, fsynced. */

@@ -168,7 +168,7 @@ static uint32_t count_index_loads(fixture_t *f, lsn_t from)
     OK(f, log_reader_create(f->engine->log, from, &reader));
     while (log_reader_next(reader, &group) == DB_SUCCESS) {
         for (uint32_t i = 0; i < group.n_recs; i++) {
-            n += group.recs[i].type == MLOG_INDEX_LOAD;
+            n += group.recs[i].op == OP_INDEX_LOAD;
         }
     }
     log_reader_free(reader);

@@ -63,7 +63,7 @@ static void on_signal(int sig)
 typedef enum image_kind {
     IMAGE_CLEAN,
     IMAGE_INSERT,     /**< crash inside a transaction */
-    IMAGE_ADD_INDEX,  /**< crash after the load, before MLOG_INDEX_LOAD */
+    IMAGE_ADD_INDEX,  /**< crash after the load, before OP_INDEX_LOAD */
     IMAGE_INDEX_LOAD, /**< crash after it */
     IMAGE_DROP,       /**< crash between FILE_DELETE and unlink */
     IMAGE_RECOVERY,   /**< crash between two batches of a recovery */

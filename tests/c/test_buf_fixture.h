@@ -94,7 +94,8 @@ static inline void fx_touch(buf_fixture_t *fx, buf_block_t *block, byte value)
 {
     lsn_t start = log_lsn(fx->base.log);
     lsn_t end = 0;
-    redo_rec_t rec = {.type = MLOG_1BYTE,
+    redo_rec_t rec = {.op = OP_NUMBER,
+                      .len = 1,
                       .space = block->id.space,
                       .page_no = block->id.page_no,
                       .offset = 100,

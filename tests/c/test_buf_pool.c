@@ -313,9 +313,9 @@ static void test_checkpoint_order(void **state)
     FX_OK(fx, log_reader_next(reader, &group));
     assert_int_equal(group.start_lsn, ckpt->marker_lsn);
     assert_true(group.n_recs >= 2);
-    assert_int_equal(group.recs[0].type, MLOG_FILE_NAME);
+    assert_int_equal(group.recs[0].op, OP_FILE_NAME);
     assert_int_equal(group.recs[0].space, 1);
-    assert_int_equal(group.recs[1].type, MLOG_CHECKPOINT);
+    assert_int_equal(group.recs[1].op, OP_CHECKPOINT);
     assert_int_equal(group.recs[1].value, oldest);
     log_reader_free(reader);
 }
@@ -344,7 +344,7 @@ static void test_checkpoint_when_needed(void **state)
     FX_OK(fx, log_reader_create(fx->base.log, log_checkpoint_lsn(fx->base.log), &reader));
     log_group_t group;
     FX_OK(fx, log_reader_next(reader, &group));
-    assert_int_equal(group.recs[group.n_recs - 1].type, MLOG_CHECKPOINT);
+    assert_int_equal(group.recs[group.n_recs - 1].op, OP_CHECKPOINT);
     assert_int_equal(log_reader_next(reader, &group), DB_NOT_FOUND);
     log_reader_free(reader);
 }
@@ -372,7 +372,7 @@ static void test_log_free_check(void **state)
         lsn_t start = log_lsn(fx->base.log);
         lsn_t end = 0;
         for (uint32_t i = 0; i < 20; i++) {
-            redo_rec_t rec = {.type = MLOG_WRITE_STRING,
+            redo_rec_t rec = {.op = OP_WRITE,
                               .space = 1,
                               .page_no = block->id.page_no,
                               .offset = 200,

@@ -32,7 +32,7 @@ typedef struct efx_scan {
     dberr_t e;
     uint32_t groups;
     lsn_t end;
-    uint64_t sum; /**< of the values of MLOG_8BYTES records */
+    uint64_t sum; /**< of the values written in 8 bytes */
 } efx_scan_t;
 
 static inline efx_scan_t efx_log_scan(log_t *log, lsn_t from)
@@ -51,7 +51,7 @@ static inline efx_scan_t efx_log_scan(log_t *log, lsn_t from)
         s.end = group.end_lsn;
         s.groups++;
         for (uint32_t i = 0; i < group.n_recs; i++) {
-            s.sum += group.recs[i].type == MLOG_8BYTES ? group.recs[i].value : 0;
+            s.sum += group.recs[i].len == 8 ? group.recs[i].value : 0;
         }
     }
     assert_true(log_reader_end_lsn(reader) == s.end);

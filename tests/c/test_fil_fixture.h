@@ -128,7 +128,12 @@ static inline void files_open(env_t *env, uint32_t page_size, log_t **log, fil_t
 static inline void files_create(env_t *env, uint32_t page_size, uint32_t extent_pages,
                                 uint64_t log_size_bytes, log_t **log, fil_t **fil)
 {
-    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, page_size, extent_pages, log_size_bytes));
+    const log_file_info_t info = {.format_id = log_format_10_4.id,
+                                  .page_size = page_size,
+                                  .extent_pages = extent_pages,
+                                  .file_size = log_size_bytes,
+                                  .start_lsn = LOG_START_LSN};
+    ENV_OK(env, log_file_create(env, LOG_FILE_NAME, &info, false));
     files_open(env, page_size, log, fil);
 }
 

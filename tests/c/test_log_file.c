@@ -27,14 +27,14 @@ static void test_create(void **state)
     assert_int_equal(log_reader_create(log, ckpt[0].lsn, &reader), DB_SUCCESS);
     assert_int_equal(log_reader_next(reader, &group), DB_SUCCESS);
     assert_int_equal(group.n_recs, 1);
-    assert_int_equal(group.recs[0].type, MLOG_CHECKPOINT);
+    assert_int_equal(group.recs[0].op, OP_CHECKPOINT);
     assert_true(group.recs[0].value == LOG_FIRST_LSN && group.end_lsn == LOG_FIRST_LSN + 9);
     assert_int_equal(log_reader_next(reader, &group), DB_NOT_FOUND);
     assert_int_equal(log_reader_next(reader, &group), DB_NOT_FOUND);
     log_reader_free(reader);
     log_close(log);
-    assert_int_equal(log_file_create(&f->env, "small", PAGE_SIZE, 256, FILE_SIZE - 512), DB_ERROR);
-    assert_int_equal(log_file_create(&f->env, "odd", PAGE_SIZE, 256, FILE_SIZE + 1), DB_ERROR);
+    assert_int_equal(lfx_create_file(f, "small", FILE_SIZE - 512), DB_ERROR);
+    assert_int_equal(lfx_create_file(f, "odd", FILE_SIZE + 1), DB_ERROR);
 }
 
 /* What is written up to an LSN is read back, group by group, over any sizes that meet block ends.
@@ -228,8 +228,7 @@ static void test_open_refuses(void **state)
     assert_non_null(strstr(f->env.err.msg, "cut"));
     assert_int_equal(env_unlink(&f->env, LOG_FILE_NAME), DB_SUCCESS);
     assert_int_equal(log_open(&f->env, &log), DB_NOT_FOUND);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
-                     DB_SUCCESS);
+    assert_int_equal(lfx_create_file(f, LOG_FILE_NAME, FILE_SIZE), DB_SUCCESS);
 }
 
 /* Markers and fault points, in order with the writes that they describe; counters with them. */

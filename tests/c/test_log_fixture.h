@@ -39,13 +39,23 @@ static inline log_fixture_t *lfx_create(void)
     return f;
 }
 
+static inline dberr_t lfx_create_file(log_fixture_t *f, const char *path, uint64_t size)
+{
+    const log_file_info_t info = {.format_id = log_format_10_4.id,
+                                  .page_size = PAGE_SIZE,
+                                  .extent_pages = 256,
+                                  .file_size = size,
+                                  .start_lsn = LOG_START_LSN};
+
+    return log_file_create(&f->env, path, &info, false);
+}
+
 static inline int lfx_setup(void **state)
 {
     log_fixture_t *f = lfx_create();
 
     assert_int_equal(os_mem_create(&f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
-                     DB_SUCCESS);
+    assert_int_equal(lfx_create_file(f, LOG_FILE_NAME, FILE_SIZE), DB_SUCCESS);
     *state = f;
     return 0;
 }
@@ -57,8 +67,7 @@ static inline int lfx_setup_posix(void **state)
     strcpy(f->dir, "test_log_XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     assert_int_equal(os_posix_create(f->dir, false, &f->env.err, &f->env.os), DB_SUCCESS);
-    assert_int_equal(log_file_create(&f->env, LOG_FILE_NAME, PAGE_SIZE, 256, FILE_SIZE),
-                     DB_SUCCESS);
+    assert_int_equal(lfx_create_file(f, LOG_FILE_NAME, FILE_SIZE), DB_SUCCESS);
     *state = f;
     return 0;
 }
@@ -80,30 +89,25 @@ static inline int lfx_teardown(void **state)
 static inline lsn_t lfx_append(log_t *log, uint32_t n, uint64_t value, uint32_t fill)
 {
     static const byte zeros[PAGE_SIZE_MAX] = {0};
-    size_t size = (size_t)n * 100 + fill + 200;
-    byte *buf = malloc(size + PAGE_SIZE_MAX);
-    redo_rec_t rec = {.type = MLOG_8BYTES, .space = 1, .page_no = 3, .offset = 100, .value = value};
-    redo_rec_t string = {.type = MLOG_WRITE_STRING, .space = 1, .page_no = 3, .offset = 100};
-    redo_rec_t end = {.type = MLOG_MULTI_REC_END};
-    size_t len = 0;
+    redo_rec_t rec = {
+        .op = OP_NUMBER, .len = 8, .space = 1, .page_no = 3, .offset = 100, .value = value};
+    redo_rec_t string = {
+        .op = OP_WRITE, .space = 1, .page_no = 3, .offset = 100, .data = zeros, .len = fill};
+    redo_group_t group;
     lsn_t start_lsn;
     lsn_t end_lsn;
 
-    assert_non_null(buf);
+    redo_group_init(&group, log_format(log));
     for (uint32_t i = 0; i < n; i++) {
-        log_format(log)->encode(&rec, n == 1 && fill == 0, buf, size + PAGE_SIZE_MAX, &len);
+        redo_group_add(&group, &rec);
     }
-    string.data = zeros;
-    string.len = fill;
     if (fill > 0) {
-        log_format(log)->encode(&string, n == 0, buf, size + PAGE_SIZE_MAX, &len);
+        redo_group_add(&group, &string);
     }
-    if (n + (fill > 0 ? 1 : 0) > 1) {
-        log_format(log)->encode(&end, false, buf, size + PAGE_SIZE_MAX, &len);
-    }
-    log_append(log, buf, len, &start_lsn, &end_lsn);
+    redo_group_finish(&group);
+    log_append(log, group.bytes, group.len, &start_lsn, &end_lsn);
     assert_true(end_lsn == log_lsn(log) && start_lsn < end_lsn);
-    free(buf);
+    redo_group_free(&group);
     return end_lsn;
 }
 
@@ -126,7 +130,7 @@ static inline byte *lfx_raw_block(log_fixture_t *f, lsn_t lsn)
 static inline void lfx_checkpoint(log_t *log)
 {
     lsn_t c = log_lsn(log);
-    redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = c};
+    redo_rec_t marker = {.op = OP_CHECKPOINT, .value = c};
     lsn_t end;
 
     log_append_rec(log, &marker, &end);

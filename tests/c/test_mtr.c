@@ -77,10 +77,13 @@ static void test_single_flag(void **state)
 {
     buf_fixture_t *fx = *state;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3)); /* its name is in the log now */
-    redo_rec_t rec = {.type = MLOG_1BYTE, .space = 1, .page_no = 3, .offset = 100, .value = 7};
-    byte bytes[LOG_REC_OVERHEAD_MAX];
-    size_t len = 0;
-    log_format(fx->base.log)->encode(&rec, true, bytes, sizeof(bytes), &len);
+    redo_rec_t rec = {
+        .op = OP_NUMBER, .len = 1, .space = 1, .page_no = 3, .offset = 100, .value = 7};
+    redo_group_t group;
+    redo_group_init(&group, log_format(fx->base.log));
+    redo_group_add(&group, &rec);
+    size_t len = group.len;
+    redo_group_free(&group);
     lsn_t lsn = log_lsn(fx->base.log);
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), 7);
     assert_int_equal(log_lsn(fx->base.log), lsn + len);
@@ -310,7 +313,7 @@ static void test_redo_gives_the_same_bytes(void **state)
     log_group_t group;
     while (log_reader_next(reader, &group) == DB_SUCCESS) {
         for (uint32_t i = 0; i < group.n_recs; i++) {
-            if (log_rec_is_page_op(group.recs[i].type)) {
+            if (redo_op_is_page(group.recs[i].op)) {
                 assert_int_equal(log_rec_apply(&group.recs[i], page, 4096), DB_SUCCESS);
             }
         }

@@ -51,8 +51,9 @@ static inline void fx_log_text(buf_fixture_t *fx, lsn_t from, char *text, size_t
     while ((err = log_reader_next(reader, &group)) == DB_SUCCESS) {
         for (uint32_t i = 0; i < group.n_recs; i++) {
             const redo_rec_t *rec = &group.recs[i];
-            len += (size_t)snprintf(text + len, size - len, "%s %" PRIu32 " %" PRIu32 "; ",
-                                    mlog_type_name(rec->type), rec->space, rec->page_no);
+            len +=
+                (size_t)snprintf(text + len, size - len, "%s %" PRIu32 " %" PRIu32 "; ",
+                                 log_format(fx->base.log)->rec_name(rec), rec->space, rec->page_no);
             assert_true(len < size);
         }
         len += (size_t)snprintf(text + len, size - len, "| ");

@@ -34,6 +34,16 @@ static void make_rec(byte *rec, uint32_t key, byte fill)
     mach_write_4(rec + 3, key);
 }
 
+/** Inserts a whole record as the engine does: by its difference to the one before. */
+static dberr_t insert_rec(byte *page, uint32_t page_size, uint32_t slot, const byte *rec,
+                          uint32_t len)
+{
+    rec_delta_t delta = len >= 2 ? page_rec_delta(page, page_size, slot, rec, len)
+                                 : (rec_delta_t){rec[0], 0, rec, len};
+
+    return page_rec_insert(page, page_size, slot, &delta);
+}
+
 static void insert_key(byte *page, uint32_t page_size, uint32_t key)
 {
     byte rec[REC_SIZE];
@@ -43,7 +53,7 @@ static void insert_key(byte *page, uint32_t page_size, uint32_t key)
     make_rec(rec, key, (byte)key);
     slot = page_search(page, page_size, rec + 1, KEY_LEN, &exact);
     assert_false(exact);
-    assert_int_equal(page_rec_insert(page, page_size, slot, rec, REC_SIZE), DB_SUCCESS);
+    assert_int_equal(insert_rec(page, page_size, slot, rec, REC_SIZE), DB_SUCCESS);
 }
 
 static void assert_valid(const byte *page, uint32_t page_size)
@@ -75,16 +85,16 @@ static void test_capacity(void **state)
         for (uint32_t i = 0; i < n; i++) {
             assert_true(page_has_room(page, size));
             make_rec(rec, i, 1);
-            assert_int_equal(page_rec_insert(page, size, i, rec, REC_SIZE), DB_SUCCESS);
+            assert_int_equal(insert_rec(page, size, i, rec, REC_SIZE), DB_SUCCESS);
         }
         assert_valid(page, size);
         assert_false(page_has_room(page, size));
         memcpy(copy, page, size);
-        assert_int_equal(page_rec_insert(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
+        assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
         assert_memory_equal(page, copy, size);
         assert_int_equal(page_rec_delete(page, size, n / 2), DB_SUCCESS);
         assert_true(page_has_room(page, size));
-        assert_int_equal(page_rec_insert(page, size, n / 2, rec, REC_SIZE), DB_SUCCESS);
+        assert_int_equal(insert_rec(page, size, n / 2, rec, REC_SIZE), DB_SUCCESS);
         assert_valid(page, size);
     }
 }
@@ -170,14 +180,14 @@ static void test_search_prefix_and_min_rec(void **state)
 
     (void)state;
     make_page(page, sizeof(page), 1, sizeof(rec));
-    assert_int_equal(page_rec_insert(page, sizeof(page), 0, rec, sizeof(rec)), DB_SUCCESS);
+    assert_int_equal(insert_rec(page, sizeof(page), 0, rec, sizeof(rec)), DB_SUCCESS);
     assert_int_equal(page_search(page, sizeof(page), zeros, KEY_LEN, &exact), 1);
     assert_false(exact);
     rec[0] = 0;
     for (uint32_t i = 0; i < 9; i++) {
         mach_write_2(rec + 1, i / 3);
         mach_write_4(rec + 3, i % 3);
-        assert_int_equal(page_rec_insert(page, sizeof(page), i + 1, rec, sizeof(rec)), DB_SUCCESS);
+        assert_int_equal(insert_rec(page, sizeof(page), i + 1, rec, sizeof(rec)), DB_SUCCESS);
     }
     assert_valid(page, sizeof(page));
     for (uint32_t i = 0; i < 3; i++) {
@@ -212,16 +222,16 @@ static void test_refusals(void **state)
         assert_int_equal(page_index_create(page, size, &BAD[i]), DB_CORRUPTION);
     }
     make_rec(rec, 1, 1);
-    assert_int_equal(page_rec_insert(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
+    assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
     assert_memory_equal(page, copy, size);
 
     make_page(page, size, 0, REC_SIZE);
     insert_key(page, size, 5);
     memcpy(copy, page, size);
-    assert_int_equal(page_rec_insert(page, size, 2, rec, REC_SIZE), DB_CORRUPTION);
-    assert_int_equal(page_rec_insert(page, size, 0, rec, REC_SIZE - 1), DB_CORRUPTION);
+    assert_int_equal(insert_rec(page, size, 2, rec, REC_SIZE), DB_CORRUPTION);
+    assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE - 1), DB_CORRUPTION);
     rec[0] = REC_INFO_FREED;
-    assert_int_equal(page_rec_insert(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
+    assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
     assert_int_equal(page_rec_delete(page, size, 1), DB_CORRUPTION);
     assert_int_equal(page_rec_update(page, size, 1, 0, rec, 1), DB_CORRUPTION);
     assert_int_equal(page_rec_update(page, size, 0, 0, rec, 1), DB_CORRUPTION);
@@ -298,7 +308,7 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
     mach_write_8(rec + 1, random_next(seed));
     switch (random_next(seed) % 7) {
     case 0:
-        err = page_rec_insert(page, size, slot, rec, len);
+        err = insert_rec(page, size, slot, rec, len);
         break;
     case 1:
         err = page_rec_delete(page, size, slot);
@@ -360,6 +370,42 @@ static void test_fuzz(void **state)
     }
 }
 
+/* A record is logged by its difference to the one before it. What that one does not have, or a length
+that is not the page's, is refused with the page unchanged. */
+static void test_delta(void **state)
+{
+    byte page[PAGE_SIZE_MIN];
+    byte copy[PAGE_SIZE_MIN];
+    byte rec[REC_SIZE];
+
+    (void)state;
+    make_page(page, sizeof(page), 0, REC_SIZE);
+    insert_key(page, sizeof(page), 5);
+    make_rec(rec, 6, 5);
+    assert_int_equal(page_rec_delta(page, sizeof(page), 0, rec, REC_SIZE).shared, 0);
+    rec_delta_t delta = page_rec_delta(page, sizeof(page), 1, rec, REC_SIZE);
+    assert_int_equal(delta.shared, 5); /* all but the last byte of the key */
+    assert_true(delta.rest == rec + 6 && delta.rest_len == REC_SIZE - 6);
+    assert_int_equal(page_rec_insert(page, sizeof(page), 1, &delta), DB_SUCCESS);
+    assert_memory_equal(page_rec(page, sizeof(page), 1), rec, REC_SIZE);
+    delta = page_rec_delta(page, sizeof(page), 2, rec, REC_SIZE);
+    assert_int_equal(delta.rest_len, 1); /* of equal records the last byte is left */
+
+    memcpy(copy, page, sizeof(page));
+    assert_int_equal(page_rec_insert(page, sizeof(page), 0, &delta), DB_CORRUPTION);
+    delta.shared--;
+    assert_int_equal(page_rec_insert(page, sizeof(page), 2, &delta), DB_CORRUPTION);
+    delta.shared += 2;
+    assert_int_equal(page_rec_insert(page, sizeof(page), 2, &delta), DB_CORRUPTION);
+    assert_memory_equal(page, copy, sizeof(page));
+    mach_write_2(page + sizeof(page) - 8 - 2 * 2, 3); /* the slot of the record before is broken */
+    memcpy(copy, page, sizeof(page));
+    delta.shared--;
+    assert_int_equal(page_rec_insert(page, sizeof(page), 2, &delta), DB_CORRUPTION);
+    assert_memory_equal(page, copy, sizeof(page));
+    assert_int_equal(page_rec_delta(page, sizeof(page), 2, rec, REC_SIZE).shared, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_list_delete_is_canonical),
         cmocka_unit_test(test_search_prefix_and_min_rec),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_delta),
         cmocka_unit_test(test_validate_names_the_item),
         cmocka_unit_test(test_fuzz),
     };

@@ -41,7 +41,8 @@ static void test_change_after_free_without_load(void **state)
     dbx_page_free(db, (page_id_t){T1, 3});
     lsn_t freed = log_lsn(db->log);
     index_load(db);
-    redo_rec_t rec = {.type = MLOG_1BYTE, .space = T1, .page_no = 3, .offset = 200, .value = 1};
+    redo_rec_t rec = {
+        .op = OP_NUMBER, .len = 1, .space = T1, .page_no = 3, .offset = 200, .value = 1};
     lsn_t changed = 0;
     log_append_rec(db->log, &rec, &changed);
     db = dbx_crash(db);

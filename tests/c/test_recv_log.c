@@ -226,7 +226,7 @@ static void test_hostile_path(void **state)
     static const char *const paths[] = {LOG_FILE_NAME, "d/x.ibd", FIL_SYSTEM_PATH};
     for (uint32_t i = 0; i < 3; i++) {
         dbx_t *db = dbx_create_t1();
-        redo_rec_t rec = {.type = MLOG_FILE_DELETE,
+        redo_rec_t rec = {.op = OP_FILE_DELETE,
                           .space = 7,
                           .path = paths[i],
                           .path_len = (uint32_t)strlen(paths[i])};

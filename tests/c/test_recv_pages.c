@@ -253,7 +253,8 @@ static void test_change_after_free(void **state)
     (void)state;
     dbx_t *db = page_3_create(true);
     dbx_page_free(db, (page_id_t){T1, 3});
-    redo_rec_t rec = {.type = MLOG_1BYTE, .space = T1, .page_no = 3, .offset = 200, .value = 1};
+    redo_rec_t rec = {
+        .op = OP_NUMBER, .len = 1, .space = T1, .page_no = 3, .offset = 200, .value = 1};
     log_append_rec(db->log, &rec, NULL);
     db = dbx_crash(db);
     dbx_assert_refused(db, "page 3 of t1.ibd: changed at");
@@ -299,7 +300,7 @@ static void test_impossible_record(void **state)
 {
     (void)state;
     dbx_t *db = page_3_create(false);
-    redo_rec_t rec = {.type = MLOG_COMP_REC_DELETE, .space = T1, .page_no = 3, .slot = 7};
+    redo_rec_t rec = {.op = OP_REC_DELETE, .space = T1, .page_no = 3, .slot = 7};
     log_append_rec(db->log, &rec, NULL);
     db = dbx_crash(db);
     dbx_assert_refused(db, "page 3 of t1.ibd cannot take the MLOG_COMP_REC_DELETE");

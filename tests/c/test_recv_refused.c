@@ -72,7 +72,7 @@ static void test_no_marker_at_its_lsn(void **state)
     log_checkpoint_t ckpt = *log_last_checkpoint(db->log);
     lsn_t change = log_lsn(db->log);
     lsn_t other = dbx_page_write(db, T1, 3, 3, false);
-    redo_rec_t marker = {.type = MLOG_CHECKPOINT, .value = change};
+    redo_rec_t marker = {.op = OP_CHECKPOINT, .value = change};
     lsn_t end = 0;
     log_append_rec(db->log, &marker, &end);
     db = dbx_crash(db);
@@ -144,8 +144,12 @@ static void test_impossible_page_number(void **state)
     (void)state;
     static const page_no_t numbers[] = {FIL_PAGES_MAX, FIL_NULL};
     for (uint32_t i = 0; i < 2; i++) {
-        redo_rec_t rec = {
-            .type = MLOG_1BYTE, .space = T1, .page_no = numbers[i], .offset = 200, .value = 1};
+        redo_rec_t rec = {.op = OP_NUMBER,
+                          .len = 1,
+                          .space = T1,
+                          .page_no = numbers[i],
+                          .offset = 200,
+                          .value = 1};
         lsn_t end = 0;
         dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
         refused(db, REFUSAL_BAD_RECORD,
@@ -159,7 +163,8 @@ static void test_impossible_space_size(void **state)
     (void)state;
     static const uint32_t sizes[] = {0, FIL_PAGES_MAX + 1};
     for (uint32_t i = 0; i < 2; i++) {
-        redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE, .value = sizes[i]};
+        redo_rec_t rec = {
+            .op = OP_NUMBER, .len = 4, .space = T1, .offset = FSP_SIZE, .value = sizes[i]};
         lsn_t end = 0;
         dbx_t *db = dbx_create_t1();
         ASSERT_OK(db, buf_checkpoint_full(db->pool));
@@ -175,7 +180,7 @@ first one of the log, for which the file stands, whatever its page 0 says. */
 static void test_impossible_growth(void **state)
 {
     (void)state;
-    redo_rec_t rec = {.type = MLOG_4BYTES, .space = T1, .offset = FSP_SIZE};
+    redo_rec_t rec = {.op = OP_NUMBER, .len = 4, .space = T1, .offset = FSP_SIZE};
     lsn_t end = 0;
     for (uint32_t first = 0; first < 2; first++) {
         dbx_t *db = dbx_create_t1();
@@ -207,21 +212,20 @@ static void test_impossible_growth(void **state)
 static void test_file_record_after_delete(void **state)
 {
     (void)state;
-    static const mlog_type_t types[] = {MLOG_FILE_NAME, MLOG_FILE_CREATE2, MLOG_FILE_RENAME2,
-                                        MLOG_FILE_DELETE};
+    static const redo_op_t types[] = {OP_FILE_NAME, OP_FILE_CREATE, OP_FILE_RENAME, OP_FILE_DELETE};
     for (uint32_t i = 0; i < 4; i++) {
         dbx_t *db = dbx_create_t1();
-        redo_rec_t rec = {.type = MLOG_FILE_DELETE, .space = 7, .path = "t7.ibd", .path_len = 6};
+        redo_rec_t rec = {.op = OP_FILE_DELETE, .space = 7, .path = "t7.ibd", .path_len = 6};
         log_append_rec(db->log, &rec, NULL);
-        rec.type = types[i];
-        if (rec.type == MLOG_FILE_RENAME2) {
+        rec.op = types[i];
+        if (rec.op == OP_FILE_RENAME) {
             rec.path2 = "t8.ibd";
             rec.path2_len = 6;
         }
         lsn_t end = 0;
         db = crash_after(db, &rec, &end);
         refused(db, REFUSAL_BAD_RECORD, "%s at %" PRIu64 ": space 7 was deleted before",
-                mlog_type_name(rec.type), end);
+                log_format_10_4.rec_name(&rec), end);
     }
 }
 
@@ -267,7 +271,7 @@ static void test_rename_onto_a_file(void **state)
 static void test_creation_onto_a_file(void **state)
 {
     (void)state;
-    redo_rec_t rec = {.type = MLOG_FILE_CREATE2, .space = 7, .path = T1_PATH, .path_len = 6};
+    redo_rec_t rec = {.op = OP_FILE_CREATE, .space = 7, .path = T1_PATH, .path_len = 6};
     lsn_t end = 0;
     dbx_t *db = crash_after(dbx_create_t1(), &rec, &end);
     refused(db, REFUSAL_FILE_MISSING, "the file t1.ibd of space 7 is missing");

@@ -117,7 +117,7 @@ static bool images_apply(images_t *images, const log_group_t *group)
     bool applied = false;
     for (uint32_t r = 0; r < group->n_recs; r++) {
         const redo_rec_t *rec = &group->recs[r];
-        for (uint32_t i = 0; log_rec_is_page_op(rec->type) && i < N_SPACES; i++) {
+        for (uint32_t i = 0; redo_op_is_page(rec->op) && i < N_SPACES; i++) {
             if (images->ids[i] == rec->space) {
                 assert_true(rec->page_no < IMAGE_PAGES);
                 byte *page = images->bytes[i] + (size_t)rec->page_no * images->page_size;

@@ -1,0 +1,101 @@
+/* From one format of the redo log to another. Beside log_file.c; before anything else is opened.
+
+    ib_logfile0 (old)  --empty behind C-->  ib_logfile101 (new, starts behind the old end), synced
+    | directory synced | renamed to ib_logfile0 | directory synced
+
+1. A log that tells of changes is not converted: what they mean is for the recovery that knows its
+   format.
+2. Until the rename the old log is in force, and untouched.
+3. Pages keep their LSNs: the new log starts behind all of them. */
+#include "base/check.h"
+#include "log/log_int.h"
+
+static bool group_is_change(const log_group_t *group)
+{
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        if (group->recs[i].op != OP_FILE_NAME && group->recs[i].op != OP_CHECKPOINT) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool group_has_marker(const log_group_t *group, const log_checkpoint_t *ckpt)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        found |= group->recs[i].op == OP_CHECKPOINT && group->recs[i].value == ckpt->lsn;
+    }
+    return found && group->start_lsn == ckpt->marker_lsn;
+}
+
+/** Reads from the checkpoint to the end, which there must be, without a change on the way. */
+static dberr_t log_check_unchanged(log_t *log, lsn_t *end_lsn)
+{
+    log_reader_t *reader = NULL;
+    bool changed = false;
+    bool marked = false;
+    dberr_t err = log_reader_create(log, log->ckpt.lsn, &reader);
+
+    while (err == DB_SUCCESS && !changed) {
+        log_group_t group;
+
+        err = log_reader_next(reader, &group);
+        if (err == DB_SUCCESS) {
+            changed = group_is_change(&group);
+            marked |= group_has_marker(&group, &log->ckpt);
+        }
+    }
+    if (err == DB_NOT_FOUND && marked) {
+        *end_lsn = log_reader_end_lsn(reader);
+        err = DB_SUCCESS;
+    } else if (err == DB_SUCCESS || err == DB_NOT_FOUND || err == DB_CORRUPTION) {
+        err = err_set(&log->env->err, DB_UNSUPPORTED,
+                      "%s: redo format %s, and the log may hold changes: start the database as it "
+                      "was, close it cleanly, and convert it then",
+                      log->file->path, log->format->name);
+    }
+    log_reader_free(reader);
+    return err;
+}
+
+static dberr_t log_replace(log_t *log, uint32_t format_id, lsn_t end_lsn)
+{
+    env_t *env = log->env;
+    log_file_info_t info = log->info;
+    dberr_t err;
+
+    info.format_id = format_id;
+    info.start_lsn = lsn_block(end_lsn) + LOG_BLOCK_SIZE;
+    err = log_file_create(env, LOG_FILE_TMP_NAME, &info, log->ckpt.log_optimize_ddl);
+    if (err == DB_SUCCESS) {
+        err = env_sync_dir(env);
+    }
+    if (err == DB_SUCCESS) {
+        err = env_rename(env, LOG_FILE_TMP_NAME, LOG_FILE_NAME);
+    }
+    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+}
+
+dberr_t log_convert(env_t *env, uint32_t format_id)
+{
+    log_t *log = NULL;
+    lsn_t end_lsn = 0;
+    dberr_t err = log_open_any(env, LOG_FILE_NAME, true, &log);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (format_id == 0) {
+        format_id = log->format->encode != NULL ? log->info.format_id : log_format_10_4.id;
+    }
+    if (format_id != log->info.format_id) {
+        err = log_check_unchanged(log, &end_lsn);
+        if (err == DB_SUCCESS) {
+            err = log_replace(log, format_id, end_lsn);
+        }
+    }
+    log_close(log);
+    return err;
+}
