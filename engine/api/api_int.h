@@ -48,6 +48,7 @@ void engine_free_builds(engine_t *engine); /**< memory; what they have in files 
 typedef enum dir_kind {
     DIR_EMPTY,      /**< no file, or nothing but a lock */
     DIR_DATABASE,   /**< a redo log under its final name */
+    DIR_CONVERTING, /**< the same, and what an interrupted conversion of the log left */
     DIR_UNFINISHED, /**< a creation was interrupted: nothing was ever acknowledged in it */
     DIR_NO_LOG,     /**< data files, but no redo log */
     DIR_FOREIGN     /**< other files only */

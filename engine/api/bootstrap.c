@@ -61,7 +61,7 @@ dberr_t engine_dir_inspect(env_t *env, dir_kind_t *out)
         return err;
     }
     if (dir.log) {
-        *out = DIR_DATABASE;
+        *out = dir.log_tmp ? DIR_CONVERTING : DIR_DATABASE;
     } else if (dir.tables || ((dir.system || dir.dblwr) && !dir.log_tmp)) {
         *out = DIR_NO_LOG;
     } else if (dir.log_tmp) {
@@ -105,7 +105,7 @@ static dberr_t bootstrap_log(bootstrap_t *boot)
 {
     env_t *env = boot->env;
     const log_file_info_t info = {
-        .format_id = log_format_10_4.id,
+        .format_id = boot->options->log_format,
         .page_size = boot->options->page_size,
         .extent_pages = boot->options->extent_pages,
         .file_size = boot->options->log_file_size,

@@ -8,7 +8,7 @@ Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
 Rules
 1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which no
-   torn data page can damage; an option that says otherwise is refused, never adapted.
+   torn data page can damage; an option that says otherwise is refused, never adapted; the log alone can be converted.
 2. What is no data directory is left as it is, without even a lock file.
 3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
 #include <inttypes.h>
@@ -28,6 +28,9 @@ static dberr_t engine_resolve_new(engine_t *engine)
     engine_options_t *o = &engine->options;
     if (o->page_size == 0) {
         o->page_size = PAGE_SIZE_DEFAULT;
+    }
+    if (o->log_format == 0) {
+        o->log_format = LOG_FORMAT_10_4;
     }
     if (o->extent_pages == 0) {
         o->extent_pages = extent_pages_default(o->page_size);
@@ -56,6 +59,7 @@ static dberr_t engine_resolve_existing(engine_t *engine)
                        "log_file_size is %" PRIu64 " in this directory, not %" PRIu64,
                        info->file_size, o->log_file_size);
     }
+    o->log_format = info->format_id;
     o->page_size = info->page_size;
     o->extent_pages = info->extent_pages;
     o->log_file_size = info->file_size;
@@ -67,7 +71,7 @@ static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
 {
     err_sink_t *sink = &env->err;
     dberr_t err = engine_dir_inspect(env, kind);
-    if (err != DB_SUCCESS || *kind == DIR_DATABASE) {
+    if (err != DB_SUCCESS || *kind == DIR_DATABASE || *kind == DIR_CONVERTING) {
         return err;
     }
     if (*kind == DIR_NO_LOG) {
@@ -95,6 +99,13 @@ dberr_t engine_check_dir(os_t *os, err_sink_t *err)
     return e;
 }
 
+/** Removes the log that was to take the place of the one in force. */
+static dberr_t engine_drop_leftover(env_t *env)
+{
+    dberr_t err = env_unlink(env, LOG_FILE_TMP_NAME);
+    return err == DB_SUCCESS ? env_sync_dir(env) : err;
+}
+
 /** Locks the directory and creates the database if there is none. */
 static dberr_t engine_open_dir(engine_t *engine, bool create)
 {
@@ -107,6 +118,9 @@ static dberr_t engine_open_dir(engine_t *engine, bool create)
     }
     if (err == DB_SUCCESS && kind != DIR_DATABASE) {
         err = engine_check_kind(&engine->env, create, &kind);
+    }
+    if (err == DB_SUCCESS && kind == DIR_CONVERTING) {
+        return engine_drop_leftover(&engine->env);
     }
     if (err != DB_SUCCESS || kind == DIR_DATABASE) {
         return err;
@@ -127,17 +141,21 @@ static bool engine_was_recovered(const stats_t *stats)
            || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0;
 }
 
-/** Opens the log; one of an earlier engine is converted first, if nothing has to be recovered from it. */
+/** Opens the log. One of another format than wanted, or of an earlier engine, is converted first, if
+nothing has to be recovered from it. */
 static dberr_t engine_open_log(engine_t *engine)
 {
-    dberr_t err = log_open(&engine->env, &engine->log);
-    if (err == DB_UNSUPPORTED) {
-        err = log_convert(&engine->env, 0);
-        if (err == DB_SUCCESS) {
-            err = log_open(&engine->env, &engine->log);
-        }
+    env_t *env = &engine->env;
+    uint32_t wanted = engine->options.log_format;
+    dberr_t err = log_open(env, &engine->log);
+    bool other = err == DB_SUCCESS && wanted != 0 && wanted != log_info(engine->log)->format_id;
+    if (err != DB_UNSUPPORTED && !other) {
+        return err;
     }
-    return err;
+    log_close(engine->log);
+    engine->log = NULL;
+    err = log_convert(env, wanted);
+    return err == DB_SUCCESS ? log_open(env, &engine->log) : err;
 }
 
 static dberr_t engine_open_layers(engine_t *engine)
@@ -251,6 +269,7 @@ const char *engine_error(const engine_t *engine)
 void engine_get_status(const engine_t *engine, engine_status_t *status)
 {
     *status = (engine_status_t){
+        .ignores_log_optimize_ddl = log_format(engine->log)->physical,
         .page_size = engine->options.page_size,
         .log_file_size = engine->options.log_file_size,
         .lsn_current = log_lsn(engine->log),

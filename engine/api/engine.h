@@ -82,10 +82,12 @@ WARN_UNUSED dberr_t engine_flush_log(engine_t *engine);
 WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine,
                                        uint32_t max_pages); /**< one page cleaner step */
 WARN_UNUSED dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *done);
+/** With a 10.5 log: nothing. */
 WARN_UNUSED dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on);
 
 /** What a running engine tells of itself (SHOW STATUS). */
 typedef struct engine_status {
+    bool ignores_log_optimize_ddl; /**< a 10.5 log: all of a load is logged, whatever is set */
     uint32_t page_size;
     uint64_t log_file_size;
     uint64_t lsn_current;

@@ -61,6 +61,7 @@ const char *refusal_name(refusal_t refusal)
         [REFUSAL_MARKER_MISSING] = "marker-missing",
         [REFUSAL_LOG_DAMAGED] = "log-damaged",
         [REFUSAL_LOG_MISSING] = "log-missing",
+        [REFUSAL_PAGE_DIFFERS] = "page-differs",
         [REFUSAL_BAD_RECORD] = "bad-record",
         [REFUSAL_FILE_MISSING] = "file-missing",
         [REFUSAL_FILE_SHORT] = "file-short",

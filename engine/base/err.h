@@ -37,6 +37,7 @@ typedef enum refusal {
     REFUSAL_MARKER_MISSING,  /**< the log ends before the marker of the newest checkpoint */
     REFUSAL_LOG_DAMAGED,     /**< header, slots, length or blocks of the redo file */
     REFUSAL_LOG_MISSING,     /**< data files without a redo file */
+    REFUSAL_PAGE_DIFFERS,    /**< redo made another page than the one that was logged */
     REFUSAL_BAD_RECORD,      /**< a redo record says what no engine writes, or fits no page */
     REFUSAL_FILE_MISSING,    /**< a data file that must be there is not */
     REFUSAL_FILE_SHORT,      /**< a data file is shorter than its committed size */

@@ -1,7 +1,7 @@
 /* Options: defaults, ranges and the text form. Lowest layer.
 
 1. One table gives each option's name, type, range and meaning; all that is said of options reads it.
-2. Zero in page_size, extent_pages and log_file_size means "as the directory has it" and is always in
+2. Zero in log_format, page_size, extent_pages and log_file_size means "as the directory has it" and is always in
    range. */
 #include "base/options.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64 } option_kind_t;
+typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64, OPTION_LOG_FORMAT } option_kind_t;
 
 typedef struct option_def {
     const char *name;
@@ -41,10 +41,15 @@ static const option_def_t OPTION_DEFS[] = {
            1024 * GIB,
            "the whole redo file, at least 64 pages; " AS_CREATED
            "1m or 64 pages for a new one, whichever is more"),
+    OPTION(log_format, OPTION_LOG_FORMAT, false, true, LOG_FORMAT_10_4, LOG_FORMAT_10_5,
+           "format of the redo log, 10.5: physical, all of a load is in it (MDEV-12353); 0: as the "
+           "directory has it, 10.4 for a new one; another: converted after a clean close, else "
+           "refused"),
     OPTION(buffer_pool_pages, OPTION_U32, false, false, 32, 1024 * 1024,
            "pages of the buffer pool"),
     OPTION(log_optimize_ddl, OPTION_BOOL, false, true, 0, 1,
-           "on: index loads are not logged, then flushed (WL#7277)"),
+           "on: index loads are not logged, then flushed (WL#7277); a 10.5 log ignores it "
+           "(MDEV-19747)"),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
@@ -56,6 +61,9 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
            "on: each record group is written, not fsynced, as it is appended, so that a crash may "
            "end the log at any of them"),
+    OPTION(log_page_checksums, OPTION_BOOL, false, true, 0, 1,
+           "on: each group of a 10.5 log holds checksums of the pages it changes, which recovery "
+           "compares (I27)"),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory of an index build"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
@@ -68,6 +76,7 @@ static const option_def_t OPTION_DEFS[] = {
 void options_set_defaults(engine_options_t *options)
 {
     *options = (engine_options_t){
+        .log_format = 0,
         .page_size = 0,
         .extent_pages = 0,
         .log_file_size = 0,
@@ -78,6 +87,7 @@ void options_set_defaults(engine_options_t *options)
         .cleaner_interval = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,
+        .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
         .recv_memory = 4 * MIB,
         .open_files = 32,
@@ -96,6 +106,7 @@ static uint64_t option_get(const engine_options_t *options, const option_def_t *
         memcpy(&flag, field, sizeof(flag));
         return flag ? 1 : 0;
     case OPTION_U32:
+    case OPTION_LOG_FORMAT:
         memcpy(&v32, field, sizeof(v32));
         return v32;
     case OPTION_U64:
@@ -116,6 +127,7 @@ static void option_put(engine_options_t *options, const option_def_t *def, uint6
         memcpy(field, &flag, sizeof(flag));
         break;
     case OPTION_U32:
+    case OPTION_LOG_FORMAT:
         memcpy(field, &v32, sizeof(v32));
         break;
     case OPTION_U64:
@@ -174,6 +186,14 @@ static bool parse_bool(const char *text, uint64_t *value)
     return strcmp(text, "off") == 0 || strcmp(text, "OFF") == 0 || strcmp(text, "0") == 0;
 }
 
+static bool parse_log_format(const char *text, uint64_t *value)
+{
+    *value = strcmp(text, "10.4") == 0   ? LOG_FORMAT_10_4
+             : strcmp(text, "10.5") == 0 ? LOG_FORMAT_10_5
+                                         : 0;
+    return *value != 0 || strcmp(text, "0") == 0;
+}
+
 /** Decimal digits, then for a size at most one of k, m, g in either case. */
 static bool parse_number(const char *text, bool is_size, uint64_t *value)
 {
@@ -225,6 +245,10 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
         if (!parse_bool(value, &v)) {
             return err_set(err, DB_ERROR, "%s must be on or off, not '%s'", name, value);
         }
+    } else if (def->kind == OPTION_LOG_FORMAT) {
+        if (!parse_log_format(value, &v)) {
+            return err_set(err, DB_ERROR, "%s must be 10.4, 10.5 or 0, not '%s'", name, value);
+        }
     } else if (!parse_number(value, def->is_size, &v)) {
         return err_set(err, DB_ERROR, "%s must be a number%s, not '%s'", name,
                        def->is_size ? " with k, m or g at most" : "", value);
@@ -256,6 +280,10 @@ static void option_print(const option_def_t *def, uint64_t value, char *to, size
         (void)snprintf(to, room, "%s", value != 0 ? "on" : "off");
         return;
     }
+    if (def->kind == OPTION_LOG_FORMAT && value != 0) {
+        (void)snprintf(to, room, "10.%" PRIu64, value % 100);
+        return;
+    }
     for (size_t i = 0; def->is_size && UNITS[i] != '\0' && value != 0 && value % KIB == 0; i++) {
         value /= KIB;
         unit[0] = UNITS[i];
@@ -280,6 +308,8 @@ bool options_describe(size_t i, option_text_t *out)
     option_print(def, def->max, max, sizeof(max));
     if (def->kind == OPTION_BOOL) {
         (void)snprintf(out->values, sizeof(out->values), "%s, %s", max, min);
+    } else if (def->kind == OPTION_LOG_FORMAT) {
+        (void)snprintf(out->values, sizeof(out->values), "0, %s, %s", min, max);
     } else {
         (void)snprintf(out->values, sizeof(out->values), "%s%s to %s",
                        def->zero_ok && def->min > 0 ? "0, " : "", min, max);

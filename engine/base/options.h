@@ -10,6 +10,7 @@ typedef struct engine_options {
     uint32_t page_size;
     uint32_t extent_pages;
     uint64_t log_file_size;
+    uint32_t log_format; /**< its number in the header of the log, or 0 */
     uint32_t buffer_pool_pages;
     bool log_optimize_ddl;
     bool doublewrite;
@@ -17,10 +18,15 @@ typedef struct engine_options {
     uint32_t cleaner_interval;
     uint32_t flush_log_at_trx_commit;
     bool log_write_through;
+    bool log_page_checksums;
     uint64_t sort_buffer_size;
     uint64_t recv_memory;
     uint32_t open_files;
 } engine_options_t;
+
+/** Numbers of redo formats: edition, version of MariaDB. */
+#define LOG_FORMAT_10_4 204U
+#define LOG_FORMAT_10_5 205U
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */
 
@@ -30,7 +36,7 @@ void options_set_defaults(engine_options_t *options);
 WARN_UNUSED dberr_t options_validate(const engine_options_t *options, err_sink_t *err);
 
 /** Sets one option from text, as options_parse(o, "page_size", "16k", err): sizes take k, m, g;
-booleans take on, off, 1, 0. Names are the fields' names. DB_ERROR for an unknown name or bad value. */
+booleans take on, off, 1, 0; log_format takes 10.4, 10.5, 0. Names are the fields' names. DB_ERROR for an unknown name or bad value. */
 WARN_UNUSED dberr_t options_parse(engine_options_t *options, const char *name, const char *value,
                                   err_sink_t *err);
 

@@ -18,6 +18,7 @@ typedef struct stats {
     uint64_t os_log_fsyncs;
     uint64_t log_wraps;       /**< log writes that straddled the end of the file */
     uint64_t log_buffer_full; /**< log writes because the buffer was full */
+    uint64_t log_moves;       /**< records that copy bytes within a page: a 10.5 log has them */
     uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
@@ -50,9 +51,10 @@ typedef struct stats {
     uint64_t recv_pages_read; /**< pages that recovery read to apply records */
     uint64_t recv_pages_created; /**< pages initialised in memory, never read (MDEV-12699) */
     uint64_t
-        recv_index_load_reads; /**< reads that only an INDEX_LOAD in the space made necessary */
-    uint64_t recv_records;     /**< redo records applied */
-    uint64_t recv_batches;     /**< apply batches */
+        recv_index_load_reads;    /**< reads that only an INDEX_LOAD in the space made necessary */
+    uint64_t recv_records;        /**< redo records applied */
+    uint64_t recv_pages_compared; /**< page checksums in the log that the page had after redo */
+    uint64_t recv_batches;        /**< apply batches */
     uint64_t recv_trx_rolled_back;
     uint64_t recv_indexes_dropped;
     uint64_t recv_tables_dropped;

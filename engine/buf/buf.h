@@ -57,6 +57,8 @@ flushes everything and takes a full checkpoint, so that the log from the checkpo
 pages whose write skipped doublewrite, never both (MDEV-19747). No index build may be running: its load goes on as
 it began (the owner of the catalogue sees to that). */
 bool buf_log_optimize_ddl(const buf_pool_t *pool);
+/** log_page_checksums, which a log of a physical format heeds. */
+bool buf_log_page_checksums(const buf_pool_t *pool);
 WARN_UNUSED dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on);
 
 /* ---- pages; every success pins the block, the caller (mtr) unpins it ---- */

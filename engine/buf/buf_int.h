@@ -37,7 +37,8 @@ struct buf_pool {
     fil_t *fil;
     uint32_t page_size;
     uint32_t n_blocks;
-    bool log_optimize_ddl;
+    bool log_optimize_ddl; /**< never with a physical log: it ignores the option */
+    bool log_page_checksums;
 
     buf_block_t *blocks;     /**< n_blocks */
     byte *frames;            /**< n_blocks * page_size, one allocation */

@@ -68,7 +68,8 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->page_size = options->page_size;
     pool->n_blocks = options->buffer_pool_pages;
     pool->dblwr_pages = options->dblwr_pages;
-    pool->log_optimize_ddl = options->log_optimize_ddl;
+    pool->log_optimize_ddl = options->log_optimize_ddl && !log_format(log)->physical;
+    pool->log_page_checksums = options->log_page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
     dberr_t err = buf_pool_alloc(pool);
     if (err == DB_SUCCESS && options->doublewrite) {
@@ -128,9 +129,14 @@ bool buf_log_optimize_ddl(const buf_pool_t *pool)
     return pool->log_optimize_ddl;
 }
 
+bool buf_log_page_checksums(const buf_pool_t *pool)
+{
+    return pool->log_page_checksums;
+}
+
 dberr_t buf_set_log_optimize_ddl(buf_pool_t *pool, bool on)
 {
-    if (pool->log_optimize_ddl == on) {
+    if (pool->log_optimize_ddl == on || log_format(pool->log)->physical) {
         return DB_SUCCESS;
     }
     dberr_t err = buf_flush_all(pool);

@@ -26,6 +26,7 @@ typedef struct cli_args {
     uint32_t page_size; /**< page: 0 = as page 0 of the file says */
     uint64_t from;      /**< log: 0 = the checkpoint */
     engine_options_t options;
+    bool sets_log_optimize_ddl; /**< it is among the options given */
     bool json;
     bool acks;
     bool crash;
@@ -49,6 +50,9 @@ int cli_exit_code(dberr_t err);
 /** One line on stderr, with error[REFUSAL] in front if it is one, and, with --json, {"ok":false,...} on
 stdout. Returns the exit code. */
 int cli_fail(const cli_args_t *args, dberr_t err, const err_sink_t *why);
+
+/** The option was given to a database that ignores it: says so, in one line on stderr. */
+void cli_warn_ignored(const engine_t *engine);
 
 /** Prints an object as one line on stdout, and releases it. */
 void cli_print_json(json_t *object);

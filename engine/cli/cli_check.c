@@ -51,6 +51,9 @@ static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t 
     if (e != DB_SUCCESS) {
         return e;
     }
+    if (args->sets_log_optimize_ddl) {
+        cli_warn_ignored(engine);
+    }
     engine_get_status(engine, status);
     return engine_close(engine, true, err);
 }

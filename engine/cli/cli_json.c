@@ -35,6 +35,16 @@ int cli_exit_code(dberr_t err)
     }
 }
 
+void cli_warn_ignored(const engine_t *engine)
+{
+    engine_status_t status;
+    engine_get_status(engine, &status);
+    if (status.ignores_log_optimize_ddl) {
+        (void)fprintf(stderr, "engine: warning: log_optimize_ddl is ignored: the redo log is of "
+                              "format 10.5, which holds all of an index load\n");
+    }
+}
+
 int cli_fail(const cli_args_t *args, dberr_t err, const err_sink_t *why)
 {
     const char *refusal = refusal_name(why->refusal);

@@ -148,6 +148,9 @@ static void print_rec(const log_format_t *format, const redo_rec_t *rec)
     if (rec->offset != 0) {
         (void)printf(" offset=%" PRIu32, rec->offset);
     }
+    if (rec->op == OP_MOVE) {
+        (void)printf(" from=%" PRIu32, rec->from);
+    }
     if (rec->value != 0) {
         (void)printf(" value=%" PRIu64, rec->value);
     }
@@ -190,6 +193,7 @@ static json_t *rec_json(const log_format_t *format, const redo_rec_t *rec)
         (void)json_object_set_new(o, "page", cli_u64(rec->page_no));
         (void)json_object_set_new(o, "slot", cli_u64(rec->slot));
         (void)json_object_set_new(o, "offset", cli_u64(rec->offset));
+        (void)json_object_set_new(o, "from", cli_u64(rec->from));
         (void)json_object_set_new(o, "info", cli_u64(rec->info));
         (void)json_object_set_new(o, "shared", cli_u64(rec->shared));
     }
@@ -285,6 +289,7 @@ static void status_print_json(const log_file_info_t *info, const log_facts_t *fa
 
 static void status_print(const log_file_info_t *info, const log_facts_t *facts)
 {
+    (void)printf("log format       %s\n", log_format_find(info->format_id)->name);
     (void)printf("page size        %" PRIu32 "\n", info->page_size);
     (void)printf("extent size      %" PRIu32 " pages\n", info->extent_pages);
     (void)printf("log file size    %" PRIu64 "\n", info->file_size);

@@ -124,6 +124,9 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     if (err != DB_SUCCESS) {
         return cli_fail(args, err, &run->err);
     }
+    if (args->sets_log_optimize_ddl) {
+        cli_warn_ignored(run->engine);
+    }
     err = run_script(run, script);
     engine_status_t status;
     engine_get_status(run->engine, &status);

@@ -174,6 +174,7 @@ static int parse_set(cli_args_t *args, const command_t *command, char *text)
         return usage(command, "--set takes NAME=VALUE, not '%s'", text);
     }
     *equals = '\0';
+    args->sets_log_optimize_ddl |= strcmp(text, "log_optimize_ddl") == 0;
     if (options_parse(&args->options, text, equals + 1, &err) != DB_SUCCESS) {
         (void)fprintf(stderr, "engine: %s\n", err.msg);
         return EXIT_USAGE;

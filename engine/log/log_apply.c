@@ -2,8 +2,8 @@
 that both change pages through the same code (I27).
 
 1. A record that does not fit its page returns DB_CORRUPTION and has changed no byte.
-2. Of the envelope, a direct write may touch PREV and NEXT only: number, space, type, LSN and
-   checksum belong to initialisation and to the flush.
+2. Of the envelope, a direct write may touch PREV and NEXT, and set the type as a whole: number,
+   space, LSN and checksum belong to initialisation and to the flush.
 3. The page says that it is the page which the record names, except when the record initialises it.
    */
 #include <string.h>
@@ -19,7 +19,8 @@ static bool write_is_valid(uint32_t page_size, uint32_t offset, uint32_t len)
         || offset + len > page_size - FIL_PAGE_TRAILER) {
         return false;
     }
-    return offset >= FIL_PAGE_DATA || offset + len <= FIL_PAGE_LSN;
+    return offset >= FIL_PAGE_DATA || offset + len <= FIL_PAGE_LSN
+           || (offset == FIL_PAGE_TYPE && len == 2);
 }
 
 static dberr_t apply_number(const redo_rec_t *rec, byte *page, uint32_t page_size)
@@ -75,6 +76,15 @@ dberr_t log_rec_apply(const redo_rec_t *rec, byte *page, uint32_t page_size)
         }
         memset(page + rec->offset, (int)rec->value, rec->len);
         return DB_SUCCESS;
+    case OP_MOVE:
+        if (!write_is_valid(page_size, rec->offset, rec->len) || rec->from > page_size - rec->len) {
+            return DB_CORRUPTION;
+        }
+        memmove(page + rec->offset, page + rec->from, rec->len);
+        return DB_SUCCESS;
+    case OP_PAGE_CHECKSUM:
+        return fil_page_contents_checksum(page, page_size) == rec->value ? DB_SUCCESS
+                                                                         : DB_CORRUPTION;
     case OP_INDEX_CREATE:
         return apply_create(rec, page, page_size);
     case OP_REC_INSERT:

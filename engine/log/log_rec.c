@@ -16,7 +16,7 @@ no pages.
 
 bool redo_op_is_page(redo_op_t op)
 {
-    return op >= OP_INIT_PAGE && op <= OP_LIST_START_DELETE;
+    return op >= OP_INIT_PAGE && op <= OP_PAGE_CHECKSUM;
 }
 
 /** Do len bytes at an offset lie before the end of the largest page? */
@@ -50,6 +50,9 @@ bool redo_rec_is_valid(const redo_rec_t *rec)
         return range_is_valid(rec->offset, rec->len);
     case OP_FILL:
         return range_is_valid(rec->offset, rec->len) && rec->value <= 0xFF;
+    case OP_MOVE:
+        return range_is_valid(rec->offset, rec->len) && range_is_valid(rec->from, rec->len)
+               && rec->from != rec->offset;
     case OP_INDEX_CREATE:
         return rec->level <= 0xFF && rec->rec_size < PAGE_SIZE_MAX && rec->key_len < rec->rec_size;
     case OP_REC_INSERT:
@@ -61,6 +64,8 @@ bool redo_rec_is_valid(const redo_rec_t *rec)
     case OP_LIST_END_DELETE:
     case OP_LIST_START_DELETE:
         return rec->slot < PAGE_SIZE_MAX;
+    case OP_PAGE_CHECKSUM:
+        return rec->value <= UINT32_MAX;
     case OP_FILE_RENAME:
         if (!os_path_is_valid(rec->path2, rec->path2_len)) {
             return false;
@@ -83,12 +88,20 @@ bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint6
         *value = rec->value;
         return true;
     }
+    if (rec->op == OP_WRITE && rec->offset == offset && rec->len == len && len <= 8) {
+        *value = 0;
+        for (uint32_t i = 0; i < len; i++) {
+            *value = *value << 8 | rec->data[i];
+        }
+        return true;
+    }
     return false;
 }
 
 const log_format_t *log_format_find(uint32_t id)
 {
-    static const log_format_t *const FORMATS[] = {&log_format_10_4, &log_format_10_4_whole};
+    static const log_format_t *const FORMATS[] = {&log_format_10_4, &log_format_10_5,
+                                                  &log_format_10_4_whole};
 
     for (size_t i = 0; i < sizeof(FORMATS) / sizeof(FORMATS[0]); i++) {
         if (FORMATS[i]->id == id) {

@@ -5,7 +5,7 @@ they are put together to a group (redo_group_t), and the formats that write and 
     callers: fil, buf, mtr     recv, check, cli, explorer
               | redo_rec_t          ^ redo_rec_t
               v                     |
-         log_format_t: encode    decode     10.4: log_rec_10_4.c
+         log_format_t: encode    decode     log_rec_10_4.c, log_rec_10_5.c
 
 Nobody above knows a format's record types; nobody below knows what an operation is for. FORMAT.md,
 "Redo records", tells the bytes. */
@@ -13,6 +13,7 @@ Nobody above knows a format's record types; nobody below knows what an operation
 #define LOG_LOG_REC_H
 
 #include "base/err.h"
+#include "base/options.h"
 #include "base/types.h"
 
 /** What a record says. First those of pages, then the others. */
@@ -23,12 +24,14 @@ typedef enum redo_op {
     OP_NUMBER,            /**< offset, len = 1, 2, 4 or 8, value */
     OP_WRITE,             /**< offset, data, len */
     OP_FILL,              /**< offset, len, value = byte */
+    OP_MOVE,              /**< offset, len, from = offset of the bytes to copy there */
     OP_INDEX_CREATE,      /**< level, rec_size, key_len, index_id */
     OP_REC_INSERT,        /**< slot, info, shared, data, len: see page_rec_insert() */
     OP_REC_UPDATE,        /**< slot, offset in the record, data, len; marks too */
     OP_REC_DELETE,        /**< slot */
     OP_LIST_END_DELETE,   /**< slot */
     OP_LIST_START_DELETE, /**< slot */
+    OP_PAGE_CHECKSUM,     /**< value = fil_page_contents_checksum() as it must be now */
     OP_INDEX_LOAD,        /**< space, page_no = root, value = index id */
     OP_FILE_CREATE,       /**< space, path; the file is about to be created */
     OP_FILE_DELETE,       /**< space, path */
@@ -45,6 +48,7 @@ typedef struct redo_rec {
     space_id_t space;
     page_no_t page_no;
     uint32_t offset;
+    uint32_t from;
     uint32_t slot;
     uint32_t info;   /**< OP_REC_INSERT: the info byte */
     uint32_t shared; /**< OP_REC_INSERT: bytes behind it that are those of the record before */
@@ -73,11 +77,19 @@ bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint6
 /** What encoder and decoder remember from one record of a group to the next; zero at its start. */
 typedef struct redo_context {
     uint32_t n_recs;
+    bool has_page; /**< 10.5, as all that follows: there was a record of a page, this one ... */
+    bool freed;    /**< ... was freed by the last one */
+    page_id_t page;
+    uint32_t offset; /**< where offsets of further records of the page count from */
 } redo_context_t;
 
 typedef struct log_format {
     const char *name; /**< "10.4" */
     uint32_t id;      /**< stored in the log file header */
+    /** Changes of pages are logged by their bytes: it has no OP_REC_UPDATE, no list operations and no
+    OP_INDEX_LOAD, hence no load that is not logged; but OP_MOVE and OP_PAGE_CHECKSUM, and writes that
+    change nothing are left out. See mtr/mtr_physical.c. */
+    bool physical;
     /** Its name for the record: "MLOG_INDEX_LOAD", ... */
     const char *(*rec_name)(const redo_rec_t *rec);
     /** Appends rec to a group's bytes; *len is advanced. CHECK: it is valid. buf has room for
@@ -94,6 +106,7 @@ typedef struct log_format {
 } log_format_t;
 
 extern const log_format_t log_format_10_4;
+extern const log_format_t log_format_10_5;
 /** Of engines that logged inserted records whole: read only, as far as a log without changes goes; all
 else is DB_CORRUPTION. No encode. */
 extern const log_format_t log_format_10_4_whole;

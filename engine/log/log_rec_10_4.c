@@ -32,6 +32,7 @@ space id and the page number, both compressed; file operations have page number 
 
 #include "base/check.h"
 #include "base/mach.h"
+#include "log/log_codec.h"
 #include "log/log_rec.h"
 
 /** Numbers follow MariaDB 10.4's mlog_id_t where that has the record. */
@@ -159,24 +160,6 @@ static const char *rec_name_10_4(const redo_rec_t *rec)
 
 /* ---- encode ---- */
 
-static byte *put_bytes(byte *b, const void *data, uint32_t len)
-{
-    memcpy(b, data, len);
-    return b + len;
-}
-
-static byte *put_fixed_2(byte *b, uint32_t v)
-{
-    mach_write_2(b, v);
-    return b + 2;
-}
-
-static byte *put_fixed_8(byte *b, uint64_t v)
-{
-    mach_write_8(b, v);
-    return b + 8;
-}
-
 static byte *put_compressed(byte *b, uint32_t v)
 {
     if (v < 0x80U) {
@@ -210,7 +193,7 @@ static byte *put_compressed_64(byte *b, uint64_t v)
 
 static byte *put_path(byte *b, const char *path, uint32_t len)
 {
-    return put_bytes(put_fixed_2(b, len), path, len);
+    return put_bytes(put_fixed(b, len, 2), path, len);
 }
 
 static byte *put_body(byte *b, const rec_def_t *def, const redo_rec_t *rec)
@@ -221,7 +204,7 @@ static byte *put_body(byte *b, const rec_def_t *def, const redo_rec_t *rec)
         return b;
     case BODY_CHECKPOINT:
     case BODY_INDEX_LOAD:
-        return put_fixed_8(b, rec->value);
+        return put_fixed(b, rec->value, 8);
     case BODY_NUMBER:
         return put_compressed(put_compressed(b, rec->offset), (uint32_t)rec->value);
     case BODY_NUMBER_64:
@@ -234,7 +217,7 @@ static byte *put_body(byte *b, const rec_def_t *def, const redo_rec_t *rec)
         mach_write_1(b, (uint32_t)rec->value);
         return b + 1;
     case BODY_INIT:
-        return put_fixed_2(b, (uint32_t)rec->value);
+        return put_fixed(b, (uint32_t)rec->value, 2);
     case BODY_SHAPE:
         b = put_compressed_64(put_compressed(b, rec->level), rec->index_id);
         return put_compressed(put_compressed(b, rec->rec_size), rec->key_len);
@@ -292,60 +275,9 @@ static void finish_10_4(const redo_context_t *at, byte *group, size_t *len)
 
 /* ---- decode ---- */
 
-/** Bytes not yet decoded. Once err is set, every further get returns 0 and changes nothing. */
-typedef struct cursor {
-    const byte *pos;
-    size_t left;
-    dberr_t err;
-} cursor_t;
-
-static const byte *get_bytes(cursor_t *c, size_t len)
-{
-    const byte *b = c->pos;
-
-    if (c->err != DB_SUCCESS) {
-        return NULL;
-    }
-    if (c->left < len) {
-        c->err = DB_NOT_FOUND;
-        return NULL;
-    }
-    c->pos += len;
-    c->left -= len;
-    return b;
-}
-
-static uint32_t get_fixed_1(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 1);
-
-    return b != NULL ? mach_read_1(b) : 0;
-}
-
-static uint32_t get_fixed_2(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 2);
-
-    return b != NULL ? mach_read_2(b) : 0;
-}
-
-static uint32_t get_fixed_4(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 4);
-
-    return b != NULL ? mach_read_4(b) : 0;
-}
-
-static uint64_t get_fixed_8(cursor_t *c)
-{
-    const byte *b = get_bytes(c, 8);
-
-    return b != NULL ? mach_read_8(b) : 0;
-}
-
 static uint32_t get_compressed(cursor_t *c)
 {
-    uint32_t first = get_fixed_1(c);
+    uint32_t first = (uint32_t)get_fixed(c, 1);
     uint32_t v = first;
     uint32_t min = 0;
 
@@ -353,17 +285,17 @@ static uint32_t get_compressed(cursor_t *c)
         return v;
     }
     if (first < 0xC0U) {
-        v = (first & 0x3FU) << 8 | get_fixed_1(c);
+        v = (first & 0x3FU) << 8 | (uint32_t)get_fixed(c, 1);
         min = 0x80U;
     } else if (first < 0xE0U) {
-        v = (first & 0x1FU) << 16 | get_fixed_2(c);
+        v = (first & 0x1FU) << 16 | (uint32_t)get_fixed(c, 2);
         min = 0x4000U;
     } else if (first < 0xF0U) {
-        v = (first & 0x0FU) << 24 | get_fixed_1(c) << 16;
-        v |= get_fixed_2(c);
+        v = (first & 0x0FU) << 24 | (uint32_t)get_fixed(c, 1) << 16;
+        v |= (uint32_t)get_fixed(c, 2);
         min = 0x200000U;
     } else if (first == 0xF0U) {
-        v = get_fixed_4(c);
+        v = (uint32_t)get_fixed(c, 4);
         min = 0x10000000U;
     } else if (c->err == DB_SUCCESS) {
         c->err = DB_CORRUPTION;
@@ -378,7 +310,7 @@ static uint64_t get_compressed_64(cursor_t *c)
 {
     uint64_t high = get_compressed(c);
 
-    return high << 32 | get_fixed_4(c);
+    return high << 32 | (uint32_t)get_fixed(c, 4);
 }
 
 /** A length, refused before its bytes are waited for when no record can have it. */
@@ -400,7 +332,7 @@ static void get_data(cursor_t *c, redo_rec_t *rec)
 
 static const char *get_path(cursor_t *c, uint32_t *len)
 {
-    *len = get_fixed_2(c);
+    *len = (uint32_t)get_fixed(c, 2);
     if (c->err == DB_SUCCESS && (*len == 0 || *len > PATH_LEN_MAX)) {
         c->err = DB_CORRUPTION;
     }
@@ -415,7 +347,7 @@ static void get_body(cursor_t *c, uint32_t type, redo_rec_t *rec)
         break;
     case BODY_CHECKPOINT:
     case BODY_INDEX_LOAD:
-        rec->value = get_fixed_8(c);
+        rec->value = get_fixed(c, 8);
         break;
     case BODY_NUMBER:
         rec->len = type;
@@ -434,10 +366,10 @@ static void get_body(cursor_t *c, uint32_t type, redo_rec_t *rec)
     case BODY_MEMSET:
         rec->offset = get_compressed(c);
         rec->len = get_len(c);
-        rec->value = get_fixed_1(c);
+        rec->value = (uint32_t)get_fixed(c, 1);
         break;
     case BODY_INIT:
-        rec->value = get_fixed_2(c);
+        rec->value = (uint32_t)get_fixed(c, 2);
         break;
     case BODY_SHAPE:
         rec->level = get_compressed(c);
@@ -451,7 +383,7 @@ static void get_body(cursor_t *c, uint32_t type, redo_rec_t *rec)
     case BODY_REC_INSERT:
         rec->slot = get_compressed(c);
         rec->shared = get_compressed(c);
-        rec->info = get_fixed_1(c);
+        rec->info = (uint32_t)get_fixed(c, 1);
         get_data(c, rec);
         break;
     case BODY_REC_UPDATE:
@@ -484,7 +416,7 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
                            size_t *used, bool *last)
 {
     cursor_t c = {buf, n, DB_SUCCESS};
-    uint32_t first = get_fixed_1(&c);
+    uint32_t first = (uint32_t)get_fixed(&c, 1);
     uint32_t type = first & ~SINGLE_REC_FLAG;
     const rec_def_t *def = rec_def_find(type);
 
@@ -513,7 +445,7 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
 
 const log_format_t log_format_10_4 = {
     .name = "10.4",
-    .id = 204,
+    .id = LOG_FORMAT_10_4,
     .rec_name = rec_name_10_4,
     .encode = encode_10_4,
     .finish = finish_10_4,

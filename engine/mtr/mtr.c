@@ -171,23 +171,33 @@ bool mtr_page_is_freed(const mtr_t *mtr, page_id_t id)
     return i != MTR_NOT_FOUND && mtr->memo[i].freed;
 }
 
+dberr_t mtr_refused(mtr_t *mtr, const buf_block_t *block, const redo_rec_t *rec, dberr_t err)
+{
+    return err_set(&buf_env(mtr->pool)->err, err,
+                   "page %" PRIu32 " of space %" PRIu32 " cannot take a %s", block->id.page_no,
+                   block->id.space, mtr->log.format->rec_name(rec));
+}
+
+dberr_t mtr_step(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
+{
+    rec->space = block->id.space;
+    rec->page_no = block->id.page_no;
+    dberr_t err = log_rec_apply(rec, block->frame, buf_page_size(mtr->pool));
+    if (err != DB_SUCCESS) {
+        return mtr_refused(mtr, block, rec, err);
+    }
+    mtr_memo_dirty(mtr, block);
+    mtr_log_add(mtr, rec);
+    return DB_SUCCESS;
+}
+
 /** A change that bytes from disk can make impossible: the page is unchanged then. */
 static dberr_t mtr_try(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
 {
     CHECK(mtr->mode != MTR_READ_ONLY);
     CHECK(block->writer == NULL || block->writer == mtr);
     CHECK(!block->in_flight);
-    rec->space = block->id.space;
-    rec->page_no = block->id.page_no;
-    dberr_t err = log_rec_apply(rec, block->frame, buf_page_size(mtr->pool));
-    if (err != DB_SUCCESS) {
-        return err_set(&buf_env(mtr->pool)->err, err,
-                       "page %" PRIu32 " of space %" PRIu32 " cannot take a %s", rec->page_no,
-                       rec->space, log_format(buf_log(mtr->pool))->rec_name(rec));
-    }
-    mtr_memo_dirty(mtr, block);
-    mtr_log_add(mtr, rec);
-    return DB_SUCCESS;
+    return mtr->log.format->physical ? mtr_physical(mtr, block, rec) : mtr_step(mtr, block, rec);
 }
 
 /** A change that only a programmer's mistake can make impossible. */
@@ -364,6 +374,7 @@ void mtr_commit(mtr_t *mtr)
     lsn_t start_lsn = log_lsn(buf_log(mtr->pool));
     mtr->end_lsn = start_lsn;
     if (mtr->log.len > 0) {
+        mtr_log_checksums(mtr);
         mtr_log_append(mtr, &start_lsn, &mtr->end_lsn);
     }
     if (mtr->changed) {

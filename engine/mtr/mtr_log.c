@@ -36,6 +36,23 @@ void mtr_log_add(mtr_t *mtr, const redo_rec_t *rec)
     CHECK(mtr->log.len <= (size_t)MTR_LOG_MAX_PAGES * buf_page_size(mtr->pool));
 }
 
+void mtr_log_checksums(mtr_t *mtr)
+{
+    if (!mtr->log.format->physical || !buf_log_page_checksums(mtr->pool)) {
+        return;
+    }
+    for (uint32_t i = 0; i < mtr->n_memo; i++) {
+        if (mtr->memo[i].dirty) {
+            const byte *frame = mtr->memo[i].block->frame;
+            redo_rec_t rec = {.op = OP_PAGE_CHECKSUM,
+                              .space = mtr->memo[i].id.space,
+                              .page_no = mtr->memo[i].id.page_no,
+                              .value = fil_page_contents_checksum(frame, buf_page_size(mtr->pool))};
+            mtr_log_add(mtr, &rec);
+        }
+    }
+}
+
 /** Puts the FILE_NAME records in front. */
 static void mtr_log_prepend_names(mtr_t *mtr)
 {

@@ -43,6 +43,13 @@ void fil_page_stamp(byte *page, uint32_t page_size)
     mach_write_4(page + page_size - FIL_PAGE_TRAILER, checksum);
 }
 
+uint32_t fil_page_contents_checksum(const byte *page, uint32_t page_size)
+{
+    uint32_t links = crc32c(page + FIL_PAGE_PREV, FIL_PAGE_LSN - FIL_PAGE_PREV);
+
+    return links ^ crc32c(page + FIL_PAGE_TYPE, page_size - FIL_PAGE_TRAILER - FIL_PAGE_TYPE);
+}
+
 static bool is_zero(const byte *bytes, uint32_t len)
 {
     return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);

@@ -57,6 +57,9 @@ void fil_page_set_lsn(byte *page, uint32_t page_size, lsn_t lsn);
 /** Computes and sets both checksums: last step before a page goes to a file. */
 void fil_page_stamp(byte *page, uint32_t page_size);
 
+/** CRC-32C of what redo says of a page: PREV, NEXT, type and contents; not of what the flush adds. */
+uint32_t fil_page_contents_checksum(const byte *page, uint32_t page_size);
+
 /** Is this the undamaged image of page id? Reads every byte once. */
 page_verdict_t fil_page_verify(const byte *page, uint32_t page_size, page_id_t id);
 

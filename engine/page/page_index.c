@@ -385,8 +385,8 @@ dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
     return DB_SUCCESS;
 }
 
-dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slot, uint32_t rec_offset,
-                        const byte *bytes, uint32_t len)
+dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint32_t rec_offset,
+                       const byte *bytes, uint32_t len, uint32_t *out)
 {
     uint32_t offset;
     page_head_t h;
@@ -399,10 +399,20 @@ dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slot, uint32_t 
     if (offset == 0 || (rec_offset == 0 && len > 0 && (bytes[0] & ~REC_INFO_VALID) != 0)) {
         return DB_CORRUPTION;
     }
-    if (len > 0) {
-        memmove(page + offset + rec_offset, bytes, len);
-    }
+    *out = offset + rec_offset;
     return DB_SUCCESS;
+}
+
+dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slot, uint32_t rec_offset,
+                        const byte *bytes, uint32_t len)
+{
+    uint32_t place = 0;
+    dberr_t err = page_rec_place(page, page_size, slot, rec_offset, bytes, len, &place);
+
+    if (err == DB_SUCCESS && len > 0) {
+        memmove(page + place, bytes, len);
+    }
+    return err;
 }
 
 /** Keeps the records of slots [first, end), rewrites the heap in their order, zeroes the rest. */

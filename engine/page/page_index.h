@@ -114,6 +114,11 @@ WARN_UNUSED dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slo
 /** Removes the record of a slot and puts its space on the free list. */
 WARN_UNUSED dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot);
 
+/** Where in the page page_rec_update() would write. DB_CORRUPTION when it would refuse. */
+WARN_UNUSED dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot,
+                                   uint32_t rec_offset, const byte *bytes, uint32_t len,
+                                   uint32_t *out);
+
 /** Overwrites len bytes of a record from offset rec_offset (0 is the info byte). */
 WARN_UNUSED dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slot,
                                     uint32_t rec_offset, const byte *bytes, uint32_t len);

@@ -118,7 +118,11 @@ static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_
                               const redo_rec_t *rec, lsn_t end_lsn)
 {
     dberr_t err = log_rec_apply(rec, block->frame, recv->page_size);
-    if (err == DB_CORRUPTION) {
+    if (err == DB_CORRUPTION && rec->op == OP_PAGE_CHECKSUM) {
+        err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_PAGE_DIFFERS,
+                         "page %" PRIu32 " of %s is not what it was at %" PRIu64, block->id.page_no,
+                         space->path, end_lsn);
+    } else if (err == DB_CORRUPTION) {
         err = err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                          "page %" PRIu32 " of %s cannot take the %s at %" PRIu64, block->id.page_no,
                          space->path, log_format(recv->log)->rec_name(rec), end_lsn);
@@ -158,6 +162,7 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
         done->from_lsn = done->n == 0 ? stored->end_lsn : done->from_lsn;
         done->to_lsn = stored->end_lsn;
         done->n++;
+        recv->env->stats.recv_pages_compared += rec.op == OP_PAGE_CHECKSUM;
     }
     return DB_SUCCESS;
 }

@@ -39,6 +39,7 @@ static bool judge_open(judge_t *judge, const engine_options_t *options, const ch
     }
     uint32_t invariant = sink.refusal == REFUSAL_TORN_PAGE         ? 5
                          : sink.refusal == REFUSAL_PAGE_BEYOND_LOG ? 4
+                         : sink.refusal == REFUSAL_PAGE_DIFFERS    ? 27
                                                                    : 30;
     verdict_add(verdict, SOURCE_RECOVERY, invariant, "%srefused: %s: %.180s", what, err_name(err),
                 sink.msg);

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -90,7 +91,7 @@ static void stamp_end(world_t *w)
 lsn_t world_append(world_t *w, const redo_rec_t *rec)
 {
     redo_group_t group;
-    redo_group_init(&group, &log_format_10_4);
+    redo_group_init(&group, w->format);
     redo_group_add(&group, rec);
     redo_group_finish(&group);
     byte *block = w->log + world_log_offset(w->end_lsn);
@@ -315,7 +316,7 @@ static void log_create(world_t *w)
     w->epoch = 1;
     w->end_lsn = w->written_lsn = LOG_FIRST_LSN;
     memcpy(head, "TPLG", 4);
-    mach_write_4(head + 4, log_format_10_4.id);
+    mach_write_4(head + 4, w->format->id);
     mach_write_4(head + 8, WORLD_PAGE);
     mach_write_8(head + 12, WORLD_LOG_BYTES);
     mach_write_8(head + 20, LOG_START_LSN);
@@ -405,7 +406,10 @@ void world_read(world_t *w, uint32_t page)
 void world_begin(world_t *w, bool doublewrite)
 {
     const rules_config_t config = {.doublewrite = doublewrite, .found = on_found, .ctx = w};
+    const char *format = getenv("WORLD_LOG_FORMAT");
     memset(w, 0, sizeof(*w));
+    w->format = format != NULL && strcmp(format, log_format_10_5.name) == 0 ? &log_format_10_5
+                                                                            : &log_format_10_4;
     w->image = image_create();
     w->rules = rules_create(&config);
     rules_start(w->rules, w->image, false, NULL);

@@ -13,6 +13,7 @@ pages, the doublewrite area, names. Nothing of the engine writes here. */
 #define LOG_FILE "ib_logfile0"
 
 typedef struct world {
+    const log_format_t *format; /**< WORLD_LOG_FORMAT in the environment: "10.5", else 10.4 */
     image_t *image;
     rules_t *rules;
     uint32_t found[32]; /**< findings by invariant */

@@ -374,6 +374,8 @@ static void test_sessions(void **state)
         uint64_t rnd = first + i;
         options.page_size = draw(&rnd, 4) == 0 ? 8192 : 4096;
         options.log_file_size = 64 * (uint64_t)options.page_size;
+        options.log_format = draw(&rnd, 3) == 0 ? LOG_FORMAT_10_5 : LOG_FORMAT_10_4;
+        options.log_page_checksums = draw(&rnd, 2) == 0;
         (void)snprintf(seed_line, sizeof(seed_line),
                        "POWERLOSS_ITERATIONS=1 POWERLOSS_SEED=%" PRIu64 ": ", first + i);
         session_run(disk_create(), &options, &nothing, &rnd, 0, "");

@@ -217,12 +217,86 @@ static void test_copies_within_log(void **state)
     assert_true(copies.n > 20);
     plain_close(&f, copies.disk);
 }
+
+/** A conversion of the log: the database as each of its file operations leaves it, killed or without
+power, is opened with the same wish, and without one. */
+typedef struct conversion {
+    const fixture_t *f;
+    disk_t *disk;
+    uint64_t hash;
+    uint32_t n;
+} conversion_t;
+
+static void on_conversion_change(void *ctx)
+{
+    conversion_t *c = ctx;
+    for (uint32_t i = 0; i < 4; i++) {
+        disk_t *disk = disk_kill(c->disk);
+        fixture_t wish = *c->f;
+        probe_t probe = {.point = NULL};
+        char where[64];
+        if (i / 2 == 1) {
+            disk_settle(disk);
+        }
+        wish.options.log_format = i % 2 == 1 ? wish.options.log_format : 0;
+        (void)snprintf(where, sizeof(where), "crash %u after operation %u", i, c->n);
+        assert_true(recover_clean(&wish, disk, &probe, where) == c->hash);
+        disk_destroy(disk);
+    }
+    c->n++;
+}
+
+static void test_conversion(void **state)
+{
+    static const uint32_t TO[] = {LOG_FORMAT_10_5, LOG_FORMAT_10_4, LOG_FORMAT_10_5};
+    fixture_t f;
+    disk_t *disk = plain_open(&f);
+    conversion_t c = {.f = &f, .disk = disk};
+    probe_t probe = {.point = NULL};
+    (void)state;
+    create_table(&f, "t");
+    insert_rows(&f, "t", 1, 100);
+    add_two_indexes(&f, "t");
+    fixture_close(&f, true);
+    c.hash = recover_clean(&f, disk, &probe, "before");
+    for (uint32_t i = 0; i < 3; i++) {
+        f.options.log_format = TO[i];
+        disk->on_change = on_conversion_change;
+        disk->ctx = &c;
+        f.engine = NULL;
+        fixture_open(&f);
+        disk->on_change = NULL;
+        fixture_close(&f, true);
+        assert_true(recover_clean(&f, disk, &probe, "converted") == c.hash);
+    }
+    assert_true(c.n > 3 * 8);
+    disk_destroy(disk);
+}
+
+/** A log with changes is not converted, and refuses with the way out. */
+static void test_no_conversion(void **state)
+{
+    fixture_t f;
+    disk_t *disk = plain_open(&f);
+    engine_t *engine = NULL;
+    (void)state;
+    create_table(&f, "t");
+    fixture_close(&f, false);
+    f.options.log_format = LOG_FORMAT_10_5;
+    assert_int_equal(engine_open(f.os, &f.probe, &f.options, true, &engine, &f.err),
+                     DB_UNSUPPORTED);
+    assert_non_null(strstr(f.err.msg, "redo format 10.4, and the log may hold changes"));
+    f.options.log_format = 0;
+    fixture_open(&f);
+    plain_close(&f, disk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill_then_power_loss),
-        cmocka_unit_test(test_names_change_hands),
-        cmocka_unit_test(test_copies_within_log),
+        cmocka_unit_test(test_kill_then_power_loss), cmocka_unit_test(test_names_change_hands),
+        cmocka_unit_test(test_copies_within_log),    cmocka_unit_test(test_conversion),
+        cmocka_unit_test(test_no_conversion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

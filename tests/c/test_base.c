@@ -169,6 +169,14 @@ static void test_options_parse(void **state)
     assert_true(o.log_write_through);
     assert_int_equal(parse(&o, "flush_log_at_trx_commit", "2"), DB_SUCCESS);
     assert_int_equal(o.flush_log_at_trx_commit, 2);
+    assert_int_equal(parse(&o, "log_format", "10.5"), DB_SUCCESS);
+    assert_int_equal(o.log_format, LOG_FORMAT_10_5);
+    assert_int_equal(parse(&o, "log_format", "10.4"), DB_SUCCESS);
+    assert_int_equal(o.log_format, LOG_FORMAT_10_4);
+    assert_int_equal(parse(&o, "log_format", "10.6"), DB_ERROR);
+    assert_int_equal(parse(&o, "log_format", "204"), DB_ERROR);
+    assert_int_equal(parse(&o, "log_page_checksums", "on"), DB_SUCCESS);
+    assert_true(o.log_page_checksums);
     assert_int_equal(parse(&o, "recv_memory", "65536"), DB_SUCCESS);
     assert_int_equal(o.recv_memory, 65536);
     assert_int_equal(options_validate(&o, &err), DB_SUCCESS);
@@ -231,11 +239,14 @@ static void test_options_describe(void **state)
         assert_true(strlen(text.what) > 0 && strlen(text.values) > 0);
         assert_int_equal(parse(&o, text.name, text.by_default), DB_SUCCESS);
     }
-    assert_int_equal(n, 13);
+    assert_int_equal(n, 15);
     assert_memory_equal(&o, &defaults, sizeof(o));
     assert_true(options_describe(2, &text));
     assert_string_equal(text.name, "log_file_size");
     assert_string_equal(text.values, "0, 256k to 1024g");
+    assert_true(options_describe(3, &text));
+    assert_string_equal(text.name, "log_format");
+    assert_string_equal(text.values, "0, 10.4, 10.5");
 }
 
 static void test_options_validate_together(void **state)

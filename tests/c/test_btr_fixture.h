@@ -20,7 +20,8 @@ typedef struct btr_fixture {
 } btr_fixture_t;
 
 /** One space of this id with its page 0; pool of pool_pages frames. */
-static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages, space_id_t space)
+static inline btr_fixture_t *bfx_create_in(uint32_t page_size, uint32_t pool_pages,
+                                           space_id_t space, uint32_t log_format)
 {
     btr_fixture_t *fx = calloc(1, sizeof(*fx));
     engine_options_t options;
@@ -30,7 +31,8 @@ static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages,
     fx->page_size = page_size;
     fx->env.os = fx->os;
     fx->env.probe = &fx->probe;
-    files_create(&fx->env, page_size, FX_EXTENT_PAGES, 128ULL * page_size, &fx->log, &fx->fil);
+    files_create(&fx->env, page_size, FX_EXTENT_PAGES, 128ULL * page_size, log_format, &fx->log,
+                 &fx->fil);
     options_set_defaults(&options);
     options.page_size = page_size;
     options.buffer_pool_pages = pool_pages;
@@ -38,6 +40,11 @@ static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages,
     ASSERT_OK(fx, buf_pool_create(&fx->env, fx->log, fx->fil, &options, &fx->pool));
     space_create(&fx->env, fx->fil, fx->pool, space, space == 0 ? FIL_SYSTEM_PATH : "t.ibd");
     return fx;
+}
+
+static inline btr_fixture_t *bfx_create(uint32_t page_size, uint32_t pool_pages, space_id_t space)
+{
+    return bfx_create_in(page_size, pool_pages, space, LOG_FORMAT_10_4);
 }
 
 static inline void bfx_destroy(btr_fixture_t *fx)

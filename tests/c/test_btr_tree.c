@@ -51,16 +51,21 @@ static void rec_of(const model_t *m, uint32_t k, uint32_t version, byte *rec)
     key_of(m, k, rec + 1);
 }
 
-static model_t model_create(const shape_t *shape, uint64_t seed)
+static model_t model_create_in(const shape_t *shape, uint64_t seed, uint32_t log_format)
 {
     model_t m = {.shape = shape, .seed = seed};
 
-    m.fx = bfx_create(shape->page_size, 64, BFX_SPACE);
+    m.fx = bfx_create_in(shape->page_size, 64, BFX_SPACE, log_format);
     m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size};
     m.version = calloc(shape->domain, sizeof(*m.version));
     assert_non_null(m.version);
     tree_create(&m.fx->env, m.fx->pool, &m.btr);
     return m;
+}
+
+static model_t model_create(const shape_t *shape, uint64_t seed)
+{
+    return model_create_in(shape, seed, LOG_FORMAT_10_4);
 }
 
 static void model_free(model_t *m)
@@ -227,9 +232,9 @@ static void model_churn(model_t *m, uint32_t ops, uint32_t insert_percent)
 
 /** Any mix of inserts and deletes leaves a well-formed tree with exactly the model's records, and
 no insert logs more than one mtr may. */
-static void random_mix(const shape_t *shape, uint64_t seed)
+static void random_mix(const shape_t *shape, uint64_t seed, uint32_t log_format)
 {
-    model_t m = model_create(shape, seed);
+    model_t m = model_create_in(shape, seed, log_format);
     uint32_t deepest = 0;
     bfx_walk_t w;
 
@@ -263,7 +268,8 @@ static void test_random_mix(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
         print_message("  %s\n", SHAPES[i].name);
-        random_mix(&SHAPES[i], 1000 + i);
+        random_mix(&SHAPES[i], 1000 + i, LOG_FORMAT_10_4);
+        random_mix(&SHAPES[i], 1000 + i, LOG_FORMAT_10_5);
     }
 }
 

@@ -26,23 +26,30 @@ static inline void fx_open_pool(buf_fixture_t *fx)
 
 /** Over the empty data directory os, which it owns: pool_pages frames, doublewrite of 8 pages a
 slot, log_optimize_ddl on. */
-static inline buf_fixture_t *fx_create_on(os_t *os, uint32_t page_size, uint32_t pool_pages,
-                                          bool doublewrite)
+static inline buf_fixture_t *fx_create_in(os_t *os, uint32_t page_size, uint32_t pool_pages,
+                                          bool doublewrite, uint32_t log_format)
 {
     buf_fixture_t *fx = calloc(1, sizeof(*fx));
     assert_non_null(fx);
     fx->base.os = os;
-    base_open(&fx->base, page_size);
+    base_open(&fx->base, page_size, log_format);
     FX_OK(fx, fil_space_create(fx->base.fil, 1, "t1.ibd", FX_SPACE_PAGES, &fx->t1));
     FX_OK(fx, fil_space_create(fx->base.fil, 2, "t2.ibd", FX_SPACE_PAGES, &fx->t2));
     fx->options.buffer_pool_pages = pool_pages;
     fx->options.doublewrite = doublewrite;
     fx->options.dblwr_pages = 8;
     fx->options.log_optimize_ddl = true;
+    fx->options.log_page_checksums = true; /* of a physical log */
     fx_open_pool(fx);
     fx->base.env.stats = (stats_t){0};
     fx->base.rec.n = 0;
     return fx;
+}
+
+static inline buf_fixture_t *fx_create_on(os_t *os, uint32_t page_size, uint32_t pool_pages,
+                                          bool doublewrite)
+{
+    return fx_create_in(os, page_size, pool_pages, doublewrite, LOG_FORMAT_10_4);
 }
 
 static inline buf_fixture_t *fx_create(uint32_t page_size, uint32_t pool_pages, bool doublewrite)

@@ -126,9 +126,10 @@ static inline void files_open(env_t *env, uint32_t page_size, log_t **log, fil_t
 
 /** The same in a directory that has no log: it gets one. */
 static inline void files_create(env_t *env, uint32_t page_size, uint32_t extent_pages,
-                                uint64_t log_size_bytes, log_t **log, fil_t **fil)
+                                uint64_t log_size_bytes, uint32_t log_format, log_t **log,
+                                fil_t **fil)
 {
-    const log_file_info_t info = {.format_id = log_format_10_4.id,
+    const log_file_info_t info = {.format_id = log_format,
                                   .page_size = page_size,
                                   .extent_pages = extent_pages,
                                   .file_size = log_size_bytes,
@@ -151,7 +152,7 @@ typedef struct base_fixture {
 } base_fixture_t;
 
 /** Sets up recorder and environment over the empty directory fx->os, with a new log. */
-static inline void base_open(base_fixture_t *fx, uint32_t page_size)
+static inline void base_open(base_fixture_t *fx, uint32_t page_size, uint32_t log_format)
 {
     fx->page_size = page_size;
     fx->rec.tap = tap_of(fx->os);
@@ -164,7 +165,8 @@ static inline void base_open(base_fixture_t *fx, uint32_t page_size)
     fx->probe.ctx = &fx->rec;
     fx->env.os = &fx->rec.tap.base;
     fx->env.probe = &fx->probe;
-    files_create(&fx->env, page_size, FX_EXTENT_PAGES, 256ULL * page_size, &fx->log, &fx->fil);
+    files_create(&fx->env, page_size, FX_EXTENT_PAGES, 256ULL * page_size, log_format, &fx->log,
+                 &fx->fil);
     fx->env.stats = (stats_t){0};
     fx->rec.n = 0;
     atomic_store(&fx->probe.armed, true);

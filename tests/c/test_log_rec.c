@@ -233,8 +233,8 @@ static dberr_t apply(byte *page, redo_rec_t rec)
     return log_rec_apply(&rec, page, PAGE_SIZE_MIN);
 }
 
-/* Direct writes reach PREV, NEXT and the contents, to the last byte before the trailer, nothing
-else. */
+/* Direct writes reach PREV, NEXT, the type as a whole, and the contents, to the last byte before the
+trailer, nothing else. */
 static void test_apply_bounds(void **state)
 {
     byte page[PAGE_SIZE_MIN];
@@ -247,7 +247,8 @@ static void test_apply_bounds(void **state)
     for (uint32_t offset = 0; offset < PAGE_SIZE_MIN + 10; offset++) {
         for (uint32_t n = 1; n <= 8; n *= 2) {
             bool envelope = offset < 8 || (offset + n > 16 && offset < 38);
-            bool allowed = !envelope && offset + n <= PAGE_SIZE_MIN - 8;
+            bool type = offset == 24 && n == 2;
+            bool allowed = type || (!envelope && offset + n <= PAGE_SIZE_MIN - 8);
             redo_rec_t number = {.op = OP_NUMBER, .len = n, .offset = offset, .value = 0x5A};
             redo_rec_t string = {.op = OP_WRITE, .offset = offset, .data = bytes, .len = n};
             redo_rec_t set = {.op = OP_FILL, .offset = offset, .len = n, .value = 0x77};
@@ -258,7 +259,8 @@ static void test_apply_bounds(void **state)
         }
     }
     assert_memory_equal(page, copy, 8);
-    assert_memory_equal(page + 16, copy + 16, 22);
+    assert_memory_equal(page + 16, copy + 16, 8);
+    assert_memory_equal(page + 26, copy + 26, 12);
     assert_memory_equal(page + PAGE_SIZE_MIN - 8, copy + PAGE_SIZE_MIN - 8, 8);
     assert_int_equal(
         apply(page,

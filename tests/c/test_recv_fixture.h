@@ -153,7 +153,7 @@ static inline dberr_t dbx_open(dbx_t *db)
 static inline void dbx_bootstrap(dbx_t *db, bool bare)
 {
     files_create(&db->env, db->options.page_size, FX_EXTENT_PAGES, db->options.log_file_size,
-                 &db->log, &db->fil);
+                 LOG_FORMAT_10_4, &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
         ASSERT_OK(db, trx_sys_bootstrap(db->pool));

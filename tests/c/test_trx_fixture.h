@@ -53,7 +53,7 @@ static inline void tfx_mark(void *ctx, const char *text, size_t len)
 static inline void tfx_create_files(trx_fixture_t *fx)
 {
     files_create(&fx->env, fx->options.page_size, FX_EXTENT_PAGES, fx->options.log_file_size,
-                 &fx->log, &fx->fil);
+                 LOG_FORMAT_10_4, &fx->log, &fx->fil);
 }
 
 /** Catalogue and transaction system, as a start after a crash reads them. */

@@ -78,7 +78,7 @@ PAGE_SITES = frozenset(
 )
 """Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
 targets that do not name the cause of a refusal."""
-REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4}
+REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
 

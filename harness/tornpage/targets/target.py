@@ -155,6 +155,7 @@ _COUNTERS = {
     "recv_pages_created": "pages_created",
     "recv_index_load_reads": "index_load_reads",
     "recv_records": "redo_records",
+    "recv_pages_compared": "pages_compared",
     "recv_batches": "batches",
     "recv_trx_rolled_back": "trx_rolled_back",
     "recv_indexes_dropped": "indexes_dropped",
