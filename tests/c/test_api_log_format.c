@@ -1,0 +1,90 @@
+/** A database with a 10.5 log: what its recovery compares, what it refuses, what it ignores. */
+#include "api/api_int.h"
+#include "test_api_fixture.h"
+
+static void start(fixture_t *f, bool checksums)
+{
+    f->options.log_format = LOG_FORMAT_10_5;
+    f->options.log_page_checksums = checksums;
+    f->options.log_file_size = 4ULL << 20;
+    f->options.buffer_pool_pages = 256;
+    fixture_empty(f);
+    fixture_open(f);
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 300);
+    add_two_indexes(f, "t");
+}
+
+static stats_t crash_and_open(fixture_t *f)
+{
+    engine_status_t status;
+    fixture_close(f, false);
+    fixture_open(f);
+    engine_get_status(f->engine, &status);
+    assert_true(status.ignores_log_optimize_ddl);
+    return status.stats;
+}
+
+/** Each page that redo makes is held against the checksum that the running engine logged (I27). */
+static void test_compared(void **state)
+{
+    fixture_t *f = *state;
+    check_report_t report;
+    start(f, true);
+    stats_t stats = crash_and_open(f);
+    assert_true(stats.recv_pages_compared > 300 && stats.recv_pages_created > 0);
+    assert_int_equal(stats.recv_index_load_reads, 0);
+    fixture_close(f, true);
+    scan_clean(f->os, &report);
+    assert_int_equal(report_table(&report, "t")->indexes[1].entries, 300);
+    check_report_free(&report);
+    fixture_open(f);
+    start(f, false);
+    assert_int_equal(crash_and_open(f).recv_pages_compared, 0);
+}
+
+/** A page that redo makes otherwise than it was is refused by a name of its own. */
+static void test_differs(void **state)
+{
+    fixture_t *f = *state;
+    engine_t *engine = NULL;
+    const redo_rec_t wrong = {
+        .op = OP_PAGE_CHECKSUM, .space = SPACE_SYSTEM, .page_no = 2, .value = 1};
+    lsn_t end = 0;
+    start(f, true);
+    log_append_rec(f->engine->log, &wrong, &end);
+    assert_int_equal(log_write_up_to(f->engine->log, end, true), DB_SUCCESS);
+    fixture_close(f, false);
+    assert_int_equal(engine_open(f->os, &f->probe, &f->options, true, &engine, &f->err),
+                     DB_UNRECOVERABLE);
+    assert_int_equal(f->err.refusal, REFUSAL_PAGE_DIFFERS);
+    assert_non_null(strstr(f->err.msg, "page 2 of ibdata1 is not what it was at"));
+    f->engine = NULL;
+}
+
+/** log_optimize_ddl may be set, to and fro, and neither drains nor changes how a load is logged. */
+static void test_ignored(void **state)
+{
+    fixture_t *f = *state;
+    engine_status_t before;
+    engine_status_t after;
+    start(f, false);
+    engine_get_status(f->engine, &before);
+    for (uint32_t i = 0; i < 4; i++) {
+        OK(f, engine_set_log_optimize_ddl(f->engine, i % 2 == 0));
+    }
+    engine_get_status(f->engine, &after);
+    assert_int_equal(after.lsn_current, before.lsn_current);
+    assert_int_equal(after.stats.checkpoints, before.stats.checkpoints);
+    assert_false(log_last_checkpoint(f->engine->log)->log_optimize_ddl);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_compared, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_differs, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_ignored, fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
