@@ -76,13 +76,6 @@ dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to)
     return err == DB_SUCCESS ? engine_leave(engine, ddl_rename_table(engine->sys, from, to)) : err;
 }
 
-dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index)
-{
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index))
-                             : err;
-}
-
 /* ---- transactions ---- */
 
 dberr_t engine_begin(engine_t *engine, trx_t **out)

@@ -46,6 +46,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(builds_duplicate),
     STAT(builds_aborted),
     STAT(indexes_dropped),
+    STAT(alters_instant),
     STAT(trx_commits),
     STAT(trx_rollbacks),
     STAT(unique_duplicates),

@@ -38,6 +38,8 @@ typedef struct stats {
     uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
     uint64_t builds_aborted;   /**< index builds */
     uint64_t indexes_dropped;  /**< by statements */
+    uint64_t
+        alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */

@@ -58,7 +58,7 @@ typedef enum ddl_phase {
     DDL_DONE
 } ddl_phase_t;
 
-struct ddl_add_index {
+struct ddl_build {
     trx_sys_t *sys;
     ddl_phase_t phase;
     bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
@@ -79,12 +79,12 @@ struct ddl_add_index {
     bool has_before; /**< the load has one */
 };
 
-static env_t *build_env(const ddl_add_index_t *build)
+static env_t *build_env(const ddl_build_t *build)
 {
     return ddl_env(build->sys);
 }
 
-static buf_pool_t *build_pool(const ddl_add_index_t *build)
+static buf_pool_t *build_pool(const ddl_build_t *build)
 {
     return trx_sys_pool(build->sys);
 }
@@ -92,7 +92,7 @@ static buf_pool_t *build_pool(const ddl_add_index_t *build)
 /* ---- begin ---- */
 
 /** A copy of the table object with the new indexes behind the old ones, laid out and with ids. */
-static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *table,
+static dberr_t ddl_build_define(ddl_build_t *build, const dict_table_t *table,
                                 const ddl_index_def_t *defs, uint32_t n_defs)
 {
     err_sink_t *sink = &build_env(build)->err;
@@ -118,7 +118,7 @@ static dberr_t ddl_build_define(ddl_add_index_t *build, const dict_table_t *tabl
 }
 
 /** Commits a change of the new indexes' rows; the cache then has the table as the build has it. */
-static dberr_t ddl_build_commit(ddl_add_index_t *build, ddl_change_fn change)
+static dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
 {
     dict_t *dict = trx_sys_dict(build->sys);
     dict_table_t *cached = NULL;
@@ -136,7 +136,7 @@ static dberr_t ddl_build_commit(ddl_add_index_t *build, ddl_change_fn change)
 
 static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
 {
-    const ddl_add_index_t *build = ctx;
+    const ddl_build_t *build = ctx;
     dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
         err = ddl_rows_insert_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
@@ -144,7 +144,7 @@ static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
     return err;
 }
 
-static uint32_t ddl_rec_size_max(const ddl_add_index_t *build)
+static uint32_t ddl_rec_size_max(const ddl_build_t *build)
 {
     uint32_t size = 0;
     for (uint32_t i = 0; i < build->n; i++) {
@@ -155,7 +155,7 @@ static uint32_t ddl_rec_size_max(const ddl_add_index_t *build)
 }
 
 /** Makes the sorts that the next scan feeds, as many as there is memory for. */
-static dberr_t ddl_scan_begin(ddl_add_index_t *build)
+static dberr_t ddl_scan_begin(ddl_build_t *build)
 {
     uint64_t room = build->sort_bytes / merge_sort_memory_min(ddl_rec_size_max(build));
     uint32_t n = build->n - build->current;
@@ -177,7 +177,7 @@ static dberr_t ddl_scan_begin(ddl_add_index_t *build)
     return err;
 }
 
-static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *table,
+static dberr_t ddl_build_prepare(ddl_build_t *build, const dict_table_t *table,
                                  const ddl_index_def_t *defs, uint32_t n_defs)
 {
     dberr_t err = ddl_build_define(build, table, defs, n_defs);
@@ -193,37 +193,37 @@ static dberr_t ddl_build_prepare(ddl_add_index_t *build, const dict_table_t *tab
     return ddl_scan_begin(build);
 }
 
-dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_index_def_t *defs,
-                            uint32_t n_defs, uint64_t sort_buffer_size, ddl_add_index_t **out)
+dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
+                        ddl_build_t **out)
 {
     env_t *env = ddl_env(sys);
     dict_table_t *table = NULL;
-    dberr_t err = ddl_table_lock(sys, table_name, &table);
+    dberr_t err = ddl_table_lock(sys, alter->table, &table);
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (n_defs == 0) {
+    if (alter->n_defs == 0) {
         return err_set(&env->err, DB_ERROR, "no index is named");
     }
-    ddl_add_index_t *build = calloc(1, sizeof(*build));
+    ddl_build_t *build = calloc(1, sizeof(*build));
     if (build == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->sys = sys;
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
     build->sort_bytes = sort_buffer_size;
-    err = ddl_build_prepare(build, table, defs, n_defs);
+    err = ddl_build_prepare(build, table, alter->defs, alter->n_defs);
     if (err == DB_SUCCESS) {
         err = ddl_build_commit(build, ddl_build_insert_rows);
     }
     if (err != DB_SUCCESS) {
-        ddl_add_index_free(build);
+        ddl_build_free(build);
         return err;
     }
     PROBE_POINT(env->probe, "ddl.create_logged");
     err = ddl_trees_create(sys, build->indexes, build->n);
     if (err != DB_SUCCESS) {
-        ddl_add_index_free(build);
+        ddl_build_free(build);
         return err;
     }
     *out = build;
@@ -232,7 +232,7 @@ dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table_name, const ddl_in
 
 /* ---- steps ---- */
 
-static dberr_t ddl_scan_record(ddl_add_index_t *build, const byte *rec)
+static dberr_t ddl_scan_record(ddl_build_t *build, const byte *rec)
 {
     if (rec_is_deleted(rec)) {
         return DB_SUCCESS;
@@ -247,7 +247,7 @@ static dberr_t ddl_scan_record(ddl_add_index_t *build, const byte *rec)
     return err;
 }
 
-static dberr_t ddl_step_scan(ddl_add_index_t *build, uint32_t max_rows)
+static dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows)
 {
     const btr_t *tree = &build->table->indexes[0].tree;
     uint32_t pk_len = build->table->pk_len;
@@ -281,7 +281,7 @@ static dberr_t ddl_step_scan(ddl_add_index_t *build, uint32_t max_rows)
     return err;
 }
 
-static dberr_t ddl_step_merge(ddl_add_index_t *build)
+static dberr_t ddl_step_merge(ddl_build_t *build)
 {
     const btr_t *tree = &build->indexes[build->current].tree;
     bool done = false;
@@ -300,7 +300,7 @@ static dberr_t ddl_step_merge(ddl_add_index_t *build)
     return err;
 }
 
-static dberr_t ddl_next_index(ddl_add_index_t *build)
+static dberr_t ddl_next_index(ddl_build_t *build)
 {
     build->current++;
     if (build->current < build->scan_end) {
@@ -314,13 +314,13 @@ static dberr_t ddl_next_index(ddl_add_index_t *build)
 }
 
 /** Are there pages that the log says nothing of (WL#7277)? */
-static bool ddl_is_unlogged(const ddl_add_index_t *build)
+static bool ddl_is_unlogged(const ddl_build_t *build)
 {
     return !build->redo && build->has_rows;
 }
 
 /** Adds a record to the load. Two rows with one key of a unique index lie next to each other. */
-static dberr_t ddl_load_record(ddl_add_index_t *build, const byte *rec)
+static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
 {
     const dict_index_t *index = &build->indexes[build->current];
     if (index->unique && build->has_before
@@ -333,7 +333,7 @@ static dberr_t ddl_load_record(ddl_add_index_t *build, const byte *rec)
     return btr_bulk_add(build->bulk, rec);
 }
 
-static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
+static dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows)
 {
     dberr_t err = DB_SUCCESS;
     for (uint32_t n = 0; err == DB_SUCCESS && build->phase == DDL_LOAD && n < max_rows; n++) {
@@ -363,7 +363,7 @@ static dberr_t ddl_step_load(ddl_add_index_t *build, uint32_t max_rows)
 }
 
 /** MLOG_INDEX_LOAD of the current index; whatever makes the log durable next makes it durable too. */
-static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
+static dberr_t ddl_write_index_load(ddl_build_t *build, bool aborted)
 {
     buf_pool_t *pool = build_pool(build);
     const btr_t *tree = &build->indexes[build->current].tree;
@@ -381,7 +381,7 @@ static dberr_t ddl_write_index_load(ddl_add_index_t *build, bool aborted)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_step_flush(ddl_add_index_t *build)
+static dberr_t ddl_step_flush(ddl_build_t *build)
 {
     buf_pool_t *pool = build_pool(build);
     const dict_index_t *index = &build->indexes[build->current];
@@ -401,7 +401,7 @@ static dberr_t ddl_step_flush(ddl_add_index_t *build)
 
 static dberr_t ddl_build_update_rows(trx_t *trx, void *ctx)
 {
-    const ddl_add_index_t *build = ctx;
+    const ddl_build_t *build = ctx;
     dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
         err = ddl_rows_update_index(trx, trx_sys_dict(build->sys), &build->indexes[i]);
@@ -409,7 +409,7 @@ static dberr_t ddl_build_update_rows(trx_t *trx, void *ctx)
     return err;
 }
 
-static dberr_t ddl_step_commit(ddl_add_index_t *build)
+static dberr_t ddl_step_commit(ddl_build_t *build)
 {
     for (uint32_t i = 0; i < build->n; i++) {
         build->indexes[i].status = DICT_READY;
@@ -427,7 +427,7 @@ static dberr_t ddl_step_commit(ddl_add_index_t *build)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_step_duplicate(ddl_add_index_t *build)
+static dberr_t ddl_step_duplicate(ddl_build_t *build)
 {
     build_env(build)->stats.builds_duplicate++;
     return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
@@ -435,7 +435,7 @@ static dberr_t ddl_step_duplicate(ddl_add_index_t *build)
                    build->table->name, build->indexes[build->current].name);
 }
 
-dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done)
+dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
 {
     CHECK(max_rows > 0);
     dberr_t err = DB_SUCCESS;
@@ -470,26 +470,26 @@ dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done
     return err;
 }
 
-bool ddl_add_index_is_loaded(const ddl_add_index_t *build)
+bool ddl_build_is_loaded(const ddl_build_t *build)
 {
     return build->phase == DDL_COMMIT || build->phase == DDL_DUPLICATE;
 }
 
 /* ---- end ---- */
 
-static void ddl_build_free_bulk(ddl_add_index_t *build)
+static void ddl_build_free_bulk(ddl_build_t *build)
 {
     btr_bulk_free(build->bulk);
     build->bulk = NULL;
 }
 
 /** Has a load begun, and is not yet flushed? */
-static bool ddl_is_loading(const ddl_add_index_t *build)
+static bool ddl_is_loading(const ddl_build_t *build)
 {
     return build->phase == DDL_LOAD || build->phase == DDL_FLUSH || build->phase == DDL_DUPLICATE;
 }
 
-dberr_t ddl_add_index_abort(ddl_add_index_t *build)
+dberr_t ddl_build_abort(ddl_build_t *build)
 {
     CHECK(build->phase != DDL_DONE);
     build->aborting = true;
@@ -518,7 +518,7 @@ dberr_t ddl_add_index_abort(ddl_add_index_t *build)
     return err;
 }
 
-void ddl_add_index_free(ddl_add_index_t *build)
+void ddl_build_free(ddl_build_t *build)
 {
     if (build == NULL) {
         return;

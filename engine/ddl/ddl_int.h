@@ -22,6 +22,13 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
                                      err_sink_t *err);
 
+/** DB_NOT_FOUND */
+WARN_UNUSED dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
+                                 uint32_t *out);
+/** DB_ALREADY_EXISTS; INCOMPLETE and DROPPING indexes count, and the primary key. */
+WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *name,
+                                        err_sink_t *err);
+
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
 typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);
@@ -36,7 +43,10 @@ WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_t
 WARN_UNUSED dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
 WARN_UNUSED dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 WARN_UNUSED dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
-/** Status as it is in index. */
+/** The name of one column as it is in table. */
+WARN_UNUSED dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table,
+                                           uint32_t pos);
+/** Name and status as they are in index. */
 WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 
 /* ---- steps shared with recovery ---- */

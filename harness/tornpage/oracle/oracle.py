@@ -8,8 +8,8 @@ So the state after a crash must equal a prefix between the last acknowledged and
 
 Digests are those of engine/check/check.h over the bytes of engine/dict/dict.h, computed here anew: a
 table is its number of rows and the sum modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign
-bit inverted; CHAR padded with spaces); an index the same over key columns, cut to their prefix, and
-primary key, plus 1 if it is unique.
+bit inverted; CHAR padded with spaces), plus that of the names of its columns; an index the same over key
+columns, cut to their prefix, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
@@ -27,6 +27,8 @@ from tornpage.oracle.table import NO_ROWS, Failure, Table, built_index, index_cu
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
+    Algorithm,
+    Lock,
     Script,
     Statement,
     Verb,
@@ -36,6 +38,19 @@ __all__ = ["Oracle", "Step"]
 
 INDEXES_MAX = 64
 """Secondary indexes of a table."""
+PRIMARY = "PRIMARY"
+"""Name of the primary key, which no other index can have."""
+
+_BEST = {
+    Verb.ADD_INDEX: Algorithm.NOCOPY,
+    Verb.START_INDEX: Algorithm.NOCOPY,
+    Verb.DROP_INDEX: Algorithm.NOCOPY,
+    Verb.RENAME_INDEX: Algorithm.INSTANT,
+    Verb.RENAME_COLUMN: Algorithm.INSTANT,
+}
+"""The most that ALGORITHM may promise of a statement."""
+_RANK = (Algorithm.DEFAULT, Algorithm.INPLACE, Algorithm.NOCOPY, Algorithm.INSTANT)
+_BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +99,8 @@ class Oracle:
 
     def _execute(self, statement: Statement) -> bool:
         verb = statement.verb
+        if verb in _BEST:
+            _check_options(statement)
         if verb is Verb.BEGIN:
             if statement.trx in self._open:
                 raise Failure("DB_ALREADY_EXISTS")
@@ -283,6 +300,31 @@ class Oracle:
             raise Failure("DB_NOT_FOUND")
         del table.indexes[statement.name]
 
+    def _rename_index(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in table.indexes:
+            raise Failure("DB_NOT_FOUND")
+        if statement.to in (*table.indexes, PRIMARY):
+            raise Failure("DB_ALREADY_EXISTS")
+        table.rename_index(statement.name, statement.to)
+
+    def _rename_column(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in table.offsets:
+            raise Failure("DB_NOT_FOUND")
+        if statement.to in table.offsets:
+            raise Failure("DB_ALREADY_EXISTS")
+        table.rename_column(statement.name, statement.to)
+
+
+def _check_options(statement: Statement) -> None:
+    """What an ALTER statement asks for must be possible, whatever the table."""
+    algorithm, verb = statement.algorithm, statement.verb
+    if algorithm not in _RANK or _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
+        raise Failure("DB_UNSUPPORTED")
+    if statement.lock is Lock.NONE and verb in _BUILDS:
+        raise Failure("DB_UNSUPPORTED")
+
 
 _DDL = {
     Verb.CREATE_TABLE: Oracle._create_table,
@@ -290,6 +332,8 @@ _DDL = {
     Verb.RENAME_TABLE: Oracle._rename_table,
     Verb.ADD_INDEX: Oracle._add_index,
     Verb.DROP_INDEX: Oracle._drop_index,
+    Verb.RENAME_INDEX: Oracle._rename_index,
+    Verb.RENAME_COLUMN: Oracle._rename_column,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""

@@ -326,6 +326,21 @@ class Book:
         self.add(Verb.DROP_INDEX, table=table.name, name=name)
         table.indexes.remove(name)
 
+    def rename_index(self, table: Table, name: str) -> None:
+        """Another name for an index, or the one that it had before."""
+        self.release(table)
+        new = _other_name(name)
+        self.add(Verb.RENAME_INDEX, table=table.name, name=name, to=new)
+        table.indexes[table.indexes.index(name)] = new
+        table.shape = table.shape.rename_index(name, new)
+
+    def rename_column(self, table: Table, name: str) -> None:
+        """The same for a column."""
+        self.release(table)
+        new = _other_name(name)
+        self.add(Verb.RENAME_COLUMN, table=table.name, name=name, to=new)
+        table.shape = table.shape.rename_column(name, new)
+
     def start_build(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Starts a build in steps: until it ends, the table takes no changes."""
         self.release(table)
@@ -349,3 +364,7 @@ class Book:
             if table.build:
                 self.end_build(table, finish=self.rng.random() < 0.5)
         self.add(Verb.SET, full=on)
+
+
+def _other_name(name: str) -> str:
+    return name.removesuffix("_") if name.endswith("_") else f"{name}_"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
-from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Verb
 from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "many",
     "name_burst",
     "rebuild",
+    "rename_parts",
     "replace",
     "several",
     "stepped",
@@ -154,6 +155,26 @@ def replace(book: Book, table: Table) -> None:
     if book.rng.random() < 0.5:
         shape = book.rng.choice(SHAPES)
     fill(book, book.create(table.name, shape), rows)
+
+
+def rename_parts(book: Book, table: Table) -> None:
+    """Columns and indexes get other names, and their own again; in between rows change under these names."""
+    for _ in range(book.rng.randint(1, 4)):
+        if table.indexes and book.rng.random() < 0.5:
+            book.rename_index(table, book.rng.choice(table.indexes))
+        else:
+            book.rename_column(table, book.rng.choice(table.shape.columns).name)
+        if book.rng.random() < 0.5:
+            change(book, table)
+        if book.rng.random() < 0.2:
+            _refused(book, table)
+
+
+def _refused(book: Book, table: Table) -> None:
+    """A promise that cannot be kept."""
+    indexes = table.shape.indexes[:1]
+    algorithm = Algorithm.INSTANT
+    book.add(Verb.ADD_INDEX, table=table.name, indexes=indexes, algorithm=algorithm)
 
 
 def name_burst(book: Book, names: tuple[str, str], shape: Shape, bursts: int) -> None:

@@ -16,7 +16,7 @@ from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.script import Script, Verb
-from tornpage.workloads.shapes import LARGE, LIST, MANY, SHAPES, SMALL, UNIQUE, WIDE, Shape
+from tornpage.workloads.shapes import SHAPES, SMALL
 
 __all__ = ["MixParams", "generate_mix"]
 
@@ -85,13 +85,7 @@ def _table(book: Book) -> Table:
 
 def _grow(book: Book, table: Table, rows: int) -> None:
     """To a number of rows at the end of a page, of any tree that the table has or may get."""
-    phases.fill(book, table, phases.edge(book, table, _most(table.shape, rows)))
-
-
-def _most(shape: Shape, rows: int) -> int:
-    """Rows of large records are fewer."""
-    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(LARGE): 4, id(MANY): 8}
-    return rows // shares[id(shape)]
+    phases.fill(book, table, phases.edge(book, table, rows // table.shape.share))
 
 
 def _pieces(rows: int) -> list[Phase]:
@@ -147,6 +141,7 @@ def _pieces(rows: int) -> list[Phase]:
         builds.aborted,
         builds.replace,
         builds.switch,
+        builds.rename_parts,
         collide,
         collide,
     ]
