@@ -283,7 +283,7 @@ dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
     if (err == DB_SUCCESS && dict_has_build(engine->dict)) {
         /* (I13) A load without redo relies on the setting that it has begun with. */
         return err_set(&engine->env.err, DB_TABLE_LOCKED,
-                       "log_optimize_ddl cannot change: an index build is running");
+                       "log_optimize_ddl cannot change: a build is running");
     }
     return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on))
                              : err;

@@ -23,6 +23,7 @@ typedef struct command {
     "  drop table T           rename table T NEW\n"                                                \
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
     "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \
+    "  rebuild table T [OPTIONS]                           start rebuild T [OPTIONS]\n"            \
     "  rename column T COL NEW [OPTIONS]\n"                                                        \
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \

@@ -248,6 +248,8 @@ static const verb_t VERBS[] = {
     {"create", "table", STMT_CREATE_TABLE, 0},
     {"drop", "table", STMT_DROP_TABLE, 0},
     {"rename", "table", STMT_RENAME_TABLE, 0},
+    {"rebuild", "table", STMT_ALTER, ALTER_REBUILD},
+    {"start", "rebuild", STMT_START_ALTER, ALTER_REBUILD},
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"add", "index", STMT_ALTER, ALTER_ADD_INDEX},

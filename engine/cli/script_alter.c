@@ -150,6 +150,8 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         return err;
     }
     switch (alter->kind) {
+    case ALTER_REBUILD:
+        break;
     case ALTER_ADD_INDEX:
         err = parse_indexes(p, unique, alter);
         break;

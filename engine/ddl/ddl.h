@@ -16,7 +16,10 @@ commit sets all READY. An interrupted build writes MLOG_INDEX_LOAD, frees its tr
 removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
 is being built (DB_TABLE_LOCKED), and reads committed data.
 
-While an index build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
+Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded while the old
+one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
+
+While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
 DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -41,6 +44,7 @@ typedef struct ddl_index_def {
 } ddl_index_def_t;
 
 typedef enum alter_kind {
+    ALTER_REBUILD, /**< FORCE */
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
@@ -110,6 +114,7 @@ typedef struct ddl_cleanup_hooks {
     void *ctx;
     void (*drop_index)(void *ctx, space_id_t space, index_id_t index);
     void (*drop_table)(void *ctx, table_id_t table);
+    void (*finish_swap)(void *ctx, table_id_t table); /**< a rebuilt table's file gets its name */
 } ddl_cleanup_hooks_t;
 WARN_UNUSED dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks);
 

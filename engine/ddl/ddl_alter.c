@@ -1,10 +1,11 @@
 /* ALTER TABLE: which way a statement can be carried out, and the statements that are done at once.
 
-Place: ddl/, beside ddl_table.c; what builds something is in ddl_index.c.
+Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
 
     RENAME COLUMN, RENAME INDEX   INSTANT   one row of the catalogue, one durable commit
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
+    FORCE                         INPLACE   the table is built anew
 
 Rules
 1. A statement whose options cannot be kept is refused before anything is looked at: ALGORITHM=NOCOPY and
@@ -32,6 +33,7 @@ typedef struct alter_class {
 } alter_class_t;
 
 static const alter_class_t CLASSES[] = {
+    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew"},
     [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded"},
     [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed"},
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, ""},
@@ -40,7 +42,7 @@ static const alter_class_t CLASSES[] = {
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)
 {
-    return alter->kind == ALTER_ADD_INDEX;
+    return alter->kind == ALTER_ADD_INDEX || alter->kind == ALTER_REBUILD;
 }
 
 dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)

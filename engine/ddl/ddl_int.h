@@ -5,6 +5,10 @@ statements and recovery. */
 
 #include "ddl/ddl.h"
 
+/** Intermediate names, followed by the table's id, have a character that ddl_name_check() refuses. */
+#define REBUILD_PREFIX "#sql-ib" /**< a table that is being built */
+#define REPLACED_PREFIX "#sql2-" /**< the one whose place it has taken */
+
 env_t *ddl_env(const trx_sys_t *sys);
 
 /** Letters, digits and underscores, 1 to NAME_LEN_MAX of them: a table's name is part of a file's
@@ -48,6 +52,9 @@ WARN_UNUSED dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_
                                            uint32_t pos);
 /** Name and status as they are in index. */
 WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
+
+/** FILE_CREATE2, file, page 0, an empty tree for each index. */
+WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table);
 
 /* ---- steps shared with recovery ---- */
 

@@ -26,6 +26,14 @@ static inline dberr_t drop_index(engine_t *engine, const char *table, const char
     return engine_alter(engine, &alter);
 }
 
+/** FORCE, as an address that lives as long as the block. */
+#define REBUILD(table_) (&(ddl_alter_t){.kind = ALTER_REBUILD, .table = (table_)})
+
+static inline dberr_t rebuild_table(engine_t *engine, const char *table)
+{
+    return engine_alter(engine, REBUILD(table));
+}
+
 /** RENAME COLUMN or RENAME INDEX. */
 static inline dberr_t rename_part(engine_t *engine, alter_kind_t kind, const char *table,
                                   const char *name, const char *new_name)

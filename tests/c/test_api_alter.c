@@ -90,6 +90,184 @@ static void test_name_crashes(void **state)
     assert_true(crash.seen_before > 0 && crash.seen_after > 0);
 }
 
+/* ---- rebuild ---- */
+
+static uint64_t space_of(fixture_t *f, const char *table)
+{
+    return engine_table(f->engine, table)->space;
+}
+
+/** The new table has the rows and indexes of the old one, in another space; marked rows are gone with their
+history, and so is the old file. */
+static void check_rebuild(fixture_t *f, bool optimize)
+{
+    engine_status_t status;
+    check_report_t before;
+    check_report_t after;
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 700);
+    add_two_indexes(f, "t");
+    delete_rows(f, "t", 100, 299);
+    fixture_close(f, true);
+    scan_clean(f->os, &before);
+    fixture_open(f);
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    uint64_t space = space_of(f, "t");
+    OK(f, rebuild_table(f->engine, "t"));
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.tables_rebuilt, 1);
+    assert_true(space_of(f, "t") > space);
+    assert_int_equal(count_rows(f, "t", NULL), 500);
+    assert_int_equal(count_rows(f, "t", "ib"), 500);
+    purge_all(f);
+    update_rows(f, "t", 300, 400, 'x');
+    update_rows(f, "t", 300, 400, 'y');
+    purge_all(f);
+    fixture_close(f, true);
+    scan_clean(f->os, &after);
+    assert_true(report_table(&after, "t")->hash != report_table(&before, "t")->hash);
+    assert_int_equal(report_table(&after, "t")->rows, 500);
+    check_report_free(&before);
+    check_report_free(&after);
+    fixture_open(f);
+}
+
+static void test_rebuild_not_logged(void **state)
+{
+    check_rebuild(*state, true);
+}
+
+static void test_rebuild_logged(void **state)
+{
+    check_rebuild(*state, false);
+}
+
+/** The digest stays, also of a table without rows, and of one without indexes. */
+static void test_rebuild_changes_nothing(void **state)
+{
+    fixture_t *f = *state;
+    check_report_t before;
+    check_report_t after;
+    create_table(f, "t");
+    create_table(f, "none");
+    create_table(f, "bare");
+    insert_rows(f, "t", 1, 300);
+    insert_rows(f, "bare", 1, 300);
+    add_two_indexes(f, "t");
+    add_two_indexes(f, "none");
+    fixture_close(f, true);
+    scan_clean(f->os, &before);
+    fixture_open(f);
+    OK(f, rebuild_table(f->engine, "t"));
+    OK(f, rebuild_table(f->engine, "none"));
+    OK(f, rebuild_table(f->engine, "bare"));
+    OK(f, rebuild_table(f->engine, "t"));
+    fixture_close(f, true);
+    scan_clean(f->os, &after);
+    assert_int_equal(after.n_tables, before.n_tables);
+    for (uint32_t i = 0; i < after.n_tables; i++) {
+        const check_table_t *x = &before.tables[i];
+        const check_table_t *y = &after.tables[i];
+        assert_string_equal(x->name, y->name);
+        assert_true(x->rows == y->rows && x->hash == y->hash && x->n_indexes == y->n_indexes);
+        for (uint32_t k = 0; k < x->n_indexes; k++) {
+            assert_string_equal(x->indexes[k].name, y->indexes[k].name);
+            assert_true(x->indexes[k].hash == y->indexes[k].hash);
+        }
+    }
+    check_report_free(&before);
+    check_report_free(&after);
+    fixture_open(f);
+}
+
+/** Between its steps the table can be read; other tables, and the names of files, are everybody's. */
+static void test_rebuild_in_steps(void **state)
+{
+    fixture_t *f = *state;
+    byte row[8 + B_LEN + 8];
+    trx_t *trx = NULL;
+    create_table(f, "t");
+    create_table(f, "o");
+    insert_rows(f, "t", 1, 500);
+    add_two_indexes(f, "t");
+    make_row(1000, row);
+    for (uint32_t round = 0; round < 2; round++) {
+        OK(f, engine_start_alter(f->engine, REBUILD("t")));
+        for (uint32_t i = 0; i < 20; i++) {
+            OK(f, engine_step_alter(f->engine, "t", 1, 60));
+            OK(f, engine_clean_pages(f->engine, i % 5));
+            OK(f, engine_begin(f->engine, &trx));
+            assert_int_equal(engine_insert(f->engine, trx, "t", row), DB_TABLE_LOCKED);
+            OK(f, engine_rollback(f->engine, trx));
+        }
+        assert_int_equal(count_rows(f, "t", "ib"), 500 + 10 * round);
+        assert_int_equal(rebuild_table(f->engine, "t"), DB_TABLE_LOCKED);
+        assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
+        assert_int_equal(engine_set_log_optimize_ddl(f->engine, false), DB_TABLE_LOCKED);
+        insert_rows(f, "o", 1 + 10 * round, 10 + 10 * round);
+        if (round == 0) {
+            OK(f, engine_abort_alter(f->engine, "t"));
+            insert_rows(f, "t", 501, 510);
+        } else {
+            OK(f, engine_finish_alter(f->engine, "t"));
+        }
+    }
+    assert_int_equal(count_rows(f, "t", "ic"), 510);
+    OK(f, engine_start_alter(f->engine, REBUILD("t")));
+    OK(f, engine_step_alter(f->engine, "t", 3, 60));
+    fixture_close(f, true); /* aborts it */
+    check_report_t report;
+    scan_clean(f->os, &report);
+    assert_int_equal(report.n_tables, 2);
+    check_report_free(&report);
+    fixture_open(f);
+}
+
+/** A crash at any fault point leaves one table with all rows and indexes, and no other file (I12). */
+static void check_rebuild_crashes(fixture_t *f, bool optimize, bool nested)
+{
+    const shape_t full = {.exists = true, .rows = 500, .n_indexes = 2, .index = "ic"};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 3 : 1, .nested = nested};
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 600);
+    delete_rows(f, "t", 100, 199);
+    add_two_indexes(f, "t");
+    crash_arm(&crash, full, full);
+    OK(f, rebuild_table(f->engine, "t"));
+    OK(f, engine_start_alter(f->engine, REBUILD("t")));
+    for (uint32_t i = 0; i < 12; i++) {
+        OK(f, engine_step_alter(f->engine, "t", 1, 80));
+        OK(f, engine_clean_pages(f->engine, i % 4));
+    }
+    OK(f, engine_abort_alter(f->engine, "t"));
+    OK(f, rebuild_table(f->engine, "t"));
+    /* Changes of the loaded pages: recovery must read what the load wrote (MDEV-12699). */
+    update_rows(f, "t", 200, 230, 'x');
+    OK(f, engine_flush_log(f->engine));
+    crash_disarm(&crash);
+    assert_int_equal(point_count(&crash, "ddl.swapped"), 2);
+    assert_int_equal(point_count(&crash, "fil.rename.renamed"), 4);
+    assert_int_equal(point_count(&crash, "ddl.flushed") >= 2, optimize);
+    assert_true(!optimize || crash.load_reads > 0);
+}
+
+static void test_rebuild_crashes_not_logged(void **state)
+{
+    check_rebuild_crashes(*state, true, false);
+}
+
+static void test_rebuild_crashes_logged(void **state)
+{
+    check_rebuild_crashes(*state, false, false);
+}
+
+static void test_rebuild_crashes_nested(void **state)
+{
+    check_rebuild_crashes(*state, true, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +275,17 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names_are_instant, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_names_that_cannot_be, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_name_crashes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_changes_nothing, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_in_steps, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_crashes_not_logged, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_crashes_logged, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_rebuild_crashes_nested, fixture_setup,
+                                        fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

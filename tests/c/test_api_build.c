@@ -145,7 +145,7 @@ static void test_shared_lock(void **state)
     OK(f, engine_insert(f->engine, trx, "o", row));
     OK(f, start_indexes(f->engine, "t", &on_b, 1));
     assert_int_equal(engine_update(f->engine, trx, "t", row, &upd, 1), DB_TABLE_LOCKED);
-    assert_string_equal(engine_error(f->engine), "table 't': an index build is running");
+    assert_string_equal(engine_error(f->engine), "table 't': a build is running");
     assert_int_equal(engine_delete(f->engine, trx, "t", row), DB_TABLE_LOCKED);
     make_row(101, row);
     assert_int_equal(engine_insert(f->engine, trx, "t", row), DB_TABLE_LOCKED);

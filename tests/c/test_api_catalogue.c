@@ -47,7 +47,7 @@ static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition
                        (uint32_t)(random_next(seed) % 6));
     }
     uint32_t n = 1 + (uint32_t)(random_next(seed) % 2);
-    switch (random_next(seed) % 15) {
+    switch (random_next(seed) % 19) {
     case 0:
     case 1:
     case 12:
@@ -65,6 +65,14 @@ static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition
         return drop_index(f->engine, table, defs[0].name);
     case 7:
         return start_indexes(f->engine, table, defs, n);
+    case 14:
+        return rebuild_table(f->engine, table);
+    case 15:
+        return engine_start_alter(f->engine, REBUILD(table));
+    case 16:
+        return rename_part(f->engine, ALTER_RENAME_COLUMN, table, "b", "d");
+    case 17:
+        return rename_part(f->engine, ALTER_RENAME_INDEX, table, defs[0].name, "z");
     case 8:
     case 9:
         return engine_step_alter(f->engine, table, 1 + (uint32_t)(random_next(seed) % 9), 3);

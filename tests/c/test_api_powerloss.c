@@ -241,6 +241,12 @@ static void work_index(session_t *s, uint32_t t)
         statement_end(s, &after, true);
         return;
     }
+    if (draw(s->rnd, 3) == 0) {
+        statement_begin(s, &after);
+        OK(&s->f, rebuild_table(s->f.engine, NAMES[t]));
+        statement_end(s, &after, true);
+        return;
+    }
     const char *name = s->model.at[t].n_indexes == 2 ? "ib" : "ic";
     after.at[t].n_indexes--;
     statement_begin(s, &after);

@@ -56,6 +56,9 @@ GOOD = [
     "rename column t a a algorithm=instant",
     "rename index t i j lock=shared algorithm=inplace",
     "drop index t algorithm",
+    "rebuild table t",
+    "rebuild table t algorithm=inplace lock=shared",
+    "start rebuild t lock=none",
     "step index t",
     "step index t 7",
     "step index t 7 2147483647",
@@ -132,6 +135,12 @@ BAD = [
     "rename column t a",
     "rename column t a b c",
     "rename index t",
+    "rebuild t",
+    "rebuild table",
+    "rebuild table t u",
+    "rebuild table t force",
+    "start rebuild table t",
+    "step rebuild t",
     "rename index t i j k=1",
     "add index t i(b",
     "add index t i()",
@@ -251,12 +260,28 @@ def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_pat
         lines += [f"add index t i1(b) i2(c){option}", f"start index t i3(c){option}"]
         lines += ["finish index t", f"rename index t i2 i4{option}", "rename index t i4 i2"]
         lines += [f"drop index t i1{option}", f"drop index t i2{option}", "drop index t i3"]
+        lines += [f"rebuild table t{option}", f"start rebuild t{option}", "step index t 2 20"]
+        lines += ["insert - t a=500", "abort index t"]
         lines += [f"rename column t b d{option}", "rename column t d b"]
     lines += ["add index missing i(b) algorithm=instant", "add index t i1(b) i2(c)"]
     lines += ["rename index t i1 i2", "rename index t i1 PRIMARY", "rename index t PRIMARY i"]
     lines += ["rename index t i9 i", "rename column t a c", "rename column t x y"]
     lines += ["rename column t a a", "rename column u a b", "begin T", "insert T t a=100"]
-    lines += ["rename column t a z", "rename index t i1 z", "commit T", "start index t i5(c)"]
+    lines += [
+        "rename column t a z",
+        "rename index t i1 z",
+        "rebuild table t",
+        "commit T",
+        "start rebuild t",
+    ]
+    lines += [
+        "insert - t a=102",
+        "select t a=100",
+        "rebuild table t",
+        "drop table t",
+        "finish index t",
+    ]
+    lines += ["rebuild table u", "finish index t", "start index t i5(c)"]
     lines += ["rename column t a z", "rename index t i1 z", "abort index t"]
     lines += ["rename column t a z", "rename column t b a", 'insert - t z=101 a="x"']
     text = "\n".join([*lines, "rename index t i1 c", 'update - t z=5 set a="y"', "scan t c"]) + "\n"

@@ -45,12 +45,14 @@ _BEST = {
     Verb.ADD_INDEX: Algorithm.NOCOPY,
     Verb.START_INDEX: Algorithm.NOCOPY,
     Verb.DROP_INDEX: Algorithm.NOCOPY,
+    Verb.REBUILD_TABLE: Algorithm.INPLACE,
+    Verb.START_REBUILD: Algorithm.INPLACE,
     Verb.RENAME_INDEX: Algorithm.INSTANT,
     Verb.RENAME_COLUMN: Algorithm.INSTANT,
 }
 """The most that ALGORITHM may promise of a statement."""
 _RANK = (Algorithm.DEFAULT, Algorithm.INPLACE, Algorithm.NOCOPY, Algorithm.INSTANT)
-_BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX)
+_BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX, Verb.REBUILD_TABLE, Verb.START_REBUILD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ class Oracle:
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
             return verb is not Verb.STEP_INDEX
-        elif verb is Verb.SET and any(table.build for table in self._tables.values()):
+        elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
             table = self._table(statement.table)
@@ -152,7 +154,7 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
-        if table.build:
+        if table.build is not None:
             raise Failure("DB_TABLE_LOCKED")
         planned = self._plan(table, statement)
         touched = self._open[trx] if trx != AUTOCOMMIT else {}
@@ -230,7 +232,7 @@ class Oracle:
 
     def _unlocked(self, name: str) -> Table:
         table = self._table(name)
-        if table.owner or table.build:
+        if table.owner or table.build is not None:
             raise Failure("DB_TABLE_LOCKED")
         return table
 
@@ -277,7 +279,7 @@ class Oracle:
 
     def _building(self, statement: Statement) -> Table:
         table = self._table(statement.table)
-        if not table.build:
+        if table.build is None:
             raise Failure("DB_NOT_FOUND")
         return table
 
@@ -285,14 +287,20 @@ class Oracle:
         self._building(statement)
 
     def _abort_index(self, statement: Statement) -> None:
-        self._building(statement).build = ()
+        self._building(statement).build = None
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        definitions, table.build = table.build, ()
+        definitions, table.build = table.build or (), None
         built = [built_index(table, definition) for definition in definitions]
         for index in built:
             table.indexes[index.name] = index
+
+    def _rebuild_table(self, statement: Statement) -> None:
+        self._unlocked(statement.table)
+
+    def _start_rebuild(self, statement: Statement) -> None:
+        self._unlocked(statement.table).build = ()
 
     def _drop_index(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
@@ -334,12 +342,14 @@ _DDL = {
     Verb.DROP_INDEX: Oracle._drop_index,
     Verb.RENAME_INDEX: Oracle._rename_index,
     Verb.RENAME_COLUMN: Oracle._rename_column,
+    Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
 
 _BUILD = {
     Verb.START_INDEX: Oracle._start_index,
+    Verb.START_REBUILD: Oracle._start_rebuild,
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }

@@ -61,8 +61,9 @@ class Table:
     """Of the rows in `newest`: every version that the owner has made."""
     hash: int = 0
     indexes: dict[str, Index] = field(default_factory=dict)
-    build: tuple[IndexDef, ...] = ()
-    """Indexes of the build that is running: until it ends, the table can be read but not changed."""
+    build: tuple[IndexDef, ...] | None = None
+    """New indexes of the build that is running, a rebuild's none: until it ends, the table can be read but
+    not changed."""
 
     def current(self, key: bytes) -> bytes | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)

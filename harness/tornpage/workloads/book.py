@@ -35,8 +35,8 @@ FREED_MAX = 12
 @dataclass(slots=True)
 class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
-    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: one is
-    under way."""
+    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
+    build that is under way, a rebuild's none."""
 
     name: str
     shape: Shape
@@ -44,12 +44,17 @@ class Table:
     held: dict[int, str] = field(default_factory=dict)
     hot: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
-    build: tuple[IndexDef, ...] = ()
+    build: tuple[IndexDef, ...] | None = None
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
     """Values that open transactions have taken or freed, and for which row."""
     freed: list[bytes] = field(default_factory=list)
+
+    @property
+    def building(self) -> bool:
+        """Is a build under way, so that the table takes no changes?"""
+        return self.build is not None
 
     def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
         """How much of a serial value each of these unique indexes compares; 0 = all."""
@@ -197,7 +202,7 @@ class Book:
         """Ends every transaction that has changed the table, and its build."""
         for trx in sorted(set(table.held.values())):
             self.end(trx, commit=self.rng.random() < 0.5)
-        if table.build:
+        if table.building:
             self.end_build(table, finish=False)
 
     # -- rows -----------------------------------------------------------------------------------
@@ -306,7 +311,7 @@ class Book:
 
     def missing_indexes(self, table: Table) -> list[IndexDef]:
         """Those of its shape that the table does not have and is not getting."""
-        building = {index.name for index in table.build}
+        building = {index.name for index in table.build or ()}
         return [
             index
             for index in table.shape.indexes
@@ -347,6 +352,12 @@ class Book:
         self.add(Verb.START_INDEX, table=table.name, indexes=tuple(indexes))
         table.build = tuple(indexes)
 
+    def rebuild(self, table: Table, in_steps: bool) -> None:
+        """Rebuilds the table in one statement, or starts that."""
+        self.release(table)
+        self.add(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table=table.name)
+        table.build = () if in_steps else None
+
     def step_build(self, table: Table, number: int, rows: int) -> None:
         """So many steps of so many rows."""
         self.add(Verb.STEP_INDEX, table=table.name, number=number, rows=rows)
@@ -354,14 +365,14 @@ class Book:
     def end_build(self, table: Table, finish: bool) -> None:
         """Finishes or aborts it."""
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
-        if finish and not table.has_duplicates(table.build):
-            table.indexes += [index.name for index in table.build]
-        table.build = ()
+        built, table.build = table.build or (), None
+        if finish and not table.has_duplicates(built):
+            table.indexes += [index.name for index in built]
 
     def set_optimize(self, on: bool) -> None:
         """Switches log_optimize_ddl, which no build may see."""
         for table in self.tables.values():
-            if table.build:
+            if table.building:
                 self.end_build(table, finish=self.rng.random() < 0.5)
         self.add(Verb.SET, full=on)
 

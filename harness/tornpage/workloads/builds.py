@@ -18,6 +18,7 @@ __all__ = [
     "aborted",
     "build",
     "drop_some",
+    "force",
     "many",
     "name_burst",
     "rebuild",
@@ -54,7 +55,7 @@ def switch(book: Book, table: Table) -> None:
     so that what one setting wrote meets, in one checkpoint interval, what the other one logs."""
     on = book.rng.random() < 0.5
     for _ in range(book.rng.randint(1, 4)):
-        if not table.build:
+        if not table.building:
             fill(book, table, len(table.live) + book.rng.randint(2, 30))
         book.set_optimize(on)
         for piece in book.rng.sample((build, change, _keep_house), book.rng.randint(0, 3)):
@@ -104,6 +105,27 @@ def stepped(
     if indexes is None and not book.missing_indexes(table):
         drop_some(book, table)
     book.start_build(table, several(book, table) if indexes is None else indexes)
+    _in_steps(book, table, finish)
+
+
+def force(book: Book, table: Table) -> None:
+    """Rebuilds of the table, in one statement or in steps, aborted ones too; rows change before and after."""
+    for _ in range(book.rng.randint(1, 3)):
+        in_steps = book.rng.random() < 0.6
+        if book.rng.random() < 0.3:
+            book.set_optimize(book.rng.random() < 0.5)
+        book.rebuild(table, in_steps)
+        if in_steps:
+            _in_steps(book, table, None)
+        for _ in range(book.rng.randint(0, 4)):
+            if not table.building:
+                change(book, table)
+        if book.rng.random() < 0.3:
+            housekeeping(book)
+
+
+def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
+    """The steps of a build that has been started, and what comes between them."""
     for _ in range(book.rng.randint(2, 10)):
         for _ in range(book.rng.randint(0, 3)):
             _meanwhile(book, table)
@@ -140,7 +162,7 @@ def many(book: Book, _: Table) -> None:
         book.add_indexes(table, indexes)
     else:
         stepped(book, table, indexes)
-    if not table.build:
+    if not table.building:
         change(book, table)
     if book.rng.random() < 0.7:
         book.drop(table)
@@ -196,7 +218,7 @@ def name_burst(book: Book, names: tuple[str, str], shape: Shape, bursts: int) ->
 def _meanwhile(book: Book, table: Table) -> None:
     """What happens between two steps of a build of `table`: other tables change; what this one refuses, it
     refuses."""
-    others = [other for other in book.tables.values() if not other.build]
+    others = [other for other in book.tables.values() if not other.building]
     kind = book.rng.randrange(9)
     if kind < 5 and others:
         change(book, book.rng.choice(others))

@@ -75,7 +75,7 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
 
 def _table(book: Book) -> Table:
     """Any that can be changed. A build that was left as it is ends now if there is no other."""
-    free = [table for table in book.tables.values() if not table.build]
+    free = [table for table in book.tables.values() if not table.building]
     if free:
         return book.rng.choice(free)
     table = book.rng.choice(list(book.tables.values()))
@@ -92,7 +92,7 @@ def _pieces(rows: int) -> list[Phase]:
     """All that a script may be made of."""
 
     def mixed(book: Book, table: Table) -> None:
-        others = [t for t in book.tables.values() if t is not table and not t.build]
+        others = [t for t in book.tables.values() if t is not table and not t.building]
         side = book.rng.choice(others) if others else None
         phases.mixed(book, table, side, book.rng.choice(CHANGES))
 
@@ -142,6 +142,8 @@ def _pieces(rows: int) -> list[Phase]:
         builds.replace,
         builds.switch,
         builds.rename_parts,
+        builds.force,
+        builds.force,
         collide,
         collide,
     ]

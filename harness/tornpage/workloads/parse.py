@@ -181,6 +181,10 @@ def _drop_index(words: _Words, s: Statement) -> Statement:
     return _options(words, replace(s, table=words.name(), name=words.name()))
 
 
+def _rebuild(words: _Words, s: Statement) -> Statement:
+    return _options(words, replace(s, table=words.name()))
+
+
 def _rename_part(words: _Words, s: Statement) -> Statement:
     s = replace(s, table=words.name(), name=words.name(), to=words.name())
     return _options(words, s)
@@ -265,6 +269,8 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.RENAME_TABLE: _table_and_name,
     Verb.ADD_INDEX: _indexes,
     Verb.DROP_INDEX: _drop_index,
+    Verb.REBUILD_TABLE: _rebuild,
+    Verb.START_REBUILD: _rebuild,
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
     Verb.START_INDEX: _indexes,

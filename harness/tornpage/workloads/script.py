@@ -39,6 +39,8 @@ class Verb(StrEnum):
     RENAME_TABLE = "rename table"
     ADD_INDEX = "add index"
     DROP_INDEX = "drop index"
+    REBUILD_TABLE = "rebuild table"
+    START_REBUILD = "start rebuild"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     START_INDEX = "start index"
@@ -197,6 +199,8 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
     Verb.ADD_INDEX: lambda s: _indexes_text("add", s),
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
+    Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
+    Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
     Verb.START_INDEX: lambda s: _indexes_text("start", s),

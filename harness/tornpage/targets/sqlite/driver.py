@@ -53,7 +53,13 @@ _ROWS = {Verb.INSERT, Verb.INSERT_SEQ, Verb.UPDATE, Verb.DELETE}
 _READS = {Verb.SELECT, Verb.SCAN}
 _SKIPPED = {Verb.PURGE, Verb.CLEAN, Verb.FLUSH_TABLE, Verb.SET, Verb.STATUS}
 
-_STEPPED = {Verb.START_INDEX, Verb.STEP_INDEX, Verb.FINISH_INDEX, Verb.ABORT_INDEX}
+_STEPPED = {
+    Verb.START_INDEX,
+    Verb.START_REBUILD,
+    Verb.STEP_INDEX,
+    Verb.FINISH_INDEX,
+    Verb.ABORT_INDEX,
+}
 
 Mark = Callable[[str], None]
 
@@ -78,7 +84,9 @@ def check_script(script: Script) -> None:
 def _problem(statement: Statement, open_trx: str) -> str:
     verb = statement.verb
     if verb in _STEPPED:
-        return "SQLite builds an index in one statement"
+        return "SQLite builds in one statement"
+    if verb is Verb.REBUILD_TABLE:
+        return "SQLite rebuilds all tables or none"
     if verb is Verb.RENAME_INDEX:
         return "SQLite gives no index another name"
     if statement.algorithm or statement.lock:
