@@ -47,6 +47,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(builds_aborted),
     STAT(indexes_dropped),
     STAT(tables_rebuilt),
+    STAT(tables_copied),
     STAT(alters_instant),
     STAT(trx_commits),
     STAT(trx_rollbacks),

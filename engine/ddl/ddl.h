@@ -19,6 +19,8 @@ is being built (DB_TABLE_LOCKED), and reads committed data.
 Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded while the old
 one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
 
+ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
+
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
 DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H

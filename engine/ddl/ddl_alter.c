@@ -42,7 +42,8 @@ static const alter_class_t CLASSES[] = {
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)
 {
-    return alter->kind == ALTER_ADD_INDEX || alter->kind == ALTER_REBUILD;
+    return alter->algorithm == ALGORITHM_COPY || alter->kind == ALTER_ADD_INDEX
+           || alter->kind == ALTER_REBUILD;
 }
 
 dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
@@ -53,16 +54,13 @@ dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
                        "%s with ALGORITHM=%s is not supported: %s. Try ALGORITHM=%s", class->name,
                        ALGORITHM_NAMES[alter->algorithm], class->why, ALGORITHM_NAMES[class->best]);
     }
-    if (alter->algorithm == ALGORITHM_COPY) {
-        return err_set(err, DB_UNSUPPORTED,
-                       "%s with ALGORITHM=COPY is not supported. Try ALGORITHM=%s", class->name,
-                       ALGORITHM_NAMES[class->best]);
-    }
     if (alter->lock == LOCK_NONE && ddl_alter_is_build(alter)) {
         return err_set(err, DB_UNSUPPORTED,
-                       "%s with LOCK=NONE is not supported: there is no log of row changes. Try "
+                       "%s with LOCK=NONE is not supported: there is no log of row changes%s. Try "
                        "LOCK=SHARED",
-                       class->name);
+                       class->name,
+                       alter->algorithm == ALGORITHM_COPY ? " that ALGORITHM=COPY could apply"
+                                                          : "");
     }
     return DB_SUCCESS;
 }
@@ -107,13 +105,11 @@ static dberr_t ddl_rename_find_column(const ddl_alter_t *alter, alter_rename_t *
 static dberr_t ddl_rename_find_index(const ddl_alter_t *alter, alter_rename_t *rename,
                                      err_sink_t *sink, char **name)
 {
-    dict_table_t *table = rename->table;
-    dict_index_t *index = dict_index_get(table, alter->name);
-    if (index == NULL || index->clustered) {
-        return err_set(sink, DB_NOT_FOUND, "no secondary index '%s' in table '%s'", alter->name,
-                       table->name);
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_find_secondary(rename->table, alter->name, sink, &index);
+    if (err == DB_SUCCESS) {
+        err = ddl_index_name_free(rename->table, alter->new_name, sink);
     }
-    dberr_t err = ddl_index_name_free(table, alter->new_name, sink);
     if (err == DB_SUCCESS) {
         rename->index = index;
         *name = index->name;
@@ -134,6 +130,43 @@ static dberr_t ddl_rename_define(const ddl_alter_t *alter, alter_rename_t *renam
         memcpy(name, alter->new_name, strlen(alter->new_name) + 1);
     }
     return err;
+}
+
+/* ---- definitions ---- */
+
+static dberr_t ddl_define_indexes(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dberr_t err = alter->n_defs > 0 ? DB_SUCCESS : err_set(sink, DB_ERROR, "no index is named");
+    for (uint32_t i = 0; err == DB_SUCCESS && i < alter->n_defs; i++) {
+        err = ddl_define_index(table, &alter->defs[i], sink);
+    }
+    return err;
+}
+
+static dberr_t ddl_define_without(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_find_secondary(table, alter->name, sink, &index);
+    if (err == DB_SUCCESS) {
+        const dict_index_t *end = &table->indexes[table->n_indexes--];
+        memmove(index, index + 1, (size_t)(end - (index + 1)) * sizeof(*index));
+    }
+    return err;
+}
+
+dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *err)
+{
+    alter_rename_t rename = {.table = table};
+    switch (alter->kind) {
+    case ALTER_REBUILD:
+        return DB_SUCCESS;
+    case ALTER_ADD_INDEX:
+        return ddl_define_indexes(alter, table, err);
+    case ALTER_DROP_INDEX:
+        return ddl_define_without(alter, table, err);
+    default:
+        return ddl_rename_define(alter, &rename, err);
+    }
 }
 
 static dberr_t ddl_rename_part(trx_sys_t *sys, const ddl_alter_t *alter)

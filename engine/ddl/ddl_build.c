@@ -1,8 +1,8 @@
 /* A build in steps (WL#7277): indexes of a table that is there (ADD INDEX), or a table with all of its indexes
-(rebuild).
+(rebuild); and the steps of ALGORITHM=COPY, which has but one phase before its commit (ddl_copy.c).
 
-Place: ddl/, above btr/ (bulk load) and merge_sort.c; below ddl_index.c and ddl_rebuild.c, which begin
-and commit.
+Place: ddl/, above btr/ (bulk load) and merge_sort.c; below ddl_index.c, ddl_rebuild.c and ddl_copy.c,
+which begin and commit.
 
     for all indexes, or for as many at a time as there is memory for:
       SCAN    one pass over the clustered index feeds one merge sort per index; the first one of a rebuild
@@ -45,7 +45,6 @@ Invariants
 #include "base/check.h"
 
 #define LOAD_FILL_PERCENT 100U
-#define BATCH_ROWS 16U /**< rows that a scan copies at a time */
 
 /* ---- beginning ---- */
 
@@ -112,7 +111,7 @@ static dberr_t ddl_scan_begin(ddl_build_t *build)
     return err;
 }
 
-dberr_t ddl_build_prepare(ddl_build_t *build)
+dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
 {
     build->last_pk = malloc(build->source->pk_len);
     build->batch = malloc((size_t)BATCH_ROWS * build->source->row_size);
@@ -120,7 +119,8 @@ dberr_t ddl_build_prepare(ddl_build_t *build)
     if (build->last_pk == NULL || build->batch == NULL || build->rec == NULL) {
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
-    return ddl_scan_begin(build);
+    build->phase = first;
+    return first == DDL_SCAN ? ddl_scan_begin(build) : DB_SUCCESS;
 }
 
 dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
@@ -131,9 +131,12 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
     if (err != DB_SUCCESS) {
         return err;
     }
+    if (alter->algorithm == ALGORITHM_COPY) {
+        return ddl_copy_begin(sys, alter, table, out);
+    }
     return alter->kind == ALTER_ADD_INDEX
                ? ddl_add_index_begin(sys, alter, table, sort_buffer_size, out)
-               : ddl_rebuild_begin(sys, table, sort_buffer_size, out);
+               : ddl_rebuild_begin(sys, alter, table, sort_buffer_size, out);
 }
 
 /* ---- steps ---- */
@@ -161,9 +164,7 @@ static dberr_t ddl_load_end(ddl_build_t *build, btr_bulk_t **bulk)
     return err;
 }
 
-/** Copies the next records, at most max_rows of them, out of the tree; marked ones are passed. DB_NOT_FOUND: there
-were fewer. */
-static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
+dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows)
 {
     const btr_t *tree = &build->source->indexes[0].tree;
     uint32_t pk_len = build->source->pk_len;
@@ -219,7 +220,7 @@ static dberr_t ddl_scan_records(ddl_build_t *build, uint32_t max_rows)
     dberr_t end = DB_SUCCESS;
     for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
         uint32_t left = max_rows - n;
-        end = ddl_scan_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
+        end = ddl_build_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
         dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
         for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
             err = ddl_scan_row(build, build->batch + (size_t)i * build->source->row_size);
@@ -285,6 +286,7 @@ static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
     if (index->unique && build->has_before
         && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
         build->phase = DDL_DUPLICATE;
+        build->duplicate = index->name;
         return DB_SUCCESS;
     }
     memcpy(build->rec, rec, index->tree.leaf_rec_size);
@@ -379,7 +381,7 @@ static dberr_t ddl_step_duplicate(ddl_build_t *build)
     build_env(build)->stats.builds_duplicate++;
     return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
                    "table '%s': two rows have the same key of the unique index '%s'",
-                   build->source->name, build->indexes[build->current].name);
+                   build->source->name, build->duplicate);
 }
 
 dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
@@ -392,6 +394,9 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
                        build->source->name);
     }
     switch (build->phase) {
+    case DDL_COPY:
+        err = ddl_step_copy(build, max_rows);
+        break;
     case DDL_SCAN:
         err = ddl_step_scan(build, max_rows);
         break;

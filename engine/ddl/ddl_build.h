@@ -6,7 +6,10 @@
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
+#define BATCH_ROWS 16U /**< rows that a scan copies at a time */
+
 typedef enum ddl_phase {
+    DDL_COPY,
     DDL_SCAN,
     DDL_MERGE,
     DDL_LOAD,
@@ -46,8 +49,9 @@ struct ddl_build {
     byte *last_pk; /**< key of the last clustered record seen */
     byte *batch;   /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
-    byte *rec;       /**< a record for the sorts; in a load, the record before */
-    bool has_before; /**< the load has one */
+    byte *rec;             /**< a record for the sorts; in a load, the record before */
+    bool has_before;       /**< the load has one */
+    const char *duplicate; /**< DDL_DUPLICATE: name of the index */
 };
 
 static inline env_t *build_env(const ddl_build_t *build)
@@ -70,8 +74,11 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
 WARN_UNUSED dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
                                      const dict_table_t *table, uint64_t sort_buffer_size,
                                      ddl_build_t **out);
-/** Memory for the steps, when table, indexes and n are set; the first scan is next. */
-WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build);
+/** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
+WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
+/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch; marked ones are
+passed. DB_NOT_FOUND: there were fewer. */
+WARN_UNUSED dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows);
 /** MLOG_INDEX_LOAD; whatever makes the log durable next makes it durable too. */
 WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
                                          bool aborted);
@@ -79,7 +86,24 @@ WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t 
 WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                         const dict_table_t *table, uint64_t sort_buffer_size,
                                         ddl_build_t **out);
-WARN_UNUSED dberr_t ddl_rebuild_begin(trx_sys_t *sys, const dict_table_t *table,
-                                      uint64_t sort_buffer_size, ddl_build_t **out);
+WARN_UNUSED dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                      const dict_table_t *table, uint64_t sort_buffer_size,
+                                      ddl_build_t **out);
+WARN_UNUSED dberr_t ddl_copy_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                   const dict_table_t *table, ddl_build_t **out);
+
+/* ---- ddl_copy.c, ddl_rebuild.c: what they share ---- */
+
+/** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate name. */
+WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter,
+                                       const char *prefix);
+/** Its rows, durably, its file and its empty trees; or nothing of that. */
+WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build);
+/** It takes the place of the source. phase is DDL_DONE from the commit on. */
+WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build);
+/** Nothing is left of it. Failing, it can be called again. */
+WARN_UNUSED dberr_t ddl_rebuild_discard(ddl_build_t *build);
+/** A step of DDL_COPY. */
+WARN_UNUSED dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows);
 
 #endif

@@ -40,6 +40,19 @@ static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t
     return DB_SUCCESS;
 }
 
+dberr_t ddl_find_secondary(dict_table_t *table, const char *name, err_sink_t *err,
+                           dict_index_t **out)
+{
+    *out = dict_index_get(table, name);
+    if (*out == NULL) {
+        return err_set(err, DB_NOT_FOUND, "no index '%s' in table '%s'", name, table->name);
+    }
+    if ((*out)->clustered) {
+        return err_set(err, DB_ERROR, "the primary key can neither go nor get another name");
+    }
+    return DB_SUCCESS;
+}
+
 dberr_t ddl_index_name_free(const dict_table_t *table, const char *name, err_sink_t *err)
 {
     for (uint32_t i = 0; i < table->n_indexes; i++) {

@@ -24,12 +24,9 @@ static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter
     dict_t *dict = trx_sys_dict(build->sys);
     err_sink_t *sink = &build_env(build)->err;
     dict_table_t *table = build->source;
-    dberr_t err = DB_SUCCESS;
     build->table = table;
     build->indexes = &table->indexes[table->n_indexes];
-    for (uint32_t i = 0; err == DB_SUCCESS && i < alter->n_defs; i++) {
-        err = ddl_define_index(table, &alter->defs[i], sink);
-    }
+    dberr_t err = ddl_alter_define(alter, table, sink);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -124,7 +121,7 @@ static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_add_index_define(build, alter);
     if (err == DB_SUCCESS) {
-        err = ddl_build_prepare(build);
+        err = ddl_build_prepare(build, DDL_SCAN);
     }
     if (err == DB_SUCCESS) {
         err = ddl_build_commit(build, ddl_build_insert_rows);
@@ -139,9 +136,6 @@ static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
 dberr_t ddl_add_index_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
                             uint64_t sort_buffer_size, ddl_build_t **out)
 {
-    if (alter->n_defs == 0) {
-        return err_set(&ddl_env(sys)->err, DB_ERROR, "no index is named");
-    }
     ddl_build_t *build = NULL;
     dberr_t err = ddl_build_create(sys, &ADD_INDEX, table, sort_buffer_size, &build);
     if (err == DB_SUCCESS) {

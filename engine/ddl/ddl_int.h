@@ -6,7 +6,8 @@ statements and recovery. */
 #include "ddl/ddl.h"
 
 /** Intermediate names, followed by the table's id, have a character that ddl_name_check() refuses. */
-#define REBUILD_PREFIX "#sql-ib" /**< a table that is being built */
+#define COPY_PREFIX "#sql-"      /**< a table that is being copied */
+#define REBUILD_PREFIX "#sql-ib" /**< one that is being built */
 #define REPLACED_PREFIX "#sql2-" /**< the one whose place it has taken */
 
 env_t *ddl_env(const trx_sys_t *sys);
@@ -26,9 +27,16 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
                                      err_sink_t *err);
 
+/** Changes the definition of a table as the statement wants it; new indexes are without id, root and layout. */
+WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
+                                     err_sink_t *err);
+
 /** DB_NOT_FOUND */
 WARN_UNUSED dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
                                  uint32_t *out);
+/** A READY index that is not the primary key; DB_NOT_FOUND, DB_ERROR */
+WARN_UNUSED dberr_t ddl_find_secondary(dict_table_t *table, const char *name, err_sink_t *err,
+                                       dict_index_t **out);
 /** DB_ALREADY_EXISTS; INCOMPLETE and DROPPING indexes count, and the primary key. */
 WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *name,
                                         err_sink_t *err);

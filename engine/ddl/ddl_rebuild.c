@@ -27,17 +27,13 @@ static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
     (void)snprintf(table->name, sizeof(table->name), "%s%" PRIu64, prefix, table->id);
 }
 
-/** A copy of the table object with ids of its own, INCOMPLETE and without trees. */
-static dberr_t ddl_rebuild_define(ddl_build_t *build)
+/** Ids of its own for a table that is INCOMPLETE and without trees, and an intermediate name. */
+static dberr_t ddl_rebuild_identify(ddl_build_t *build, const char *prefix)
 {
     dict_t *dict = trx_sys_dict(build->sys);
-    dberr_t err = dict_table_copy(dict, build->source, &build->table);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
     dict_table_t *table = build->table;
     table->status = DICT_INCOMPLETE;
-    err = dict_new_table_id(dict, &table->id);
+    dberr_t err = dict_new_table_id(dict, &table->id);
     if (err == DB_SUCCESS) {
         err = dict_new_space_id(dict, &table->space);
     }
@@ -49,10 +45,21 @@ static dberr_t ddl_rebuild_define(ddl_build_t *build)
         index->tree.space = table->space;
         index->tree.root = FIL_NULL;
     }
-    ddl_intermediate_name(table, REBUILD_PREFIX);
-    build->indexes = &table->indexes[1];
-    build->n = table->n_indexes - 1;
+    ddl_intermediate_name(table, prefix);
     return err;
+}
+
+dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const char *prefix)
+{
+    err_sink_t *sink = &build_env(build)->err;
+    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->source, &build->table);
+    if (err == DB_SUCCESS) {
+        err = ddl_alter_define(alter, build->table, sink);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_table_layout(build->table, buf_page_size(build_pool(build)), sink);
+    }
+    return err == DB_SUCCESS ? ddl_rebuild_identify(build, prefix) : err;
 }
 
 static dberr_t ddl_rebuild_insert_rows(trx_t *trx, void *ctx)
@@ -61,7 +68,7 @@ static dberr_t ddl_rebuild_insert_rows(trx_t *trx, void *ctx)
     return ddl_rows_insert_table(trx, trx_sys_dict(build->sys), build->table);
 }
 
-static dberr_t ddl_rebuild_discard(ddl_build_t *build)
+dberr_t ddl_rebuild_discard(ddl_build_t *build)
 {
     return ddl_table_remove(build->sys, build->table);
 }
@@ -115,7 +122,7 @@ static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
     return ddl_file_rename(sys, fil_space_get(buf_fil(trx_sys_pool(sys)), table->space), path);
 }
 
-static dberr_t ddl_rebuild_commit(ddl_build_t *build)
+dberr_t ddl_rebuild_swap(ddl_build_t *build)
 {
     ddl_swap_t swap = {.dict = trx_sys_dict(build->sys)};
     dberr_t err = ddl_swap_define(build, &swap);
@@ -139,8 +146,14 @@ static dberr_t ddl_rebuild_commit(ddl_build_t *build)
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.swapped");
-    build_env(build)->stats.tables_rebuilt++;
     return ddl_table_remove(build->sys, swap.old_table);
+}
+
+static dberr_t ddl_rebuild_commit(ddl_build_t *build)
+{
+    dberr_t err = ddl_rebuild_swap(build);
+    build_env(build)->stats.tables_rebuilt += err == DB_SUCCESS;
+    return err;
 }
 
 static const ddl_build_kind_t REBUILD = {
@@ -166,16 +179,10 @@ static dberr_t ddl_rebuild_announce(ddl_build_t *build)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_rebuild_start(ddl_build_t *build)
+dberr_t ddl_rebuild_make(ddl_build_t *build)
 {
     env_t *env = build_env(build);
-    dberr_t err = ddl_rebuild_define(build);
-    if (err == DB_SUCCESS) {
-        err = ddl_build_prepare(build);
-    }
-    if (err == DB_SUCCESS) {
-        err = ddl_rebuild_announce(build);
-    }
+    dberr_t err = ddl_rebuild_announce(build);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -189,13 +196,24 @@ static dberr_t ddl_rebuild_start(ddl_build_t *build)
     return err;
 }
 
-dberr_t ddl_rebuild_begin(trx_sys_t *sys, const dict_table_t *table, uint64_t sort_buffer_size,
-                          ddl_build_t **out)
+static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
+{
+    dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
+    if (err == DB_SUCCESS) {
+        build->indexes = &build->table->indexes[1];
+        build->n = build->table->n_indexes - 1;
+        err = ddl_build_prepare(build, DDL_SCAN);
+    }
+    return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
+}
+
+dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
+                          uint64_t sort_buffer_size, ddl_build_t **out)
 {
     ddl_build_t *build = NULL;
     dberr_t err = ddl_build_create(sys, &REBUILD, table, sort_buffer_size, &build);
     if (err == DB_SUCCESS) {
-        err = ddl_rebuild_start(build);
+        err = ddl_rebuild_start(build, alter);
     }
     if (err != DB_SUCCESS) {
         ddl_build_free(build);

@@ -121,7 +121,7 @@ static dberr_t ddl_recover_name(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks
     if (err != DB_SUCCESS) {
         return err;
     }
-    bool swap = strncmp(space->path, REBUILD_PREFIX, sizeof(REBUILD_PREFIX) - 1) == 0;
+    bool swap = strncmp(space->path, COPY_PREFIX, sizeof(COPY_PREFIX) - 1) == 0;
     if (swap && hooks != NULL && hooks->finish_swap != NULL) {
         hooks->finish_swap(hooks->ctx, table->id);
     }

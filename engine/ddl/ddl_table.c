@@ -434,15 +434,11 @@ dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
     if (err != DB_SUCCESS) {
         return err;
     }
-    dict_index_t *index = dict_index_get(table, name);
-    if (index == NULL) {
-        return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no index '%s' in table '%s'", name,
-                       table_name);
+    dict_index_t *index = NULL;
+    err = ddl_find_secondary(table, name, &ddl_env(sys)->err, &index);
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
     }
-    if (index->clustered) {
-        return err_set(&ddl_env(sys)->err, DB_ERROR, "the primary key cannot be dropped");
-    }
-    err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
     if (err != DB_SUCCESS) {
         return err;
     }

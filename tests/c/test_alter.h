@@ -34,6 +34,10 @@ static inline dberr_t rebuild_table(engine_t *engine, const char *table)
     return engine_alter(engine, REBUILD(table));
 }
 
+/** The same by ALGORITHM=COPY. */
+#define COPY(table_)                                                                               \
+    (&(ddl_alter_t){.kind = ALTER_REBUILD, .table = (table_), .algorithm = ALGORITHM_COPY})
+
 /** RENAME COLUMN or RENAME INDEX. */
 static inline dberr_t rename_part(engine_t *engine, alter_kind_t kind, const char *table,
                                   const char *name, const char *new_name)

@@ -60,7 +60,7 @@ static void test_names_that_cannot_be(void **state)
     assert_int_equal(rename_part(e, ALTER_RENAME_COLUMN, "t", "b", "a b"), DB_ERROR);
     assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "ib", "ic"), DB_ALREADY_EXISTS);
     assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "ib", "PRIMARY"), DB_ALREADY_EXISTS);
-    assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "PRIMARY", "x"), DB_NOT_FOUND);
+    assert_int_equal(rename_part(e, ALTER_RENAME_INDEX, "t", "PRIMARY", "x"), DB_ERROR);
     byte row[8 + B_LEN + 8];
     trx_t *trx = NULL;
     make_row(1, row);
@@ -268,6 +268,108 @@ static void test_rebuild_crashes_nested(void **state)
     check_rebuild_crashes(*state, true, true);
 }
 
+/* ---- copy ---- */
+
+/** Every statement can be carried out by a copy, and comes to the same. */
+static void test_copies(void **state)
+{
+    fixture_t *f = *state;
+    engine_status_t status;
+    const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
+    ddl_alter_t alters[] = {
+        {.kind = ALTER_ADD_INDEX, .defs = defs, .n_defs = 2},
+        {.kind = ALTER_REBUILD},
+        {.kind = ALTER_RENAME_COLUMN, .name = "b", .new_name = "d"},
+        {.kind = ALTER_RENAME_INDEX, .name = "ib", .new_name = "id"},
+        {.kind = ALTER_DROP_INDEX, .name = "ic"},
+    };
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 600);
+    delete_rows(f, "t", 100, 199);
+    for (uint32_t i = 0; i < 5; i++) {
+        uint64_t space = space_of(f, "t");
+        alters[i].table = "t";
+        alters[i].algorithm = ALGORITHM_COPY;
+        alters[i].lock = LOCK_NONE;
+        assert_int_equal(engine_alter(f->engine, &alters[i]), DB_UNSUPPORTED);
+        alters[i].lock = LOCK_SHARED;
+        OK(f, engine_alter(f->engine, &alters[i]));
+        assert_true(space_of(f, "t") > space);
+        assert_int_equal(count_rows(f, "t", NULL), 500);
+    }
+    engine_get_status(f->engine, &status);
+    assert_int_equal(status.stats.tables_copied, 5);
+    assert_int_equal(count_rows(f, "t", "id"), 500);
+    assert_int_equal(engine_alter(f->engine, &alters[4]), DB_NOT_FOUND);
+    assert_string_equal(engine_table(f->engine, "t")->cols[1].name, "d");
+    purge_all(f);
+    fixture_close(f, true);
+    check_report_t report;
+    scan_clean(f->os, &report); /* no id of a transaction is left */
+    assert_int_equal(report.history_len, 0);
+    check_report_free(&report);
+    fixture_open(f);
+}
+
+/** A duplicate for a new unique index is said by the last call, not by the step that meets it. */
+static void test_copy_meets_duplicate(void **state)
+{
+    fixture_t *f = *state;
+    ddl_index_def_t def = index_def("ub", "b", 2);
+    def.unique = true;
+    ddl_alter_t alter = *ADD_INDEXES("t", &def, 1);
+    alter.algorithm = ALGORITHM_COPY;
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 300);
+    OK(f, engine_start_alter(f->engine, &alter));
+    OK(f, engine_step_alter(f->engine, "t", 50, 100));
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_DUPLICATE_KEY);
+    assert_non_null(strstr(engine_error(f->engine), "'ub'"));
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);
+    insert_rows(f, "t", 301, 310);
+    OK(f, rebuild_table(f->engine, "t"));
+    assert_int_equal(count_rows(f, "t", NULL), 310);
+}
+
+/** A crash at any fault point of a copy, of its steps and of what comes between them leaves one table. */
+static void check_copy_crashes(fixture_t *f, bool nested)
+{
+    const shape_t full = {.exists = true, .rows = 300, .n_indexes = 2, .index = "ic"};
+    const shape_t less = {.exists = true, .rows = 300, .n_indexes = 1, .index = "ic"};
+    const ddl_alter_t drop = {
+        .kind = ALTER_DROP_INDEX, .table = "t", .name = "ib", .algorithm = ALGORITHM_COPY};
+    crash_t crash = {.f = f, .table = "t", .every = nested ? 19 : 4, .nested = nested};
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 300);
+    add_two_indexes(f, "t");
+    crash_arm(&crash, full, full);
+    OK(f, engine_start_alter(f->engine, COPY("t")));
+    for (uint32_t i = 0; i < 3; i++) {
+        OK(f, engine_step_alter(f->engine, "t", 1, 60));
+        OK(f, engine_clean_pages(f->engine, i % 4));
+        purge_all(f);
+    }
+    OK(f, engine_abort_alter(f->engine, "t"));
+    crash.seen_before = 0;
+    crash_arm(&crash, full, less);
+    OK(f, engine_alter(f->engine, &drop));
+    purge_all(f);
+    crash_disarm(&crash);
+    assert_true(crash.seen_before > 0 && crash.seen_after > 0);
+    assert_int_equal(point_count(&crash, "ddl.copy_begin"), 2);
+    assert_int_equal(point_count(&crash, "ddl.swapped"), 1);
+}
+
+static void test_copy_crashes(void **state)
+{
+    check_copy_crashes(*state, false);
+}
+
+static void test_copy_crashes_nested(void **state)
+{
+    check_copy_crashes(*state, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +386,10 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rebuild_crashes_logged, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copies, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copy_meets_duplicate, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copy_crashes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_copy_crashes_nested, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rebuild_crashes_nested, fixture_setup,
                                         fixture_teardown),
     };

@@ -254,6 +254,12 @@ def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_pat
     """Each statement that alters a table under each option, names that are taken or missing, and changes of
     rows under the names as they are then; the state is the oracle's."""
     lines = ["create table t a:bigint b:char(9) c:bigint primary a", "insert_seq - t 1 90"]
+    lines += [
+        "start rebuild t algorithm=copy",
+        "step index t 1 40",
+        "insert - t a=1",
+        "abort index t",
+    ]
     options = [f" algorithm={name}" for name in ("copy", "inplace", "nocopy", "instant")]
     options += [" lock=none", " lock=shared", ""]
     for option in options:

@@ -51,7 +51,8 @@ _BEST = {
     Verb.RENAME_COLUMN: Algorithm.INSTANT,
 }
 """The most that ALGORITHM may promise of a statement."""
-_RANK = (Algorithm.DEFAULT, Algorithm.INPLACE, Algorithm.NOCOPY, Algorithm.INSTANT)
+_RANK = tuple(Algorithm)
+"""What promises less comes first."""
 _BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX, Verb.REBUILD_TABLE, Verb.START_REBUILD)
 
 
@@ -302,16 +303,20 @@ class Oracle:
     def _start_rebuild(self, statement: Statement) -> None:
         self._unlocked(statement.table).build = ()
 
-    def _drop_index(self, statement: Statement) -> None:
+    def _with_index(self, statement: Statement) -> Table:
+        """The table of a statement about one of its secondary indexes."""
         table = self._unlocked(statement.table)
+        if statement.name == PRIMARY:
+            raise Failure("DB_ERROR")
         if statement.name not in table.indexes:
             raise Failure("DB_NOT_FOUND")
-        del table.indexes[statement.name]
+        return table
+
+    def _drop_index(self, statement: Statement) -> None:
+        del self._with_index(statement).indexes[statement.name]
 
     def _rename_index(self, statement: Statement) -> None:
-        table = self._unlocked(statement.table)
-        if statement.name not in table.indexes:
-            raise Failure("DB_NOT_FOUND")
+        table = self._with_index(statement)
         if statement.to in (*table.indexes, PRIMARY):
             raise Failure("DB_ALREADY_EXISTS")
         table.rename_index(statement.name, statement.to)
@@ -328,9 +333,10 @@ class Oracle:
 def _check_options(statement: Statement) -> None:
     """What an ALTER statement asks for must be possible, whatever the table."""
     algorithm, verb = statement.algorithm, statement.verb
-    if algorithm not in _RANK or _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
+    if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
         raise Failure("DB_UNSUPPORTED")
-    if statement.lock is Lock.NONE and verb in _BUILDS:
+    builds = verb in _BUILDS or algorithm is Algorithm.COPY
+    if statement.lock is Lock.NONE and builds:
         raise Failure("DB_UNSUPPORTED")
 
 

@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Statement, Value, Verb
 from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 
 __all__ = ["Book", "Table"]
@@ -101,13 +101,14 @@ class Table:
 class Book:
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
-    checkpoint is asked for."""
+    checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY."""
 
     rng: random.Random
     page_size: int = 4096
     dblwr_pages: int = 16
     clean_pages: int = 6
     quiet: bool = False
+    copy_share: float = 0
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
@@ -318,24 +319,31 @@ class Book:
             if index.name not in table.indexes and index.name not in building
         ]
 
+    def alter(self, verb: Verb, table: Table, **fields: object) -> None:
+        """A statement that alters a table, carried out in one of the ways that there are."""
+        algorithm = Algorithm.DEFAULT
+        if self.copy_share and self.rng.random() < self.copy_share:
+            algorithm = Algorithm.COPY
+        self.add(verb, table=table.name, algorithm=algorithm, **fields)
+
     def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Builds them in one statement, which fails for a duplicate in a unique one."""
         self.release(table)
-        self.add(Verb.ADD_INDEX, table=table.name, indexes=tuple(indexes))
+        self.alter(Verb.ADD_INDEX, table, indexes=tuple(indexes))
         if not table.has_duplicates(indexes):
             table.indexes += [index.name for index in indexes]
 
     def drop_index(self, table: Table, name: str) -> None:
         """Drops one that is there."""
         self.release(table)
-        self.add(Verb.DROP_INDEX, table=table.name, name=name)
+        self.alter(Verb.DROP_INDEX, table, name=name)
         table.indexes.remove(name)
 
     def rename_index(self, table: Table, name: str) -> None:
         """Another name for an index, or the one that it had before."""
         self.release(table)
         new = _other_name(name)
-        self.add(Verb.RENAME_INDEX, table=table.name, name=name, to=new)
+        self.alter(Verb.RENAME_INDEX, table, name=name, to=new)
         table.indexes[table.indexes.index(name)] = new
         table.shape = table.shape.rename_index(name, new)
 
@@ -343,19 +351,19 @@ class Book:
         """The same for a column."""
         self.release(table)
         new = _other_name(name)
-        self.add(Verb.RENAME_COLUMN, table=table.name, name=name, to=new)
+        self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
         table.shape = table.shape.rename_column(name, new)
 
     def start_build(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Starts a build in steps: until it ends, the table takes no changes."""
         self.release(table)
-        self.add(Verb.START_INDEX, table=table.name, indexes=tuple(indexes))
+        self.alter(Verb.START_INDEX, table, indexes=tuple(indexes))
         table.build = tuple(indexes)
 
     def rebuild(self, table: Table, in_steps: bool) -> None:
         """Rebuilds the table in one statement, or starts that."""
         self.release(table)
-        self.add(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table=table.name)
+        self.alter(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table)
         table.build = () if in_steps else None
 
     def step_build(self, table: Table, number: int, rows: int) -> None:

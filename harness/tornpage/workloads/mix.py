@@ -25,6 +25,8 @@ CHANGES = (6, 12, 24)
 """Statements of a round of mixed changes."""
 SCALES = (0.3, 1, 1, 1.5)
 """Of the most rows, for a whole script."""
+COPY_SHARES = (0, 0, 0.1, 0.4)
+"""Of a script's statements that alter a table, those with ALGORITHM=COPY."""
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 QUIET_SHARE = 0.6
@@ -56,6 +58,7 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
         dblwr_pages=params.dblwr_pages,
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
+        copy_share=rng.choice(COPY_SHARES),
     )
     rows = round(params.rows * rng.choice(SCALES))
     for number in range(rng.randint(1, 3)):
