@@ -138,7 +138,8 @@ static bool engine_was_recovered(const stats_t *stats)
 {
     return stats->recv_records > 0 || stats->recv_dblwr_restored > 0
            || stats->recv_pages_created > 0 || stats->recv_trx_rolled_back > 0
-           || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0;
+           || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0
+           || stats->recv_swaps_finished > 0;
 }
 
 /** Opens the log. One of another format than wanted, or of an earlier engine, is converted first, if

@@ -63,7 +63,7 @@ static uint64_t add_indexes_redo(fixture_t *f, uint32_t log_format, bool optimiz
         defs[i] = index_def(name, col, PREFIXES[i]);
     }
     engine_get_status(f->engine, &before);
-    OK(f, engine_add_indexes(f->engine, "t", defs, N_CHARS));
+    OK(f, add_indexes(f->engine, "t", defs, N_CHARS));
     engine_get_status(f->engine, &after);
     return after.lsn_current - before.lsn_current;
 }
