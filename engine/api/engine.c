@@ -189,6 +189,7 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     }
     engine->env.os = os;
     engine->env.probe = probe;
+    engine->env.sched.state = options->schedule_seed;
     engine->options = *options;
     dberr_t e = options_validate(options, &engine->env.err);
     if (e == DB_SUCCESS) {
