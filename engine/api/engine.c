@@ -160,6 +160,7 @@ static dberr_t engine_open_layers(engine_t *engine)
         err = recv_finish(engine->sys);
     }
     if (err == DB_SUCCESS) {
+        trx_sys_set_purge_interval(engine->sys, engine->options.purge_interval);
         err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
     }
     return err;

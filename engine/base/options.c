@@ -51,6 +51,9 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
            "somebody needs it"),
+    OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: purge takes a few undo records while one commit in N waits for its log; 0: when it is "
+           "told to"),
     OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
            "draws at which yield points the page cleaner and purge work, and what they do there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
@@ -78,6 +81,7 @@ void options_set_defaults(engine_options_t *options)
         .doublewrite = true,
         .dblwr_pages = 64,
         .cleaner_interval = 0,
+        .purge_interval = 0,
         .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,

@@ -59,6 +59,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(unique_conflicts),
     STAT(unique_marked),
     STAT(purged_records),
+    STAT(purged_amid_commit),
     STAT(recv_dblwr_restored),
     STAT(recv_pages_read),
     STAT(recv_pages_created),

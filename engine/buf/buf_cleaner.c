@@ -40,6 +40,9 @@ static dberr_t buf_cleaner_step(buf_pool_t *pool)
         buf_cleaner_start(pool);
         return DB_SUCCESS;
     }
+    if (pool->batch.state == BATCH_SYNCING && sched_draw(&pool->env->sched, BUF_SYNC_STEPS) != 0) {
+        return DB_SUCCESS;
+    }
     return buf_batch_step(pool);
 }
 
@@ -64,7 +67,8 @@ dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space)
 {
     fil_sync_t sync;
     dberr_t err = fil_sync_begin(pool->fil, space, &sync);
-    if (err == DB_SUCCESS && sync.space != NULL) {
+    uint32_t n = sync.space != NULL ? 1 + sched_draw(&pool->env->sched, 2 * BUF_SYNC_STEPS) : 0;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         err = buf_yield(pool);
     }
     return err == DB_SUCCESS ? fil_sync_end(pool->fil, &sync) : err;

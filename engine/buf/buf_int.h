@@ -8,6 +8,7 @@
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
+#define BUF_SYNC_STEPS 6U          /**< an fsync takes as long as so many steps, on average */
 
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
