@@ -52,8 +52,7 @@ static const option_def_t OPTION_DEFS[] = {
            "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
-           "N: purge takes a few undo records while one commit in N waits for its log; 0: when it is "
-           "told to"),
+           "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
     OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
            "draws at which yield points the page cleaner and purge work, and what they do there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,

@@ -115,7 +115,8 @@ static void test_write_under_fsync(void **state)
     assert_false(fil_is_synced(fx->t1, fx->pool->single[0].n_write));
     uint32_t from = fx->base.rec.n;
     FX_OK(fx, buf_batch_finish(fx->pool));
-    rec_assert_order(&fx->base.rec, from, "write t1.ibd 20480", "sync t1.ibd", "# dblwr_done", NULL);
+    rec_assert_order(&fx->base.rec, from, "write t1.ibd 20480", "sync t1.ibd", "# dblwr_done",
+                     NULL);
     assert_true(fil_is_synced(fx->t1, fx->pool->single[0].n_write));
 }
 
