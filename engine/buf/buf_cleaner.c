@@ -34,6 +34,7 @@ static void buf_cleaner_start(buf_pool_t *pool)
     }
 }
 
+/** An fsync under way takes its time: the step that ends it may have to wait for several turns. */
 static dberr_t buf_cleaner_step(buf_pool_t *pool)
 {
     if (pool->batch.state == BATCH_NONE) {
