@@ -10,9 +10,7 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
     none                          read, apply what is newer than the page
     init, in this batch           created, never read (MDEV-12699); read if there is an
                                   MLOG_INDEX_LOAD of the space anywhere in the log
-    init, in a later batch        nothing: all of it is older than the initialisation; but read if the
-                                  space has an MLOG_INDEX_LOAD, so that the page is never behind
-                                  the batch that comes to its initialisation
+    init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         nothing: no read, no write (I15)
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
@@ -22,9 +20,10 @@ Invariants
    is always read, also if it was initialised long after: the initialisation may be of a previous
    life, and a non-logged load may have filled the page since. A torn page is refused there, without
    a second try from the initialisation: what a torn page may cost is the writer's business (I13);
-2. a record is applied once. On a page that was read only the page LSN tells: an initialisation
-   among the records wipes what is there, and an all-zero page takes nothing before one. On a page
-   that was created the newest initialisation tells;
+2. a record is applied once. On a page that was created the newest initialisation tells. On a page that
+   was read its LSN does, and where that is older than the newest initialisation, that is where it begins:
+   the initialisation wipes what is there, and what comes before it may build on changes that the file never
+   got. (Those of a page whose newest record was its free, for one, when an earlier recovery let C pass them.)
 3. (I4) a page from beyond the end of the log is refused;
 4. (I17, I18) a page's LSN tells how far it is, whichever batch or earlier recovery brought it
    there. */
@@ -47,9 +46,6 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
         return hist != NULL && hist->freed && hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
     }
     if (hist->event_lsn > batch->end_lsn) {
-        if (!hist->freed && space->enable_lsn != 0) {
-            return FATE_READ_INDEX_LOAD;
-        }
         return FATE_NOTHING;
     }
     if (hist->freed) {
@@ -126,15 +122,14 @@ static dberr_t recv_rec_apply(recv_t *recv, const buf_block_t *block, const fil_
     return err;
 }
 
-/** created_lsn: the initialisation that the page was created for, or 0 if it was read. */
+/** page_lsn: of what is in the frame; init_lsn: of the initialisation to begin with, or 0. */
 static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_t *block,
-                               const fil_space_t *space, lsn_t created_lsn, lsn_t page_lsn,
+                               const fil_space_t *space, lsn_t init_lsn, lsn_t page_lsn,
                                recv_applied_t *done)
 {
     const log_format_t *format = log_format(recv->log);
-    bool initialised = page_lsn != 0; /* does the frame hold a page? */
     for (const recv_rec_t *stored = page->first; stored != NULL; stored = stored->next) {
-        if (stored->end_lsn <= page_lsn || stored->end_lsn < created_lsn) {
+        if (stored->end_lsn <= page_lsn || stored->end_lsn < init_lsn) {
             continue;
         }
         redo_rec_t rec;
@@ -145,10 +140,6 @@ static dberr_t recv_page_apply(recv_t *recv, const recv_page_t *page, buf_block_
             return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                               "redo record at %" PRIu64 " cannot be decoded again",
                               stored->end_lsn);
-        }
-        initialised |= rec.type == MLOG_INIT_FILE_PAGE2;
-        if (!initialised) {
-            continue; /* of a life before: of its page nothing is there */
         }
         err = recv_rec_apply(recv, block, space, &rec, stored->end_lsn);
         if (err != DB_SUCCESS) {
@@ -185,6 +176,7 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
     }
     lsn_t page_lsn = 0;
     lsn_t created_lsn = fate == FATE_CREATE ? hist->event_lsn : 0;
+    lsn_t init_lsn = created_lsn;
     if (fate == FATE_CREATE) {
         PROBE_MARK(recv->env->probe,
                    "recv_create space=%" PRIu32 " page=%" PRIu32 " init_lsn=%" PRIu64,
@@ -192,10 +184,13 @@ static dberr_t recv_page_load(recv_t *recv, const recv_batch_t *batch, const rec
         recv->env->stats.recv_pages_created++;
     } else {
         err = recv_page_read(recv, space, block, hist, fate, &page_lsn);
+        if (fate == FATE_READ_INDEX_LOAD && page_lsn < hist->event_lsn) {
+            init_lsn = hist->event_lsn;
+        }
     }
     recv_applied_t done = {.n = 0};
     if (err == DB_SUCCESS) {
-        err = recv_page_apply(recv, page, block, space, created_lsn, page_lsn, &done);
+        err = recv_page_apply(recv, page, block, space, init_lsn, page_lsn, &done);
     }
     if (err == DB_SUCCESS && done.n > 0) {
         recv_page_dirty(recv, batch, block, page_lsn, &done);

@@ -68,6 +68,9 @@ typedef struct image_watch {
 data, until set to NULL. watch: may be NULL. */
 os_t *image_os(image_t *image);
 void image_os_record(image_t *image, fs_list_t *record);
+/** What was issued before each event from now on, and what was acknowledged before the one after it, the last one
+included (issued_line and acked_line). */
+void image_os_promise(image_t *image, uint32_t issued, uint32_t acked);
 void image_os_watch(image_t *image, const image_watch_t *watch);
 
 #endif

@@ -50,6 +50,8 @@ typedef struct image_os {
     image_t *image;
     fs_list_t *record;
     const image_watch_t *watch;
+    uint32_t issued; /**< see image_os_promise() */
+    uint32_t acked;
     bool locked;
 } image_os_t;
 

@@ -37,6 +37,8 @@ static void os_event(image_os_t *os, fs_event_t event)
     if (os->record != NULL) {
         fs_event_t *kept = fs_list_add(os->record, event.kind);
         event.seq = kept->seq;
+        event.issued_line = os->issued;
+        event.acked_line = os->acked;
         *kept = event;
         if (event.kind == FS_WRITE) {
             kept->data = fs_list_copy(os->record, event.data, event.length);
@@ -294,6 +296,18 @@ os_t *image_os(image_t *image)
 void image_os_record(image_t *image, fs_list_t *record)
 {
     image->os.record = record;
+    image->os.issued = 0;
+    image->os.acked = 0;
+}
+
+void image_os_promise(image_t *image, uint32_t issued, uint32_t acked)
+{
+    image_os_t *os = &image->os;
+    os->issued = issued;
+    os->acked = acked;
+    if (os->record != NULL && os->record->n > 0) {
+        os->record->events[os->record->n - 1].acked_line = acked;
+    }
 }
 
 void image_os_watch(image_t *image, const image_watch_t *watch)

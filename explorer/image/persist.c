@@ -172,5 +172,6 @@ void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *im
     for (uint32_t i = 0; i < n_waiting; i++) {
         persist_wait(persist, i);
     }
+    persist->n_before = n_waiting;
     persist->next = n_waiting;
 }

@@ -20,6 +20,7 @@ typedef struct persist {
     image_t *image;
     const fs_list_t *list;
     const ignore_list_t *ignore;
+    uint32_t n_before; /**< events that waited at the start */
     uint32_t next;     /**< event that comes next: the crash point */
     uint32_t *pending; /**< events that are not durable, ascending */
     uint32_t n_pending;

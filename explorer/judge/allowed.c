@@ -15,6 +15,7 @@ pages. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "explorer/image/fs_event.h"
 
 /* ---- digests ---- */
@@ -102,6 +103,17 @@ static bool read_table(const json_t *object, check_table_t *table)
     return true;
 }
 
+static void prefix_set(allowed_prefix_t *prefix, const check_table_t *tables, uint32_t n)
+{
+    prefix->n_tables = n;
+    prefix->table_digests = mem_alloc(n * sizeof(*prefix->table_digests));
+    for (uint32_t i = 0; i < n; i++) {
+        prefix->table_digests[i] = allowed_digest(&tables[i], 1);
+    }
+    prefix->rows_digest = rows_digest(tables, n);
+    prefix->digest = allowed_digest(tables, n);
+}
+
 static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t *prefix)
 {
     uint64_t k;
@@ -111,19 +123,25 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
         || line > UINT32_MAX || !json_is_array(tables)) {
         return false;
     }
-    prefix->line = (uint32_t)line;
-    prefix->n_tables = (uint32_t)json_array_size(tables);
-    prefix->table_digests = mem_alloc(prefix->n_tables * sizeof(*prefix->table_digests));
-    check_table_t *read = mem_alloc(prefix->n_tables * sizeof(*read));
+    uint32_t n = (uint32_t)json_array_size(tables);
+    check_table_t *read = mem_alloc(n * sizeof(*read));
     bool ok = true;
-    for (uint32_t i = 0; i < prefix->n_tables && ok; i++) {
+    for (uint32_t i = 0; i < n && ok; i++) {
         ok = read_table(json_array_get(tables, i), &read[i]);
-        prefix->table_digests[i] = allowed_digest(&read[i], 1);
     }
-    prefix->rows_digest = rows_digest(read, prefix->n_tables);
-    prefix->digest = allowed_digest(read, prefix->n_tables);
+    if (ok) {
+        prefix->line = (uint32_t)line;
+        prefix_set(prefix, read, n);
+    }
     free(read);
     return ok;
+}
+
+static allowed_prefix_t *prefix_new(allowed_t *allowed)
+{
+    allowed->prefixes = mem_grow(allowed->prefixes, (allowed->n + 1U) * sizeof(*allowed->prefixes));
+    allowed->prefixes[allowed->n] = (allowed_prefix_t){.line = 0};
+    return &allowed->prefixes[allowed->n++];
 }
 
 static dberr_t read_line(allowed_t *allowed, const char *path, const char *line, err_sink_t *err)
@@ -131,12 +149,9 @@ static dberr_t read_line(allowed_t *allowed, const char *path, const char *line,
     json_error_t error;
     json_t *object = json_loads(line, 0, &error);
     uint32_t number = allowed->n;
-    allowed->prefixes = mem_grow(allowed->prefixes, (number + 1U) * sizeof(*allowed->prefixes));
-    allowed->prefixes[number] = (allowed_prefix_t){.line = 0};
-    allowed->n++;
-    bool ok =
-        object != NULL && read_prefix(object, number, &allowed->prefixes[number])
-        && (number == 0 || allowed->prefixes[number].line >= allowed->prefixes[number - 1].line);
+    allowed_prefix_t *prefix = prefix_new(allowed);
+    bool ok = object != NULL && read_prefix(object, number, prefix)
+              && (number == 0 || prefix->line >= allowed->prefixes[number - 1].line);
     json_decref(object);
     return ok ? DB_SUCCESS
               : err_set(err, DB_ERROR, "%s, line %u: not prefix %u of the allowed states", path,
@@ -171,11 +186,25 @@ dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
 
 void allowed_free(allowed_t *allowed)
 {
-    for (uint32_t i = 0; i < allowed->n; i++) {
+    for (uint32_t i = allowed->n_lent; i < allowed->n; i++) {
         free(allowed->prefixes[i].table_digests);
     }
     free(allowed->prefixes);
     *allowed = (allowed_t){.n = 0};
+}
+
+void allowed_extend(allowed_t *allowed, const allowed_t *other, uint32_t last, uint64_t id)
+{
+    uint32_t n = last + 1;
+    CHECK(n <= other->n);
+    *allowed = (allowed_t){.n = n, .n_lent = n, .id = id};
+    allowed->prefixes = mem_alloc(n * sizeof(*allowed->prefixes));
+    memcpy(allowed->prefixes, other->prefixes, n * sizeof(*allowed->prefixes));
+}
+
+void allowed_add(allowed_t *allowed, const check_table_t *tables, uint32_t n)
+{
+    prefix_set(prefix_new(allowed), tables, n);
 }
 
 uint32_t allowed_at(const allowed_t *allowed, uint32_t line)
@@ -204,13 +233,13 @@ static bool table_is_known(const allowed_t *allowed, const check_table_t *table)
 
 /** No prefix at all. */
 static void judge_mixture(const allowed_t *allowed, const check_report_t *report, uint32_t low,
-                          uint32_t high, verdict_t *verdict)
+                          uint32_t high, const char *what, verdict_t *verdict)
 {
     uint64_t rows = rows_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
         if (allowed->prefixes[k].rows_digest == rows) {
-            verdict_add(verdict, SOURCE_ORACLE, 10, "rows are those of prefix %u, indexes are not",
-                        k);
+            verdict_add(verdict, SOURCE_ORACLE, 10,
+                        "%srows are those of prefix %u, indexes are not", what, k);
             return;
         }
     }
@@ -218,19 +247,19 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
         const check_table_t *table = &report->tables[i];
         if (!table_is_known(allowed, table)) {
             verdict_add(verdict, SOURCE_ORACLE, 2,
-                        "%s (%" PRIu64 " rows) equals no commit prefix: part of a transaction"
+                        "%s%s (%" PRIu64 " rows) equals no commit prefix: part of a transaction"
                         " is there",
-                        table->name, table->rows);
+                        what, table->name, table->rows);
             return;
         }
     }
     verdict_add(verdict, SOURCE_ORACLE, 3,
-                "%u tables, a mixture of commit prefixes; %u..%u expected", report->n_tables, low,
-                high);
+                "%s%u tables, a mixture of commit prefixes; %u..%u expected", what,
+                report->n_tables, low, high);
 }
 
 void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
-                   uint32_t high, verdict_t *verdict)
+                   uint32_t high, const char *what, verdict_t *verdict)
 {
     uint64_t digest = allowed_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
@@ -241,18 +270,18 @@ void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint3
     for (uint32_t k = low; k-- > 0;) {
         if (allowed->prefixes[k].digest == digest) {
             verdict_add(verdict, SOURCE_ORACLE, 1,
-                        "acknowledged commits are missing: prefix %u found, at least %u"
+                        "%sacknowledged commits are missing: prefix %u found, at least %u"
                         " acknowledged",
-                        k, low);
+                        what, k, low);
             return;
         }
     }
     for (uint32_t k = high + 1; k < allowed->n; k++) {
         if (allowed->prefixes[k].digest == digest) {
             verdict_add(verdict, SOURCE_ORACLE, 3,
-                        "prefix %u found, but only %u commits were ever issued", k, high);
+                        "%sprefix %u found, but only %u commits were ever issued", what, k, high);
             return;
         }
     }
-    judge_mixture(allowed, report, low, high, verdict);
+    judge_mixture(allowed, report, low, high, what, verdict);
 }

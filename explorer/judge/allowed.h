@@ -18,11 +18,18 @@ typedef struct allowed_prefix {
 typedef struct allowed {
     allowed_prefix_t *prefixes;
     uint32_t n;
+    uint32_t n_lent; /**< the first ones belong to another list */
+    uint64_t id;     /**< of what was added to the script's; 0: nothing */
 } allowed_t;
 
 /** Reads JSON lines, one prefix each, in order from 0. DB_ERROR and a message. */
 WARN_UNUSED dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err);
 void allowed_free(allowed_t *allowed);
+
+/** The prefixes of another list up to `last`, lent, to which others are added. The other list stays where it is. */
+void allowed_extend(allowed_t *allowed, const allowed_t *other, uint32_t last, uint64_t id);
+/** One more prefix: these tables. */
+void allowed_add(allowed_t *allowed, const check_table_t *tables, uint32_t n);
 
 /** The newest prefix that `line` makes visible. */
 uint32_t allowed_at(const allowed_t *allowed, uint32_t line);
@@ -30,8 +37,8 @@ uint32_t allowed_at(const allowed_t *allowed, uint32_t line);
 /** One number for all tables and indexes of a report. */
 uint64_t allowed_digest(const check_table_t *tables, uint32_t n);
 
-/** Judges a report: it must equal a prefix between low and high. */
+/** Judges a report: it must equal a prefix between low and high. what: the beginning of a finding's text. */
 void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
-                   uint32_t high, verdict_t *verdict);
+                   uint32_t high, const char *what, verdict_t *verdict);
 
 #endif

@@ -1,6 +1,6 @@
 /* The verdict on one state: the real recovery, the real scanner, the oracle's digests.
 
-Place: above image.c, rules.c and allowed.c; below target.c.
+Place: above image.c, rules.c, allowed.c and work.c; below target.c.
 
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
       \--open, let go, open, close, check--> the same digest?                      (I17)
@@ -16,6 +16,7 @@ Rules
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/judge/work.h"
 
 #define POOL_SMALLEST 32U
 #define RECV_MEMORY_SMALLEST (64U << 10)
@@ -156,14 +157,36 @@ static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
     image_undo(judge->image);
 }
 
-/** The first way, with the rules listening. False: there is no digest. */
-static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest, verdict_t *verdict,
-                        stats_t *stats)
+static engine_options_t first_options(const judge_t *judge, const judge_case_t *c)
+{
+    return c->small ? small_options(judge) : judge->options;
+}
+
+/** From here on the rules hear, and the case records, what the engine does. */
+static void judge_listen(judge_t *judge, const judge_case_t *c)
+{
+    image_mark(judge->image);
+    rules_start(judge->rules, judge->image, c->killed, judge->history);
+    image_os_watch(judge->image, &judge->watch);
+    if (c->record != NULL) {
+        fs_list_clear(c->record);
+    }
+    image_os_record(judge->image, c->record);
+}
+
+static void judge_listen_no_more(const judge_t *judge)
+{
+    image_os_record(judge->image, NULL);
+    image_os_watch(judge->image, NULL);
+}
+
+/** The first way. False: there is no report, or none to go by. */
+static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *report,
+                        verdict_t *verdict, stats_t *stats)
 {
     engine_t *engine = NULL;
-    check_report_t report;
     engine_status_t status;
-    engine_options_t options = c->small ? small_options(judge) : judge->options;
+    engine_options_t options = first_options(judge, c);
     if (!judge_open(judge, &options, "", &engine, verdict)) {
         return false;
     }
@@ -172,42 +195,92 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, uint64_t *digest,
     if (!judge_close(engine, "", verdict)) {
         return false;
     }
-    image_os_watch(judge->image, NULL);
-    if (!judge_scan(judge, "", &report, verdict)) {
+    judge_listen_no_more(judge);
+    if (!judge_scan(judge, "", report, verdict)) {
         return false;
     }
-    *digest = allowed_digest(report.tables, report.n_tables);
-    bool whole = !report.needs_recovery;
-    if (whole) {
-        allowed_judge(judge->allowed, &report, c->low, c->high, verdict);
+    if (report->needs_recovery) {
+        check_report_free(report);
+        return false;
     }
+    allowed_judge(c->allowed, report, c->low, c->high, "", verdict);
+    return true;
+}
+
+/** The end of new work: closed, or let go of with its log written. */
+static bool judge_end(engine_t *engine, bool clean, const char *what, verdict_t *verdict)
+{
+    if (clean) {
+        return judge_close(engine, what, verdict);
+    }
+    dberr_t err = engine_flush_log(engine);
+    if (err != DB_SUCCESS) {
+        verdict_add(verdict, SOURCE_RECOVERY, 30, "%sthe log cannot be written: %.180s", what,
+                    engine_error(engine));
+    }
+    dberr_t let_go = engine_close(engine, false, NULL);
+    CHECK(let_go == DB_SUCCESS);
+    return err == DB_SUCCESS;
+}
+
+/** New work on what was found, and what must be there after it. */
+static void judge_worked(judge_t *judge, const judge_case_t *c, const check_report_t *found,
+                         verdict_t *verdict)
+{
+    const char *what = "after new work: ";
+    engine_t *engine = NULL;
+    check_report_t report;
+    engine_options_t options = first_options(judge, c);
+    bool clean = c->seed >> 63 != 0;
+    if (!judge_open(judge, &options, what, &engine, verdict)) {
+        return;
+    }
+    allowed_extend(c->worked, c->allowed, c->high, c->seed);
+    bool right = work_run(engine, judge->image, found, c->seed, c->worked, verdict);
+    if (!judge_end(engine, right && clean, what, verdict) || !right) {
+        return;
+    }
+    judge_listen_no_more(judge);
+    if ((!clean
+         && (!judge_open(judge, &options, what, &engine, verdict)
+             || !judge_close(engine, what, verdict)))
+        || !judge_scan(judge, what, &report, verdict)) {
+        return;
+    }
+    uint32_t last = c->worked->n - 1;
+    allowed_judge(c->worked, &report, last, last, what, verdict);
     check_report_free(&report);
-    return whole;
 }
 
 void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
 {
-    uint64_t digest = 0;
+    check_report_t report;
     image_t *image = judge->image;
     *stats = (stats_t){.data_reads = 0};
     image_set_hashing(image, false);
-    image_mark(image);
     judge->verdict = verdict;
-    rules_start(judge->rules, image, c->killed, judge->history);
-    image_os_watch(image, &judge->watch);
-    image_os_record(image, c->record);
-    bool ok = judge_first(judge, c, &digest, verdict, stats);
-    image_os_record(image, NULL);
-    image_os_watch(image, NULL);
+    judge_listen(judge, c);
+    bool ok = judge_first(judge, c, &report, verdict, stats);
+    judge_listen_no_more(judge);
     image_undo(image);
-    if (ok && c->twice) {
-        judge_twice(judge, digest, verdict);
-    }
-    if (ok && c->in_batches) {
-        judge_in_batches(judge, digest, verdict);
-    }
-    if (ok && c->purged) {
-        judge_purged(judge, digest, verdict);
+    if (ok) {
+        uint64_t digest = allowed_digest(report.tables, report.n_tables);
+        if (c->twice) {
+            judge_twice(judge, digest, verdict);
+        }
+        if (c->in_batches) {
+            judge_in_batches(judge, digest, verdict);
+        }
+        if (c->purged) {
+            judge_purged(judge, digest, verdict);
+        }
+        if (c->worked != NULL && verdict_state_is_right(verdict)) {
+            judge_listen(judge, c);
+            judge_worked(judge, c, &report, verdict);
+            judge_listen_no_more(judge);
+            image_undo(image);
+        }
+        check_report_free(&report);
     }
     image_set_hashing(image, true);
 }
@@ -237,12 +310,12 @@ static void judge_read(void *ctx, uint32_t inode, const char *path, uint64_t off
     rules_read(ctx, inode, path, offset, len);
 }
 
-void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options, const rules_t *history)
+void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
+                const rules_t *history)
 {
     rules_config_t config = {
         .doublewrite = options->doublewrite, .found = judge_found, .ctx = judge};
-    *judge = (judge_t){.image = image, .allowed = allowed, .options = *options, .history = history};
+    *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
     judge->watch = (image_watch_t){
         .event = judge_event, .before = judge_before, .read = judge_read, .ctx = judge->rules};

@@ -9,7 +9,6 @@
 
 typedef struct judge {
     image_t *image;
-    const allowed_t *allowed;
     engine_options_t options;
     probe_t probe;
     image_watch_t watch;
@@ -20,22 +19,28 @@ typedef struct judge {
 
 /** A state to judge. */
 typedef struct judge_case {
-    uint32_t low;      /**< oldest allowed prefix */
-    uint32_t high;     /**< newest allowed prefix */
-    fs_list_t *record; /**< gets what recovery and the clean close do to the files; may be NULL */
-    bool killed;       /**< what recovery finds may lie in the page cache only */
-    bool small;        /**< recover with the smallest memory and pool in the first place */
-    bool twice;        /**< recover again, after a recovery that was let go of (I17) */
-    bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
-    bool purged;       /**< recover again and purge all history (I25) */
+    const allowed_t *allowed;
+    uint32_t low;  /**< oldest allowed prefix */
+    uint32_t high; /**< newest allowed prefix */
+    fs_list_t
+        *record; /**< gets what recovery, new work and the close do to the files; may be NULL */
+    allowed_t *
+        worked; /**< do new work on what was recovered (work.h): gets `allowed` up to `high` and the prefixes of
+                          the work, n = 0: none was done. Caller: allowed_free(). May be NULL */
+    uint64_t seed;   /**< of the work */
+    bool killed;     /**< what recovery finds may lie in the page cache only */
+    bool small;      /**< recover with the smallest memory and pool in the first place */
+    bool twice;      /**< recover again, after a recovery that was let go of (I17) */
+    bool in_batches; /**< recover again with the smallest memory and pool (I18) */
+    bool purged;     /**< recover again and purge all history (I25) */
 } judge_case_t;
 
 /** The judge must stay where it is. history: outlives it. */
-void judge_init(judge_t *judge, image_t *image, const allowed_t *allowed,
-                const engine_options_t *options, const rules_t *history);
+void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
+                const rules_t *history);
 void judge_free(judge_t *judge);
 
-/** Recovers, closes, scans, compares. The image is left as it was.
+/** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was.
 stats: the counters of the recovery. */
 void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
 

@@ -234,6 +234,7 @@ static json_t *paths_object(const shared_t *shared)
     set(object, "recovered_twice", number(load(&shared->recovered_twice)));
     set(object, "recovered_in_batches", number(load(&shared->recovered_in_batches)));
     set(object, "purged", number(load(&shared->purged)));
+    set(object, "worked", number(load(&shared->worked)));
     return object;
 }
 

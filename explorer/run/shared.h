@@ -80,6 +80,7 @@ typedef struct shared {
     _Atomic uint64_t recovered_twice;
     _Atomic uint64_t recovered_in_batches;
     _Atomic uint64_t purged;
+    _Atomic uint64_t worked; /**< new work was done on what was recovered */
     _Atomic uint64_t hung;
     _Atomic uint64_t crashed;
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */

@@ -14,7 +14,9 @@ Rules
 2. What is drawn below a state depends on its image, on what the crash has lost, and below a kill on what was
    durable and on each write that was not: all of that is in the key under which it counts as visited.
 3. Nothing lies below a state that recovery, scan or oracle found broken. A broken rule does not end the way.
-4. Samples (I17, I18, I25, small memory) are drawn by the image too. */
+4. Samples (I17, I18, I25, small memory, new work) are drawn by the image too.
+5. In a recording that goes on with new work, what a crash may leave grows by the prefixes of the work; until the first
+   of them is acknowledged all that was allowed before it stays so. */
 #include "explorer/run/state.h"
 
 #include <errno.h>
@@ -30,6 +32,7 @@ Rules
 #define SAMPLE_EVERY 16U
 #define PURGE_EVERY 4U
 #define SMALL_EVERY 4U
+#define WORK_EVERY 4U
 
 /** A crash inside a recovery, or in the trace. */
 typedef struct visit_case {
@@ -37,6 +40,7 @@ typedef struct visit_case {
     model_t model;
     uint32_t k;
     uint64_t point; /**< for the stream */
+    const allowed_t *allowed;
     uint32_t low;
     uint32_t high;
     fs_site_t site;
@@ -210,6 +214,25 @@ static bool draw_state(const model_config_t *models, const persist_t *persist,
     return false;
 }
 
+/** Which states are allowed at the crash point of a recording. */
+static void set_allowed(explorer_t *explorer, const visit_case_t *parent, const persist_t *persist,
+                        visit_case_t *c)
+{
+    const allowed_t *worked = &explorer->worked[parent->path.depth - 1];
+    const fs_event_t *last =
+        persist->next > persist->n_before ? &persist->list->events[persist->next - 1] : NULL;
+    c->allowed = parent->allowed;
+    c->low = parent->low;
+    c->high = parent->high;
+    if (last != NULL && last->issued_line > 0) {
+        c->allowed = worked;
+        c->high = parent->high + last->issued_line;
+        if (last->acked_line > 0 && !explorer->campaign->relaxed) {
+            c->low = parent->high + last->acked_line;
+        }
+    }
+}
+
 static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
                          uint64_t image_hash, model_t model, uint32_t k, bool counted)
 {
@@ -218,12 +241,11 @@ static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persi
         .model = model,
         .k = k,
         .point = stream_mix(image_hash, persist->next, 0, 0),
-        .low = parent->low,
-        .high = parent->high,
         .site = point_site(persist->list, persist->next),
         .path = parent->path,
     };
     uint32_t level = c.path.depth++;
+    set_allowed(explorer, parent, persist, &c);
     c.path.level[level].seq = persist->next;
     c.path.level[level].model = (uint32_t)model;
     c.path.level[level].k = k;
@@ -438,7 +460,11 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
     verdict_t verdict = {.n = 0};
     stats_t stats;
     bool ours = explorer->campaign->external == NULL;
+    uint64_t rest = sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY / SMALL_EVERY;
+    allowed_t *worked = &explorer->worked[c->path.depth - 1];
+    allowed_free(worked);
     judge_case_t what = {
+        .allowed = c->allowed,
         .low = c->low,
         .high = c->high,
         .record = record,
@@ -447,10 +473,9 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
         .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
         .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
+        .worked = ours && rest % WORK_EVERY == 0 ? worked : NULL,
+        .seed = stream_mix(sample, 0, 0, 1),
     };
-    if (record != NULL) {
-        fs_list_clear(record);
-    }
     target_judge(&explorer->target, &what, &verdict, &stats);
     report(explorer, c, sample, &verdict);
     if (fresh) {
@@ -458,6 +483,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         shared_add(&explorer->shared->recovered_twice, what.twice);
         shared_add(&explorer->shared->recovered_in_batches, what.in_batches);
         shared_add(&explorer->shared->purged, what.purged);
+        shared_add(&explorer->shared->worked, worked->n > 0);
     }
     *can_go_on = verdict_state_is_right(&verdict);
     return verdict.n == 0;
@@ -471,7 +497,7 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint32_t remaining = campaign->only.depth > 0 ? campaign->only.depth - c->path.depth
                                                   : campaign->depth - c->path.depth;
     uint64_t hash = image_hash(explorer->image);
-    uint64_t sample = stream_mix(hash, c->low, c->high, 0);
+    uint64_t sample = stream_mix(hash, c->low, c->high, c->allowed->id);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
     bool is_only = campaign->only.depth == c->path.depth;
     progress_set(explorer, c, sample);
@@ -544,7 +570,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
 {
     const fs_list_t *list = &explorer->trace->list;
     uint32_t point = explorer->persist.next;
-    const allowed_t *allowed = explorer->target.judge.allowed;
+    const allowed_t *allowed = explorer->allowed;
     uint32_t acked =
         point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
     uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
@@ -555,6 +581,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
         .model = model,
         .k = k,
         .point = point,
+        .allowed = allowed,
         .low = explorer->campaign->relaxed ? 0 : low,
         .high = high > low ? high : low,
         .site = point_site(list, point),
@@ -570,10 +597,10 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
                    image_t *image, const allowed_t *allowed, const engine_options_t *options,
                    shared_t *shared)
 {
-    *explorer =
-        (explorer_t){.campaign = campaign, .trace = trace, .shared = shared, .image = image};
+    *explorer = (explorer_t){
+        .campaign = campaign, .trace = trace, .shared = shared, .image = image, .allowed = allowed};
     explorer->progress = &shared->progress[0];
-    target_init(&explorer->target, image, allowed, options, campaign->external, trace->rules);
+    target_init(&explorer->target, image, options, campaign->external, trace->rules);
     persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
     count_possible(explorer, &trace->list);
 }
@@ -584,5 +611,6 @@ void explorer_free(explorer_t *explorer)
     persist_free(&explorer->persist);
     for (uint32_t i = 0; i < DEPTH_MAX; i++) {
         fs_list_free(&explorer->records[i]);
+        allowed_free(&explorer->worked[i]);
     }
 }

@@ -29,7 +29,10 @@ typedef struct explorer {
     image_t *image;
     target_t target;
     persist_t persist;            /**< at the present crash point of the trace */
+    const allowed_t *allowed;     /**< of the script */
     fs_list_t records[DEPTH_MAX]; /**< what the recovery at each level did */
+    allowed_t worked
+        [DEPTH_MAX]; /**< and what the new work behind it makes of the allowed states; n = 0: none */
     bool only_found;
 } explorer_t;
 

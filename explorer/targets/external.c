@@ -169,7 +169,7 @@ dberr_t external_judge(external_t *external, const image_t *image, const allowed
         return err_set(err, status, "%s", sink.msg);
     }
     add_findings(&report, verdict);
-    allowed_judge(allowed, &report, low, high, verdict);
+    allowed_judge(allowed, &report, low, high, "", verdict);
     if (twice) {
         status = judge_again(external, &report, verdict, err);
     }

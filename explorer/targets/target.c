@@ -19,7 +19,7 @@ static void judge_external(target_t *target, const judge_case_t *c, verdict_t *v
         status = external_open(&target->directory, target->external->verifier, dir, &err);
     }
     if (status == DB_SUCCESS) {
-        status = external_judge(&target->directory, judge->image, judge->allowed, c->low, c->high,
+        status = external_judge(&target->directory, judge->image, c->allowed, c->low, c->high,
                                 c->twice, verdict, &err);
     }
     if (status != DB_SUCCESS) {
@@ -39,12 +39,11 @@ void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, s
     }
 }
 
-void target_init(target_t *target, image_t *image, const allowed_t *allowed,
-                 const engine_options_t *options, const external_config_t *external,
-                 const rules_t *history)
+void target_init(target_t *target, image_t *image, const engine_options_t *options,
+                 const external_config_t *external, const rules_t *history)
 {
     *target = (target_t){.external = external};
-    judge_init(&target->judge, image, allowed, options, history);
+    judge_init(&target->judge, image, options, history);
 }
 
 void target_free(target_t *target)

@@ -40,7 +40,7 @@ static uint32_t judge(const allowed_t *allowed, check_table_t t, uint32_t low, u
 {
     check_report_t report = {.n_tables = 1, .tables = &t};
     verdict_t verdict = {.n = 0};
-    allowed_judge(allowed, &report, low, high, &verdict);
+    allowed_judge(allowed, &report, low, high, "", &verdict);
     return verdict.n == 0 ? 0 : verdict.findings[0].invariant;
 }
 
@@ -62,8 +62,29 @@ static void test_judge(void **state)
     assert_int_equal(judge(&allowed, table(2, 2, 2, 0xfffffffffffffff0), 0, 1), 3);
     assert_int_equal(judge(&allowed, table(2, 2, 1, 0xff), 1, 2), 10);
     assert_int_equal(judge(&allowed, table(2, 3, 2, 0xfffffffffffffff0), 1, 2), 2);
-    allowed_judge(&allowed, &none, 1, 2, &verdict);
+    allowed_judge(&allowed, &none, 1, 2, "", &verdict);
     assert_int_equal(verdict.findings[0].invariant, 1);
+    allowed_free(&allowed);
+}
+
+/** A longer list has the prefixes of the other up to one of them, and its own. */
+static void test_extend(void **state)
+{
+    allowed_t allowed;
+    allowed_t longer;
+    check_table_t t = table(9, 9, 9, 9);
+    (void)state;
+    assert_int_equal(load(GOOD, &allowed), DB_SUCCESS);
+    allowed_extend(&longer, &allowed, 1, 77);
+    allowed_add(&longer, &t, 1);
+    assert_int_equal(longer.n, 3);
+    assert_int_equal(longer.id, 77);
+    assert_int_equal(judge(&longer, t, 1, 2), 0);
+    assert_int_equal(judge(&longer, table(1, 1, 1, 0xff), 1, 2), 0);
+    assert_int_equal(judge(&longer, table(1, 1, 1, 0xff), 2, 2), 1);
+    assert_int_equal(judge(&longer, table(2, 2, 2, 0xfffffffffffffff0), 0, 2), 2);
+    allowed_free(&longer);
+    assert_int_equal(judge(&allowed, table(2, 2, 2, 0xfffffffffffffff0), 2, 2), 0);
     allowed_free(&allowed);
 }
 
@@ -89,6 +110,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_judge),
+        cmocka_unit_test(test_extend),
         cmocka_unit_test(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

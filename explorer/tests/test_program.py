@@ -139,6 +139,7 @@ class Program(unittest.TestCase):
             "trx_rolled_back",
             "indexes_dropped",
             "recovered_twice",
+            "worked",
         ):
             self.assertGreater(summary["paths"][path], 0, path)
 

@@ -19,9 +19,10 @@ from tornpage.campaigns.evidence import keep_loss_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.powerloss import (
     Limits,
+    Recording,
     explore,
     loss_plan,
-    record_run,
+    recorded_run,
     replay_state,
 )
 from tornpage.campaigns.workers import confirmed
@@ -108,10 +109,16 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
 def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool | None:
     """Whether anything broke; None: the target fails undisturbed."""
     try:
-        recording = record_run(part.spec, part.target, part.scratch)
+        with recorded_run(part.spec, part.target, part.scratch) as recording:
+            return _explore_recording(store, run, part, position, recording)
     except FailedRunError as error:
         store.put_census(run.id, failed_run(part.spec.config, True, error))
         return None
+
+
+def _explore_recording(
+    store: Store, run: Run, part: _Part, position: int, recording: Recording
+) -> bool:
     found = explore(part.spec, part.target, recording, part.limits)
     store.put_census(
         run.id,
@@ -162,4 +169,5 @@ def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) ->
     config, _depth = loss_parts(campaign)[0]
     with contextlib.suppress(FailedRunError):  # a verdict, which is found again
         spec = undisturbed_spec(campaign, target, config)
-        record_run(spec, make_target(target, paths.build), scratch)
+        with recorded_run(spec, make_target(target, paths.build), scratch):
+            pass

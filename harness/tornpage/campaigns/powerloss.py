@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ __all__ = [
     "lay_out_state",
     "loss_models",
     "loss_plan",
-    "record_run",
+    "recorded_run",
     "replay_state",
 ]
 
@@ -105,21 +106,26 @@ def loss_models(explorer: Path) -> dict[str, str]:
     return {item["name"]: item["what"] for item in data["models"]}
 
 
-def record_run(spec: TrialSpec, target: Target, scratch: Path) -> Recording:
-    """Runs the workload of `spec` undisturbed with contents recorded. Raises CensusError if it fails."""
+@contextmanager
+def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Recording]:
+    """Runs the workload of `spec` undisturbed with contents recorded, which lie in scratch until the end.
+    Raises FailedRunError and CensusError as run_undisturbed() does."""
     if Capability.EXPLORE not in target.capabilities:
         raise TargetError(f"target {target.name} cannot be explored for power loss yet")
     folder = scratch / f"recording-{census_key(spec)}"
-    run = run_undisturbed(spec, target, folder, contents=True)
-    (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
-    return Recording(
-        trace=folder / "trace",
-        allowed=folder / "allowed",
-        trace_hash=run.hash,
-        events=run.trace.events_declared,
-        violations=run.violations,
-        counters=run.answer.status,
-    )
+    try:
+        run = run_undisturbed(spec, target, folder, contents=True)
+        (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
+        yield Recording(
+            trace=folder / "trace",
+            allowed=folder / "allowed",
+            trace_hash=run.hash,
+            events=run.trace.events_declared,
+            violations=run.violations,
+            counters=run.answer.status,
+        )
+    finally:
+        remove_image(folder)
 
 
 def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limits) -> Exploration:

@@ -19,7 +19,7 @@ from tornpage.campaigns.powerloss import (
     Recording,
     explore,
     loss_plan,
-    record_run,
+    recorded_run,
     replay_state,
 )
 from tornpage.campaigns.trial import run_trial
@@ -75,7 +75,8 @@ def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> 
     crashed image, it is kept below `images` with the way of its crash."""
     plan = spec.plan
     if plan.loss:
-        return _play_state(spec, target, record_run(spec, target, scratch), scratch, images)
+        with recorded_run(spec, target, scratch) as recording:
+            return _play_state(spec, target, recording, scratch, images)
     if plan.crashes:
         result = run_trial(spec, target, scratch, images)
         keep_evidence(spec, result, target, scratch)
@@ -87,14 +88,14 @@ def _play(
     row: TrialRow, target: Target, scratch: Path, images: Path
 ) -> tuple[TrialSpec, TrialResult, str]:
     if row.spec.plan.loss:
-        return _replay_loss(row, target, scratch, images)
+        with recorded_run(row.spec, target, scratch) as recording:
+            return _replay_loss(row, target, recording, scratch, images)
     return row.spec, play_trial(row.spec, target, scratch, images), ""
 
 
 def _replay_loss(
-    row: TrialRow, target: Target, scratch: Path, images: Path
+    row: TrialRow, target: Target, recording: Recording, scratch: Path, images: Path
 ) -> tuple[TrialSpec, TrialResult, str]:
-    recording = record_run(row.spec, target, scratch)
     known = row.result is None or row.result.trace_hash == recording.trace_hash
     if known:
         result = _state(row.spec, target, recording, scratch, images)

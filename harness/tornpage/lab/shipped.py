@@ -46,8 +46,8 @@ from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 
 __all__ = ["SeedRow", "ShippedRow", "ShippedScore", "bugs_page", "run_shipped", "shipped_table"]
 
-ORDER = ("power_loss", "kill", "io_error")
-"""Crash models, the most states per second first: a catch ends the task."""
+LIVE = ("kill", "io_error")
+"""Crash models of live processes, in the order of their campaigns' turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,12 @@ def _percent(part: int, whole: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
+    """first: the live crash models that the mutant's header names, whose campaigns begin."""
+
     mutant: str
     seed: int
     scratch: Path
+    first: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -151,7 +154,7 @@ def run_shipped(
     left = []
     with scratch_folder() as scratch:
         for mutant, seed in itertools.product(mutants, range(1, seeds + 1)):
-            task = _Task(mutant.name, seed, scratch)
+            task = _Task(mutant.name, seed, scratch, _live_first(mutant))
             row = kept.load(task.name, keys[mutant.name])
             if row is None:
                 left.append((mutant, task))
@@ -171,6 +174,13 @@ def run_shipped(
     )
 
 
+def _live_first(mutant: Mutant) -> tuple[str, ...]:
+    """Those that the header names. None where a power loss can show it too: that has the most states per
+    second."""
+    models = [model for model in mutant.models if model in LIVE]
+    return tuple(models) if len(models) == len(mutant.models) else ()
+
+
 def _failed(task: _Task, why: str) -> SeedRow:
     return SeedRow(task.seed, error=why)
 
@@ -187,7 +197,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     catches = Catches(line)
     try:
         target = make_target(TARGET, paths.build)
-        for tried in _all(task.seed, target, paths, scratch):
+        for tried in _all(task, target, paths, scratch):
             if catches.add(tried):
                 break
     except TornpageError as error:
@@ -197,21 +207,25 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     return SeedRow(task.seed, catches.by_state, catches.by_rule, catches.tried, catches.seconds)
 
 
-def _all(seed: int, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
+def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:
     """Everything that the default campaigns try with this seed. Which comes first decides how long a
     mutant takes, and nothing else: explorations, one of each campaign in turn; runs without a fault;
-    live faults."""
+    live faults. Before all that, the live faults that alone can show it."""
     campaigns = [
-        found.model_copy(update={"seed": seed}) for found in default_campaigns(paths.workloads)
+        found.model_copy(update={"seed": task.seed}) for found in default_campaigns(paths.workloads)
     ]
     losses = [found for found in campaigns if found.crash_model == "power_loss"]
+    live = [found for model in LIVE for found in campaigns if found.crash_model == model]
+    early = [found for found in live if found.crash_model in task.first]
+    for campaign in early:
+        yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
     turns = itertools.zip_longest(*(_explorations(found) for found in losses))
     parts = (part for turn in turns for part in turn if part is not None)
     yield from lose_power(parts, target, scratch, "power_loss")
     for campaign in campaigns:
         yield from try_undisturbed(campaign, target, scratch)
-    for campaign in sorted(campaigns, key=lambda found: ORDER.index(found.crash_model)):
-        if campaign not in losses:
+    for campaign in live:
+        if campaign not in early:
             yield from try_live(campaign, target, scratch, campaign.crash_model, campaign.trials)
 
 

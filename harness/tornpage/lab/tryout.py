@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
-from tornpage.campaigns.powerloss import Limits, explore, loss_plan, record_run
+from tornpage.campaigns.powerloss import Limits, explore, loss_plan, recorded_run
 from tornpage.campaigns.trial import run_aimed
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
@@ -137,12 +137,12 @@ def lose_power(
     """Explorations of recorded runs, and the recordings themselves."""
     for spec, limits in parts:
         try:
-            recording = record_run(spec, target, scratch)
+            with recorded_run(spec, target, scratch) as recording:
+                found = explore(spec, target, recording, limits)
         except FailedRunError as error:
             yield Tried("census", 1, spec, failed_run(spec.config, True, error).violations)
             continue
         yield Tried("census", 1, spec, recording.violations)
-        found = explore(spec, target, recording, limits)
         yield Tried(model, int(found.summary["states"]), spec)
         for state, violations in sorted(found.broken.items()):
             yield Tried(model, 0, replace(spec, plan=loss_plan(state)), violations)

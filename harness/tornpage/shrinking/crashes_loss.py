@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.campaigns.census import census_key, read_journal
+from tornpage.campaigns.census import read_journal
 from tornpage.campaigns.powerloss import (
     Limits,
     Recording,
     explore,
     loss_plan,
-    record_run,
+    recorded_run,
     replay_state,
 )
 from tornpage.faults.image import remove_image
@@ -67,43 +68,39 @@ class LossSearch:
         self._spec = spec
         self._target = target
         self._scratch = scratch
-        recording = self._record(script)
         levels = spec.plan.loss.split("/")
-        result = self._replay(script, recording, spec.plan.loss)
+        with self._recorded(script) as recording:
+            result = self._replay(script, recording, spec.plan.loss)
+            self.origin = max(0, self._line(recording, spec.plan.loss) - 1)
+            self.start = Crash(spec.plan, self._lost(script, recording, spec.plan.loss))
         violation = choose_violation(result.violations, wanted, spec)
         self.fingerprint = fingerprint_of(violation, "")
         self._depth = len(levels)
         models = {level.split(".")[1] for level in levels}
         self._models = (*SIMPLE, SUBSET) if SUBSET in models else tuple(sorted(models))
-        self.origin = max(0, self._line(recording, spec.plan.loss) - 1)
-        self.start = Crash(spec.plan, self._lost(script, recording, spec.plan.loss))
-        remove_image(recording.trace.parent)
 
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
         """Records a run and explores it: near the last crash, then all over."""
         try:
-            recording = self._record(script)
+            with self._recorded(script) as recording:
+                return self._find(script, recording, origins)
         except TornpageError:
             return None
-        try:
-            for depth in range(1, self._depth + 1):
-                for limits in self._limits(recording, origins, depth):
-                    state = self._first(self._explore(script, recording, limits))
-                    if state:
-                        line = self._line(recording, state)
-                        self.origin = origins[line - 1] if line else 0
-                        self._depth = depth
-                        return Crash(loss_plan(state), None)
-        except TornpageError:
-            return None
-        finally:
-            remove_image(recording.trace.parent)
+
+    def _find(self, script: Script, recording: Recording, origins: Sequence[int]) -> Crash | None:
+        for depth in range(1, self._depth + 1):
+            for limits in self._limits(recording, origins, depth):
+                state = self._first(self._explore(script, recording, limits))
+                if state:
+                    line = self._line(recording, state)
+                    self.origin = origins[line - 1] if line else 0
+                    self._depth = depth
+                    return Crash(loss_plan(state), None)
         return None
 
     def refine(self, script: Script, crash: Crash, deadline: float) -> Crash:
         """The state of any model in which the fewest sectors are lost."""
-        recording = self._record(script)
-        try:
+        with self._recorded(script) as recording:
             best = replace(crash, lost_sectors=self._lost(script, recording, crash.plan.loss))
             for model in (*SIMPLE, SUBSET):
                 if best.lost_sectors == 0 or time.monotonic() > deadline:
@@ -116,17 +113,10 @@ class LossSearch:
                 if best.lost_sectors is None or lost < best.lost_sectors:
                     best = Crash(loss_plan(state), lost)
             return best
-        finally:
-            remove_image(recording.trace.parent)
 
-    def _record(self, script: Script) -> Recording:
+    def _recorded(self, script: Script) -> AbstractContextManager[Recording]:
         spec = inline_spec(self._spec, script, FaultPlan())
-        folder = self._scratch / f"recording-{census_key(spec)}"
-        try:
-            return record_run(spec, self._target, self._scratch)
-        except TornpageError:
-            remove_image(folder)
-            raise
+        return recorded_run(spec, self._target, self._scratch)
 
     def _explore(
         self, script: Script, recording: Recording, limits: Limits

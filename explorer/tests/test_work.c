@@ -1,0 +1,206 @@
+/* New work: what it computes is what the scanner then finds, whatever was drawn; what stands in its way is found. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "base/mach.h"
+#include "explorer/judge/work.h"
+
+#define SEEDS 300U
+#define ROWS 40U
+
+typedef struct fixture {
+    image_t *image;
+    engine_options_t options;
+    probe_t probe;
+    check_report_t found;
+    allowed_t base;
+} fixture_t;
+
+static engine_t *open_engine(fixture_t *f)
+{
+    engine_t *engine = NULL;
+    err_sink_t err = {.msg = ""};
+    dberr_t e = engine_open(image_os(f->image), &f->probe, &f->options, true, &engine, &err);
+    assert_int_equal(e, DB_SUCCESS);
+    return engine;
+}
+
+static void scan(fixture_t *f, check_report_t *report)
+{
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(check_run(image_os(f->image), report, &err), DB_SUCCESS);
+    assert_int_equal(report->n_findings, 0);
+    assert_false(report->needs_recovery);
+}
+
+/** t: a BIGINT key, two columns, a unique index; e: the same, empty; k: its key is all it has. */
+static void create_tables(engine_t *engine)
+{
+    static const ddl_index_def_t UNIQUE = {
+        .name = "u", .unique = true, .n_fields = 1, .fields = {{.col = "b"}}};
+    dict_table_t made = {.name = "t",
+                         .n_cols = 3,
+                         .cols = {{.name = "a", .type = DICT_BIGINT, .len = 8},
+                                  {.name = "b", .type = DICT_CHAR, .len = 12},
+                                  {.name = "c", .type = DICT_BIGINT, .len = 8}},
+                         .n_indexes = 1};
+    made.indexes[0].n_fields = 1;
+    made.indexes[0].fields[0] = (dict_field_t){.col = 0, .prefix_len = 8};
+    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    (void)snprintf(made.name, sizeof(made.name), "e");
+    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    assert_int_equal(engine_add_indexes(engine, "t", &UNIQUE, 1), DB_SUCCESS);
+    assert_int_equal(engine_add_indexes(engine, "e", &UNIQUE, 1), DB_SUCCESS);
+    (void)snprintf(made.name, sizeof(made.name), "k");
+    made.n_cols = 1;
+    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+}
+
+static void fill(engine_t *engine, const char *table)
+{
+    trx_t *trx = NULL;
+    assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        byte row[28] = {0};
+        mach_write_8(row, dict_bigint_encode((int64_t)i));
+        (void)snprintf((char *)row + 8, 13, "row %08u", i);
+        mach_write_8(row + 20, dict_bigint_encode((int64_t)(i % 3)));
+        assert_int_equal(engine_insert(engine, trx, table, row), DB_SUCCESS);
+    }
+    assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
+}
+
+static int setup(void **state)
+{
+    static fixture_t f;
+    f = (fixture_t){.image = image_create()};
+    options_set_defaults(&f.options);
+    f.options.buffer_pool_pages = 64;
+    f.options.dblwr_pages = 8;
+    engine_t *engine = open_engine(&f);
+    create_tables(engine);
+    fill(engine, "t");
+    fill(engine, "k");
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    scan(&f, &f.found);
+    allowed_add(&f.base, f.found.tables, f.found.n_tables);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    check_report_free(&f->found);
+    allowed_free(&f->base);
+    image_destroy(f->image);
+    return 0;
+}
+
+/** The stamps of the events count up, and end with what was acknowledged. */
+static void assert_promises(const fs_list_t *list, uint32_t n)
+{
+    uint32_t issued = 0;
+    uint32_t acked = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const fs_event_t *event = &list->events[i];
+        assert_true(event->issued_line >= issued && event->issued_line <= event->acked_line + 1);
+        assert_true(event->acked_line >= acked);
+        issued = event->issued_line;
+        acked = event->acked_line;
+    }
+    assert_int_equal(acked, n);
+}
+
+/** One seed, on the image of before. @return prefixes that the work added */
+static uint32_t work_once(fixture_t *f, uint64_t seed, verdict_t *verdict)
+{
+    fs_list_t list = {.n = 0};
+    allowed_t allowed;
+    check_report_t report;
+    image_mark(f->image);
+    image_os_record(f->image, &list);
+    engine_t *engine = open_engine(f);
+    allowed_extend(&allowed, &f->base, 0, 1);
+    bool right = work_run(engine, f->image, &f->found, seed, &allowed, verdict);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    image_os_record(f->image, NULL);
+    uint32_t n = allowed.n - 1;
+    if (right) {
+        assert_promises(&list, n);
+        scan(f, &report);
+        allowed_judge(&allowed, &report, n, n, "", verdict);
+        check_report_free(&report);
+    }
+    image_undo(f->image);
+    allowed_free(&allowed);
+    fs_list_free(&list);
+    return n;
+}
+
+static void test_all_seeds(void **state)
+{
+    uint32_t most = 0;
+    uint32_t least = UINT32_MAX;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        verdict_t verdict = {.n = 0};
+        uint32_t n = work_once(*state, seed, &verdict);
+        assert_int_equal(verdict.n, 0);
+        most = n > most ? n : most;
+        least = n < least ? n : least;
+    }
+    assert_true(least >= 2 && most >= 6);
+}
+
+/** Rows that are others than those that it goes by. */
+static void test_other_rows(void **state)
+{
+    fixture_t *f = *state;
+    verdict_t verdict = {.n = 0};
+    f->found.tables[0].hash++;
+    (void)work_once(f, 7, &verdict);
+    f->found.tables[0].hash--;
+    assert_int_equal(verdict.n, 1);
+    assert_int_equal(verdict.findings[0].invariant, 2);
+    assert_int_equal(verdict.findings[0].source, SOURCE_ORACLE);
+}
+
+/** A transaction that recovery has forgotten to roll back locks all rows of t and k. */
+static void test_in_the_way(void **state)
+{
+    fixture_t *f = *state;
+    verdict_t verdict = {.n = 0};
+    uint32_t hits = 0;
+    for (uint64_t seed = 0; seed < 32; seed++) {
+        trx_t *trx = NULL;
+        allowed_t allowed;
+        image_mark(f->image);
+        engine_t *engine = open_engine(f);
+        assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+        for (uint32_t i = 0; i < ROWS; i++) {
+            byte pk[8];
+            mach_write_8(pk, dict_bigint_encode((int64_t)i));
+            assert_int_equal(engine_delete(engine, trx, "t", pk), DB_SUCCESS);
+            assert_int_equal(engine_delete(engine, trx, "k", pk), DB_SUCCESS);
+        }
+        allowed_extend(&allowed, &f->base, 0, 1);
+        hits += !work_run(engine, f->image, &f->found, seed, &allowed, &verdict);
+        assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+        image_undo(f->image);
+        allowed_free(&allowed);
+    }
+    assert_true(hits > 4);
+    assert_int_equal(verdict.findings[0].invariant, 30);
+    assert_int_equal(verdict.findings[0].source, SOURCE_RECOVERY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_all_seeds, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_other_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_in_the_way, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
