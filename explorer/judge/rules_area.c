@@ -1,6 +1,9 @@
 /* The doublewrite area: which copies it holds, how durable, and whether one is still needed (I22). Nothing is
 assumed of its layout but that position i holds one page image at i times the page size.
 
+A copy is held against the log as a home page is (I4). If its log is lost, it looks like the newest copy of its page as soon
+as the log has passed its LSN again.
+
 Place: below rules_home.c. */
 #include <inttypes.h>
 #include <string.h>
@@ -37,6 +40,7 @@ void rules_area_write(rules_t *rules, const fs_event_t *event)
             page_id_t id = fil_page_get_id(bytes);
             copy->key = redo_key(id.space, id.page_no);
             rules_page(rules, copy->key)->copy = (uint32_t)no + 1;
+            rules_log_ahead(rules, id, fil_page_get_lsn(bytes), "into the area");
         }
     }
 }

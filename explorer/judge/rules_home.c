@@ -142,12 +142,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     }
     rules_page_t *page = rules_page(rules, redo_key(id.space, page_no));
     lsn_t lsn = fil_page_get_lsn(bytes);
-    if (lsn > rules->log.durable) {
-        rules_report(rules, 4, "write_ahead",
-                     "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
-                     " goes home, and the log is durable to %" PRIu64,
-                     id.space, page_no, lsn, rules->log.durable);
-    }
+    rules_log_ahead(rules, (page_id_t){id.space, page_no}, lsn, "home");
     copy_match_t copy = {.exists = false};
     if (rules->config.doublewrite) {
         copy = rules_copy_match(rules, page, bytes);

@@ -144,6 +144,8 @@ lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone);
 void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history);
 void rules_log_write(rules_t *rules, const fs_event_t *event);
 void rules_log_sync(rules_t *rules);
+/** A page is written with this LSN (I4). where: "home" or "into the area". */
+void rules_log_ahead(rules_t *rules, page_id_t id, lsn_t lsn, const char *where);
 
 /* rules_slot.c */
 void rules_slot_write(rules_t *rules, uint32_t slot, const byte *block);

@@ -216,3 +216,13 @@ void rules_log_sync(rules_t *rules)
     }
     rules_index_durable(rules);
 }
+
+void rules_log_ahead(rules_t *rules, page_id_t id, lsn_t lsn, const char *where)
+{
+    if (lsn > rules->log.durable) {
+        rules_report(rules, 4, "write_ahead",
+                     "page %" PRIu32 ":%" PRIu32 " of LSN %" PRIu64
+                     " goes %s, and the log is durable to %" PRIu64,
+                     id.space, id.page_no, lsn, where, rules->log.durable);
+    }
+}

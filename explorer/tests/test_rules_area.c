@@ -42,6 +42,11 @@ static void area_reused_after_another_files_fsync(world_t *w)
     world_copy(w, 0, 4, lsn);
 }
 
+static void area_ahead_of_the_log(world_t *w)
+{
+    world_copy(w, 0, 0, world_change(w, 0));
+}
+
 /** Page 6 is restored from a copy that recovery found. @return its LSN */
 static lsn_t restored(world_t *w)
 {
@@ -92,6 +97,7 @@ static void test_area(void **state)
         KEEPS(area_order),
         KEEPS(area_of_two_regions),
         BREAKS(22, area_not_fsynced),
+        BREAKS(4, area_ahead_of_the_log),
         BREAKS(22, area_reused_before_the_home_fsync),
         BREAKS(22, area_reused_after_another_files_fsync),
         KEEPS(area_found_and_reused_after_the_home_fsync),
