@@ -7,7 +7,7 @@ opened. */
 
 /** A running index build of the user. */
 typedef struct engine_build {
-    ddl_add_index_t *ddl;
+    ddl_build_t *ddl;
     table_id_t table;
     struct engine_build *next;
 } engine_build_t;

@@ -124,7 +124,8 @@ static bool engine_was_recovered(const stats_t *stats)
 {
     return stats->recv_records > 0 || stats->recv_dblwr_restored > 0
            || stats->recv_pages_created > 0 || stats->recv_trx_rolled_back > 0
-           || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0;
+           || stats->recv_indexes_dropped > 0 || stats->recv_tables_dropped > 0
+           || stats->recv_swaps_finished > 0;
 }
 
 static dberr_t engine_open_layers(engine_t *engine)

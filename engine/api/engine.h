@@ -31,29 +31,28 @@ const char *engine_error(const engine_t *engine); /**< of the last failure: its 
 WARN_UNUSED dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition);
 WARN_UNUSED dberr_t engine_drop_table(engine_t *engine, const char *name);
 WARN_UNUSED dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to);
-WARN_UNUSED dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index);
-/** Runs a build to its end; on an error the build is aborted and nothing is left behind. */
-WARN_UNUSED dberr_t engine_add_indexes(engine_t *engine, const char *table,
-                                       const ddl_index_def_t *defs, uint32_t n_defs);
+/** ALTER TABLE, from beginning to end. DB_UNSUPPORTED: not in the way that its options ask for, whatever
+the table; nothing was looked at. On any error nothing is left behind. */
+WARN_UNUSED dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter);
 
-/* The same in steps, between which the caller does other things: everything but changes and DDL of
-this table, which get DB_TABLE_LOCKED (LOCK=SHARED), and engine_set_log_optimize_ddl(). Other tables
-may have builds of their own. A build whose step fails is aborted. A crash leaves INCOMPLETE indexes,
-which recovery drops. DB_NOT_FOUND: no table of this name, or it has no build. */
+/* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the caller
+does other things: everything but changes and DDL of this table, which get DB_TABLE_LOCKED (LOCK=SHARED),
+and engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails is
+aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this name, or it
+has no build. */
 
 #define BUILD_STEP_ROWS 1000U /**< rows of a step if nobody says otherwise */
 
-/** Commits the indexes as INCOMPLETE. */
-WARN_UNUSED dberr_t engine_start_indexes(engine_t *engine, const char *table,
-                                         const ddl_index_def_t *defs, uint32_t n_defs);
-/** Up to n_steps steps of about step_rows rows each. It stops before the commit, so that the indexes
-appear in engine_finish_indexes() and nowhere else. */
-WARN_UNUSED dberr_t engine_step_indexes(engine_t *engine, const char *table, uint32_t n_steps,
-                                        uint32_t step_rows);
-/** The rest, and the commit: the indexes are there, durably, on return. */
-WARN_UNUSED dberr_t engine_finish_indexes(engine_t *engine, const char *table);
+/** Commits what is built as INCOMPLETE. */
+WARN_UNUSED dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter);
+/** Up to n_steps steps of about step_rows rows each. It stops before the commit, so that the result
+appears in engine_finish_alter() and nowhere else. */
+WARN_UNUSED dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps,
+                                      uint32_t step_rows);
+/** The rest, and the commit: the result is there, durably, on return. */
+WARN_UNUSED dberr_t engine_finish_alter(engine_t *engine, const char *table);
 /** Leaves nothing of the build. */
-WARN_UNUSED dberr_t engine_abort_indexes(engine_t *engine, const char *table);
+WARN_UNUSED dberr_t engine_abort_alter(engine_t *engine, const char *table);
 
 WARN_UNUSED dberr_t engine_begin(engine_t *engine, trx_t **out);
 WARN_UNUSED dberr_t engine_commit(engine_t *engine, trx_t *trx);

@@ -6,7 +6,7 @@ Rules
 1. A build is found by the id of its table: objects of the catalogue's cache come and go.
 2. A build that fails is aborted by the call that met the failure, which has then changed nothing. If
    even that fails (no undo slot is free), the build stays, its table stays locked, and only
-   engine_abort_indexes() or a restart ends it.
+   engine_abort_alter() or a restart ends it.
 3. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
 #include <stdlib.h>
 
@@ -37,13 +37,13 @@ static void engine_forget_build(engine_build_t **link)
 {
     engine_build_t *build = *link;
     *link = build->next;
-    ddl_add_index_free(build->ddl);
+    ddl_build_free(build->ddl);
     free(build);
 }
 
 static dberr_t engine_abort_build(engine_t *engine, engine_build_t **link)
 {
-    dberr_t err = engine_leave(engine, ddl_add_index_abort((*link)->ddl));
+    dberr_t err = engine_leave(engine, ddl_build_abort((*link)->ddl));
     if (err == DB_SUCCESS) {
         engine_forget_build(link);
     }
@@ -63,11 +63,20 @@ static dberr_t engine_fail_build(engine_t *engine, engine_build_t **link, dberr_
     return abort_err != DB_SUCCESS ? abort_err : err;
 }
 
-dberr_t engine_start_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
-                             uint32_t n_defs)
+/** The statement is one that can be carried out as it asks for. */
+static dberr_t engine_enter_alter(engine_t *engine, const ddl_alter_t *alter)
+{
+    dberr_t err = engine_enter(engine);
+    return err == DB_SUCCESS ? ddl_alter_check(alter, &engine->env.err) : err;
+}
+
+dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
+    dberr_t err = engine_enter_alter(engine, alter);
+    if (err == DB_SUCCESS) {
+        err = engine_enter_table(engine, alter->table, &t);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -76,8 +85,7 @@ dberr_t engine_start_indexes(engine_t *engine, const char *table, const ddl_inde
         return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->table = t->id;
-    err = ddl_add_index_begin(engine->sys, table, defs, n_defs, engine->options.sort_buffer_size,
-                              &build->ddl);
+    err = ddl_build_begin(engine->sys, alter, engine->options.sort_buffer_size, &build->ddl);
     if (err != DB_SUCCESS) {
         free(build);
         return engine_leave(engine, err);
@@ -87,23 +95,22 @@ dberr_t engine_start_indexes(engine_t *engine, const char *table, const ddl_inde
     return DB_SUCCESS;
 }
 
-dberr_t engine_step_indexes(engine_t *engine, const char *table, uint32_t n_steps,
-                            uint32_t step_rows)
+dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
 {
     engine_build_t **link = NULL;
     dberr_t err = engine_find_build(engine, table, &link);
     if (err != DB_SUCCESS) {
         return err;
     }
-    ddl_add_index_t *ddl = (*link)->ddl;
+    ddl_build_t *ddl = (*link)->ddl;
     bool done = false;
-    for (uint32_t i = 0; err == DB_SUCCESS && i < n_steps && !ddl_add_index_is_loaded(ddl); i++) {
-        err = ddl_add_index_step(ddl, step_rows, &done);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n_steps && !ddl_build_is_loaded(ddl); i++) {
+        err = ddl_build_step(ddl, step_rows, &done);
     }
     return err == DB_SUCCESS ? err : engine_fail_build(engine, link, err);
 }
 
-dberr_t engine_finish_indexes(engine_t *engine, const char *table)
+dberr_t engine_finish_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
     dberr_t err = engine_find_build(engine, table, &link);
@@ -112,7 +119,7 @@ dberr_t engine_finish_indexes(engine_t *engine, const char *table)
     }
     bool done = false;
     while (err == DB_SUCCESS && !done) {
-        err = ddl_add_index_step((*link)->ddl, BUILD_STEP_ROWS, &done);
+        err = ddl_build_step((*link)->ddl, BUILD_STEP_ROWS, &done);
     }
     if (err != DB_SUCCESS) {
         return engine_fail_build(engine, link, err);
@@ -121,14 +128,19 @@ dberr_t engine_finish_indexes(engine_t *engine, const char *table)
     return DB_SUCCESS;
 }
 
-dberr_t engine_add_indexes(engine_t *engine, const char *table, const ddl_index_def_t *defs,
-                           uint32_t n_defs)
+dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter)
 {
-    dberr_t err = engine_start_indexes(engine, table, defs, n_defs);
-    return err == DB_SUCCESS ? engine_finish_indexes(engine, table) : err;
+    dberr_t err = engine_enter_alter(engine, alter);
+    if (err == DB_SUCCESS && !ddl_alter_is_build(alter)) {
+        return engine_leave(engine, ddl_alter_at_once(engine->sys, alter));
+    }
+    if (err == DB_SUCCESS) {
+        err = engine_start_alter(engine, alter);
+    }
+    return err == DB_SUCCESS ? engine_finish_alter(engine, alter->table) : err;
 }
 
-dberr_t engine_abort_indexes(engine_t *engine, const char *table)
+dberr_t engine_abort_alter(engine_t *engine, const char *table)
 {
     engine_build_t **link = NULL;
     dberr_t err = engine_find_build(engine, table, &link);

@@ -76,13 +76,6 @@ dberr_t engine_rename_table(engine_t *engine, const char *from, const char *to)
     return err == DB_SUCCESS ? engine_leave(engine, ddl_rename_table(engine->sys, from, to)) : err;
 }
 
-dberr_t engine_drop_index(engine_t *engine, const char *table, const char *index)
-{
-    dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? engine_leave(engine, ddl_drop_index(engine->sys, table, index))
-                             : err;
-}
-
 /* ---- transactions ---- */
 
 dberr_t engine_begin(engine_t *engine, trx_t **out)
@@ -290,7 +283,7 @@ dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
     if (err == DB_SUCCESS && dict_has_build(engine->dict)) {
         /* (I13) A load without redo relies on the setting that it has begun with. */
         return err_set(&engine->env.err, DB_TABLE_LOCKED,
-                       "log_optimize_ddl cannot change: an index build is running");
+                       "log_optimize_ddl cannot change: a build is running");
     }
     return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on))
                              : err;

@@ -53,6 +53,9 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(builds_duplicate),
     STAT(builds_aborted),
     STAT(indexes_dropped),
+    STAT(tables_rebuilt),
+    STAT(tables_copied),
+    STAT(alters_instant),
     STAT(trx_commits),
     STAT(trx_rollbacks),
     STAT(unique_duplicates),
@@ -69,6 +72,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(recv_trx_rolled_back),
     STAT(recv_indexes_dropped),
     STAT(recv_tables_dropped),
+    STAT(recv_swaps_finished),
 };
 
 #define N_STATS (sizeof(STAT_FIELDS) / sizeof(STAT_FIELDS[0]))

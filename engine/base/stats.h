@@ -45,6 +45,10 @@ typedef struct stats {
     uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
     uint64_t builds_aborted;   /**< index builds */
     uint64_t indexes_dropped;  /**< by statements */
+    uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
+    uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t
+        alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */
@@ -64,6 +68,7 @@ typedef struct stats {
     uint64_t recv_trx_rolled_back;
     uint64_t recv_indexes_dropped;
     uint64_t recv_tables_dropped;
+    uint64_t recv_swaps_finished; /**< rebuilt tables whose file got its name in recovery */
 } stats_t;
 
 typedef void (*stats_fn)(void *ctx, const char *name, uint64_t value);

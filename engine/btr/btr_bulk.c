@@ -32,13 +32,13 @@ typedef struct bulk_level {
 struct btr_bulk {
     buf_pool_t *pool;
     btr_t btr;
-    bool redo;
+    index_id_t observer; /* 0: contents are logged */
     uint32_t fill_percent;
     bulk_level_t levels[BTR_LEVEL_MAX + 1];
 };
 
-dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo, uint32_t fill_percent,
-                        btr_bulk_t **out)
+dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, index_id_t observer,
+                        uint32_t fill_percent, btr_bulk_t **out)
 {
     btr_bulk_t *bulk;
 
@@ -50,7 +50,7 @@ dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo, uint32_t 
     }
     bulk->pool = pool;
     bulk->btr = *btr;
-    bulk->redo = redo;
+    bulk->observer = observer;
     bulk->fill_percent = fill_percent;
     *out = bulk;
     return DB_SUCCESS;
@@ -157,9 +157,9 @@ static dberr_t bulk_mtr_start(btr_bulk_t *bulk, mtr_t *mtr)
 {
     dberr_t err = buf_log_free_check(bulk->pool);
 
-    mtr_start(mtr, bulk->pool, bulk->redo ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
-    if (!bulk->redo) {
-        mtr_set_observer(mtr, bulk->btr.id);
+    mtr_start(mtr, bulk->pool, bulk->observer == 0 ? MTR_LOG_ALL : MTR_LOG_NO_REDO);
+    if (bulk->observer != 0) {
+        mtr_set_observer(mtr, bulk->observer);
     }
     return err;
 }

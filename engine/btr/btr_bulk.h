@@ -1,7 +1,7 @@
 /** Bottom-up load of a B+-tree from sorted records (WL#7277).
 
-The root exists: btr_create(). Page numbers are reserved by an always-logged mtr; contents go into a NO_REDO mtr with the index as
-flush observer (redo = false) or a logged one (redo = true). Records of the page under construction
+The root exists: btr_create(). Page numbers are reserved by an always-logged mtr; contents go into a NO_REDO mtr with a flush
+observer, or into a logged one (observer = 0). Records of the page under construction
 of each level wait in memory: a page is written into the pool only when it is complete, directory,
 header and links (prev, next) included. No page stays pinned between calls. */
 #ifndef BTR_BTR_BULK_H
@@ -12,7 +12,7 @@ header and links (prev, next) included. No page stays pinned between calls. */
 typedef struct btr_bulk btr_bulk_t;
 
 /** For an empty tree. fill_percent (10 ... 100) of a page's capacity is used. Caller: btr_bulk_free(). */
-WARN_UNUSED dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, bool redo,
+WARN_UNUSED dberr_t btr_bulk_create(buf_pool_t *pool, const btr_t *btr, index_id_t observer,
                                     uint32_t fill_percent, btr_bulk_t **out);
 /** Adds a leaf record; keys strictly ascend (DB_DUPLICATE_KEY otherwise). */
 WARN_UNUSED dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec);

@@ -130,7 +130,7 @@ static void chk_table_report(const chk_table_t *table, check_table_t *out)
 {
     memcpy(out->name, table->name, sizeof(out->name));
     out->rows = table->indexes[0].live.n;
-    out->hash = table->indexes[0].live.hash;
+    out->hash = table->indexes[0].live.hash + chk_names_hash(table);
     for (uint32_t i = 1; i < table->n_indexes; i++) {
         const chk_index_t *index = &table->indexes[i];
         if (index->status == CHK_READY) {

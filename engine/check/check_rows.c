@@ -11,6 +11,7 @@ The digest of a table is over row bytes, that of an index over entries, as check
 #include <xxhash.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,16 @@ static void chk_sum_add(chk_sum_t *sum, const byte *bytes, uint32_t len)
 {
     sum->n++;
     sum->hash += XXH64(bytes, len, 0);
+}
+
+uint64_t chk_names_hash(const chk_table_t *table)
+{
+    char names[COLUMNS_MAX * (NAME_LEN_MAX + 1) + 1];
+    size_t len = 0;
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s,", table->cols[i].name);
+    }
+    return XXH64(names, len, 0);
 }
 
 typedef struct chk_row_scan {

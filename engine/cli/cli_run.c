@@ -30,6 +30,7 @@ static bool is_statement_error(dberr_t err)
     case DB_TABLE_LOCKED:
     case DB_OUT_OF_SPACE:
     case DB_TEMP_FILE_FAILED:
+    case DB_UNSUPPORTED:
         return true;
     default:
         return false;

@@ -460,18 +460,16 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
         return engine_drop_table(run->engine, stmt->table);
     case STMT_RENAME_TABLE:
         return engine_rename_table(run->engine, stmt->table, stmt->name);
-    case STMT_ADD_INDEX:
-        return engine_add_indexes(run->engine, stmt->table, stmt->indexes, stmt->n_indexes);
-    case STMT_DROP_INDEX:
-        return engine_drop_index(run->engine, stmt->table, stmt->name);
-    case STMT_START_INDEX:
-        return engine_start_indexes(run->engine, stmt->table, stmt->indexes, stmt->n_indexes);
-    case STMT_STEP_INDEX:
-        return engine_step_indexes(run->engine, stmt->table, stmt->count, stmt->rows);
-    case STMT_FINISH_INDEX:
-        return engine_finish_indexes(run->engine, stmt->table);
-    case STMT_ABORT_INDEX:
-        return engine_abort_indexes(run->engine, stmt->table);
+    case STMT_ALTER:
+        return engine_alter(run->engine, &stmt->alter);
+    case STMT_START_ALTER:
+        return engine_start_alter(run->engine, &stmt->alter);
+    case STMT_STEP_ALTER:
+        return engine_step_alter(run->engine, stmt->table, stmt->count, stmt->rows);
+    case STMT_FINISH_ALTER:
+        return engine_finish_alter(run->engine, stmt->table);
+    case STMT_ABORT_ALTER:
+        return engine_abort_alter(run->engine, stmt->table);
     case STMT_BEGIN:
         return run_begin(run, stmt);
     case STMT_COMMIT:

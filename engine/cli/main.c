@@ -21,9 +21,13 @@ typedef struct command {
     "The script has one statement per line; lines that start with # are comments:\n"               \
     "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n"                \
     "  drop table T           rename table T NEW\n"                                                \
-    "  add [unique] index T NAME(COL[:PREFIX],...) ...     drop index T NAME\n"                    \
-    "  start [unique] index T NAME(COL[:PREFIX],...) ...   step index T [STEPS [ROWS]]\n"          \
-    "  finish index T         abort index T\n"                                                     \
+    "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
+    "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \
+    "  rebuild table T [OPTIONS]                           start rebuild T [OPTIONS]\n"            \
+    "  rename column T COL NEW [OPTIONS]\n"                                                        \
+    "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
+    "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
+    "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared\n"                          \
     "  begin TRX              commit TRX              rollback TRX\n"                              \
     "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \
     "  insert_seq TRX T FIRST LAST\n"                                                              \

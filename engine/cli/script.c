@@ -110,77 +110,6 @@ static dberr_t parse_create_table(parser_t *p, stmt_t *stmt)
     return err == DB_SUCCESS ? parse_primary(p, list, table) : err;
 }
 
-/** COL or COL:PREFIX, cut out of the list. */
-static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
-{
-    if (def->n_fields == COLUMNS_MAX) {
-        return parse_error(p, "index '%s' has more than %u columns", def->name, COLUMNS_MAX);
-    }
-    char *colon = strchr(text, ':');
-    int64_t prefix = 0;
-    if (colon != NULL) {
-        *colon = '\0';
-        if (!parse_integer(colon + 1, 1, CHAR_LEN_MAX, &prefix)) {
-            return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text,
-                               CHAR_LEN_MAX, colon + 1);
-        }
-    }
-    dberr_t err = parse_name_check(p, "column", text);
-    if (err == DB_SUCCESS) {
-        memcpy(def->fields[def->n_fields].col, text, strlen(text) + 1);
-        def->fields[def->n_fields].prefix_len = (uint32_t)prefix;
-        def->n_fields++;
-    }
-    return err;
-}
-
-static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
-{
-    char *open = strchr(token, '(');
-    size_t len = strlen(token);
-    if (open == NULL || token[len - 1] != ')') {
-        return parse_error(p, "INDEX(COLUMN[:PREFIX],...) without blanks expected, not '%s'",
-                           token);
-    }
-    *open = '\0';
-    token[len - 1] = '\0';
-    dberr_t err = parse_name_check(p, "index", token);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    memcpy(def->name, token, strlen(token) + 1);
-    for (char *field = open + 1; err == DB_SUCCESS && field != NULL;) {
-        char *comma = strchr(field, ',');
-        if (comma != NULL) {
-            *comma = '\0';
-        }
-        err = parse_index_field(p, field, def);
-        field = comma != NULL ? comma + 1 : NULL;
-    }
-    return err;
-}
-
-static dberr_t parse_add_index(parser_t *p, stmt_t *stmt)
-{
-    bool unique = strcmp(p->tokens[p->pos - 1], "unique") == 0;
-    if (unique && !parse_word(p, "index")) {
-        return parse_error(p, "`index` expected behind `unique`");
-    }
-    dberr_t err = parse_name(p, "table", &stmt->table);
-    uint32_t max = p->n - p->pos;
-    if (err == DB_SUCCESS && (max == 0 || max >= INDEXES_MAX)) {
-        err = parse_error(p, "1 to %u indexes expected", INDEXES_MAX - 1);
-    }
-    if (err == DB_SUCCESS) {
-        err = parse_alloc(p, max, sizeof(ddl_index_def_t), &stmt->indexes);
-    }
-    while (err == DB_SUCCESS && parse_has_more(p)) {
-        stmt->indexes[stmt->n_indexes].unique = unique;
-        err = parse_index(p, p->tokens[p->pos++], &stmt->indexes[stmt->n_indexes++]);
-    }
-    return err;
-}
-
 static dberr_t parse_insert_seq(parser_t *p, stmt_t *stmt)
 {
     dberr_t err = parse_trx(p, true, &stmt->trx);
@@ -232,7 +161,7 @@ static dberr_t parse_count(parser_t *p, stmt_t *stmt)
     return err;
 }
 
-static dberr_t parse_step_index(parser_t *p, stmt_t *stmt)
+static dberr_t parse_step_alter(parser_t *p, stmt_t *stmt)
 {
     int64_t count = 1;
     int64_t rows = BUILD_STEP_ROWS;
@@ -270,18 +199,16 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
         return parse_create_table(p, stmt);
     case STMT_DROP_TABLE:
     case STMT_FLUSH_TABLE:
-    case STMT_FINISH_INDEX:
-    case STMT_ABORT_INDEX:
+    case STMT_FINISH_ALTER:
+    case STMT_ABORT_ALTER:
         return parse_name(p, "table", &stmt->table);
     case STMT_RENAME_TABLE:
         return parse_two_names(p, stmt, "new table");
-    case STMT_ADD_INDEX:
-    case STMT_START_INDEX:
-        return parse_add_index(p, stmt);
-    case STMT_DROP_INDEX:
-        return parse_two_names(p, stmt, "index");
-    case STMT_STEP_INDEX:
-        return parse_step_index(p, stmt);
+    case STMT_ALTER:
+    case STMT_START_ALTER:
+        return parse_alter(p, stmt);
+    case STMT_STEP_ALTER:
+        return parse_step_alter(p, stmt);
     case STMT_BEGIN:
     case STMT_COMMIT:
     case STMT_ROLLBACK:
@@ -314,36 +241,41 @@ typedef struct verb {
     const char *word;
     const char *second; /**< NULL: one word is enough */
     stmt_kind_t kind;
+    alter_kind_t alter; /**< of STMT_ALTER and STMT_START_ALTER */
 } verb_t;
 
 static const verb_t VERBS[] = {
-    {"create", "table", STMT_CREATE_TABLE},
-    {"drop", "table", STMT_DROP_TABLE},
-    {"rename", "table", STMT_RENAME_TABLE},
-    {"add", "index", STMT_ADD_INDEX},
-    {"add", "unique", STMT_ADD_INDEX},
-    {"drop", "index", STMT_DROP_INDEX},
-    {"start", "index", STMT_START_INDEX},
-    {"start", "unique", STMT_START_INDEX},
-    {"step", "index", STMT_STEP_INDEX},
-    {"finish", "index", STMT_FINISH_INDEX},
-    {"abort", "index", STMT_ABORT_INDEX},
-    {"begin", NULL, STMT_BEGIN},
-    {"commit", NULL, STMT_COMMIT},
-    {"rollback", NULL, STMT_ROLLBACK},
-    {"insert", NULL, STMT_INSERT},
-    {"insert_seq", NULL, STMT_INSERT_SEQ},
-    {"update", NULL, STMT_UPDATE},
-    {"delete", NULL, STMT_DELETE},
-    {"select", NULL, STMT_SELECT},
-    {"scan", NULL, STMT_SCAN},
-    {"purge", NULL, STMT_PURGE},
-    {"clean", NULL, STMT_CLEAN},
-    {"checkpoint", NULL, STMT_CHECKPOINT},
-    {"flush", "table", STMT_FLUSH_TABLE},
-    {"flush", "log", STMT_FLUSH_LOG},
-    {"set", NULL, STMT_SET},
-    {"status", NULL, STMT_STATUS},
+    {"create", "table", STMT_CREATE_TABLE, 0},
+    {"drop", "table", STMT_DROP_TABLE, 0},
+    {"rename", "table", STMT_RENAME_TABLE, 0},
+    {"rebuild", "table", STMT_ALTER, ALTER_REBUILD},
+    {"start", "rebuild", STMT_START_ALTER, ALTER_REBUILD},
+    {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
+    {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
+    {"add", "index", STMT_ALTER, ALTER_ADD_INDEX},
+    {"add", "unique", STMT_ALTER, ALTER_ADD_INDEX},
+    {"drop", "index", STMT_ALTER, ALTER_DROP_INDEX},
+    {"start", "index", STMT_START_ALTER, ALTER_ADD_INDEX},
+    {"start", "unique", STMT_START_ALTER, ALTER_ADD_INDEX},
+    {"step", "index", STMT_STEP_ALTER, 0},
+    {"finish", "index", STMT_FINISH_ALTER, 0},
+    {"abort", "index", STMT_ABORT_ALTER, 0},
+    {"begin", NULL, STMT_BEGIN, 0},
+    {"commit", NULL, STMT_COMMIT, 0},
+    {"rollback", NULL, STMT_ROLLBACK, 0},
+    {"insert", NULL, STMT_INSERT, 0},
+    {"insert_seq", NULL, STMT_INSERT_SEQ, 0},
+    {"update", NULL, STMT_UPDATE, 0},
+    {"delete", NULL, STMT_DELETE, 0},
+    {"select", NULL, STMT_SELECT, 0},
+    {"scan", NULL, STMT_SCAN, 0},
+    {"purge", NULL, STMT_PURGE, 0},
+    {"clean", NULL, STMT_CLEAN, 0},
+    {"checkpoint", NULL, STMT_CHECKPOINT, 0},
+    {"flush", "table", STMT_FLUSH_TABLE, 0},
+    {"flush", "log", STMT_FLUSH_LOG, 0},
+    {"set", NULL, STMT_SET, 0},
+    {"status", NULL, STMT_STATUS, 0},
 };
 
 static dberr_t parse_verb(parser_t *p, stmt_t *stmt)
@@ -355,6 +287,7 @@ static dberr_t parse_verb(parser_t *p, stmt_t *stmt)
             continue;
         }
         stmt->kind = VERBS[i].kind;
+        stmt->alter.kind = VERBS[i].alter;
         p->pos = VERBS[i].second == NULL ? 1 : 2;
         return DB_SUCCESS;
     }

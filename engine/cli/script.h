@@ -10,12 +10,11 @@ typedef enum stmt_kind {
     STMT_CREATE_TABLE,
     STMT_DROP_TABLE,
     STMT_RENAME_TABLE,
-    STMT_ADD_INDEX,
-    STMT_DROP_INDEX,
-    STMT_START_INDEX,
-    STMT_STEP_INDEX,
-    STMT_FINISH_INDEX,
-    STMT_ABORT_INDEX,
+    STMT_ALTER,
+    STMT_START_ALTER,
+    STMT_STEP_ALTER,
+    STMT_FINISH_ALTER,
+    STMT_ABORT_ALTER,
     STMT_BEGIN,
     STMT_COMMIT,
     STMT_ROLLBACK,
@@ -48,18 +47,17 @@ typedef struct stmt {
     stmt_kind_t kind;
     const char *trx;        /**< "-" = autocommit; NULL: the statement has no transaction */
     const char *table;      /**< or NULL */
-    const char *name;       /**< index, or the new name of a table; NULL */
+    const char *name;       /**< index of a SCAN, or the new name of a table; NULL */
     stmt_assign_t *assigns; /**< values, or the primary key */
     uint32_t n_assigns;
     stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
     int64_t first, last;      /**< INSERT_SEQ */
-    uint32_t count;           /**< PURGE, CLEAN, STEP INDEX; PURGE: 0 = all */
-    uint32_t rows;            /**< STEP INDEX: of one step */
+    uint32_t count;           /**< PURGE, CLEAN, STEP ALTER; PURGE: 0 = all */
+    uint32_t rows;            /**< STEP ALTER: of one step */
     bool flag;                /**< CHECKPOINT: full; SET: on */
     dict_table_t *definition; /**< CREATE TABLE */
-    ddl_index_def_t *indexes; /**< ADD INDEX, START INDEX */
-    uint32_t n_indexes;
+    ddl_alter_t alter;        /**< ALTER, START ALTER */
 } stmt_t;
 
 typedef struct script script_t;

@@ -1,4 +1,4 @@
-/** Data definition: CREATE, DROP, RENAME TABLE, ADD INDEX, DROP INDEX. Each is a short chain of
+/** Data definition: CREATE, DROP, RENAME TABLE, ALTER TABLE. Each is a short chain of
 small durable steps, so that recovery can finish or undo it from the catalogue alone:
 
 CREATE TABLE: (1) commit catalogue rows with status INCOMPLETE; (2) FILE_CREATE2, file, page 0,
@@ -7,6 +7,8 @@ forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same w
 (2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
 name follow the catalogue.
 
+RENAME COLUMN, RENAME INDEX: (1) commit the new name.
+
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
 index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
 then per index: flush of its dirty pages, fsync, MLOG_INDEX_LOAD (I16); finally one durable
@@ -14,7 +16,12 @@ commit sets all READY. An interrupted build writes MLOG_INDEX_LOAD, frees its tr
 removes the rows and takes its dirty pages off the flush list. DDL refuses a table that an open transaction has changed or whose index
 is being built (DB_TABLE_LOCKED), and reads committed data.
 
-While an index build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
+Rebuild (FORCE): the same for a new table under an intermediate name, its clustered index loaded while the old
+one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebuild.c).
+
+ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
+
+While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
 DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -38,26 +45,70 @@ typedef struct ddl_index_def {
     } fields[COLUMNS_MAX];
 } ddl_index_def_t;
 
-/** A build in progress, advanced in steps that the caller interleaves with other work. */
-typedef struct ddl_add_index ddl_add_index_t;
+typedef enum alter_kind {
+    ALTER_REBUILD, /**< FORCE */
+    ALTER_ADD_INDEX,
+    ALTER_DROP_INDEX,
+    ALTER_RENAME_COLUMN,
+    ALTER_RENAME_INDEX
+} alter_kind_t;
 
-/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB. Caller:
-ddl_add_index_free(). */
-WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const char *table,
-                                        const ddl_index_def_t *defs, uint32_t n_defs,
-                                        uint64_t sort_buffer_size, ddl_add_index_t **out);
+/** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied, nothing but
+the catalogue changes. */
+typedef enum ddl_algorithm {
+    ALGORITHM_DEFAULT, /**< the cheapest that will do */
+    ALGORITHM_COPY,
+    ALGORITHM_INPLACE,
+    ALGORITHM_NOCOPY,
+    ALGORITHM_INSTANT
+} ddl_algorithm_t;
+
+/** What others may do to the table meanwhile. */
+typedef enum ddl_lock {
+    LOCK_DEFAULT, /**< SHARED */
+    LOCK_NONE,    /**< read and change it */
+    LOCK_SHARED   /**< read it */
+} ddl_lock_t;
+
+/** An ALTER TABLE statement. */
+typedef struct ddl_alter {
+    alter_kind_t kind;
+    const char *table;
+    const char *name;            /**< DROP, RENAME: the column or index */
+    const char *new_name;        /**< RENAME */
+    const ddl_index_def_t *defs; /**< ADD INDEX */
+    uint32_t n_defs;
+    ddl_algorithm_t algorithm;
+    ddl_lock_t lock;
+} ddl_alter_t;
+
+/** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try instead. Knows
+no table. */
+WARN_UNUSED dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err);
+/** Does it build something, so that it can be done in steps? */
+bool ddl_alter_is_build(const ddl_alter_t *alter);
+/** Carries out one that does not. */
+WARN_UNUSED dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter);
+
+/** A build in progress, advanced in steps that the caller interleaves with other work. */
+typedef struct ddl_build ddl_build_t;
+
+/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB.
+The statement has passed ddl_alter_check(). Caller: ddl_build_free(). */
+WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                    uint64_t sort_buffer_size, ddl_build_t **out);
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
-After an error the build is over: call ddl_add_index_abort(). */
-WARN_UNUSED dberr_t ddl_add_index_step(ddl_add_index_t *build, uint32_t max_rows, bool *done);
+After an error the build is over: call ddl_build_abort(). */
+WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);
 /** Is nothing left to do but the commit, or to say that two rows have the same key of a unique index
 (DB_DUPLICATE_KEY)? Rows cannot change meanwhile, so neither can the answer. */
-bool ddl_add_index_is_loaded(const ddl_add_index_t *build);
+bool ddl_build_is_loaded(const ddl_build_t *build);
 /** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
 it can be called again, and nothing else. */
-WARN_UNUSED dberr_t ddl_add_index_abort(ddl_add_index_t *build);
+WARN_UNUSED dberr_t ddl_build_abort(ddl_build_t *build);
 /** Memory. What a build that neither committed nor was aborted has in files stays there for
 recovery, as after a crash. NULL is fine. */
-void ddl_add_index_free(ddl_add_index_t *build);
+void ddl_build_free(ddl_build_t *build);
 
 /** Recovery step 8: drops INCOMPLETE indexes and tables, finishes DROPPING ones, removes temporary
 files, makes file names follow the catalogue. fn callbacks (may be NULL) see what is dropped. */
@@ -65,6 +116,7 @@ typedef struct ddl_cleanup_hooks {
     void *ctx;
     void (*drop_index)(void *ctx, space_id_t space, index_id_t index);
     void (*drop_table)(void *ctx, table_id_t table);
+    void (*finish_swap)(void *ctx, table_id_t table); /**< a rebuilt table's file gets its name */
 } ddl_cleanup_hooks_t;
 WARN_UNUSED dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks);
 

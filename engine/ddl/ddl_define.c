@@ -1,12 +1,11 @@
 /* What a user says of a new index, checked and put into a table object.
 
-Place: ddl/, below ddl_index.c. Knows no pages and no rows. */
+Place: ddl/, below ddl_index.c and ddl_alter.c. Knows no pages and no rows. */
 #include <string.h>
 
 #include "ddl/ddl_int.h"
 
-static dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
-                            uint32_t *out)
+dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err, uint32_t *out)
 {
     for (uint32_t i = 0; i < table->n_cols; i++) {
         if (strcmp(table->cols[i].name, name) == 0) {
@@ -41,17 +40,38 @@ static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t
     return DB_SUCCESS;
 }
 
+dberr_t ddl_find_secondary(dict_table_t *table, const char *name, err_sink_t *err,
+                           dict_index_t **out)
+{
+    *out = dict_index_get(table, name);
+    if (*out == NULL) {
+        return err_set(err, DB_NOT_FOUND, "no index '%s' in table '%s'", name, table->name);
+    }
+    if ((*out)->clustered) {
+        return err_set(err, DB_ERROR, "the primary key can neither go nor get another name");
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_index_name_free(const dict_table_t *table, const char *name, err_sink_t *err)
+{
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        if (strcmp(table->indexes[i].name, name) == 0) {
+            return err_set(err, DB_ALREADY_EXISTS, "index '%s' exists in table '%s'", name,
+                           table->name);
+        }
+    }
+    return DB_SUCCESS;
+}
+
 dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def, err_sink_t *err)
 {
     dberr_t e = ddl_name_check(err, "index", def->name);
+    if (e == DB_SUCCESS) {
+        e = ddl_index_name_free(table, def->name, err);
+    }
     if (e != DB_SUCCESS) {
         return e;
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        if (strcmp(table->indexes[i].name, def->name) == 0) {
-            return err_set(err, DB_ALREADY_EXISTS, "index '%s' exists in table '%s'", def->name,
-                           table->name);
-        }
     }
     if (table->n_indexes == INDEXES_MAX) {
         return err_set(err, DB_ERROR, "table '%s' would have more than %u indexes", table->name,

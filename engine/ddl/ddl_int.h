@@ -5,6 +5,11 @@ statements and recovery. */
 
 #include "ddl/ddl.h"
 
+/** Intermediate names, followed by the table's id, have a character that ddl_name_check() refuses. */
+#define COPY_PREFIX "#sql-"      /**< a table that is being copied */
+#define REBUILD_PREFIX "#sql-ib" /**< one that is being built */
+#define REPLACED_PREFIX "#sql2-" /**< the one whose place it has taken */
+
 env_t *ddl_env(const trx_sys_t *sys);
 
 /** Letters, digits and underscores, 1 to NAME_LEN_MAX of them: a table's name is part of a file's
@@ -22,6 +27,20 @@ WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 WARN_UNUSED dberr_t ddl_define_index(dict_table_t *table, const ddl_index_def_t *def,
                                      err_sink_t *err);
 
+/** Changes the definition of a table as the statement wants it; new indexes are without id, root and layout. */
+WARN_UNUSED dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table,
+                                     err_sink_t *err);
+
+/** DB_NOT_FOUND */
+WARN_UNUSED dberr_t ddl_find_col(const dict_table_t *table, const char *name, err_sink_t *err,
+                                 uint32_t *out);
+/** A READY index that is not the primary key; DB_NOT_FOUND, DB_ERROR */
+WARN_UNUSED dberr_t ddl_find_secondary(dict_table_t *table, const char *name, err_sink_t *err,
+                                       dict_index_t **out);
+/** DB_ALREADY_EXISTS; INCOMPLETE and DROPPING indexes count, and the primary key. */
+WARN_UNUSED dberr_t ddl_index_name_free(const dict_table_t *table, const char *name,
+                                        err_sink_t *err);
+
 /* ---- catalogue rows, inside the caller's transaction ---- */
 
 typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);
@@ -36,8 +55,14 @@ WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_t
 WARN_UNUSED dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
 WARN_UNUSED dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 WARN_UNUSED dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
-/** Status as it is in index. */
+/** The name of one column as it is in table. */
+WARN_UNUSED dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table,
+                                           uint32_t pos);
+/** Name and status as they are in index. */
 WARN_UNUSED dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
+
+/** FILE_CREATE2, file, page 0, an empty tree for each index. */
+WARN_UNUSED dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table);
 
 /* ---- steps shared with recovery ---- */
 

@@ -4,10 +4,11 @@ Place: ddl/; called by recv_finish() after the catalogue's own transactions were
 catalogue was loaded, before anything else changes it.
 
     catalogue says       file or pages                              done here
-    table INCOMPLETE     none, empty, or with a page 0              file deleted, rows removed
-    table DROPPING       whole, or gone already                     file deleted, rows removed
+    table INCOMPLETE     none, empty, with a page 0, or more        file deleted, rows removed
+    table DROPPING       whole, or gone already, perhaps under      file deleted, rows removed
+                         the name that it had before a rebuild
     index not READY      some pages, perhaps never written          pages freed, rows removed
-    table READY          under another name (RENAME)                file renamed to the table's name
+    table READY          under another name (RENAME, rebuild)       file renamed to the table's name
     table READY          none                                       refused (I30)
 
 Rules
@@ -105,37 +106,47 @@ static dberr_t ddl_recover_one_index(trx_sys_t *sys, const ddl_cleanup_hooks_t *
     return ddl_indexes_remove(sys, index, 1);
 }
 
-static dberr_t ddl_recover_names(trx_sys_t *sys)
+/** Gives a table's file the name that the catalogue has for it. */
+static dberr_t ddl_recover_name(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks,
+                                const dict_table_t *table, fil_space_t *space, const char *path)
+{
+    env_t *env = ddl_env(sys);
+    bool exists = false;
+    dberr_t err = env_exists(env, path, &exists);
+    if (err == DB_SUCCESS && exists) {
+        err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
+                         "table '%s': its file is %s, and another file has the name %s",
+                         table->name, space->path, path);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    bool swap = strncmp(space->path, COPY_PREFIX, sizeof(COPY_PREFIX) - 1) == 0;
+    if (swap && hooks != NULL && hooks->finish_swap != NULL) {
+        hooks->finish_swap(hooks->ctx, table->id);
+    }
+    return ddl_file_rename(sys, space, path);
+}
+
+static dberr_t ddl_recover_names(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
-    env_t *env = ddl_env(sys);
-    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+    dberr_t err = DB_SUCCESS;
+    for (dict_table_t *t = dict_first(trx_sys_dict(sys)); err == DB_SUCCESS && t != NULL;
+         t = t->next) {
         char path[PATH_LEN_MAX + 1];
-        bool exists = false;
         fil_path_of_table(t->name, path);
         fil_space_t *space = fil_space_get(fil, t->space);
         if (space == NULL) {
-            return err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
+            return err_refuse(&ddl_env(sys)->err, DB_UNRECOVERABLE, REFUSAL_FILE_MISSING,
                               "table '%s': its file %s (space %" PRIu32 ") is missing", t->name,
                               path, t->space);
         }
-        if (strcmp(space->path, path) == 0) {
-            continue;
-        }
-        dberr_t err = env_exists(env, path, &exists);
-        if (err == DB_SUCCESS && exists) {
-            err = err_refuse(&env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                             "table '%s': its file is %s, and another file has the name %s",
-                             t->name, space->path, path);
-        }
-        if (err == DB_SUCCESS) {
-            err = ddl_file_rename(sys, space, path);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
+        if (strcmp(space->path, path) != 0) {
+            err = ddl_recover_name(sys, hooks, t, space, path);
         }
     }
-    return DB_SUCCESS;
+    return err;
 }
 
 typedef struct ddl_tmp_search {
@@ -177,7 +188,7 @@ dberr_t ddl_recover(trx_sys_t *sys, const ddl_cleanup_hooks_t *hooks)
     }
     if (err == DB_SUCCESS) {
         /* Before the indexes: their pages are freed in files that must be there. */
-        err = ddl_recover_names(sys);
+        err = ddl_recover_names(sys, hooks);
     }
     for (bool found = true; err == DB_SUCCESS && found;) {
         err = ddl_recover_one_index(sys, hooks, &found);

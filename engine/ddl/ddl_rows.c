@@ -89,10 +89,18 @@ dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *inde
 
 dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *index)
 {
-    static const uint32_t COLS[] = {SYS_INDEXES_COL_STATUS};
+    static const uint32_t COLS[] = {SYS_INDEXES_COL_NAME, SYS_INDEXES_COL_STATUS};
     byte row[SYS_ROW_MAX];
     dict_sys_indexes_row(index, row);
-    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 1);
+    return ddl_row_update(trx, dict, SYS_INDEXES, row, COLS, 2);
+}
+
+dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table, uint32_t pos)
+{
+    static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME};
+    byte row[SYS_ROW_MAX];
+    dict_sys_columns_row(table, pos, row);
+    return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 1);
 }
 
 dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table)

@@ -40,9 +40,8 @@ dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
     if (table == NULL) {
         return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no table '%s'", name);
     }
-    if (dict_table_has_build(table)) {
-        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED, "table '%s': an index build is running",
-                       name);
+    if (table->building) {
+        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED, "table '%s': a build is running", name);
     }
     if (table->n_trx > 0) {
         return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
@@ -257,7 +256,7 @@ static dberr_t ddl_create_define(trx_sys_t *sys, const dict_table_t *definition,
     return err;
 }
 
-static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
+dberr_t ddl_table_create_file(trx_sys_t *sys, dict_table_t *table)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
     char path[PATH_LEN_MAX + 1];
@@ -281,7 +280,10 @@ static dberr_t ddl_create_file(trx_sys_t *sys, dict_table_t *table)
         return err;
     }
     mtr_commit(&mtr);
-    return dict_index_tree_create(trx_sys_dict(sys), &table->indexes[0]);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        err = dict_index_tree_create(trx_sys_dict(sys), &table->indexes[i]);
+    }
+    return err;
 }
 
 static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
@@ -293,7 +295,7 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
         return err;
     }
     PROBE_POINT(ddl_env(sys)->probe, "ddl.create_logged");
-    err = ddl_create_file(sys, table);
+    err = ddl_table_create_file(sys, table);
     if (err == DB_SUCCESS) {
         table->status = DICT_READY;
         primary->status = DICT_READY;
@@ -432,15 +434,11 @@ dberr_t ddl_drop_index(trx_sys_t *sys, const char *table_name, const char *name)
     if (err != DB_SUCCESS) {
         return err;
     }
-    dict_index_t *index = dict_index_get(table, name);
-    if (index == NULL) {
-        return err_set(&ddl_env(sys)->err, DB_NOT_FOUND, "no index '%s' in table '%s'", name,
-                       table_name);
+    dict_index_t *index = NULL;
+    err = ddl_find_secondary(table, name, &ddl_env(sys)->err, &index);
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
     }
-    if (index->clustered) {
-        return err_set(&ddl_env(sys)->err, DB_ERROR, "the primary key cannot be dropped");
-    }
-    err = dict_table_copy(trx_sys_dict(sys), table, &dropping);
     if (err != DB_SUCCESS) {
         return err;
     }

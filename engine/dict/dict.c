@@ -9,7 +9,7 @@ ddl/ only.
    DDL on that table.
 4. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
    half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
-   in place but for n_trx, and the root of an index that gets or loses its tree. */
+   in place but for n_trx, building, and the root of an index that gets or loses its tree. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -333,20 +333,18 @@ dict_index_t *dict_index_get(dict_table_t *table, const char *name)
     return NULL;
 }
 
-bool dict_table_has_build(const dict_table_t *table)
+void dict_table_set_building(dict_t *dict, table_id_t id, bool building)
 {
-    for (uint32_t i = 1; i < table->n_indexes; i++) {
-        if (table->indexes[i].status == DICT_INCOMPLETE) {
-            return true;
-        }
-    }
-    return false;
+    dict_table_t *table = dict_table_by_id(dict, id);
+
+    CHECK(table != NULL);
+    table->building = building;
 }
 
 bool dict_has_build(const dict_t *dict)
 {
     for (const dict_table_t *table = dict->first; table != NULL; table = table->next) {
-        if (dict_table_has_build(table)) {
+        if (table->building) {
             return true;
         }
     }
@@ -390,9 +388,11 @@ void dict_table_put(dict_t *dict, dict_table_t *table)
     old = *link;
     if (old != NULL && old->id == table->id) {
         table->n_trx = old->n_trx;
+        table->building = old->building;
         table->next = old->next;
     } else {
         table->n_trx = 0;
+        table->building = false;
         table->next = old;
         old = NULL;
         dict->n_tables++;

@@ -77,6 +77,7 @@ struct dict_table {
     uint32_t row_size;  /**< bytes of a row */
     uint32_t pk_len;    /**< bytes of the primary key */
     uint32_t n_trx;     /**< open transactions that have changed it (kept by trx/) */
+    bool building;      /**< a build reads it: rows may be read, not changed (kept by ddl/) */
     dict_table_t *next; /**< in order of id */
 };
 
@@ -108,7 +109,7 @@ would make of the pages. A new object is made before the commit, so that nothing
 /** A table object like this one, which belongs to no cache. Caller: free(), or dict_table_put(). */
 WARN_UNUSED dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out);
 /** Takes the object into the cache in place of the one of its id, if there is one, which is freed
-and whose n_trx the new one gets. */
+and whose n_trx and building the new one gets. */
 void dict_table_put(dict_t *dict, dict_table_t *table);
 /** Frees the object of this id; there need be none. */
 void dict_table_remove(dict_t *dict, table_id_t id);
@@ -119,9 +120,8 @@ dict_table_t *dict_table_by_id(dict_t *dict, table_id_t id); /**< the system tab
 dict_table_t *dict_first(dict_t *dict); /**< user tables of any status, by id */
 dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
 dict_index_t *dict_index_get(dict_table_t *table, const char *name);
-/** Is an index being built (WL#7277)? Then the rows may be read, not changed (LOCK=SHARED). */
-bool dict_table_has_build(const dict_table_t *table);
-bool dict_has_build(const dict_t *dict); /**< in any table */
+void dict_table_set_building(dict_t *dict, table_id_t id, bool building);
+bool dict_has_build(const dict_t *dict); /**< is any table being read by a build? */
 buf_pool_t *dict_pool(const dict_t *dict);
 
 /** Fresh ids, made durable with the next log flush (a logged change of DICT_HDR). */

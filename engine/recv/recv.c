@@ -131,6 +131,13 @@ static void recv_on_drop_table(void *ctx, table_id_t table)
     env->stats.recv_tables_dropped++;
 }
 
+static void recv_on_finish_swap(void *ctx, table_id_t table)
+{
+    env_t *env = ctx;
+    PROBE_MARK(env->probe, "recv_finish_swap table=%" PRIu64, table);
+    env->stats.recv_swaps_finished++;
+}
+
 dberr_t recv_finish(trx_sys_t *sys)
 {
     buf_pool_t *pool = trx_sys_pool(sys);
@@ -140,8 +147,10 @@ dberr_t recv_finish(trx_sys_t *sys)
         return err;
     }
     PROBE_POINT(env->probe, "recv.rolled_back");
-    const ddl_cleanup_hooks_t hooks = {
-        .ctx = env, .drop_index = recv_on_drop_index, .drop_table = recv_on_drop_table};
+    const ddl_cleanup_hooks_t hooks = {.ctx = env,
+                                       .drop_index = recv_on_drop_index,
+                                       .drop_table = recv_on_drop_table,
+                                       .finish_swap = recv_on_finish_swap};
     err = ddl_recover(sys, &hooks);
     if (err != DB_SUCCESS) {
         return err;

@@ -19,10 +19,12 @@ Invariants
 
 #include "trx/trx_int.h"
 
-/** A log of a table that was dropped meanwhile has nothing to purge there. */
+/** A log of a table that was dropped meanwhile has nothing to purge there. One that rows are being copied to has,
+though nobody sees it yet. */
 static bool purge_table_is_there(const dict_table_t *table)
 {
-    return table != NULL && table->status == DICT_READY && table->indexes[0].tree.root != FIL_NULL;
+    return table != NULL && table->status != DICT_DROPPING
+           && table->indexes[0].tree.root != FIL_NULL;
 }
 
 /** An older version (row2, from the undo record) of the row in bufs.row: drops its own entries. */

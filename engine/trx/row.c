@@ -13,7 +13,7 @@ Invariants
    after it, secondary entries come last;
 3. a row whose newest version belongs to another open transaction is not touched: DB_LOCK_CONFLICT;
 4. a statement that fails in the middle is rolled back to its start;
-5. a table whose index is being built is not changed (LOCK=SHARED): DB_TABLE_LOCKED;
+5. a table whose index is being built, or that is being rebuilt, is not changed (LOCK=SHARED): DB_TABLE_LOCKED;
 6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10);
 7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c). */
 #include <stdlib.h>
@@ -93,9 +93,9 @@ dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byt
 /** Reads the clustered record and applies the conflict rules; DB_NOT_FOUND if there is none. */
 static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, byte *rec)
 {
-    if (dict_table_has_build(table)) {
+    if (table->building) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_TABLE_LOCKED,
-                       "table '%s': an index build is running", table->name);
+                       "table '%s': a build is running", table->name);
     }
     dberr_t err = row_clust_get(trx->sys->pool, table, pk, rec);
     if (err != DB_SUCCESS) {

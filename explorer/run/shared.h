@@ -52,6 +52,7 @@ typedef enum path_kind {
     PATH_TABLES_DROPPED,
     PATH_TRX_ROLLED_BACK,
     PATH_BATCHES,
+    PATH_SWAPS_FINISHED,
     PATH_KINDS
 } path_kind_t;
 

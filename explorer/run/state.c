@@ -71,7 +71,7 @@ static void count_paths(shared_t *shared, const stats_t *stats)
     const uint64_t used[PATH_KINDS] = {
         stats->recv_dblwr_restored,   stats->recv_records,         stats->recv_pages_created,
         stats->recv_index_load_reads, stats->recv_indexes_dropped, stats->recv_tables_dropped,
-        stats->recv_trx_rolled_back,  stats->recv_batches > 1,
+        stats->recv_trx_rolled_back,  stats->recv_batches > 1,     stats->recv_swaps_finished,
     };
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
         if (used[i] > 0) {

@@ -19,7 +19,7 @@
 #define PREFIXES                                                                                   \
     "{\"prefix\": 0, \"line\": 0, \"tables\": []}\n"                                               \
     "{\"prefix\": 1, \"line\": 2, \"tables\": [{\"name\": \"t\", \"rows\": 1, "                    \
-    "\"hash\": \"3dc4b3cc2e26f3a6\", \"indexes\": []}]}\n"
+    "\"hash\": \"4de1ccc312c22b79\", \"indexes\": []}]}\n"
 
 typedef struct fixture {
     image_t *image;

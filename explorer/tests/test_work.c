@@ -50,8 +50,16 @@ static void create_tables(engine_t *engine)
     assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
     (void)snprintf(made.name, sizeof(made.name), "e");
     assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
-    assert_int_equal(engine_add_indexes(engine, "t", &UNIQUE, 1), DB_SUCCESS);
-    assert_int_equal(engine_add_indexes(engine, "e", &UNIQUE, 1), DB_SUCCESS);
+    assert_int_equal(
+        engine_alter(
+            engine,
+            &(ddl_alter_t){.kind = ALTER_ADD_INDEX, .table = "t", .defs = &UNIQUE, .n_defs = 1}),
+        DB_SUCCESS);
+    assert_int_equal(
+        engine_alter(
+            engine,
+            &(ddl_alter_t){.kind = ALTER_ADD_INDEX, .table = "e", .defs = &UNIQUE, .n_defs = 1}),
+        DB_SUCCESS);
     (void)snprintf(made.name, sizeof(made.name), "k");
     made.n_cols = 1;
     assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);

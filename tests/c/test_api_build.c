@@ -10,7 +10,7 @@ static const char *const TMP_PREFIX = MERGE_TMP_PREFIX;
 static void start_two(fixture_t *f, const char *table)
 {
     const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
-    OK(f, engine_start_indexes(f->engine, table, defs, 2));
+    OK(f, start_indexes(f->engine, table, defs, 2));
 }
 
 static dberr_t count_tmp(void *ctx, const char *name)
@@ -32,7 +32,7 @@ static bool is_loaded(const fixture_t *f, const char *table)
     while (build->table != engine_table(f->engine, table)->id) {
         build = build->next;
     }
-    return ddl_add_index_is_loaded(build->ddl);
+    return ddl_build_is_loaded(build->ddl);
 }
 
 /** Work on table "o" and names that come and go, another kind for each i. */
@@ -63,8 +63,8 @@ static void other_work(fixture_t *f, uint32_t i)
         OK(f, engine_flush_table(f->engine, "t"));
         break;
     case 6:
-        OK(f, engine_add_indexes(f->engine, "o", &on_c, 1));
-        OK(f, engine_drop_index(f->engine, "o", "ic"));
+        OK(f, add_indexes(f->engine, "o", &on_c, 1));
+        OK(f, drop_index(f->engine, "o", "ic"));
         break;
     default:
         OK(f, engine_drop_table(f->engine, "m"));
@@ -87,17 +87,17 @@ static void check_interleaved(fixture_t *f, bool optimize)
     start_two(f, "u");
     uint32_t steps = 0;
     while (!is_loaded(f, "t") || !is_loaded(f, "u")) {
-        OK(f, engine_step_indexes(f->engine, "t", 1, 41));
-        OK(f, engine_step_indexes(f->engine, "u", 1, 67));
+        OK(f, engine_step_alter(f->engine, "t", 1, 41));
+        OK(f, engine_step_alter(f->engine, "u", 1, 67));
         other_work(f, steps++);
     }
     assert_true(steps > 60);
     assert_null(dict_index_get(dict_table_get(f->engine->dict, "t"), "ib"));
     /* Loaded is as far as steps go. */
-    OK(f, engine_step_indexes(f->engine, "t", 100, 1));
+    OK(f, engine_step_alter(f->engine, "t", 100, 1));
     assert_true(is_loaded(f, "t"));
-    OK(f, engine_finish_indexes(f->engine, "t"));
-    OK(f, engine_finish_indexes(f->engine, "u"));
+    OK(f, engine_finish_alter(f->engine, "t"));
+    OK(f, engine_finish_alter(f->engine, "u"));
     assert_false(dict_has_build(f->engine->dict));
     assert_int_equal(tmp_files(f->os), 0);
     assert_int_equal(count_rows(f, "t", "ib"), 899);
@@ -136,22 +136,22 @@ static void test_shared_lock(void **state)
     create_table(f, "t");
     create_table(f, "o");
     insert_rows(f, "t", 1, 100);
-    assert_int_equal(engine_step_indexes(f->engine, "t", 1, 1), DB_NOT_FOUND);
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_NOT_FOUND);
-    assert_int_equal(engine_abort_indexes(f->engine, "t"), DB_NOT_FOUND);
-    assert_int_equal(engine_abort_indexes(f->engine, "x"), DB_NOT_FOUND);
+    assert_int_equal(engine_step_alter(f->engine, "t", 1, 1), DB_NOT_FOUND);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);
+    assert_int_equal(engine_abort_alter(f->engine, "t"), DB_NOT_FOUND);
+    assert_int_equal(engine_abort_alter(f->engine, "x"), DB_NOT_FOUND);
     OK(f, engine_begin(f->engine, &trx));
     make_row(1, row);
     OK(f, engine_insert(f->engine, trx, "o", row));
-    OK(f, engine_start_indexes(f->engine, "t", &on_b, 1));
+    OK(f, start_indexes(f->engine, "t", &on_b, 1));
     assert_int_equal(engine_update(f->engine, trx, "t", row, &upd, 1), DB_TABLE_LOCKED);
-    assert_string_equal(engine_error(f->engine), "table 't': an index build is running");
+    assert_string_equal(engine_error(f->engine), "table 't': a build is running");
     assert_int_equal(engine_delete(f->engine, trx, "t", row), DB_TABLE_LOCKED);
     make_row(101, row);
     assert_int_equal(engine_insert(f->engine, trx, "t", row), DB_TABLE_LOCKED);
-    assert_int_equal(engine_start_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
-    assert_int_equal(engine_add_indexes(f->engine, "t", &on_c, 1), DB_TABLE_LOCKED);
-    assert_int_equal(engine_drop_index(f->engine, "t", "ib"), DB_TABLE_LOCKED);
+    assert_int_equal(start_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
+    assert_int_equal(add_indexes(f->engine, "t", &on_c, 1), DB_TABLE_LOCKED);
+    assert_int_equal(drop_index(f->engine, "t", "ib"), DB_TABLE_LOCKED);
     assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
     assert_int_equal(engine_rename_table(f->engine, "t", "x"), DB_TABLE_LOCKED);
     assert_int_equal(engine_set_log_optimize_ddl(f->engine, false), DB_TABLE_LOCKED);
@@ -159,11 +159,11 @@ static void test_shared_lock(void **state)
     assert_int_equal(engine_scan(f->engine, "t", "ib", count_row_fn, NULL), DB_NOT_FOUND);
     assert_int_equal(count_rows(f, "t", NULL), 100);
     OK(f, engine_insert(f->engine, trx, "o", row));
-    OK(f, engine_finish_indexes(f->engine, "t"));
+    OK(f, engine_finish_alter(f->engine, "t"));
     OK(f, engine_insert(f->engine, trx, "t", row));
-    assert_int_equal(engine_start_indexes(f->engine, "t", &on_c, 1), DB_TABLE_LOCKED);
+    assert_int_equal(start_indexes(f->engine, "t", &on_c, 1), DB_TABLE_LOCKED);
     OK(f, engine_commit(f->engine, trx));
-    assert_int_equal(engine_start_indexes(f->engine, "t", &on_b, 1), DB_ALREADY_EXISTS);
+    assert_int_equal(start_indexes(f->engine, "t", &on_b, 1), DB_ALREADY_EXISTS);
     OK(f, engine_set_log_optimize_ddl(f->engine, false));
     assert_int_equal(count_rows(f, "t", "ib"), 101);
 }
@@ -180,10 +180,10 @@ static void test_abort(void **state)
     for (uint32_t steps = 0; steps < 40; steps += 3) {
         start_two(f, "t");
         for (uint32_t i = 0; i < steps; i++) {
-            OK(f, engine_step_indexes(f->engine, "t", 1, 90));
+            OK(f, engine_step_alter(f->engine, "t", 1, 90));
             other_work(f, work++);
         }
-        OK(f, engine_abort_indexes(f->engine, "t"));
+        OK(f, engine_abort_alter(f->engine, "t"));
         assert_int_equal(engine_table(f->engine, "t")->n_indexes, 1);
         assert_int_equal(tmp_files(f->os), 0);
         update_rows(f, "t", 1, 5, 'v');
@@ -207,7 +207,7 @@ static void test_close(void **state)
         for (uint32_t clean = 0; clean < 2; clean++) {
             start_two(f, "t");
             start_two(f, "u");
-            OK(f, engine_step_indexes(f->engine, "t", steps, 100));
+            OK(f, engine_step_alter(f->engine, "t", steps, 100));
             uint32_t n_tmp = tmp_files(f->os);
             fixture_close(f, clean == 1);
             assert_int_equal(tmp_files(f->os), clean == 1 ? 0 : n_tmp);
@@ -251,12 +251,12 @@ static void test_failed_step(void **state)
     create_table(f, "t");
     insert_rows(f, "t", 1, 900);
     start_two(f, "t");
-    OK(f, engine_step_indexes(f->engine, "t", 9, 100));
+    OK(f, engine_step_alter(f->engine, "t", 9, 100));
     assert_int_equal(tmp_files(f->os), 2);
     assert_int_equal(f->os->vt->list(f->os, wipe_tmp, f->os), DB_SUCCESS);
-    assert_int_equal(engine_step_indexes(f->engine, "t", 100, 100), DB_DUPLICATE_KEY);
+    assert_int_equal(engine_step_alter(f->engine, "t", 100, 100), DB_DUPLICATE_KEY);
     assert_int_not_equal(engine_error(f->engine)[0], '\0');
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_NOT_FOUND);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);
     assert_int_equal(tmp_files(f->os), 0);
     insert_rows(f, "t", 901, 910);
     add_two_indexes(f, "t");
@@ -283,12 +283,12 @@ static void test_failed_abort(void **state)
         make_row(i, row);
         OK(f, engine_insert(f->engine, trx[i], "o", row));
     }
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_OUT_OF_SPACE);
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_OUT_OF_SPACE);
-    assert_int_equal(engine_abort_indexes(f->engine, "t"), DB_OUT_OF_SPACE);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_OUT_OF_SPACE);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_OUT_OF_SPACE);
+    assert_int_equal(engine_abort_alter(f->engine, "t"), DB_OUT_OF_SPACE);
     assert_int_equal(engine_insert(f->engine, trx[0], "t", row), DB_TABLE_LOCKED);
     OK(f, engine_commit(f->engine, trx[0]));
-    OK(f, engine_abort_indexes(f->engine, "t"));
+    OK(f, engine_abort_alter(f->engine, "t"));
     add_two_indexes(f, "t");
     assert_int_equal(count_rows(f, "t", "ic"), 100);
     fixture_close(f, true);

@@ -65,7 +65,7 @@ static void check_memory(fixture_t *f, uint32_t n)
     create_wide(f, "t");
     insert_wide(f, "t");
     uint64_t rescans = stats_of(f).build_rescans;
-    OK(f, engine_add_indexes(f->engine, "t", defs, n));
+    OK(f, add_indexes(f->engine, "t", defs, n));
     stats_t stats = stats_of(f);
     assert_true(stats.sort_runs > 0);
     assert_true(stats.sort_bytes_max > f->options.sort_buffer_size / 2);
@@ -103,12 +103,12 @@ static void test_abort_in_later_scan(void **state)
     ddl_index_def_t *defs = definitions(64);
     create_wide(f, "t");
     insert_wide(f, "t");
-    OK(f, engine_start_indexes(f->engine, "t", defs, 64));
+    OK(f, start_indexes(f->engine, "t", defs, 64));
     while (stats_of(f).build_rescans < 2) {
-        OK(f, engine_step_indexes(f->engine, "t", 1, 40));
+        OK(f, engine_step_alter(f->engine, "t", 1, 40));
     }
-    OK(f, engine_step_indexes(f->engine, "t", 5, 40));
-    OK(f, engine_abort_indexes(f->engine, "t"));
+    OK(f, engine_step_alter(f->engine, "t", 5, 40));
+    OK(f, engine_abort_alter(f->engine, "t"));
     assert_int_equal(stats_of(f).sort_bytes, 0);
     fixture_close(f, true);
     scan_clean(f->os, &report);
@@ -122,7 +122,7 @@ static stats_t build_on_empty(fixture_t *f, uint32_t n)
     ddl_index_def_t *defs = definitions(n);
     create_wide(f, "t");
     stats_t before = stats_of(f);
-    OK(f, engine_add_indexes(f->engine, "t", defs, n));
+    OK(f, add_indexes(f->engine, "t", defs, n));
     stats_t after = stats_of(f);
     after.data_fsyncs -= before.data_fsyncs;
     after.os_log_fsyncs -= before.os_log_fsyncs;
@@ -163,13 +163,13 @@ typedef struct flush_cost {
 static flush_cost_t flush_of_build(fixture_t *f)
 {
     const ddl_index_def_t def = index_def("ib", "b", 0);
-    OK(f, engine_start_indexes(f->engine, "t", &def, 1));
+    OK(f, start_indexes(f->engine, "t", &def, 1));
     for (uint32_t i = 0; i < 100; i++) {
         stats_t before = stats_of(f);
-        OK(f, engine_step_indexes(f->engine, "t", 1, 5000));
+        OK(f, engine_step_alter(f->engine, "t", 1, 5000));
         stats_t after = stats_of(f);
         if (after.flush_list_visited > before.flush_list_visited) {
-            OK(f, engine_finish_indexes(f->engine, "t"));
+            OK(f, engine_finish_alter(f->engine, "t"));
             return (flush_cost_t){.pages = after.dblwr_writes - before.dblwr_writes,
                                   .visited = after.flush_list_visited - before.flush_list_visited
                                              + after.spaces_passed - before.spaces_passed,

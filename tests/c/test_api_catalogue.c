@@ -47,7 +47,7 @@ static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition
                        (uint32_t)(random_next(seed) % 6));
     }
     uint32_t n = 1 + (uint32_t)(random_next(seed) % 2);
-    switch (random_next(seed) % 15) {
+    switch (random_next(seed) % 19) {
     case 0:
     case 1:
     case 12:
@@ -60,19 +60,27 @@ static dberr_t random_ddl(fixture_t *f, uint64_t *seed, dict_table_t *definition
         return engine_rename_table(f->engine, table, name);
     case 4:
     case 5:
-        return engine_add_indexes(f->engine, table, defs, n);
+        return add_indexes(f->engine, table, defs, n);
     case 6:
-        return engine_drop_index(f->engine, table, defs[0].name);
+        return drop_index(f->engine, table, defs[0].name);
     case 7:
-        return engine_start_indexes(f->engine, table, defs, n);
+        return start_indexes(f->engine, table, defs, n);
+    case 14:
+        return rebuild_table(f->engine, table);
+    case 15:
+        return engine_start_alter(f->engine, REBUILD(table));
+    case 16:
+        return rename_part(f->engine, ALTER_RENAME_COLUMN, table, "b", "d");
+    case 17:
+        return rename_part(f->engine, ALTER_RENAME_INDEX, table, defs[0].name, "z");
     case 8:
     case 9:
-        return engine_step_indexes(f->engine, table, 1 + (uint32_t)(random_next(seed) % 9), 3);
+        return engine_step_alter(f->engine, table, 1 + (uint32_t)(random_next(seed) % 9), 3);
     case 10:
     case 11:
-        return engine_finish_indexes(f->engine, table);
+        return engine_finish_alter(f->engine, table);
     default:
-        return engine_abort_indexes(f->engine, table);
+        return engine_abort_alter(f->engine, table);
     }
 }
 

@@ -45,10 +45,10 @@ static void work(fixture_t *f)
             add_two_indexes(f, "t");
         }
         if (i == 4) {
-            OK(f, engine_drop_index(f->engine, "t", "ib"));
+            OK(f, drop_index(f->engine, "t", "ib"));
             OK(f, engine_set_log_optimize_ddl(f->engine, false));
             const ddl_index_def_t def = index_def("ib", "b", 0);
-            OK(f, engine_add_indexes(f->engine, "t", &def, 1));
+            OK(f, add_indexes(f->engine, "t", &def, 1));
         }
     }
     purge_all(f);
@@ -112,21 +112,21 @@ static void check_switch_refused(fixture_t *f, bool optimize)
 {
     const ddl_index_def_t def = index_def("ib", "b", 0);
     const ddl_index_def_t other = index_def("ic", "c", 0);
-    ddl_add_index_t *build = NULL;
+    ddl_build_t *build = NULL;
     bool done = false;
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 300);
-    OK(f, ddl_add_index_begin(f->engine->sys, "t", &def, 1, 64 * 1024, &build));
+    OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), 64 * 1024, &build));
     while (!done) {
         assert_int_equal(engine_set_log_optimize_ddl(f->engine, !optimize), DB_TABLE_LOCKED);
-        assert_non_null(strstr(engine_error(f->engine), "an index build is running"));
-        OK(f, ddl_add_index_step(build, 50, &done));
+        assert_non_null(strstr(engine_error(f->engine), "a build is running"));
+        OK(f, ddl_build_step(build, 50, &done));
     }
-    ddl_add_index_free(build);
-    OK(f, ddl_add_index_begin(f->engine->sys, "t", &other, 1, 64 * 1024, &build));
-    OK(f, ddl_add_index_abort(build));
-    ddl_add_index_free(build);
+    ddl_build_free(build);
+    OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &other, 1), 64 * 1024, &build));
+    OK(f, ddl_build_abort(build));
+    ddl_build_free(build);
     OK(f, engine_set_log_optimize_ddl(f->engine, !optimize));
     OK(f, engine_drop_table(f->engine, "t"));
 }
@@ -191,21 +191,21 @@ static void test_index_load_after_abort(void **state)
     uint32_t seen[3] = {0};
     bool done = false;
     for (uint32_t steps = 0; !done; steps++) {
-        ddl_add_index_t *build = NULL;
+        ddl_build_t *build = NULL;
         lsn_t from = log_lsn(f->engine->log);
-        OK(f, ddl_add_index_begin(f->engine->sys, "t", defs, 2, 64 * 1024, &build));
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 64 * 1024, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
-            OK(f, ddl_add_index_step(build, 40, &done));
+            OK(f, ddl_build_step(build, 40, &done));
         }
         uint32_t before = count_index_loads(f, from);
         if (!done) {
-            OK(f, ddl_add_index_abort(build));
+            OK(f, ddl_build_abort(build));
         }
         uint32_t n = count_index_loads(f, from);
         assert_true(n <= 2 && n - before <= 1);
         assert_true(!done || n == 2);
         seen[n] += n > before;
-        ddl_add_index_free(build);
+        ddl_build_free(build);
         /* What the given-up load has left in the pool is nobody's: the rows and the map are right. */
         assert_int_equal(count_rows(f, "t", NULL), 400);
     }
@@ -225,15 +225,15 @@ static void test_given_up_pages_are_reused(void **state)
     insert_rows(f, "t", 1, 900);
     OK(f, engine_checkpoint(f->engine, true));
     for (uint32_t round = 0; round < 3; round++) {
-        ddl_add_index_t *build = NULL;
-        OK(f, ddl_add_index_begin(f->engine->sys, "t", &def, 1, 64 * 1024, &build));
+        ddl_build_t *build = NULL;
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), 64 * 1024, &build));
         /* Into the load, whose rows are counted. */
         uint64_t loaded = f->engine->env.stats.bulk_rows;
         while (f->engine->env.stats.bulk_rows < loaded + 600) {
-            OK(f, ddl_add_index_step(build, 100, &done));
+            OK(f, ddl_build_step(build, 100, &done));
         }
-        OK(f, ddl_add_index_abort(build));
-        ddl_add_index_free(build);
+        OK(f, ddl_build_abort(build));
+        ddl_build_free(build);
         insert_rows(f, "t", 901 + 100 * round, 1000 + 100 * round);
         OK(f, engine_checkpoint(f->engine, round == 1));
         fixture_close(f, false);

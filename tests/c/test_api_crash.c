@@ -1,152 +1,5 @@
-/** Crashes: the directory is copied at a fault point, recovered as another database, and scanned.
-The copy has everything that was written (the kill model); what was in memory is lost. */
-#include <inttypes.h>
-
-#include "test_api_fixture.h"
-
-/** What a table may look like after recovery: as before the statement in flight, or as after it. */
-typedef struct shape {
-    bool exists;
-    uint64_t rows;
-    uint32_t n_indexes;
-} shape_t;
-
-typedef struct crash {
-    fixture_t *f;
-    const char *table;
-    shape_t before;
-    shape_t after;
-    uint32_t hits;  /**< fault points met */
-    uint32_t every; /**< a crash at each every-th of them */
-    uint32_t crashes;
-    uint32_t seen_before; /**< how the recoveries ended */
-    uint32_t seen_after;
-    uint32_t dropped_indexes;
-    uint32_t load_reads;
-    bool nested; /**< crash in the recoveries too */
-    struct names {
-        char name[40];
-        uint32_t n;
-    } points[64];
-} crash_t;
-
-static void crash_count_point(crash_t *crash, const char *name)
-{
-    uint32_t i = 0;
-    while (crash->points[i].n > 0 && strcmp(crash->points[i].name, name) != 0) {
-        i++;
-        assert_true(i < 64);
-    }
-    (void)snprintf(crash->points[i].name, sizeof(crash->points[i].name), "%s", name);
-    crash->points[i].n++;
-}
-
-static bool shape_fits(const shape_t *shape, const check_table_t *t)
-{
-    return t == NULL ? !shape->exists
-                     : shape->exists && t->rows == shape->rows && t->n_indexes == shape->n_indexes;
-}
-
-/** Recovers image (and destroys it), scans it, and compares the table with what it may be. */
-static void recover_and_scan(crash_t *crash, os_t *image, probe_t *probe, const char *point)
-{
-    engine_t *engine = NULL;
-    engine_status_t status;
-    err_sink_t err = {.msg = ""};
-    check_report_t report;
-    if (engine_open(image, probe, &crash->f->options, false, &engine, &err) != DB_SUCCESS) {
-        fail_msg("crash at %s (%u): %s", point, crash->hits, err.msg);
-    }
-    engine_get_status(engine, &status);
-    crash->dropped_indexes += (uint32_t)status.stats.recv_indexes_dropped;
-    crash->load_reads += (uint32_t)status.stats.recv_index_load_reads;
-    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
-    scan_clean(image, &report);
-    const check_table_t *t = report_table(&report, crash->table);
-    bool before = shape_fits(&crash->before, t);
-    bool after = shape_fits(&crash->after, t);
-    if (!before && !after) {
-        fail_msg("crash at %s (%u): table %s with %" PRIu64 " rows and %u indexes", point,
-                 crash->hits, t != NULL ? "found" : "missing", t != NULL ? t->rows : 0,
-                 t != NULL ? t->n_indexes : 0);
-    }
-    for (uint32_t i = 0; t != NULL && i < t->n_indexes; i++) {
-        assert_true(t->indexes[i].entries == t->rows);
-    }
-    crash->seen_before += before;
-    crash->seen_after += after;
-    check_report_free(&report);
-    /* A second open finds nothing to do. */
-    assert_int_equal(engine_open(image, &crash->f->probe, &crash->f->options, false, &engine, &err),
-                     DB_SUCCESS);
-    engine_get_status(engine, &status);
-    assert_false(status.recovered);
-    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
-    os_destroy(image);
-}
-
-/** A fault point inside a recovery: its directory is copied and recovered on its own. */
-typedef struct nested {
-    crash_t *crash;
-    os_t *image;
-    uint32_t hits;
-} nested_t;
-
-static void on_nested_point(void *ctx, const char *name)
-{
-    nested_t *nested = ctx;
-    os_t *image = NULL;
-    probe_t probe = {.point = NULL};
-    if (nested->hits++ % 5 != 0) {
-        return;
-    }
-    assert_int_equal(os_mem_clone(nested->image, &image), DB_SUCCESS);
-    bool armed = atomic_exchange(&nested->crash->f->probe.armed, false);
-    recover_and_scan(nested->crash, image, &probe, name);
-    atomic_store(&nested->crash->f->probe.armed, armed);
-}
-
-static void on_point(void *ctx, const char *name)
-{
-    crash_t *crash = ctx;
-    os_t *image = NULL;
-    crash_count_point(crash, name);
-    if (crash->hits++ % crash->every != 0) {
-        return;
-    }
-    assert_int_equal(os_mem_clone(crash->f->os, &image), DB_SUCCESS);
-    nested_t nested = {.crash = crash, .image = image, .hits = crash->hits};
-    probe_t probe = {.point = on_nested_point, .ctx = &nested};
-    atomic_store(&probe.armed, crash->nested);
-    crash->crashes++;
-    atomic_store(&crash->f->probe.armed, false);
-    recover_and_scan(crash, image, &probe, name);
-    atomic_store(&crash->f->probe.armed, true);
-}
-
-static void crash_arm(crash_t *crash, shape_t before, shape_t after)
-{
-    crash->before = before;
-    crash->after = after;
-    crash->f->probe.point = on_point;
-    crash->f->probe.ctx = crash;
-    atomic_store(&crash->f->probe.armed, true);
-}
-
-static void crash_disarm(crash_t *crash)
-{
-    atomic_store(&crash->f->probe.armed, false);
-}
-
-static uint32_t point_count(const crash_t *crash, const char *name)
-{
-    for (uint32_t i = 0; i < 64 && crash->points[i].n > 0; i++) {
-        if (strcmp(crash->points[i].name, name) == 0) {
-            return crash->points[i].n;
-        }
-    }
-    return 0;
-}
+/** Crashes at the fault points of DDL: what recovery leaves is the state before the statement or the one after it. */
+#include "test_api_crash.h"
 
 static void check_add_index_crashes(fixture_t *f, bool optimize, bool nested)
 {
@@ -155,7 +8,7 @@ static void check_add_index_crashes(fixture_t *f, bool optimize, bool nested)
     create_table(f, "t");
     insert_rows(f, "t", 1, 600);
     delete_rows(f, "t", 100, 199);
-    crash_arm(&crash, (shape_t){true, 500, 0}, (shape_t){true, 500, 2});
+    crash_arm(&crash, (shape_t){true, 500, 0, NULL}, (shape_t){true, 500, 2, NULL});
     add_two_indexes(f, "t");
     crash_disarm(&crash);
     assert_int_equal(point_count(&crash, "ddl.load_begin"), 2);
@@ -165,7 +18,7 @@ static void check_add_index_crashes(fixture_t *f, bool optimize, bool nested)
     assert_true(crash.seen_before > 0 && crash.dropped_indexes > 0);
     assert_true(nested || crash.seen_after > 0);
     /* Changes of the loaded pages: recovery must read what the load wrote (MDEV-12699). */
-    crash_arm(&crash, (shape_t){true, 500, 2}, (shape_t){true, 500, 2});
+    crash_arm(&crash, (shape_t){true, 500, 2, NULL}, (shape_t){true, 500, 2, NULL});
     update_rows(f, "t", 200, 230, 'x');
     OK(f, engine_flush_log(f->engine));
     crash_disarm(&crash);
@@ -185,24 +38,24 @@ static void check_stepped_crashes(fixture_t *f, bool optimize, bool nested)
     delete_rows(f, "t", 300, 399);
     for (uint32_t round = 0; round < 2; round++) {
         crash_arm(&crash, bare, bare);
-        OK(f, engine_start_indexes(f->engine, "t", defs, 2));
-        OK(f, engine_start_indexes(f->engine, "o", defs, 1));
+        OK(f, start_indexes(f->engine, "t", defs, 2));
+        OK(f, start_indexes(f->engine, "o", defs, 1));
         for (uint32_t i = 0; i < 12; i++) {
-            OK(f, engine_step_indexes(f->engine, "t", 1, round == 0 ? 80 : 150));
+            OK(f, engine_step_alter(f->engine, "t", 1, round == 0 ? 80 : 150));
             OK(f, engine_clean_pages(f->engine, i % 4));
             create_table(f, "n");
             insert_rows(f, "n", 1, 10);
             OK(f, engine_drop_table(f->engine, "n"));
         }
         OK(f, engine_checkpoint(f->engine, round == 1));
-        OK(f, engine_abort_indexes(f->engine, "o"));
+        OK(f, engine_abort_alter(f->engine, "o"));
         crash.seen_after = 0;
         if (round == 0) {
-            OK(f, engine_abort_indexes(f->engine, "t"));
+            OK(f, engine_abort_alter(f->engine, "t"));
             assert_true(crash.dropped_indexes > 0);
         } else {
             crash.after = full;
-            OK(f, engine_finish_indexes(f->engine, "t"));
+            OK(f, engine_finish_alter(f->engine, "t"));
             assert_true(nested || crash.seen_after > 0);
         }
         crash_disarm(&crash);
@@ -272,7 +125,7 @@ static void check_table_crashes(fixture_t *f, bool nested)
     crash.seen_before = crash.seen_after = 0;
     crash.table = "u";
     crash_arm(&crash, full, less);
-    OK(f, engine_drop_index(f->engine, "u", "ib"));
+    OK(f, drop_index(f->engine, "u", "ib"));
     assert_true(crash.seen_before > 0 && crash.seen_after > 0);
     crash.seen_before = crash.seen_after = 0;
     crash_arm(&crash, less, none);
@@ -306,8 +159,8 @@ static void test_drop_in_steps(void **state)
     create_table(f, "t");
     insert_rows(f, "t", 1, 1200);
     add_two_indexes(f, "t");
-    crash_arm(&crash, (shape_t){true, 1200, 2}, (shape_t){true, 1200, 1});
-    OK(f, engine_drop_index(f->engine, "t", "ib"));
+    crash_arm(&crash, (shape_t){true, 1200, 2, NULL}, (shape_t){true, 1200, 1, NULL});
+    OK(f, drop_index(f->engine, "t", "ib"));
     crash_disarm(&crash);
     assert_true(point_count(&crash, "btr.free_step") > 8);
     assert_true(crash.seen_before > 0 && crash.seen_after > 0);
@@ -323,12 +176,12 @@ static void test_reused_pages(void **state)
     OK(f, engine_set_log_optimize_ddl(f->engine, false));
     create_table(f, "t");
     insert_rows(f, "t", 1, 400);
-    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
+    OK(f, add_indexes(f->engine, "t", &on_b, 1));
     OK(f, engine_set_log_optimize_ddl(f->engine, true));
     update_rows(f, "t", 1, 100, 'y');
-    OK(f, engine_drop_index(f->engine, "t", "ib"));
-    crash_arm(&crash, (shape_t){true, 400, 0}, (shape_t){true, 400, 1});
-    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
+    OK(f, drop_index(f->engine, "t", "ib"));
+    crash_arm(&crash, (shape_t){true, 400, 0, NULL}, (shape_t){true, 400, 1, NULL});
+    OK(f, add_indexes(f->engine, "t", &on_b, 1));
     crash.before = crash.after;
     update_rows(f, "t", 50, 60, 'z');
     crash_disarm(&crash);
@@ -349,7 +202,7 @@ static void test_transactions(void **state)
     OK(f, engine_begin(f->engine, &open));
     make_row(5000, row);
     OK(f, engine_insert(f->engine, open, "t", row));
-    crash_arm(&crash, (shape_t){true, 200, 2}, (shape_t){true, 260, 2});
+    crash_arm(&crash, (shape_t){true, 200, 2, NULL}, (shape_t){true, 260, 2, NULL});
     insert_rows(f, "t", 201, 260);
     assert_true(crash.seen_before > 0 || crash.seen_after > 0);
     crash.before = crash.after;

@@ -58,18 +58,18 @@ static void test_refusals(void **state)
     assert_int_equal(engine_drop_table(f->engine, "u"), DB_NOT_FOUND);
     assert_int_equal(engine_rename_table(f->engine, "t", "t"), DB_ALREADY_EXISTS);
     assert_int_equal(engine_rename_table(f->engine, "t", "a b"), DB_ERROR);
-    assert_int_equal(engine_add_indexes(f->engine, "u", &on_b, 1), DB_NOT_FOUND);
-    assert_int_equal(engine_add_indexes(f->engine, "t", &no_col, 1), DB_NOT_FOUND);
-    assert_int_equal(engine_add_indexes(f->engine, "t", &long_prefix, 1), DB_ERROR);
-    assert_int_equal(engine_add_indexes(f->engine, "t", &int_prefix, 1), DB_ERROR);
-    assert_int_equal(engine_add_indexes(f->engine, "t", &bad_name, 1), DB_ERROR);
-    assert_int_equal(engine_add_indexes(f->engine, "t", twice, 2), DB_ALREADY_EXISTS);
-    assert_int_equal(engine_add_indexes(f->engine, "t", twice, 0), DB_ERROR);
-    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
-    assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_ALREADY_EXISTS);
+    assert_int_equal(add_indexes(f->engine, "u", &on_b, 1), DB_NOT_FOUND);
+    assert_int_equal(add_indexes(f->engine, "t", &no_col, 1), DB_NOT_FOUND);
+    assert_int_equal(add_indexes(f->engine, "t", &long_prefix, 1), DB_ERROR);
+    assert_int_equal(add_indexes(f->engine, "t", &int_prefix, 1), DB_ERROR);
+    assert_int_equal(add_indexes(f->engine, "t", &bad_name, 1), DB_ERROR);
+    assert_int_equal(add_indexes(f->engine, "t", twice, 2), DB_ALREADY_EXISTS);
+    assert_int_equal(add_indexes(f->engine, "t", twice, 0), DB_ERROR);
+    OK(f, add_indexes(f->engine, "t", &on_b, 1));
+    assert_int_equal(add_indexes(f->engine, "t", &on_b, 1), DB_ALREADY_EXISTS);
     assert_string_equal(engine_error(f->engine), "index 'ib' exists in table 't'");
-    assert_int_equal(engine_drop_index(f->engine, "t", "ic"), DB_NOT_FOUND);
-    assert_int_equal(engine_drop_index(f->engine, "t", "PRIMARY"), DB_ERROR);
+    assert_int_equal(drop_index(f->engine, "t", "ic"), DB_NOT_FOUND);
+    assert_int_equal(drop_index(f->engine, "t", "PRIMARY"), DB_ERROR);
     assert_int_equal(engine_table(f->engine, "t")->n_indexes, 2);
 }
 
@@ -107,16 +107,16 @@ static void test_locked_table(void **state)
     OK(f, engine_begin(f->engine, &trx));
     make_row(1, row);
     OK(f, engine_insert(f->engine, trx, "t", row));
-    assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
+    assert_int_equal(add_indexes(f->engine, "t", &on_b, 1), DB_TABLE_LOCKED);
     assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
     assert_int_equal(engine_rename_table(f->engine, "t", "u"), DB_TABLE_LOCKED);
     /* DDL on another table reloads the catalogue; the lock outlives that. */
-    OK(f, engine_add_indexes(f->engine, "other", &on_b, 1));
+    OK(f, add_indexes(f->engine, "other", &on_b, 1));
     assert_int_equal(engine_drop_table(f->engine, "t"), DB_TABLE_LOCKED);
     make_row(2, row);
     OK(f, engine_insert(f->engine, trx, "t", row));
     OK(f, engine_commit(f->engine, trx));
-    OK(f, engine_add_indexes(f->engine, "t", &on_b, 1));
+    OK(f, add_indexes(f->engine, "t", &on_b, 1));
     assert_int_equal(count_rows(f, "t", "ib"), 2);
 }
 
@@ -190,14 +190,14 @@ static void test_small_cases(void **state)
     const ddl_index_def_t prefix = index_def("ip", "b", 1);
     check_report_t report;
     create_table(f, "t");
-    OK(f, engine_add_indexes(f->engine, "t", &prefix, 1));
+    OK(f, add_indexes(f->engine, "t", &prefix, 1));
     assert_int_equal(count_rows(f, "t", "ip"), 0);
     insert_rows(f, "t", 1, 100);
-    OK(f, engine_drop_index(f->engine, "t", "ip"));
+    OK(f, drop_index(f->engine, "t", "ip"));
     assert_null(dict_index_get(dict_table_get(f->engine->dict, "t"), "ip"));
-    OK(f, engine_add_indexes(f->engine, "t", &prefix, 1));
+    OK(f, add_indexes(f->engine, "t", &prefix, 1));
     assert_int_equal(count_rows(f, "t", "ip"), 100);
-    OK(f, engine_drop_index(f->engine, "t", "ip"));
+    OK(f, drop_index(f->engine, "t", "ip"));
     insert_rows(f, "t", 101, 110);
     purge_all(f);
     fixture_close(f, true);
@@ -216,12 +216,12 @@ static void test_too_many_indexes(void **state)
     for (uint32_t i = 1; i < INDEXES_MAX - 1; i++) {
         (void)snprintf(name, sizeof(name), "i%u", i);
         const ddl_index_def_t def = index_def(name, "c", 0);
-        OK(f, engine_add_indexes(f->engine, "t", &def, 1));
+        OK(f, add_indexes(f->engine, "t", &def, 1));
     }
     const ddl_index_def_t two[] = {index_def("x", "b", 0), index_def("y", "b", 0)};
-    assert_int_equal(engine_add_indexes(f->engine, "t", two, 2), DB_ERROR);
+    assert_int_equal(add_indexes(f->engine, "t", two, 2), DB_ERROR);
     assert_int_equal(engine_table(f->engine, "t")->n_indexes, INDEXES_MAX - 1);
-    OK(f, engine_add_indexes(f->engine, "t", two, 1));
+    OK(f, add_indexes(f->engine, "t", two, 1));
     assert_int_equal(count_rows(f, "t", "x"), 10);
 }
 
@@ -248,18 +248,18 @@ static void check_aborts(fixture_t *f, bool optimize)
     uint32_t n_used = table_n_used(f, "t");
     uint32_t steps = 0;
     for (; !done; steps++) {
-        ddl_add_index_t *build = NULL;
-        OK(f, ddl_add_index_begin(f->engine->sys, "t", defs, 2, 16 * 1024, &build));
+        ddl_build_t *build = NULL;
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 16 * 1024, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
-            OK(f, ddl_add_index_step(build, 100, &done));
+            OK(f, ddl_build_step(build, 100, &done));
         }
         if (!done) {
-            OK(f, ddl_add_index_abort(build));
+            OK(f, ddl_build_abort(build));
             assert_int_equal(table_n_used(f, "t"), n_used);
             assert_int_equal(engine_table(f->engine, "t")->n_indexes, 1);
             assert_int_equal(env_list(&f->engine->env, no_temporary, NULL), DB_SUCCESS);
         }
-        ddl_add_index_free(build);
+        ddl_build_free(build);
     }
     assert_true(steps > 30);
     assert_int_equal(count_rows(f, "t", "ib"), 900);

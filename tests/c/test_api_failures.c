@@ -127,11 +127,11 @@ static void check_sort_file(failing_t *t, tap_kind_t kind)
     engine_status_t status;
     check_report_t report;
     fail_from_now(t, kind, "#sql-tmp-");
-    dberr_t err = engine_add_indexes(t->f.engine, "t", &on_b, 1);
+    dberr_t err = add_indexes(t->f.engine, "t", &on_b, 1);
     assert_true(t->n_failed > 0);
     if (kind == TAP_UNLINK) {
         assert_int_equal(err, DB_SUCCESS);
-        OK(&t->f, engine_drop_index(t->f.engine, "t", "ib"));
+        OK(&t->f, drop_index(t->f.engine, "t", "ib"));
     } else {
         assert_int_equal(err, DB_TEMP_FILE_FAILED);
         assert_cause(engine_error(t->f.engine), "#sql-tmp-");
@@ -140,7 +140,7 @@ static void check_sort_file(failing_t *t, tap_kind_t kind)
     assert_false(status.poisoned);
     insert_rows(&t->f, "t", 3001, 3100);
     t->on = false;
-    OK(&t->f, engine_add_indexes(t->f.engine, "t", &on_b, 1));
+    OK(&t->f, add_indexes(t->f.engine, "t", &on_b, 1));
     assert_int_equal(count_rows(&t->f, "t", "ib"), 3100);
     fixture_close(&t->f, true);
     OK(&t->f, engine_open(&t->tap.base, &t->f.probe, &t->f.options, true, &t->f.engine, &t->f.err));

@@ -15,6 +15,7 @@
 #include "api/engine.h"
 #include "base/mach.h"
 #include "check/check.h"
+#include "test_alter.h"
 
 #define B_LEN 60U
 
@@ -188,7 +189,7 @@ static inline ddl_index_def_t index_def(const char *name, const char *col, uint3
 static inline void add_two_indexes(fixture_t *f, const char *table)
 {
     const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
-    OK(f, engine_add_indexes(f->engine, table, defs, 2));
+    OK(f, add_indexes(f->engine, table, defs, 2));
 }
 
 static inline dberr_t count_row_fn(void *ctx, const byte *row)

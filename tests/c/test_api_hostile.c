@@ -135,7 +135,7 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
     } else if (kind == IMAGE_DROP) {
         OK(f, engine_drop_table(f->engine, "u"));
     } else if (kind != IMAGE_CLEAN) {
-        OK(f, engine_add_indexes(f->engine, "t", &def, 1));
+        OK(f, add_indexes(f->engine, "t", &def, 1));
     }
     if (kind == IMAGE_RECOVERY) {
         fixture_open(f);
@@ -249,9 +249,9 @@ static bool work(engine_t *engine, uint64_t *rnd)
     ok = engine_purge(engine, 200, &done) == DB_SUCCESS && ok;
     switch (below(rnd, 5)) {
     case 0:
-        return engine_add_indexes(engine, "t", &def, 1) == DB_SUCCESS && ok;
+        return add_indexes(engine, "t", &def, 1) == DB_SUCCESS && ok;
     case 1:
-        return engine_drop_index(engine, "t", "ib") == DB_SUCCESS && ok;
+        return drop_index(engine, "t", "ib") == DB_SUCCESS && ok;
     case 2:
         return engine_drop_table(engine, "u") == DB_SUCCESS && ok;
     case 3:

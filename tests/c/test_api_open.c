@@ -221,7 +221,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
     writes_left = writes;
     calls_after_failure = 0;
     f->os->vt = &failing;
-    dberr_t err = engine_add_indexes(f->engine, "t", &on_b, 1);
+    dberr_t err = add_indexes(f->engine, "t", &on_b, 1);
     if (err == DB_SUCCESS) {
         f->os->vt = real;
         fixture_close(f, true);
@@ -231,7 +231,7 @@ static bool check_poison(fixture_t *f, uint32_t writes)
         assert_true(status.poisoned);
         assert_true(engine_error(f->engine)[0] != '\0');
         assert_int_equal(engine_checkpoint(f->engine, true), DB_IO_ERROR);
-        assert_int_equal(engine_add_indexes(f->engine, "t", &on_b, 1), DB_IO_ERROR);
+        assert_int_equal(add_indexes(f->engine, "t", &on_b, 1), DB_IO_ERROR);
         assert_int_equal(engine_close(f->engine, true, NULL), DB_IO_ERROR);
         f->engine = NULL;
         assert_int_equal(calls_after_failure, 1);

@@ -216,15 +216,15 @@ static void work_build_given_up(session_t *s, uint32_t t)
 {
     const ddl_index_def_t def = index_def("ig", "b", 0);
     uint32_t rows = (uint32_t)(s->model.at[t].next - s->model.at[t].first);
-    ddl_add_index_t *build = NULL;
+    ddl_build_t *build = NULL;
     bool done = false;
-    OK(&s->f, ddl_add_index_begin(s->f.engine->sys, NAMES[t], &def, 1, 64 * 1024, &build));
+    OK(&s->f, ddl_build_begin(s->f.engine->sys, ADD_INDEXES(NAMES[t], &def, 1), 64 * 1024, &build));
     for (uint32_t n = draw(s->rnd, 2 * rows / 10 + 1); n > 0; n--) {
-        OK(&s->f, ddl_add_index_step(build, 10, &done));
+        OK(&s->f, ddl_build_step(build, 10, &done));
     }
     assert_false(done);
-    OK(&s->f, ddl_add_index_abort(build));
-    ddl_add_index_free(build);
+    OK(&s->f, ddl_build_abort(build));
+    ddl_build_free(build);
 }
 
 static void work_index(session_t *s, uint32_t t)
@@ -241,10 +241,16 @@ static void work_index(session_t *s, uint32_t t)
         statement_end(s, &after, true);
         return;
     }
+    if (draw(s->rnd, 3) == 0) {
+        statement_begin(s, &after);
+        OK(&s->f, rebuild_table(s->f.engine, NAMES[t]));
+        statement_end(s, &after, true);
+        return;
+    }
     const char *name = s->model.at[t].n_indexes == 2 ? "ib" : "ic";
     after.at[t].n_indexes--;
     statement_begin(s, &after);
-    OK(&s->f, engine_drop_index(s->f.engine, NAMES[t], name));
+    OK(&s->f, drop_index(s->f.engine, NAMES[t], name));
     statement_end(s, &after, true);
 }
 

@@ -77,8 +77,8 @@ static void create_unique(fixture_t *f, uint32_t prefix)
     const ddl_index_def_t plain = index_def("ic", "c", 0);
     const ddl_index_def_t unique = unique_def("ub", "b", prefix);
     create_table(f, "t");
-    OK(f, engine_add_indexes(f->engine, "t", &plain, 1));
-    OK(f, engine_add_indexes(f->engine, "t", &unique, 1));
+    OK(f, add_indexes(f->engine, "t", &plain, 1));
+    OK(f, add_indexes(f->engine, "t", &unique, 1));
 }
 
 /** Closes, and scans: so many rows, as many entries. */
@@ -117,7 +117,7 @@ static void test_refused(void **state)
     assert_int_equal(insert(f, trx, 3, "one"), DB_DUPLICATE_KEY);
     assert_string_equal(engine_error(f->engine),
                         "table t: a row with this key of the unique index ub exists");
-    OK(f, engine_add_indexes(f->engine, "t", &another, 1));
+    OK(f, add_indexes(f->engine, "t", &another, 1));
     OK(f, insert(f, trx, 3, "three"));
     assert_int_equal(insert(f, trx, 4, "three"), DB_DUPLICATE_KEY);
     assert_int_equal(update_b(f, trx, 1, "three"), DB_DUPLICATE_KEY);
@@ -221,23 +221,23 @@ static void check_build(fixture_t *f, bool optimize)
     insert_rows(f, "t", 1, 400);
     OK(f, insert(f, NULL, 500, "same"));
     OK(f, insert(f, NULL, 501, "same"));
-    assert_int_equal(engine_add_indexes(f->engine, "t", defs, 2), DB_DUPLICATE_KEY);
+    assert_int_equal(add_indexes(f->engine, "t", defs, 2), DB_DUPLICATE_KEY);
     assert_string_equal(engine_error(f->engine),
                         "table 't': two rows have the same key of the unique index 'ub'");
     assert_int_equal(engine_table(f->engine, "t")->n_indexes, 1);
-    OK(f, engine_start_indexes(f->engine, "t", defs, 2));
-    OK(f, engine_step_indexes(f->engine, "t", 1000, 100));
+    OK(f, start_indexes(f->engine, "t", defs, 2));
+    OK(f, engine_step_alter(f->engine, "t", 1000, 100));
     assert_true(dict_has_build(f->engine->dict));
     assert_int_equal(insert(f, NULL, 502, "same"), DB_TABLE_LOCKED);
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_DUPLICATE_KEY);
-    assert_int_equal(engine_finish_indexes(f->engine, "t"), DB_NOT_FOUND);
-    OK(f, engine_start_indexes(f->engine, "t", defs, 2));
-    OK(f, engine_step_indexes(f->engine, "t", 1000, 100));
-    OK(f, engine_abort_indexes(f->engine, "t"));
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_DUPLICATE_KEY);
+    assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);
+    OK(f, start_indexes(f->engine, "t", defs, 2));
+    OK(f, engine_step_alter(f->engine, "t", 1000, 100));
+    OK(f, engine_abort_alter(f->engine, "t"));
     assert_int_equal(stats_of(f).builds_duplicate, 2);
     assert_int_equal(stats_of(f).builds_aborted, 3);
     OK(f, delete (f, NULL, 500));
-    OK(f, engine_add_indexes(f->engine, "t", defs, 2));
+    OK(f, add_indexes(f->engine, "t", defs, 2));
     assert_int_equal(insert(f, NULL, 502, "same"), DB_DUPLICATE_KEY);
     OK(f, delete (f, NULL, 501));
     OK(f, insert(f, NULL, 502, "same"));

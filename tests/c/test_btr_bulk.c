@@ -28,7 +28,7 @@ static btr_t load(btr_fixture_t *fx, const load_t *l)
     byte rec[8192];
 
     tree_create(&fx->env, fx->pool, &btr);
-    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo, l->fill, &bulk));
+    ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo ? 0 : btr.id, l->fill, &bulk));
     for (uint32_t k = 0; k < l->n; k++) {
         rec_set(&btr, 2 * k, rec);
         ASSERT_OK(fx, btr_bulk_add(bulk, rec));

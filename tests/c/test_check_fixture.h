@@ -4,6 +4,7 @@
 
 #include "check/check.h"
 #include "ddl/ddl.h"
+#include "test_alter.h"
 #include "test_dict_fixture.h"
 #include "test_recv_fixture.h"
 
@@ -33,13 +34,13 @@ static inline void cfx_add_indexes(dbx_t *db, const char *table, const char *nam
     snprintf(defs[1].fields[0].col, sizeof(defs[1].fields[0].col), "c");
     defs[1].fields[0].prefix_len = 10;
     snprintf(defs[1].fields[1].col, sizeof(defs[1].fields[1].col), "b");
-    ddl_add_index_t *build = NULL;
-    ASSERT_OK(db, ddl_add_index_begin(db->sys, table, defs, n, 1U << 20, &build));
+    ddl_build_t *build = NULL;
+    ASSERT_OK(db, ddl_build_begin(db->sys, ADD_INDEXES(table, defs, n), 1U << 20, &build));
     bool done = false;
     while (!done) {
-        ASSERT_OK(db, ddl_add_index_step(build, 50, &done));
+        ASSERT_OK(db, ddl_build_step(build, 50, &done));
     }
-    ddl_add_index_free(build);
+    ddl_build_free(build);
 }
 
 static inline void cfx_row(int64_t a, uint32_t version, byte row[CFX_ROW_MAX])

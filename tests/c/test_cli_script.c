@@ -80,13 +80,13 @@ static void test_add_index(void **state)
     (void)state;
     script_t *s = parse_ok("add index t ib(b) ief(e:10,f:4)\ndrop index t ib");
     const stmt_t *add = script_stmt(s, 0);
-    assert_int_equal(add->n_indexes, 2);
-    assert_string_equal(add->indexes[0].name, "ib");
-    assert_int_equal(add->indexes[0].fields[0].prefix_len, 0);
-    assert_int_equal(add->indexes[1].n_fields, 2);
-    assert_string_equal(add->indexes[1].fields[1].col, "f");
-    assert_int_equal(add->indexes[1].fields[1].prefix_len, 4);
-    assert_string_equal(script_stmt(s, 1)->name, "ib");
+    assert_int_equal(add->alter.n_defs, 2);
+    assert_string_equal(add->alter.defs[0].name, "ib");
+    assert_int_equal(add->alter.defs[0].fields[0].prefix_len, 0);
+    assert_int_equal(add->alter.defs[1].n_fields, 2);
+    assert_string_equal(add->alter.defs[1].fields[1].col, "f");
+    assert_int_equal(add->alter.defs[1].fields[1].prefix_len, 4);
+    assert_string_equal(script_stmt(s, 1)->alter.name, "ib");
     script_free(s);
 }
 
@@ -96,14 +96,14 @@ static void test_unique_index(void **state)
     (void)state;
     script_t *s = parse_ok("add unique index t ub(b) uc(c:3)\nstart unique index t ud(d)\n"
                            "add index unique ub(b)\nbegin unique");
-    assert_int_equal(script_stmt(s, 0)->kind, STMT_ADD_INDEX);
-    assert_int_equal(script_stmt(s, 0)->n_indexes, 2);
-    assert_true(script_stmt(s, 0)->indexes[0].unique);
-    assert_true(script_stmt(s, 0)->indexes[1].unique);
-    assert_int_equal(script_stmt(s, 1)->kind, STMT_START_INDEX);
-    assert_true(script_stmt(s, 1)->indexes[0].unique);
+    assert_int_equal(script_stmt(s, 0)->kind, STMT_ALTER);
+    assert_int_equal(script_stmt(s, 0)->alter.n_defs, 2);
+    assert_true(script_stmt(s, 0)->alter.defs[0].unique);
+    assert_true(script_stmt(s, 0)->alter.defs[1].unique);
+    assert_int_equal(script_stmt(s, 1)->kind, STMT_START_ALTER);
+    assert_true(script_stmt(s, 1)->alter.defs[0].unique);
     assert_string_equal(script_stmt(s, 2)->table, "unique");
-    assert_false(script_stmt(s, 2)->indexes[0].unique);
+    assert_false(script_stmt(s, 2)->alter.defs[0].unique);
     script_free(s);
 }
 
@@ -114,19 +114,19 @@ static void test_stepped_index(void **state)
     script_t *s = parse_ok("start index t ib(b) ief(e:10,f)\nstep index t\nstep index t 3\n"
                            "step index t 4 2147483647\nfinish index t\nabort index u\nbegin index");
     const stmt_t *start = script_stmt(s, 0);
-    assert_int_equal(start->kind, STMT_START_INDEX);
-    assert_int_equal(start->n_indexes, 2);
-    assert_int_equal(start->indexes[1].fields[0].prefix_len, 10);
-    assert_int_equal(script_stmt(s, 1)->kind, STMT_STEP_INDEX);
+    assert_int_equal(start->kind, STMT_START_ALTER);
+    assert_int_equal(start->alter.n_defs, 2);
+    assert_int_equal(start->alter.defs[1].fields[0].prefix_len, 10);
+    assert_int_equal(script_stmt(s, 1)->kind, STMT_STEP_ALTER);
     assert_int_equal(script_stmt(s, 1)->count, 1);
     assert_int_equal(script_stmt(s, 1)->rows, BUILD_STEP_ROWS);
     assert_int_equal(script_stmt(s, 2)->count, 3);
     assert_int_equal(script_stmt(s, 2)->rows, BUILD_STEP_ROWS);
     assert_int_equal(script_stmt(s, 3)->count, 4);
     assert_int_equal(script_stmt(s, 3)->rows, INT32_MAX);
-    assert_int_equal(script_stmt(s, 4)->kind, STMT_FINISH_INDEX);
+    assert_int_equal(script_stmt(s, 4)->kind, STMT_FINISH_ALTER);
     assert_string_equal(script_stmt(s, 4)->table, "t");
-    assert_int_equal(script_stmt(s, 5)->kind, STMT_ABORT_INDEX);
+    assert_int_equal(script_stmt(s, 5)->kind, STMT_ABORT_ALTER);
     assert_string_equal(script_stmt(s, 5)->table, "u");
     assert_int_equal(script_stmt(s, 6)->kind, STMT_BEGIN);
     assert_string_equal(script_stmt(s, 6)->trx, "index");

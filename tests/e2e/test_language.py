@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tornpage.oracle.oracle import Oracle
+from tornpage.oracle.state import read_tables
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import ROOT
 from tornpage.workloads.parse import parse_script
@@ -46,6 +48,17 @@ GOOD = [
     "add index t i(" + ",".join(f"c{i}" for i in range(32)) + ")",
     "add index t i(b:255,c,b)",
     "start index t i(b) i(b)",
+    "add index t i(b) algorithm=copy lock=none",
+    "add unique index t i(b) lock=shared algorithm=instant",
+    "start index t i(b) algorithm=nocopy",
+    "drop index t i lock=none",
+    "rename column t a b",
+    "rename column t a a algorithm=instant",
+    "rename index t i j lock=shared algorithm=inplace",
+    "drop index t algorithm",
+    "rebuild table t",
+    "rebuild table t algorithm=inplace lock=shared",
+    "start rebuild t lock=none",
     "step index t",
     "step index t 7",
     "step index t 7 2147483647",
@@ -110,6 +123,25 @@ BAD = [
     "create table t " + " ".join(f"c{i}:bigint" for i in range(33)) + " primary c0",
     "add index t",
     "add index t i",
+    "add index t algorithm=copy",
+    "add index t i(b) algorithm=",
+    "add index t i(b) algorithm=fast",
+    "add index t i(b) algorithm=COPY",
+    "add index t i(b) algorithm=copy algorithm=copy",
+    "add index t i(b) lock=none j(b)",
+    "add index t i(b) lock=exclusive",
+    "drop index t i lock=",
+    "drop table t lock=none",
+    "rename column t a",
+    "rename column t a b c",
+    "rename index t",
+    "rebuild t",
+    "rebuild table",
+    "rebuild table t u",
+    "rebuild table t force",
+    "start rebuild table t",
+    "step rebuild t",
+    "rename index t i j k=1",
     "add index t i(b",
     "add index t i()",
     "add index t (b)",
@@ -216,3 +248,57 @@ def test_the_oracle_predicts_a_build_and_what_it_refuses(build: Path, tmp_path: 
     wanted = predicted(text)
     assert {"DB_TABLE_LOCKED", "DB_NOT_FOUND", "DB_ALREADY_EXISTS"} <= set(wanted.values())
     assert outcome(build, tmp_path / "db", text) == wanted
+
+
+def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_path: Path) -> None:
+    """Each statement that alters a table under each option, names that are taken or missing, and changes of
+    rows under the names as they are then; the state is the oracle's."""
+    lines = ["create table t a:bigint b:char(9) c:bigint primary a", "insert_seq - t 1 90"]
+    lines += [
+        "start rebuild t algorithm=copy",
+        "step index t 1 40",
+        "insert - t a=1",
+        "abort index t",
+    ]
+    options = [f" algorithm={name}" for name in ("copy", "inplace", "nocopy", "instant")]
+    options += [" lock=none", " lock=shared", ""]
+    for option in options:
+        lines += [f"add index t i1(b) i2(c){option}", f"start index t i3(c){option}"]
+        lines += ["finish index t", f"rename index t i2 i4{option}", "rename index t i4 i2"]
+        lines += [f"drop index t i1{option}", f"drop index t i2{option}", "drop index t i3"]
+        lines += [f"rebuild table t{option}", f"start rebuild t{option}", "step index t 2 20"]
+        lines += ["insert - t a=500", "abort index t"]
+        lines += [f"rename column t b d{option}", "rename column t d b"]
+    lines += ["add index missing i(b) algorithm=instant", "add index t i1(b) i2(c)"]
+    lines += ["rename index t i1 i2", "rename index t i1 PRIMARY", "rename index t PRIMARY i"]
+    lines += ["rename index t i9 i", "rename column t a c", "rename column t x y"]
+    lines += ["rename column t a a", "rename column u a b", "begin T", "insert T t a=100"]
+    lines += [
+        "rename column t a z",
+        "rename index t i1 z",
+        "rebuild table t",
+        "commit T",
+        "start rebuild t",
+    ]
+    lines += [
+        "insert - t a=102",
+        "select t a=100",
+        "rebuild table t",
+        "drop table t",
+        "finish index t",
+    ]
+    lines += ["rebuild table u", "finish index t", "start index t i5(c)"]
+    lines += ["rename column t a z", "rename index t i1 z", "abort index t"]
+    lines += ["rename column t a z", "rename column t b a", 'insert - t z=101 a="x"']
+    text = "\n".join([*lines, "rename index t i1 c", 'update - t z=5 set a="y"', "scan t c"]) + "\n"
+    wanted = predicted(text)
+    assert Counter(wanted.values())["DB_UNSUPPORTED"] > 10
+    assert outcome(build, tmp_path / "db", text) == wanted
+    done = subprocess.run(
+        [build / "engine" / "engine", "check", "--json", tmp_path / "db"],
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    tables = json.loads(done.stdout)["tables"]
+    assert read_tables(tables) == Oracle(parse_script(text)).states[-1]

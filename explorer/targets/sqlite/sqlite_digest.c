@@ -139,14 +139,19 @@ dberr_t sq_table_digest(sq_t *sq, const sq_table_t *table, check_table_t *out)
 {
     sql_text_t sql = {.len = 0};
     row_format_t format = {.n = 0};
+    char names[COLUMNS_MAX * (NAME_LEN_MAX + 1) + 1];
+    size_t names_len = 0;
     memcpy(out->name, table->name, sizeof(out->name));
     sql_add(&sql, "SELECT ");
     for (uint32_t i = 0; i < table->n_columns; i++) {
+        names_len += (size_t)snprintf(names + names_len, sizeof(names) - names_len, "%s,",
+                                      table->columns[i].name);
         sql_add(&sql, "%s\"%s\"", i > 0 ? "," : "", table->columns[i].name);
         format.widths[format.n++] = table->columns[i].width;
     }
     sql_add(&sql, " FROM \"%s\" NOT INDEXED", table->name);
     dberr_t err = rows_digest(sq, &sql, &format, &out->rows, &out->hash);
+    out->hash += XXH64(names, names_len, 0);
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         err = index_digest(sq, table, &table->indexes[i], &out->indexes[i]);
         out->n_indexes = i + 1;

@@ -8,8 +8,8 @@ So the state after a crash must equal a prefix between the last acknowledged and
 
 Digests are those of engine/check/check.h over the bytes of engine/dict/dict.h, computed here anew: a
 table is its number of rows and the sum modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign
-bit inverted; CHAR padded with spaces); an index the same over key columns, cut to their prefix, and
-primary key, plus 1 if it is unique.
+bit inverted; CHAR padded with spaces), plus that of the names of its columns; an index the same over key
+columns, cut to their prefix, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
@@ -27,6 +27,8 @@ from tornpage.oracle.table import NO_ROWS, Failure, Table, built_index, index_cu
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
+    Algorithm,
+    Lock,
     Script,
     Statement,
     Verb,
@@ -36,6 +38,22 @@ __all__ = ["Oracle", "Step"]
 
 INDEXES_MAX = 64
 """Secondary indexes of a table."""
+PRIMARY = "PRIMARY"
+"""Name of the primary key, which no other index can have."""
+
+_BEST = {
+    Verb.ADD_INDEX: Algorithm.NOCOPY,
+    Verb.START_INDEX: Algorithm.NOCOPY,
+    Verb.DROP_INDEX: Algorithm.NOCOPY,
+    Verb.REBUILD_TABLE: Algorithm.INPLACE,
+    Verb.START_REBUILD: Algorithm.INPLACE,
+    Verb.RENAME_INDEX: Algorithm.INSTANT,
+    Verb.RENAME_COLUMN: Algorithm.INSTANT,
+}
+"""The most that ALGORITHM may promise of a statement."""
+_RANK = tuple(Algorithm)
+"""What promises less comes first."""
+_BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX, Verb.REBUILD_TABLE, Verb.START_REBUILD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +102,8 @@ class Oracle:
 
     def _execute(self, statement: Statement) -> bool:
         verb = statement.verb
+        if verb in _BEST:
+            _check_options(statement)
         if verb is Verb.BEGIN:
             if statement.trx in self._open:
                 raise Failure("DB_ALREADY_EXISTS")
@@ -101,7 +121,7 @@ class Oracle:
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
             return verb is not Verb.STEP_INDEX
-        elif verb is Verb.SET and any(table.build for table in self._tables.values()):
+        elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
             table = self._table(statement.table)
@@ -135,7 +155,7 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
-        if table.build:
+        if table.build is not None:
             raise Failure("DB_TABLE_LOCKED")
         planned = self._plan(table, statement)
         touched = self._open[trx] if trx != AUTOCOMMIT else {}
@@ -213,7 +233,7 @@ class Oracle:
 
     def _unlocked(self, name: str) -> Table:
         table = self._table(name)
-        if table.owner or table.build:
+        if table.owner or table.build is not None:
             raise Failure("DB_TABLE_LOCKED")
         return table
 
@@ -260,7 +280,7 @@ class Oracle:
 
     def _building(self, statement: Statement) -> Table:
         table = self._table(statement.table)
-        if not table.build:
+        if table.build is None:
             raise Failure("DB_NOT_FOUND")
         return table
 
@@ -268,20 +288,56 @@ class Oracle:
         self._building(statement)
 
     def _abort_index(self, statement: Statement) -> None:
-        self._building(statement).build = ()
+        self._building(statement).build = None
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        definitions, table.build = table.build, ()
+        definitions, table.build = table.build or (), None
         built = [built_index(table, definition) for definition in definitions]
         for index in built:
             table.indexes[index.name] = index
 
-    def _drop_index(self, statement: Statement) -> None:
+    def _rebuild_table(self, statement: Statement) -> None:
+        self._unlocked(statement.table)
+
+    def _start_rebuild(self, statement: Statement) -> None:
+        self._unlocked(statement.table).build = ()
+
+    def _with_index(self, statement: Statement) -> Table:
+        """The table of a statement about one of its secondary indexes."""
         table = self._unlocked(statement.table)
+        if statement.name == PRIMARY:
+            raise Failure("DB_ERROR")
         if statement.name not in table.indexes:
             raise Failure("DB_NOT_FOUND")
-        del table.indexes[statement.name]
+        return table
+
+    def _drop_index(self, statement: Statement) -> None:
+        del self._with_index(statement).indexes[statement.name]
+
+    def _rename_index(self, statement: Statement) -> None:
+        table = self._with_index(statement)
+        if statement.to in (*table.indexes, PRIMARY):
+            raise Failure("DB_ALREADY_EXISTS")
+        table.rename_index(statement.name, statement.to)
+
+    def _rename_column(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in table.offsets:
+            raise Failure("DB_NOT_FOUND")
+        if statement.to in table.offsets:
+            raise Failure("DB_ALREADY_EXISTS")
+        table.rename_column(statement.name, statement.to)
+
+
+def _check_options(statement: Statement) -> None:
+    """What an ALTER statement asks for must be possible, whatever the table."""
+    algorithm, verb = statement.algorithm, statement.verb
+    if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
+        raise Failure("DB_UNSUPPORTED")
+    builds = verb in _BUILDS or algorithm is Algorithm.COPY
+    if statement.lock is Lock.NONE and builds:
+        raise Failure("DB_UNSUPPORTED")
 
 
 _DDL = {
@@ -290,12 +346,16 @@ _DDL = {
     Verb.RENAME_TABLE: Oracle._rename_table,
     Verb.ADD_INDEX: Oracle._add_index,
     Verb.DROP_INDEX: Oracle._drop_index,
+    Verb.RENAME_INDEX: Oracle._rename_index,
+    Verb.RENAME_COLUMN: Oracle._rename_column,
+    Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
 
 _BUILD = {
     Verb.START_INDEX: Oracle._start_index,
+    Verb.START_REBUILD: Oracle._start_rebuild,
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }

@@ -1,7 +1,7 @@
 """The logical state of a database as judges compare it: the digest of every table and index, and its JSON,
 which is that of a scanner's `tables`.
 
-May import: nothing of the package.
+May import: script.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ from typing import Any
 
 import xxhash
 
-__all__ = ["IndexDigest", "State", "TableDigest", "plain_tables", "read_tables", "state_digest"]
+from tornpage.workloads.script import Column
+
+__all__ = [
+    "IndexDigest",
+    "State",
+    "TableDigest",
+    "names_hash",
+    "plain_tables",
+    "read_tables",
+    "state_digest",
+]
 
 IndexDigest = tuple[str, int, int]
 """Name, entries, hash."""
@@ -19,6 +29,11 @@ TableDigest = tuple[int, int, tuple[IndexDigest, ...]]
 """Rows, hash, indexes sorted by name."""
 State = Mapping[str, TableDigest]
 """Every table by name."""
+
+
+def names_hash(columns: Iterable[Column]) -> int:
+    """What the names of a table's columns add to its hash."""
+    return xxhash.xxh64_intdigest("".join(f"{column.name}," for column in columns).encode("ascii"))
 
 
 def plain_tables(state: State) -> list[dict[str, Any]]:

@@ -7,12 +7,12 @@ May import: errors, script, state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import xxhash
 
-from tornpage.oracle.state import TableDigest
+from tornpage.oracle.state import TableDigest, names_hash
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Column, IndexDef, Value
 
@@ -61,8 +61,9 @@ class Table:
     """Of the rows in `newest`: every version that the owner has made."""
     hash: int = 0
     indexes: dict[str, Index] = field(default_factory=dict)
-    build: tuple[IndexDef, ...] = ()
-    """Indexes of the build that is running: until it ends, the table can be read but not changed."""
+    build: tuple[IndexDef, ...] | None = None
+    """New indexes of the build that is running, a rebuild's none: until it ends, the table can be read but
+    not changed."""
 
     def current(self, key: bytes) -> bytes | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
@@ -72,7 +73,7 @@ class Table:
             (index.name, index.entries, index.hash)
             for index in sorted(self.indexes.values(), key=lambda index: index.name)
         )
-        return len(self.committed), self.hash, indexes
+        return len(self.committed), (self.hash + names_hash(self.columns)) & MASK64, indexes
 
     def encode(self, name: str, value: Value) -> bytes:
         start, end = self.offsets[name]
@@ -94,6 +95,20 @@ class Table:
 
     def key_of(self, row: bytes) -> bytes:
         return b"".join(row[slice(*self.offsets[name])] for name in self.primary)
+
+    def rename_index(self, name: str, new: str) -> None:
+        """An index gets another name."""
+        index = self.indexes.pop(name)
+        index.name = new
+        self.indexes[new] = index
+
+    def rename_column(self, name: str, new: str) -> None:
+        """A column gets another name; its values stay."""
+        self.columns = tuple(
+            replace(item, name=new) if item.name == name else item for item in self.columns
+        )
+        self.offsets = {new if item == name else item: at for item, at in self.offsets.items()}
+        self.primary = tuple(new if item == name else item for item in self.primary)
 
     def change(self, key: bytes, row: bytes | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""

@@ -159,6 +159,7 @@ _COUNTERS = {
     "recv_trx_rolled_back": "trx_rolled_back",
     "recv_indexes_dropped": "indexes_dropped",
     "recv_tables_dropped": "tables_dropped",
+    "recv_swaps_finished": "swaps_finished",
 }
 
 JUDGE = "tornpage-judge"

@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Statement, Value, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Statement, Value, Verb
 from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 
 __all__ = ["Book", "Table"]
@@ -35,8 +35,8 @@ FREED_MAX = 12
 @dataclass(slots=True)
 class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
-    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: one is
-    under way."""
+    changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
+    build that is under way, a rebuild's none."""
 
     name: str
     shape: Shape
@@ -44,12 +44,17 @@ class Table:
     held: dict[int, str] = field(default_factory=dict)
     hot: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
-    build: tuple[IndexDef, ...] = ()
+    build: tuple[IndexDef, ...] | None = None
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
     """Values that open transactions have taken or freed, and for which row."""
     freed: list[bytes] = field(default_factory=list)
+
+    @property
+    def building(self) -> bool:
+        """Is a build under way, so that the table takes no changes?"""
+        return self.build is not None
 
     def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
         """How much of a serial value each of these unique indexes compares; 0 = all."""
@@ -96,13 +101,14 @@ class Table:
 class Book:
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
-    checkpoint is asked for."""
+    checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY."""
 
     rng: random.Random
     page_size: int = 4096
     dblwr_pages: int = 16
     clean_pages: int = 6
     quiet: bool = False
+    copy_share: float = 0
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
@@ -197,7 +203,7 @@ class Book:
         """Ends every transaction that has changed the table, and its build."""
         for trx in sorted(set(table.held.values())):
             self.end(trx, commit=self.rng.random() < 0.5)
-        if table.build:
+        if table.building:
             self.end_build(table, finish=False)
 
     # -- rows -----------------------------------------------------------------------------------
@@ -306,31 +312,59 @@ class Book:
 
     def missing_indexes(self, table: Table) -> list[IndexDef]:
         """Those of its shape that the table does not have and is not getting."""
-        building = {index.name for index in table.build}
+        building = {index.name for index in table.build or ()}
         return [
             index
             for index in table.shape.indexes
             if index.name not in table.indexes and index.name not in building
         ]
 
+    def alter(self, verb: Verb, table: Table, **fields: object) -> None:
+        """A statement that alters a table, carried out in one of the ways that there are."""
+        algorithm = Algorithm.DEFAULT
+        if self.copy_share and self.rng.random() < self.copy_share:
+            algorithm = Algorithm.COPY
+        self.add(verb, table=table.name, algorithm=algorithm, **fields)
+
     def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Builds them in one statement, which fails for a duplicate in a unique one."""
         self.release(table)
-        self.add(Verb.ADD_INDEX, table=table.name, indexes=tuple(indexes))
+        self.alter(Verb.ADD_INDEX, table, indexes=tuple(indexes))
         if not table.has_duplicates(indexes):
             table.indexes += [index.name for index in indexes]
 
     def drop_index(self, table: Table, name: str) -> None:
         """Drops one that is there."""
         self.release(table)
-        self.add(Verb.DROP_INDEX, table=table.name, name=name)
+        self.alter(Verb.DROP_INDEX, table, name=name)
         table.indexes.remove(name)
+
+    def rename_index(self, table: Table, name: str) -> None:
+        """Another name for an index, or the one that it had before."""
+        self.release(table)
+        new = _other_name(name)
+        self.alter(Verb.RENAME_INDEX, table, name=name, to=new)
+        table.indexes[table.indexes.index(name)] = new
+        table.shape = table.shape.rename_index(name, new)
+
+    def rename_column(self, table: Table, name: str) -> None:
+        """The same for a column."""
+        self.release(table)
+        new = _other_name(name)
+        self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
+        table.shape = table.shape.rename_column(name, new)
 
     def start_build(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Starts a build in steps: until it ends, the table takes no changes."""
         self.release(table)
-        self.add(Verb.START_INDEX, table=table.name, indexes=tuple(indexes))
+        self.alter(Verb.START_INDEX, table, indexes=tuple(indexes))
         table.build = tuple(indexes)
+
+    def rebuild(self, table: Table, in_steps: bool) -> None:
+        """Rebuilds the table in one statement, or starts that."""
+        self.release(table)
+        self.alter(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table)
+        table.build = () if in_steps else None
 
     def step_build(self, table: Table, number: int, rows: int) -> None:
         """So many steps of so many rows."""
@@ -339,13 +373,17 @@ class Book:
     def end_build(self, table: Table, finish: bool) -> None:
         """Finishes or aborts it."""
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
-        if finish and not table.has_duplicates(table.build):
-            table.indexes += [index.name for index in table.build]
-        table.build = ()
+        built, table.build = table.build or (), None
+        if finish and not table.has_duplicates(built):
+            table.indexes += [index.name for index in built]
 
     def set_optimize(self, on: bool) -> None:
         """Switches log_optimize_ddl, which no build may see."""
         for table in self.tables.values():
-            if table.build:
+            if table.building:
                 self.end_build(table, finish=self.rng.random() < 0.5)
         self.add(Verb.SET, full=on)
+
+
+def _other_name(name: str) -> str:
+    return name.removesuffix("_") if name.endswith("_") else f"{name}_"

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
-from tornpage.workloads.script import AUTOCOMMIT, IndexDef, Verb
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Verb
 from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
 
 __all__ = [
     "aborted",
     "build",
     "drop_some",
+    "force",
     "many",
     "name_burst",
     "rebuild",
+    "rename_parts",
     "replace",
     "several",
     "stepped",
@@ -53,7 +55,7 @@ def switch(book: Book, table: Table) -> None:
     so that what one setting wrote meets, in one checkpoint interval, what the other one logs."""
     on = book.rng.random() < 0.5
     for _ in range(book.rng.randint(1, 4)):
-        if not table.build:
+        if not table.building:
             fill(book, table, len(table.live) + book.rng.randint(2, 30))
         book.set_optimize(on)
         for piece in book.rng.sample((build, change, _keep_house), book.rng.randint(0, 3)):
@@ -103,6 +105,27 @@ def stepped(
     if indexes is None and not book.missing_indexes(table):
         drop_some(book, table)
     book.start_build(table, several(book, table) if indexes is None else indexes)
+    _in_steps(book, table, finish)
+
+
+def force(book: Book, table: Table) -> None:
+    """Rebuilds of the table, in one statement or in steps, aborted ones too; rows change before and after."""
+    for _ in range(book.rng.randint(1, 3)):
+        in_steps = book.rng.random() < 0.6
+        if book.rng.random() < 0.3:
+            book.set_optimize(book.rng.random() < 0.5)
+        book.rebuild(table, in_steps)
+        if in_steps:
+            _in_steps(book, table, None)
+        for _ in range(book.rng.randint(0, 4)):
+            if not table.building:
+                change(book, table)
+        if book.rng.random() < 0.3:
+            housekeeping(book)
+
+
+def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
+    """The steps of a build that has been started, and what comes between them."""
     for _ in range(book.rng.randint(2, 10)):
         for _ in range(book.rng.randint(0, 3)):
             _meanwhile(book, table)
@@ -139,7 +162,7 @@ def many(book: Book, _: Table) -> None:
         book.add_indexes(table, indexes)
     else:
         stepped(book, table, indexes)
-    if not table.build:
+    if not table.building:
         change(book, table)
     if book.rng.random() < 0.7:
         book.drop(table)
@@ -154,6 +177,26 @@ def replace(book: Book, table: Table) -> None:
     if book.rng.random() < 0.5:
         shape = book.rng.choice(SHAPES)
     fill(book, book.create(table.name, shape), rows)
+
+
+def rename_parts(book: Book, table: Table) -> None:
+    """Columns and indexes get other names, and their own again; in between rows change under these names."""
+    for _ in range(book.rng.randint(1, 4)):
+        if table.indexes and book.rng.random() < 0.5:
+            book.rename_index(table, book.rng.choice(table.indexes))
+        else:
+            book.rename_column(table, book.rng.choice(table.shape.columns).name)
+        if book.rng.random() < 0.5:
+            change(book, table)
+        if book.rng.random() < 0.2:
+            _refused(book, table)
+
+
+def _refused(book: Book, table: Table) -> None:
+    """A promise that cannot be kept."""
+    indexes = table.shape.indexes[:1]
+    algorithm = Algorithm.INSTANT
+    book.add(Verb.ADD_INDEX, table=table.name, indexes=indexes, algorithm=algorithm)
 
 
 def name_burst(book: Book, names: tuple[str, str], shape: Shape, bursts: int) -> None:
@@ -175,7 +218,7 @@ def name_burst(book: Book, names: tuple[str, str], shape: Shape, bursts: int) ->
 def _meanwhile(book: Book, table: Table) -> None:
     """What happens between two steps of a build of `table`: other tables change; what this one refuses, it
     refuses."""
-    others = [other for other in book.tables.values() if not other.build]
+    others = [other for other in book.tables.values() if not other.building]
     kind = book.rng.randrange(9)
     if kind < 5 and others:
         change(book, book.rng.choice(others))

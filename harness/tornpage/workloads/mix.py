@@ -16,7 +16,7 @@ from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.script import Script, Verb
-from tornpage.workloads.shapes import LARGE, LIST, MANY, SHAPES, SMALL, UNIQUE, WIDE, Shape
+from tornpage.workloads.shapes import SHAPES, SMALL
 
 __all__ = ["MixParams", "generate_mix"]
 
@@ -25,6 +25,8 @@ CHANGES = (6, 12, 24)
 """Statements of a round of mixed changes."""
 SCALES = (0.3, 1, 1, 1.5)
 """Of the most rows, for a whole script."""
+COPY_SHARES = (0, 0, 0.1, 0.4)
+"""Of a script's statements that alter a table, those with ALGORITHM=COPY."""
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 QUIET_SHARE = 0.6
@@ -56,6 +58,7 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
         dblwr_pages=params.dblwr_pages,
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
+        copy_share=rng.choice(COPY_SHARES),
     )
     rows = round(params.rows * rng.choice(SCALES))
     for number in range(rng.randint(1, 3)):
@@ -75,7 +78,7 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
 
 def _table(book: Book) -> Table:
     """Any that can be changed. A build that was left as it is ends now if there is no other."""
-    free = [table for table in book.tables.values() if not table.build]
+    free = [table for table in book.tables.values() if not table.building]
     if free:
         return book.rng.choice(free)
     table = book.rng.choice(list(book.tables.values()))
@@ -85,20 +88,14 @@ def _table(book: Book) -> Table:
 
 def _grow(book: Book, table: Table, rows: int) -> None:
     """To a number of rows at the end of a page, of any tree that the table has or may get."""
-    phases.fill(book, table, phases.edge(book, table, _most(table.shape, rows)))
-
-
-def _most(shape: Shape, rows: int) -> int:
-    """Rows of large records are fewer."""
-    shares = {id(SMALL): 1, id(LIST): 1, id(UNIQUE): 1, id(WIDE): 2, id(LARGE): 4, id(MANY): 8}
-    return rows // shares[id(shape)]
+    phases.fill(book, table, phases.edge(book, table, rows // table.shape.share))
 
 
 def _pieces(rows: int) -> list[Phase]:
     """All that a script may be made of."""
 
     def mixed(book: Book, table: Table) -> None:
-        others = [t for t in book.tables.values() if t is not table and not t.build]
+        others = [t for t in book.tables.values() if t is not table and not t.building]
         side = book.rng.choice(others) if others else None
         phases.mixed(book, table, side, book.rng.choice(CHANGES))
 
@@ -147,6 +144,9 @@ def _pieces(rows: int) -> list[Phase]:
         builds.aborted,
         builds.replace,
         builds.switch,
+        builds.rename_parts,
+        builds.force,
+        builds.force,
         collide,
         collide,
     ]

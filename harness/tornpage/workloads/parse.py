@@ -10,7 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tornpage.vocabulary.errors import WorkloadError
-from tornpage.workloads.script import AUTOCOMMIT, Column, IndexDef, Script, Statement, Value, Verb
+from tornpage.workloads.script import (
+    AUTOCOMMIT,
+    Algorithm,
+    Column,
+    IndexDef,
+    Lock,
+    Script,
+    Statement,
+    Value,
+    Verb,
+)
 
 __all__ = ["STEP_ROWS", "parse_script"]
 
@@ -101,6 +111,10 @@ class _Words:
             values[name] = _value(text)
         return values
 
+    def at_option(self) -> bool:
+        """Is the next word an option of an ALTER statement?"""
+        return bool(self._left) and self._left[-1].startswith(_OPTIONS)
+
     def end(self) -> None:
         if self._left:
             raise ValueError(f"{self._left[-1]!r} is too much")
@@ -122,6 +136,7 @@ def _parse(words: _Words, line: int) -> Statement:
 
 
 _UNIQUE = ("add", "start")
+_OPTIONS = ("algorithm=", "lock=")
 _FIRST_OF_TWO = {verb.value.split()[0] for verb in Verb if " " in verb.value}
 
 
@@ -142,11 +157,37 @@ def _create_table(words: _Words, s: Statement) -> Statement:
 def _indexes(words: _Words, s: Statement) -> Statement:
     table = words.name()
     indexes: list[IndexDef] = []
-    while words.more() or not indexes:
+    while (words.more() and not words.at_option()) or not indexes:
         indexes.append(_index(words.next()))
     if len(indexes) > INDEXES_MAX:
         raise ValueError("too many indexes")
-    return replace(s, table=table, indexes=tuple(indexes))
+    return _options(words, replace(s, table=table, indexes=tuple(indexes)))
+
+
+def _options(words: _Words, s: Statement) -> Statement:
+    """Of an ALTER statement, each at most once."""
+    while words.at_option():
+        name, _, value = words.next().partition("=")
+        if not value or (s.algorithm if name == "algorithm" else s.lock):
+            raise ValueError(f"{name}: a value, and once only")
+        if name == "algorithm":
+            s = replace(s, algorithm=Algorithm(value))
+        if name == "lock":
+            s = replace(s, lock=Lock(value))
+    return s
+
+
+def _drop_index(words: _Words, s: Statement) -> Statement:
+    return _options(words, replace(s, table=words.name(), name=words.name()))
+
+
+def _rebuild(words: _Words, s: Statement) -> Statement:
+    return _options(words, replace(s, table=words.name()))
+
+
+def _rename_part(words: _Words, s: Statement) -> Statement:
+    s = replace(s, table=words.name(), name=words.name(), to=words.name())
+    return _options(words, s)
 
 
 def _table(words: _Words, s: Statement) -> Statement:
@@ -227,7 +268,11 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.DROP_TABLE: _table,
     Verb.RENAME_TABLE: _table_and_name,
     Verb.ADD_INDEX: _indexes,
-    Verb.DROP_INDEX: _table_and_name,
+    Verb.DROP_INDEX: _drop_index,
+    Verb.REBUILD_TABLE: _rebuild,
+    Verb.START_REBUILD: _rebuild,
+    Verb.RENAME_COLUMN: _rename_part,
+    Verb.RENAME_INDEX: _rename_part,
     Verb.START_INDEX: _indexes,
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,

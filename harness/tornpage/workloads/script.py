@@ -14,8 +14,10 @@ from enum import StrEnum
 
 __all__ = [
     "AUTOCOMMIT",
+    "Algorithm",
     "Column",
     "IndexDef",
+    "Lock",
     "Script",
     "Statement",
     "Value",
@@ -37,6 +39,10 @@ class Verb(StrEnum):
     RENAME_TABLE = "rename table"
     ADD_INDEX = "add index"
     DROP_INDEX = "drop index"
+    REBUILD_TABLE = "rebuild table"
+    START_REBUILD = "start rebuild"
+    RENAME_COLUMN = "rename column"
+    RENAME_INDEX = "rename index"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -57,6 +63,24 @@ class Verb(StrEnum):
     FLUSH_LOG = "flush log"
     SET = "set"
     STATUS = "status"
+
+
+class Algorithm(StrEnum):
+    """How an ALTER statement is to be carried out."""
+
+    DEFAULT = ""
+    COPY = "copy"
+    INPLACE = "inplace"
+    NOCOPY = "nocopy"
+    INSTANT = "instant"
+
+
+class Lock(StrEnum):
+    """What others may do to the table of an ALTER statement."""
+
+    DEFAULT = ""
+    NONE = "none"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +112,14 @@ class Statement:
 
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
-    set; bounds: of insert_seq.
+    set; bounds: of insert_seq; name, to: of a rename; algorithm, lock: of statements that ALTER.
     """
 
     line: int
     verb: Verb
     table: str = ""
     name: str = ""
+    to: str = ""
     trx: str = ""
     columns: tuple[Column, ...] = ()
     primary: tuple[str, ...] = ()
@@ -105,10 +130,12 @@ class Statement:
     number: int = 0
     rows: int = 0
     full: bool = False
+    algorithm: Algorithm = Algorithm.DEFAULT
+    lock: Lock = Lock.DEFAULT
 
     def text(self) -> str:
         """The statement as the engine reads it, without newline."""
-        return _FORMAT[self.verb](self)
+        return _FORMAT[self.verb](self) + _options_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +182,11 @@ def _indexes_text(word: str, statement: Statement) -> str:
     return " ".join([word, *unique, "index", statement.table, *map(_index_text, statement.indexes)])
 
 
+def _options_text(statement: Statement) -> str:
+    options = (("algorithm", statement.algorithm), ("lock", statement.lock))
+    return "".join(f" {name}={value}" for name, value in options if value)
+
+
 def _column_text(column: Column) -> str:
     return f"{column.name}:char({column.length})" if column.is_char else f"{column.name}:bigint"
 
@@ -167,6 +199,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.RENAME_TABLE: lambda s: f"rename table {s.table} {s.name}",
     Verb.ADD_INDEX: lambda s: _indexes_text("add", s),
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
+    Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
+    Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
+    Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

@@ -5,7 +5,7 @@ May import: script.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tornpage.workloads.script import Column, IndexDef, Value
 
@@ -19,13 +19,14 @@ UNIQUE_PREFIX = 4
 class Shape:
     """What a table looks like. indexes: those that it may get; floor: smallest key that a generator uses;
     serial: a column whose values differ, but for those that are to collide. Unique indexes are on
-    that, or end with the primary key."""
+    that, or end with the primary key. share: tables of larger rows have the share-th part of the rows."""
 
     columns: tuple[Column, ...]
     primary: str
     indexes: tuple[IndexDef, ...]
     floor: int = -10_000
     serial: str = ""
+    share: int = 1
 
     @property
     def wide_key(self) -> int:
@@ -37,6 +38,32 @@ class Shape:
         if not self.wide_key:
             return {self.primary: number}
         return {self.primary: f"{number:05d}".encode().ljust(self.wide_key, b"k")}
+
+    def rename_column(self, name: str, new: str) -> Shape:
+        """The same with another name for a column."""
+
+        def called(item: str) -> str:
+            return new if item == name else item
+
+        return replace(
+            self,
+            columns=tuple(replace(column, name=called(column.name)) for column in self.columns),
+            primary=called(self.primary),
+            serial=called(self.serial),
+            indexes=tuple(
+                replace(index, columns=tuple((called(item), cut) for item, cut in index.columns))
+                for index in self.indexes
+            ),
+        )
+
+    def rename_index(self, name: str, new: str) -> Shape:
+        """The same with another name for an index."""
+        return replace(
+            self,
+            indexes=tuple(
+                replace(index, name=new) if index.name == name else index for index in self.indexes
+            ),
+        )
 
 
 def _indexes(*names: tuple[str, str, int]) -> tuple[IndexDef, ...]:
@@ -55,6 +82,7 @@ LARGE = Shape(
         ("ig", "g", 5),
         ("ih", "h", 5),
     ),
+    share=4,
 )
 """Two rows of seven texts fill a page of 4k."""
 SMALL = Shape(
@@ -65,6 +93,7 @@ WIDE = Shape(
     "k",
     (*_indexes(("iv", "v", 0), ("ip", "v", 30)), IndexDef("iw", (("u", 0), ("v", 0)))),
     floor=0,
+    share=2,
 )
 """Wide keys give three levels from few rows, and several pages above the leaves."""
 LIST = Shape(
@@ -100,5 +129,6 @@ MANY = Shape(
         )
     ),
     floor=0,
+    share=8,
 )
 """40 indexes: more than what a small sort buffer has room for at a time."""

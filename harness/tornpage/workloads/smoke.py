@@ -97,6 +97,7 @@ def generate_sqlite_smoke(params: SqliteSmokeParams, rng: random.Random) -> Scri
     book.rename(small, "s2")
     _serial(book, params, table, small)
     book.add_indexes(table, indexes[:1])
+    book.rename_column(table, rng.choice(table.shape.columns).name)
     book.drop(small)
     small = book.create("s1", SMALL)
     _serial(book, params, table, small)

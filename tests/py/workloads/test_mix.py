@@ -15,6 +15,7 @@ from tornpage.workloads.workload import generate
 
 SEEDS_TRIED = range(40)
 WANTED_ERRORS = {
+    "DB_UNSUPPORTED",
     "DB_DUPLICATE_KEY",
     "DB_RECORD_NOT_FOUND",
     "DB_LOCK_CONFLICT",

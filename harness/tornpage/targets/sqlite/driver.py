@@ -53,7 +53,13 @@ _ROWS = {Verb.INSERT, Verb.INSERT_SEQ, Verb.UPDATE, Verb.DELETE}
 _READS = {Verb.SELECT, Verb.SCAN}
 _SKIPPED = {Verb.PURGE, Verb.CLEAN, Verb.FLUSH_TABLE, Verb.SET, Verb.STATUS}
 
-_STEPPED = {Verb.START_INDEX, Verb.STEP_INDEX, Verb.FINISH_INDEX, Verb.ABORT_INDEX}
+_STEPPED = {
+    Verb.START_INDEX,
+    Verb.START_REBUILD,
+    Verb.STEP_INDEX,
+    Verb.FINISH_INDEX,
+    Verb.ABORT_INDEX,
+}
 
 Mark = Callable[[str], None]
 
@@ -78,7 +84,13 @@ def check_script(script: Script) -> None:
 def _problem(statement: Statement, open_trx: str) -> str:
     verb = statement.verb
     if verb in _STEPPED:
-        return "SQLite builds an index in one statement"
+        return "SQLite builds in one statement"
+    if verb is Verb.REBUILD_TABLE:
+        return "SQLite rebuilds all tables or none"
+    if verb is Verb.RENAME_INDEX:
+        return "SQLite gives no index another name"
+    if statement.algorithm or statement.lock:
+        return "SQLite has one way to alter a table"
     of_trx = verb in (Verb.COMMIT, Verb.ROLLBACK) or verb in _ROWS
     if open_trx and not (verb in _READS or verb in _SKIPPED):
         if not of_trx or statement.trx != open_trx:
@@ -87,7 +99,8 @@ def _problem(statement: Statement, open_trx: str) -> str:
         return f"transaction {statement.trx} is not open"
     names = [statement.table] if statement.table else []
     names += [column.name for column in statement.columns]
-    names += [statement.name] if verb in (Verb.RENAME_TABLE, Verb.DROP_INDEX) else []
+    named = (Verb.RENAME_TABLE, Verb.DROP_INDEX, Verb.RENAME_COLUMN)
+    names += [name for name in (statement.name, statement.to) if name and verb in named]
     for index in statement.indexes:
         names += [index.name, *(column for column, _ in index.columns)]
     try:
@@ -183,6 +196,17 @@ class Driver:
             raise _Failed("DB_NOT_FOUND")
         self._db.execute(f"DROP INDEX {quote(sql_name)}")
 
+    def _rename_column(self, statement: Statement) -> None:
+        self._need(statement.table)
+        info = self._db.execute(f"PRAGMA table_info({quote(statement.table)})").fetchall()
+        names = [str(row[1]) for row in info]
+        if statement.name not in names:
+            raise _Failed("DB_NOT_FOUND")
+        if statement.to in names:
+            raise _Failed("DB_ALREADY_EXISTS")
+        old, new = quote(statement.name), quote(statement.to)
+        self._db.execute(f"ALTER TABLE {quote(statement.table)} RENAME COLUMN {old} TO {new}")
+
     # -- transactions and rows ------------------------------------------------------------------
 
     def _begin(self, _: Statement) -> None:
@@ -268,6 +292,7 @@ _EXECUTE: dict[Verb, Callable[[Driver, Statement], None]] = {
     Verb.RENAME_TABLE: Driver._rename_table,
     Verb.ADD_INDEX: Driver._add_index,
     Verb.DROP_INDEX: Driver._drop_index,
+    Verb.RENAME_COLUMN: Driver._rename_column,
     Verb.BEGIN: Driver._begin,
     Verb.COMMIT: Driver._commit,
     Verb.ROLLBACK: Driver._rollback,

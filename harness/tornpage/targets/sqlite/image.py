@@ -23,7 +23,7 @@ from typing import Any
 
 import xxhash
 
-from tornpage.oracle.state import State, TableDigest, plain_tables
+from tornpage.oracle.state import State, TableDigest, names_hash, plain_tables
 from tornpage.targets.sqlite.schema import Shape, index_key_sql, quote, read_shapes
 from tornpage.workloads.script import IndexDef
 
@@ -54,6 +54,7 @@ def _read_table(db: sqlite3.Connection, shape: Shape) -> TableDigest:
     rows, total = _digest(
         db.execute(f"SELECT {names} FROM {quote(shape.name)} NOT INDEXED"), widths
     )
+    total = (total + names_hash(shape.columns)) & MASK64
     indexes = []
     for index, sql_name in shape.indexes:
         entries, sum_ = _digest(

@@ -1,0 +1,169 @@
+/* The script parser: statements that ALTER a table, and their options.
+
+Place: cli/, beside script.c, above script_token.c.
+
+Rules
+1. Options come last, each at most once: algorithm=WORD, lock=WORD. Whether the statement can be
+   carried out that way is not the parser's business: the engine refuses it. */
+#include <string.h>
+
+#include "cli/script_int.h"
+
+/** COL or COL:PREFIX, cut out of the list. */
+static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
+{
+    if (def->n_fields == COLUMNS_MAX) {
+        return parse_error(p, "index '%s' has more than %u columns", def->name, COLUMNS_MAX);
+    }
+    char *colon = strchr(text, ':');
+    int64_t prefix = 0;
+    if (colon != NULL) {
+        *colon = '\0';
+        if (!parse_integer(colon + 1, 1, CHAR_LEN_MAX, &prefix)) {
+            return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text,
+                               CHAR_LEN_MAX, colon + 1);
+        }
+    }
+    dberr_t err = parse_name_check(p, "column", text);
+    if (err == DB_SUCCESS) {
+        memcpy(def->fields[def->n_fields].col, text, strlen(text) + 1);
+        def->fields[def->n_fields].prefix_len = (uint32_t)prefix;
+        def->n_fields++;
+    }
+    return err;
+}
+
+static dberr_t parse_index(parser_t *p, char *token, ddl_index_def_t *def)
+{
+    char *open = strchr(token, '(');
+    size_t len = strlen(token);
+    if (open == NULL || token[len - 1] != ')') {
+        return parse_error(p, "INDEX(COLUMN[:PREFIX],...) without blanks expected, not '%s'",
+                           token);
+    }
+    *open = '\0';
+    token[len - 1] = '\0';
+    dberr_t err = parse_name_check(p, "index", token);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    memcpy(def->name, token, strlen(token) + 1);
+    for (char *field = open + 1; err == DB_SUCCESS && field != NULL;) {
+        char *comma = strchr(field, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        err = parse_index_field(p, field, def);
+        field = comma != NULL ? comma + 1 : NULL;
+    }
+    return err;
+}
+
+/** The value of an option, if the next word is that option. */
+static const char *parse_option_word(const parser_t *p, const char *name)
+{
+    size_t len = strlen(name);
+    const char *token = parse_has_more(p) ? p->tokens[p->pos] : "";
+    return strncmp(token, name, len) == 0 && token[len] == '=' ? token + len + 1 : NULL;
+}
+
+static bool parse_at_option(const parser_t *p)
+{
+    return parse_option_word(p, "algorithm") != NULL || parse_option_word(p, "lock") != NULL;
+}
+
+static dberr_t parse_choice(parser_t *p, const char *what, const char *word,
+                            const char *const *words, uint32_t n, uint32_t *out)
+{
+    p->pos++;
+    if (*out != 0) {
+        return parse_error(p, "%s is said twice", what);
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *out = i;
+            return DB_SUCCESS;
+        }
+    }
+    return parse_error(p, "unknown %s '%s'", what, word);
+}
+
+static dberr_t parse_options(parser_t *p, ddl_alter_t *alter)
+{
+    static const char *const ALGORITHMS[] = {
+        [ALGORITHM_COPY] = "copy",
+        [ALGORITHM_INPLACE] = "inplace",
+        [ALGORITHM_NOCOPY] = "nocopy",
+        [ALGORITHM_INSTANT] = "instant",
+    };
+    static const char *const LOCKS[] = {[LOCK_NONE] = "none", [LOCK_SHARED] = "shared"};
+    uint32_t algorithm = ALGORITHM_DEFAULT;
+    uint32_t lock = LOCK_DEFAULT;
+    dberr_t err = DB_SUCCESS;
+    while (err == DB_SUCCESS && parse_at_option(p)) {
+        const char *word = parse_option_word(p, "algorithm");
+        if (word != NULL) {
+            err = parse_choice(p, "algorithm", word, ALGORITHMS,
+                               sizeof(ALGORITHMS) / sizeof(ALGORITHMS[0]), &algorithm);
+        } else {
+            err = parse_choice(p, "lock", parse_option_word(p, "lock"), LOCKS,
+                               sizeof(LOCKS) / sizeof(LOCKS[0]), &lock);
+        }
+    }
+    alter->algorithm = (ddl_algorithm_t)algorithm;
+    alter->lock = (ddl_lock_t)lock;
+    return err;
+}
+
+static dberr_t parse_indexes(parser_t *p, bool unique, ddl_alter_t *alter)
+{
+    ddl_index_def_t *defs = NULL;
+    dberr_t err = parse_alloc(p, p->n - p->pos + 1, sizeof(*defs), &defs);
+    while (err == DB_SUCCESS && parse_has_more(p) && !parse_at_option(p)) {
+        defs[alter->n_defs].unique = unique;
+        err = parse_index(p, p->tokens[p->pos++], &defs[alter->n_defs++]);
+    }
+    if (err == DB_SUCCESS && (alter->n_defs == 0 || alter->n_defs >= INDEXES_MAX)) {
+        err = parse_error(p, "1 to %u indexes expected", INDEXES_MAX - 1);
+    }
+    alter->defs = defs;
+    return err;
+}
+
+/** NAME, and NEW if there is room for one. */
+static dberr_t parse_names(parser_t *p, const char *what, const char **name, const char **new_name)
+{
+    dberr_t err = parse_name(p, what, name);
+    return err == DB_SUCCESS && new_name != NULL ? parse_name(p, what, new_name) : err;
+}
+
+dberr_t parse_alter(parser_t *p, stmt_t *stmt)
+{
+    ddl_alter_t *alter = &stmt->alter;
+    bool unique = strcmp(p->tokens[p->pos - 1], "unique") == 0;
+    if (unique && !parse_word(p, "index")) {
+        return parse_error(p, "`index` expected behind `unique`");
+    }
+    dberr_t err = parse_name(p, "table", &stmt->table);
+    alter->table = stmt->table;
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    switch (alter->kind) {
+    case ALTER_REBUILD:
+        break;
+    case ALTER_ADD_INDEX:
+        err = parse_indexes(p, unique, alter);
+        break;
+    case ALTER_DROP_INDEX:
+        err = parse_names(p, "index", &alter->name, NULL);
+        break;
+    case ALTER_RENAME_INDEX:
+        err = parse_names(p, "index", &alter->name, &alter->new_name);
+        break;
+    case ALTER_RENAME_COLUMN:
+        err = parse_names(p, "column", &alter->name, &alter->new_name);
+        break;
+    }
+    return err == DB_SUCCESS ? parse_options(p, alter) : err;
+}

@@ -1,0 +1,203 @@
+/* ALTER TABLE: which way a statement can be carried out, and the statements that are done at once.
+
+Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
+
+    RENAME COLUMN, RENAME INDEX   INSTANT   one row of the catalogue, one durable commit
+    DROP INDEX                    NOCOPY    pages of the index are freed
+    ADD INDEX                     NOCOPY    pages of the index are loaded
+    FORCE                         INPLACE   the table is built anew
+
+Rules
+1. A statement whose options cannot be kept is refused before anything is looked at: ALGORITHM=NOCOPY and
+   INSTANT are promises, and a build that turns out to be something else would break them.
+2. A name changes by one commit. The object in the cache is replaced, as after every DDL, and no page but the
+   catalogue's is touched. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "ddl/ddl_int.h"
+
+static const char *const ALGORITHM_NAMES[] = {
+    [ALGORITHM_COPY] = "COPY",
+    [ALGORITHM_INPLACE] = "INPLACE",
+    [ALGORITHM_NOCOPY] = "NOCOPY",
+    [ALGORITHM_INSTANT] = "INSTANT",
+};
+
+/** What the statement says, and the best that can be promised of it. */
+typedef struct alter_class {
+    const char *name;
+    ddl_algorithm_t best;
+    const char *why; /**< there is no better one */
+} alter_class_t;
+
+static const alter_class_t CLASSES[] = {
+    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew"},
+    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded"},
+    [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed"},
+    [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, ""},
+    [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, ""},
+};
+
+bool ddl_alter_is_build(const ddl_alter_t *alter)
+{
+    return alter->algorithm == ALGORITHM_COPY || alter->kind == ALTER_ADD_INDEX
+           || alter->kind == ALTER_REBUILD;
+}
+
+dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
+{
+    const alter_class_t *class = &CLASSES[alter->kind];
+    if (alter->algorithm > class->best) {
+        return err_set(err, DB_UNSUPPORTED,
+                       "%s with ALGORITHM=%s is not supported: %s. Try ALGORITHM=%s", class->name,
+                       ALGORITHM_NAMES[alter->algorithm], class->why, ALGORITHM_NAMES[class->best]);
+    }
+    if (alter->lock == LOCK_NONE && ddl_alter_is_build(alter)) {
+        return err_set(err, DB_UNSUPPORTED,
+                       "%s with LOCK=NONE is not supported: there is no log of row changes%s. Try "
+                       "LOCK=SHARED",
+                       class->name,
+                       alter->algorithm == ALGORITHM_COPY ? " that ALGORITHM=COPY could apply"
+                                                          : "");
+    }
+    return DB_SUCCESS;
+}
+
+/* ---- names ---- */
+
+/** A name that changes, in a copy of the cached table. */
+typedef struct alter_rename {
+    dict_t *dict;
+    dict_table_t *table;
+    const dict_index_t *index; /**< NULL: a column */
+    uint32_t col;
+} alter_rename_t;
+
+static dberr_t ddl_rename_row(trx_t *trx, void *ctx)
+{
+    const alter_rename_t *rename = ctx;
+    return rename->index != NULL
+               ? ddl_rows_update_index(trx, rename->dict, rename->index)
+               : ddl_rows_update_column(trx, rename->dict, rename->table, rename->col);
+}
+
+/** The place of the name of a column, and that the new one is free. */
+static dberr_t ddl_rename_find_column(const ddl_alter_t *alter, alter_rename_t *rename,
+                                      err_sink_t *sink, char **name)
+{
+    dict_table_t *table = rename->table;
+    dberr_t err = ddl_find_col(table, alter->name, sink, &rename->col);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+        if (strcmp(table->cols[i].name, alter->new_name) == 0) {
+            err = err_set(sink, DB_ALREADY_EXISTS, "column '%s' exists in table '%s'",
+                          alter->new_name, table->name);
+        }
+    }
+    if (err == DB_SUCCESS) {
+        *name = table->cols[rename->col].name;
+    }
+    return err;
+}
+
+/** The same of an index. */
+static dberr_t ddl_rename_find_index(const ddl_alter_t *alter, alter_rename_t *rename,
+                                     err_sink_t *sink, char **name)
+{
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_find_secondary(rename->table, alter->name, sink, &index);
+    if (err == DB_SUCCESS) {
+        err = ddl_index_name_free(rename->table, alter->new_name, sink);
+    }
+    if (err == DB_SUCCESS) {
+        rename->index = index;
+        *name = index->name;
+    }
+    return err;
+}
+
+static dberr_t ddl_rename_define(const ddl_alter_t *alter, alter_rename_t *rename, err_sink_t *sink)
+{
+    bool column = alter->kind == ALTER_RENAME_COLUMN;
+    char *name = NULL;
+    dberr_t err = ddl_name_check(sink, column ? "column" : "index", alter->new_name);
+    if (err == DB_SUCCESS) {
+        err = column ? ddl_rename_find_column(alter, rename, sink, &name)
+                     : ddl_rename_find_index(alter, rename, sink, &name);
+    }
+    if (err == DB_SUCCESS) {
+        memcpy(name, alter->new_name, strlen(alter->new_name) + 1);
+    }
+    return err;
+}
+
+/* ---- definitions ---- */
+
+static dberr_t ddl_define_indexes(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dberr_t err = alter->n_defs > 0 ? DB_SUCCESS : err_set(sink, DB_ERROR, "no index is named");
+    for (uint32_t i = 0; err == DB_SUCCESS && i < alter->n_defs; i++) {
+        err = ddl_define_index(table, &alter->defs[i], sink);
+    }
+    return err;
+}
+
+static dberr_t ddl_define_without(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *sink)
+{
+    dict_index_t *index = NULL;
+    dberr_t err = ddl_find_secondary(table, alter->name, sink, &index);
+    if (err == DB_SUCCESS) {
+        const dict_index_t *end = &table->indexes[table->n_indexes--];
+        memmove(index, index + 1, (size_t)(end - (index + 1)) * sizeof(*index));
+    }
+    return err;
+}
+
+dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink_t *err)
+{
+    alter_rename_t rename = {.table = table};
+    switch (alter->kind) {
+    case ALTER_REBUILD:
+        return DB_SUCCESS;
+    case ALTER_ADD_INDEX:
+        return ddl_define_indexes(alter, table, err);
+    case ALTER_DROP_INDEX:
+        return ddl_define_without(alter, table, err);
+    default:
+        return ddl_rename_define(alter, &rename, err);
+    }
+}
+
+static dberr_t ddl_rename_part(trx_sys_t *sys, const ddl_alter_t *alter)
+{
+    env_t *env = ddl_env(sys);
+    alter_rename_t rename = {.dict = trx_sys_dict(sys)};
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, alter->table, &table);
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(rename.dict, table, &rename.table);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = ddl_rename_define(alter, &rename, &env->err);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(sys, ddl_rename_row, &rename);
+    }
+    if (err != DB_SUCCESS) {
+        free(rename.table);
+        return err;
+    }
+    PROBE_POINT(env->probe, "ddl.committed");
+    dict_table_put(rename.dict, rename.table);
+    env->stats.alters_instant++;
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter)
+{
+    CHECK(!ddl_alter_is_build(alter));
+    return alter->kind == ALTER_DROP_INDEX ? ddl_drop_index(sys, alter->table, alter->name)
+                                           : ddl_rename_part(sys, alter);
+}

@@ -1,0 +1,480 @@
+/* A build in steps (WL#7277): indexes of a table that is there (ADD INDEX), or a table with all of its indexes
+(rebuild); and the steps of ALGORITHM=COPY, which has but one phase before its commit (ddl_copy.c).
+
+Place: ddl/, above btr/ (bulk load) and merge_sort.c; below ddl_index.c, ddl_rebuild.c and ddl_copy.c,
+which begin and commit.
+
+    for all indexes, or for as many at a time as there is memory for:
+      SCAN    one pass over the clustered index feeds one merge sort per index; the first one of a rebuild
+              loads the new clustered index too, which needs no sort: its order is that of the scan
+      per index:
+        MERGE   runs merged until one last merge can be read
+        LOAD    bottom-up, contents logged or not
+        FLUSH   if not logged, of ADD INDEX: the load's pages written, fsync; then MLOG_INDEX_LOAD
+    FLUSH   if not logged, of a rebuild: those of all loads, one fsync; then MLOG_INDEX_LOAD per index
+    COMMIT  one durable transaction; or DUPLICATE: refused, and aborted by the caller
+
+Invariants
+1. (I16) MLOG_INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
+   log, so what is committed never depends on a page that neither log nor file has. The commit makes
+   the record durable.
+2. (I13, MDEV-19747) no page of the space has skipped doublewrite by init_on_flush at or after the
+   last checkpoint when a load without redo starts: the flag is given only while log_optimize_ddl is
+   OFF, switching it takes a full checkpoint and is refused for as long as a build exists
+   (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
+3. Only rows without a delete mark are read. There is no MVCC, and no open transaction has
+   changed the table, so a marked row is merely waiting for purge, which does not miss entries that
+   are not there.
+4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
+5. The sorts of one scan share sort_buffer_size, each with enough to work in (merge_sort_memory_min):
+   what is left over waits for the next scan. So memory never exceeds sort_buffer_size, whatever
+   the number of indexes.
+6. Between two steps anything may happen but changes and DDL of the table that is read (LOCK=SHARED: there
+   is no row log of changes that come after the scan). `building` of its cached object refuses them. The
+   build has its own copy of that object.
+7. A duplicate in a unique index ends the build at the same point as the commit would: steps go no further, and
+   the last one refuses. So the statements alone tell which of them fails.
+8. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
+   flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is buffered. */
+#include "ddl/ddl_build.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+#define LOAD_FILL_PERCENT 100U
+
+/* ---- beginning ---- */
+
+dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind, const dict_table_t *table,
+                         uint64_t sort_buffer_size, ddl_build_t **out)
+{
+    ddl_build_t *build = calloc(1, sizeof(*build));
+    if (build == NULL) {
+        return err_set(&ddl_env(sys)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
+    }
+    build->sys = sys;
+    build->kind = kind;
+    build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
+    build->sort_bytes = sort_buffer_size;
+    dberr_t err = dict_table_copy(trx_sys_dict(sys), table, &build->source);
+    if (err != DB_SUCCESS) {
+        ddl_build_free(build);
+        return err;
+    }
+    *out = build;
+    return DB_SUCCESS;
+}
+
+/** The longest record of all indexes: it has room in the build's buffer. */
+static uint32_t ddl_rec_size_max(const ddl_build_t *build)
+{
+    uint32_t size = build->table->indexes[0].tree.leaf_rec_size;
+    for (uint32_t i = 0; i < build->n; i++) {
+        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        size = rec_size > size ? rec_size : size;
+    }
+    return size;
+}
+
+/** How many of the indexes that are left the next scan can feed. */
+static uint32_t ddl_scan_room(const ddl_build_t *build)
+{
+    uint32_t size = 1;
+    for (uint32_t i = 0; i < build->n; i++) {
+        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        size = rec_size > size ? rec_size : size;
+    }
+    uint64_t room = build->sort_bytes / merge_sort_memory_min(size);
+    CHECK(room > 0); /* the least sort_buffer_size is room for the longest key */
+    uint32_t left = build->n - build->current;
+    return left > room ? (uint32_t)room : left;
+}
+
+/** Makes the sorts that the next scan feeds, as many as there is memory for. */
+static dberr_t ddl_scan_begin(ddl_build_t *build)
+{
+    uint32_t n = ddl_scan_room(build);
+    build->scan_end = build->current + n;
+    build->scan_started = false;
+    build->phase = DDL_SCAN;
+    build_env(build)->stats.build_rescans += build->current > 0;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
+        const btr_t *tree = &build->indexes[i].tree;
+        /* The info byte in front is 0 in every record: it does not change the order. */
+        err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
+                                build->sort_bytes / n, &build->sorts[i]);
+    }
+    return err;
+}
+
+dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
+{
+    build->last_pk = malloc(build->source->pk_len);
+    build->batch = malloc((size_t)BATCH_ROWS * build->source->row_size);
+    build->rec = malloc(ddl_rec_size_max(build));
+    if (build->last_pk == NULL || build->batch == NULL || build->rec == NULL) {
+        return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
+    }
+    build->phase = first;
+    return first == DDL_SCAN ? ddl_scan_begin(build) : DB_SUCCESS;
+}
+
+dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
+                        ddl_build_t **out)
+{
+    dict_table_t *table = NULL;
+    dberr_t err = ddl_table_lock(sys, alter->table, &table);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (alter->algorithm == ALGORITHM_COPY) {
+        return ddl_copy_begin(sys, alter, table, out);
+    }
+    return alter->kind == ALTER_ADD_INDEX
+               ? ddl_add_index_begin(sys, alter, table, sort_buffer_size, out)
+               : ddl_rebuild_begin(sys, alter, table, sort_buffer_size, out);
+}
+
+/* ---- steps ---- */
+
+/** The load of one index. The pages of a rebuild's loads carry one stamp, that of its clustered index. */
+static dberr_t ddl_load_begin(ddl_build_t *build, const dict_index_t *index, btr_bulk_t **out)
+{
+    const btr_t *tree = &index->tree;
+    index_id_t observer = build->kind->rebuild ? build->table->indexes[0].id : tree->id;
+    PROBE_MARK(build_env(build)->probe, "load_begin space=%u index=%" PRIu64 " redo=%d",
+               tree->space, tree->id, build->redo ? 1 : 0);
+    PROBE_POINT(build_env(build)->probe, "ddl.load_begin");
+    return btr_bulk_create(build_pool(build), tree, build->redo ? 0 : observer, LOAD_FILL_PERCENT,
+                           out);
+}
+
+static dberr_t ddl_load_end(ddl_build_t *build, btr_bulk_t **bulk)
+{
+    dberr_t err = btr_bulk_finish(*bulk);
+    if (err == DB_SUCCESS) {
+        btr_bulk_free(*bulk);
+        *bulk = NULL;
+        PROBE_POINT(build_env(build)->probe, "ddl.loaded");
+    }
+    return err;
+}
+
+dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows)
+{
+    const btr_t *tree = &build->source->indexes[0].tree;
+    uint32_t pk_len = build->source->pk_len;
+    btr_cursor_t cursor;
+    const byte *rec = NULL;
+    build->n_rows = 0;
+    dberr_t err = btr_cursor_open(&cursor, build_pool(build), tree,
+                                  build->scan_started ? build->last_pk : NULL, pk_len);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    for (uint32_t n = 0; n < max_rows; n++) {
+        err = btr_cursor_next(&cursor, &rec);
+        if (err == DB_SUCCESS && n == 0 && build->scan_started
+            && memcmp(rec_payload(rec), build->last_pk, pk_len) == 0) {
+            err = btr_cursor_next(&cursor, &rec);
+        }
+        if (err != DB_SUCCESS) {
+            break;
+        }
+        memcpy(build->last_pk, rec_payload(rec), pk_len);
+        build->scan_started = true;
+        if (!rec_is_deleted(rec)) {
+            dict_rec_to_row(build->source, rec,
+                            build->batch + (size_t)build->n_rows++ * build->source->row_size);
+        }
+    }
+    btr_cursor_close(&cursor);
+    return err;
+}
+
+/** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
+table. And to the sorts. */
+static dberr_t ddl_scan_row(ddl_build_t *build, const byte *row)
+{
+    dberr_t err = DB_SUCCESS;
+    build->has_rows = true;
+    if (build->rows != NULL) {
+        dict_row_to_rec(build->table, row, 0, 0, build->rec);
+        err = btr_bulk_add(build->rows, build->rec);
+    }
+    for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
+        dict_row_to_sec(&build->indexes[i], row, build->rec);
+        err = merge_sort_add(build->sorts[i], build->rec);
+    }
+    return err;
+}
+
+/** The next records, at most max_rows of them; DB_NOT_FOUND: there were fewer. They are fed when no page is
+pinned: a load asks for room in the log. */
+static dberr_t ddl_scan_records(ddl_build_t *build, uint32_t max_rows)
+{
+    dberr_t end = DB_SUCCESS;
+    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
+        uint32_t left = max_rows - n;
+        end = ddl_build_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
+        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
+        for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
+            err = ddl_scan_row(build, build->batch + (size_t)i * build->source->row_size);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return end;
+}
+
+/** What follows when an index is loaded, or a scan has fed nothing. */
+static dberr_t ddl_next_index(ddl_build_t *build)
+{
+    if (build->current < build->scan_end) {
+        build->phase = DDL_MERGE;
+    } else if (build->current < build->n) {
+        return ddl_scan_begin(build);
+    } else if (build->kind->rebuild && build_is_unlogged(build) && build->phase != DDL_FLUSH) {
+        build->phase = DDL_FLUSH;
+    } else {
+        build->phase = DDL_COMMIT;
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows)
+{
+    dberr_t err = DB_SUCCESS;
+    if (build->kind->rebuild && build->current == 0 && !build->scan_started
+        && build->rows == NULL) {
+        err = ddl_load_begin(build, &build->table->indexes[0], &build->rows);
+    }
+    if (err == DB_SUCCESS) {
+        err = ddl_scan_records(build, max_rows);
+    }
+    if (err != DB_NOT_FOUND) {
+        return err;
+    }
+    err = build->rows != NULL ? ddl_load_end(build, &build->rows) : DB_SUCCESS;
+    return err == DB_SUCCESS ? ddl_next_index(build) : err;
+}
+
+static dberr_t ddl_step_merge(ddl_build_t *build)
+{
+    bool done = false;
+    dberr_t err = merge_sort_step(build->sorts[build->current], &done);
+    if (err != DB_SUCCESS || !done) {
+        return err;
+    }
+    err = ddl_load_begin(build, &build->indexes[build->current], &build->bulk);
+    build->has_before = false;
+    if (err == DB_SUCCESS) {
+        build->phase = DDL_LOAD;
+    }
+    return err;
+}
+
+/** Adds a record to the load. Two rows with one key of a unique index lie next to each other. */
+static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
+{
+    const dict_index_t *index = &build->indexes[build->current];
+    if (index->unique && build->has_before
+        && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
+        build->phase = DDL_DUPLICATE;
+        build->duplicate = index->name;
+        return DB_SUCCESS;
+    }
+    memcpy(build->rec, rec, index->tree.leaf_rec_size);
+    build->has_before = true;
+    return btr_bulk_add(build->bulk, rec);
+}
+
+static dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t n = 0; err == DB_SUCCESS && build->phase == DDL_LOAD && n < max_rows; n++) {
+        const byte *rec = NULL;
+        err = merge_sort_next(build->sorts[build->current], &rec);
+        if (err == DB_SUCCESS) {
+            err = ddl_load_record(build, rec);
+        }
+    }
+    if (err != DB_NOT_FOUND) {
+        return err;
+    }
+    err = ddl_load_end(build, &build->bulk);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    merge_sort_free(build->sorts[build->current]);
+    build->sorts[build->current] = NULL;
+    if (!build->kind->rebuild && build_is_unlogged(build)) {
+        build->phase = DDL_FLUSH;
+        return DB_SUCCESS;
+    }
+    build->current++;
+    return ddl_next_index(build);
+}
+
+dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index, bool aborted)
+{
+    buf_pool_t *pool = build_pool(build);
+    const btr_t *tree = &index->tree;
+    dberr_t err = buf_log_free_check(pool);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    mtr_t mtr;
+    mtr_start(&mtr, pool, MTR_LOG_ALL);
+    mtr_index_load(&mtr, tree->space, tree->root, tree->id);
+    mtr_commit(&mtr);
+    PROBE_MARK(build_env(build)->probe,
+               "index_load space=%u index=%" PRIu64 " root=%u lsn=%" PRIu64 "%s", tree->space,
+               tree->id, tree->root, mtr.end_lsn, aborted ? " aborted=1" : "");
+    return DB_SUCCESS;
+}
+
+/** The indexes whose pages one flush writes: the current one, or all of a rebuild. */
+static dberr_t ddl_step_flush(ddl_build_t *build)
+{
+    bool all = build->kind->rebuild;
+    const dict_index_t *first = all ? &build->table->indexes[0] : &build->indexes[build->current];
+    uint32_t n = all ? build->table->n_indexes : 1;
+    dberr_t err = buf_observer_flush(build_pool(build), first->tree.space, first->id);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.flushed");
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        err = ddl_build_index_load(build, &first[i], false);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
+    build->current += all ? 0 : 1;
+    return ddl_next_index(build);
+}
+
+static dberr_t ddl_step_commit(ddl_build_t *build)
+{
+    dberr_t err = build->kind->commit(build);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    const dict_index_t *first = build->kind->rebuild ? &build->table->indexes[0] : build->indexes;
+    uint32_t n = build->kind->rebuild ? build->table->n_indexes : build->n;
+    for (uint32_t i = 0; i < n; i++) {
+        PROBE_MARK(build_env(build)->probe, "load_end space=%u index=%" PRIu64, build->table->space,
+                   first[i].id);
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t ddl_step_duplicate(ddl_build_t *build)
+{
+    build_env(build)->stats.builds_duplicate++;
+    return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
+                   "table '%s': two rows have the same key of the unique index '%s'",
+                   build->source->name, build->duplicate);
+}
+
+dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
+{
+    CHECK(max_rows > 0);
+    dberr_t err = DB_SUCCESS;
+    if (build->aborting) {
+        return err_set(&build_env(build)->err, DB_ERROR,
+                       "the build of table '%s' failed and could not be aborted",
+                       build->source->name);
+    }
+    switch (build->phase) {
+    case DDL_COPY:
+        err = ddl_step_copy(build, max_rows);
+        break;
+    case DDL_SCAN:
+        err = ddl_step_scan(build, max_rows);
+        break;
+    case DDL_MERGE:
+        err = ddl_step_merge(build);
+        break;
+    case DDL_LOAD:
+        err = ddl_step_load(build, max_rows);
+        break;
+    case DDL_FLUSH:
+        err = ddl_step_flush(build);
+        break;
+    case DDL_COMMIT:
+        err = ddl_step_commit(build);
+        break;
+    case DDL_DUPLICATE:
+        err = ddl_step_duplicate(build);
+        break;
+    case DDL_DONE:
+        break;
+    }
+    *done = err == DB_SUCCESS && build->phase == DDL_DONE;
+    return err;
+}
+
+bool ddl_build_is_loaded(const ddl_build_t *build)
+{
+    return build->phase == DDL_COMMIT || build->phase == DDL_DUPLICATE;
+}
+
+/* ---- end ---- */
+
+static void ddl_build_free_bulks(ddl_build_t *build)
+{
+    btr_bulk_free(build->rows);
+    btr_bulk_free(build->bulk);
+    build->rows = NULL;
+    build->bulk = NULL;
+}
+
+dberr_t ddl_build_abort(ddl_build_t *build)
+{
+    if (build->phase == DDL_DONE) {
+        return DB_SUCCESS; /* what failed came after the commit */
+    }
+    build->aborting = true;
+    build_env(build)->stats.builds_aborted++;
+    ddl_build_free_bulks(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_free(build->sorts[i]);
+        build->sorts[i] = NULL;
+    }
+    if (build_env(build)->io_failed) {
+        /* Nothing can be written any more: recovery drops what is INCOMPLETE. */
+        return DB_IO_ERROR;
+    }
+    dberr_t err = build->kind->discard(build);
+    if (err == DB_SUCCESS) {
+        dict_table_set_building(trx_sys_dict(build->sys), build->source->id, false);
+    }
+    return err;
+}
+
+void ddl_build_free(ddl_build_t *build)
+{
+    if (build == NULL) {
+        return;
+    }
+    ddl_build_free_bulks(build);
+    for (uint32_t i = 0; i < INDEXES_MAX; i++) {
+        merge_sort_abandon(build->sorts[i]);
+    }
+    if (build->table != build->source) {
+        free(build->table);
+    }
+    free(build->source);
+    free(build->last_pk);
+    free(build->batch);
+    free(build->rec);
+    free(build);
+}

@@ -1,0 +1,109 @@
+/** Private to ddl/: a build in steps, as ADD INDEX and the rebuild of a table share it. */
+#ifndef DDL_DDL_BUILD_H
+#define DDL_DDL_BUILD_H
+
+#include "btr/btr_bulk.h"
+#include "ddl/ddl_int.h"
+#include "ddl/merge_sort.h"
+
+#define BATCH_ROWS 16U /**< rows that a scan copies at a time */
+
+typedef enum ddl_phase {
+    DDL_COPY,
+    DDL_SCAN,
+    DDL_MERGE,
+    DDL_LOAD,
+    DDL_FLUSH,
+    DDL_COMMIT,
+    DDL_DUPLICATE,
+    DDL_DONE
+} ddl_phase_t;
+
+/** What tells the kinds of builds apart. */
+typedef struct ddl_build_kind {
+    /** Makes what was built appear, durably. phase is DDL_DONE from the commit on. */
+    dberr_t (*commit)(ddl_build_t *build);
+    /** Leaves nothing of it; failing, it can be called again. */
+    dberr_t (*discard)(ddl_build_t *build);
+    bool rebuild; /**< a table is made, its clustered index first */
+} ddl_build_kind_t;
+
+struct ddl_build {
+    trx_sys_t *sys;
+    const ddl_build_kind_t *kind;
+    ddl_phase_t phase;
+    bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
+    bool aborting;         /**< what is left can only be aborted */
+    bool has_rows;         /**< a scan has met some */
+    uint32_t n;            /**< indexes that are sorted */
+    uint32_t current;      /**< index in MERGE, LOAD or FLUSH; the first one of a SCAN */
+    uint32_t scan_end;     /**< the indexes before this one have been fed, or are */
+    uint64_t sort_bytes;   /**< for all sorts together */
+    dict_table_t *source;  /**< own copy: the table whose rows are read */
+    dict_table_t *table;   /**< own copy: what is built, or gets indexes; ADD INDEX: source */
+    dict_index_t *indexes; /**< the n of them, in table */
+    merge_sort_t *sorts[INDEXES_MAX];
+    btr_bulk_t *rows; /**< rebuild: the load of the clustered index, during the first scan */
+    btr_bulk_t *bulk; /**< that of the current index */
+    bool scan_started;
+    byte *last_pk; /**< key of the last clustered record seen */
+    byte *batch;   /**< rows that the scan has copied, n_rows of them */
+    uint32_t n_rows;
+    byte *rec;             /**< a record for the sorts; in a load, the record before */
+    bool has_before;       /**< the load has one */
+    const char *duplicate; /**< DDL_DUPLICATE: name of the index */
+};
+
+static inline env_t *build_env(const ddl_build_t *build)
+{
+    return ddl_env(build->sys);
+}
+
+static inline buf_pool_t *build_pool(const ddl_build_t *build)
+{
+    return trx_sys_pool(build->sys);
+}
+
+/** Are there pages that the log says nothing of (WL#7277)? */
+static inline bool build_is_unlogged(const ddl_build_t *build)
+{
+    return !build->redo && build->has_rows;
+}
+
+/** A build of this kind on a table that is locked for it; source is set. Caller: ddl_build_free(). */
+WARN_UNUSED dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
+                                     const dict_table_t *table, uint64_t sort_buffer_size,
+                                     ddl_build_t **out);
+/** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
+WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
+/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch; marked ones are
+passed. DB_NOT_FOUND: there were fewer. */
+WARN_UNUSED dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows);
+/** MLOG_INDEX_LOAD; whatever makes the log durable next makes it durable too. */
+WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
+                                         bool aborted);
+
+WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                        const dict_table_t *table, uint64_t sort_buffer_size,
+                                        ddl_build_t **out);
+WARN_UNUSED dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                      const dict_table_t *table, uint64_t sort_buffer_size,
+                                      ddl_build_t **out);
+WARN_UNUSED dberr_t ddl_copy_begin(trx_sys_t *sys, const ddl_alter_t *alter,
+                                   const dict_table_t *table, ddl_build_t **out);
+
+/* ---- ddl_copy.c, ddl_rebuild.c: what they share ---- */
+
+/** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate name. */
+WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter,
+                                       const char *prefix);
+/** Its rows, durably, its file and its empty trees; or nothing of that. */
+WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build);
+/** It takes the place of the source. phase is DDL_DONE from the commit on. */
+WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build);
+/** Nothing is left of it. Failing, it can be called again. */
+WARN_UNUSED dberr_t ddl_rebuild_discard(ddl_build_t *build);
+/** A step of DDL_COPY. */
+WARN_UNUSED dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows);
+
+#endif

@@ -1,0 +1,225 @@
+/* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's place.
+
+Place: ddl/, above ddl_build.c and ddl_table.c.
+
+    begin    rows of the new table INCOMPLETE, under an intermediate name | its file, page 0, empty trees
+    ...      the steps of the build
+    commit   in one transaction: the new table READY under the name, the old one DROPPING under #sql2-ID
+             | old file renamed to #sql2-ID.ibd | new file renamed to NAME.ibd | old file deleted | old rows gone
+
+Invariants
+1. (I12) The bars are durable. Until the commit the catalogue has the old table and something INCOMPLETE; from
+   then on the new one and something DROPPING. Recovery deletes what is not READY, then makes file names follow the
+   catalogue, so that a crash anywhere leaves the old table or the new one, never two, never none.
+2. The old file gives its name away before the new one takes it: at no time do two files want one name.
+3. Rows of the new table have no history: their ids are 0. No open transaction has changed the old table, and the
+   undo records of those that have are about a table that is gone (I25).
+4. An interrupted build has nothing to give back page by page: its file is deleted, dirty pages and all. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddl/ddl_build.h"
+
+static void ddl_intermediate_name(dict_table_t *table, const char *prefix)
+{
+    (void)snprintf(table->name, sizeof(table->name), "%s%" PRIu64, prefix, table->id);
+}
+
+/** Ids of its own for a table that is INCOMPLETE and without trees, and an intermediate name. */
+static dberr_t ddl_rebuild_identify(ddl_build_t *build, const char *prefix)
+{
+    dict_t *dict = trx_sys_dict(build->sys);
+    dict_table_t *table = build->table;
+    table->status = DICT_INCOMPLETE;
+    dberr_t err = dict_new_table_id(dict, &table->id);
+    if (err == DB_SUCCESS) {
+        err = dict_new_space_id(dict, &table->space);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        dict_index_t *index = &table->indexes[i];
+        index->status = DICT_INCOMPLETE;
+        err = dict_new_index_id(dict, &index->id);
+        index->tree.id = index->id;
+        index->tree.space = table->space;
+        index->tree.root = FIL_NULL;
+    }
+    ddl_intermediate_name(table, prefix);
+    return err;
+}
+
+dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter, const char *prefix)
+{
+    err_sink_t *sink = &build_env(build)->err;
+    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->source, &build->table);
+    if (err == DB_SUCCESS) {
+        err = ddl_alter_define(alter, build->table, sink);
+    }
+    if (err == DB_SUCCESS) {
+        err = dict_table_layout(build->table, buf_page_size(build_pool(build)), sink);
+    }
+    return err == DB_SUCCESS ? ddl_rebuild_identify(build, prefix) : err;
+}
+
+static dberr_t ddl_rebuild_insert_rows(trx_t *trx, void *ctx)
+{
+    const ddl_build_t *build = ctx;
+    return ddl_rows_insert_table(trx, trx_sys_dict(build->sys), build->table);
+}
+
+dberr_t ddl_rebuild_discard(ddl_build_t *build)
+{
+    return ddl_table_remove(build->sys, build->table);
+}
+
+/* ---- the swap ---- */
+
+typedef struct ddl_swap {
+    dict_t *dict;
+    dict_table_t *old_table;
+    dict_table_t *new_table;
+} ddl_swap_t;
+
+static dberr_t ddl_swap_rows(trx_t *trx, void *ctx)
+{
+    const ddl_swap_t *swap = ctx;
+    const dict_table_t *table = swap->new_table;
+    dberr_t err = ddl_rows_update_table(trx, swap->dict, swap->old_table);
+    if (err == DB_SUCCESS) {
+        err = ddl_rows_update_table(trx, swap->dict, table);
+    }
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
+        err = ddl_rows_update_index(trx, swap->dict, &table->indexes[i]);
+    }
+    return err;
+}
+
+/** Both tables as they are from the commit on. */
+static dberr_t ddl_swap_define(ddl_build_t *build, ddl_swap_t *swap)
+{
+    dict_table_t *table = build->table;
+    memcpy(table->name, build->source->name, sizeof(table->name));
+    table->status = DICT_READY;
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        table->indexes[i].status = DICT_READY;
+    }
+    dberr_t err = dict_table_copy(swap->dict, build->source, &swap->old_table);
+    if (err == DB_SUCCESS) {
+        err = dict_table_copy(swap->dict, table, &swap->new_table);
+    }
+    if (err == DB_SUCCESS) {
+        swap->old_table->status = DICT_DROPPING;
+        ddl_intermediate_name(swap->old_table, REPLACED_PREFIX);
+    }
+    return err;
+}
+
+static dberr_t ddl_swap_file(trx_sys_t *sys, const dict_table_t *table)
+{
+    char path[PATH_LEN_MAX + 1];
+    fil_path_of_table(table->name, path);
+    return ddl_file_rename(sys, fil_space_get(buf_fil(trx_sys_pool(sys)), table->space), path);
+}
+
+dberr_t ddl_rebuild_swap(ddl_build_t *build)
+{
+    ddl_swap_t swap = {.dict = trx_sys_dict(build->sys)};
+    dberr_t err = ddl_swap_define(build, &swap);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(build->sys, ddl_swap_rows, &swap);
+    }
+    if (err != DB_SUCCESS) {
+        free(swap.old_table);
+        free(swap.new_table);
+        return err;
+    }
+    build->phase = DDL_DONE;
+    dict_table_put(swap.dict, swap.old_table);
+    dict_table_put(swap.dict, swap.new_table);
+    PROBE_POINT(build_env(build)->probe, "ddl.committed");
+    err = ddl_swap_file(build->sys, swap.old_table);
+    if (err == DB_SUCCESS) {
+        err = ddl_swap_file(build->sys, swap.new_table);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.swapped");
+    return ddl_table_remove(build->sys, swap.old_table);
+}
+
+static dberr_t ddl_rebuild_commit(ddl_build_t *build)
+{
+    dberr_t err = ddl_rebuild_swap(build);
+    build_env(build)->stats.tables_rebuilt += err == DB_SUCCESS;
+    return err;
+}
+
+static const ddl_build_kind_t REBUILD = {
+    .commit = ddl_rebuild_commit, .discard = ddl_rebuild_discard, .rebuild = true};
+
+/* ---- beginning ---- */
+
+/** The new table's rows and the object in the cache. */
+static dberr_t ddl_rebuild_announce(ddl_build_t *build)
+{
+    dict_t *dict = trx_sys_dict(build->sys);
+    dict_table_t *cached = NULL;
+    dberr_t err = dict_table_copy(dict, build->table, &cached);
+    if (err == DB_SUCCESS) {
+        err = ddl_commit(build->sys, ddl_rebuild_insert_rows, build);
+    }
+    if (err != DB_SUCCESS) {
+        free(cached);
+        return err;
+    }
+    dict_table_put(dict, cached);
+    PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_rebuild_make(ddl_build_t *build)
+{
+    env_t *env = build_env(build);
+    dberr_t err = ddl_rebuild_announce(build);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = ddl_table_create_file(build->sys, build->table);
+    if (err != DB_SUCCESS && !env->io_failed) {
+        bool held = env_hold(env);
+        dberr_t undo_err = ddl_rebuild_discard(build);
+        env_release(env, held);
+        err = undo_err == DB_SUCCESS ? err : undo_err;
+    }
+    return err;
+}
+
+static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
+{
+    dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
+    if (err == DB_SUCCESS) {
+        build->indexes = &build->table->indexes[1];
+        build->n = build->table->n_indexes - 1;
+        err = ddl_build_prepare(build, DDL_SCAN);
+    }
+    return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
+}
+
+dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
+                          uint64_t sort_buffer_size, ddl_build_t **out)
+{
+    ddl_build_t *build = NULL;
+    dberr_t err = ddl_build_create(sys, &REBUILD, table, sort_buffer_size, &build);
+    if (err == DB_SUCCESS) {
+        err = ddl_rebuild_start(build, alter);
+    }
+    if (err != DB_SUCCESS) {
+        ddl_build_free(build);
+        return err;
+    }
+    dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    *out = build;
+    return DB_SUCCESS;
+}
