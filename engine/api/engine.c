@@ -161,6 +161,7 @@ static dberr_t engine_open_layers(engine_t *engine)
         err = recv_finish(engine->sys);
     }
     if (err == DB_SUCCESS) {
+        trx_sys_set_purge_interval(engine->sys, engine->options.purge_interval);
         err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
     }
     return err;
@@ -190,6 +191,7 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     }
     engine->env.os = os;
     engine->env.probe = probe;
+    engine->env.sched.state = options->schedule_seed;
     engine->options = *options;
     dberr_t e = options_validate(options, &engine->env.err);
     if (e == DB_SUCCESS) {

@@ -49,8 +49,12 @@ static const option_def_t OPTION_DEFS[] = {
            "on: pages are written to the doublewrite file, then to their place"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
     OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
-           "N: the page cleaner takes a step at every N-th yield point; 0: pages are written when "
+           "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
            "somebody needs it"),
+    OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
+           "draws at which yield points the page cleaner and purge work, and what they do there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
            "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
@@ -76,6 +80,8 @@ void options_set_defaults(engine_options_t *options)
         .doublewrite = true,
         .dblwr_pages = 64,
         .cleaner_interval = 0,
+        .purge_interval = 0,
+        .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,
         .sort_buffer_size = 1 * MIB,

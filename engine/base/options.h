@@ -15,6 +15,8 @@ typedef struct engine_options {
     bool doublewrite;
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
+    uint32_t purge_interval;
+    uint32_t schedule_seed;
     uint32_t flush_log_at_trx_commit;
     bool log_write_through;
     uint64_t sort_buffer_size;

@@ -12,9 +12,16 @@ typedef struct stats {
     uint64_t dblwr_writes;  /**< page copies written to the doublewrite area, as 10.4 counts them
                                        when pages are flushed for export */
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
-    uint64_t dblwr_full_batches; /**< of them, those that filled the batch region */
-    uint64_t dblwr_skipped_init; /**< home writes without doublewrite thanks to init_on_flush */
-    uint64_t os_log_written;     /**< bytes written to the redo file */
+    uint64_t dblwr_full_batches;     /**< of them, those that filled the batch region */
+    uint64_t dblwr_skipped_init;     /**< home writes without doublewrite thanks to init_on_flush */
+    uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
+    uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
+    uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
+    uint64_t pages_reused_in_flight; /**< of them, creations */
+    uint64_t pages_freed_in_flight;
+    uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
+    uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
     uint64_t log_wraps;       /**< log writes that straddled the end of the file */
     uint64_t log_buffer_full; /**< log writes because the buffer was full */
@@ -49,6 +56,7 @@ typedef struct stats {
         unique_conflicts; /**< the same for a key that another open transaction may free or take */
     uint64_t unique_marked; /**< delete-marked entries of a key that was free all the same */
     uint64_t purged_records;
+    uint64_t purged_amid_commit; /**< of them, while a commit waited for its log */
     uint64_t
         recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */
     uint64_t recv_pages_read; /**< pages that recovery read to apply records */

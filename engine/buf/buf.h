@@ -92,9 +92,9 @@ WARN_UNUSED dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space);
 off the flush list, unwritten. The frames stay in the pool as if they were clean. */
 WARN_UNUSED dberr_t buf_observer_drop(buf_pool_t *pool, space_id_t space, index_id_t observer);
 
-/** A point at which a background thread could run: every cleaner_interval-th call takes one step of the
-page cleaner, which is a step of the doublewrite batch in flight, or the start of one with the oldest
-dirty pages; now and then it is a checkpoint. Changes nothing that a caller without the page's latch could see. */
+/** A point at which a background thread could run: one call in cleaner_interval, as the schedule draws,
+is a step of the page cleaner: a step of the doublewrite batch in flight, or the start of one with the oldest
+dirty pages; now and then a checkpoint. Changes nothing that a caller without the page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
 /** log_write_up_to(), as a wait in which others work: a yield point. */

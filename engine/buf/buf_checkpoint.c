@@ -72,12 +72,23 @@ static bool buf_checkpoint_is_current(const buf_pool_t *pool)
     return oldest == 0 ? pool->ckpt_sharp : oldest == log_checkpoint_lsn(pool->log);
 }
 
+static dberr_t buf_checkpoint_sync(buf_pool_t *pool)
+{
+    dberr_t err = DB_SUCCESS;
+    fil_space_t *space = fil_first(pool->fil);
+    while (err == DB_SUCCESS && space != NULL) {
+        err = buf_sync_wait(pool, space);
+        space = space->next;
+    }
+    return err;
+}
+
 /** What must be durable before the slot says C: the data files, then the marker. */
 static dberr_t buf_checkpoint_prepare(buf_pool_t *pool, lsn_t c, lsn_t *marker_lsn)
 {
     dberr_t err = buf_yield(pool);
     if (err == DB_SUCCESS) {
-        err = fil_sync_all(pool->fil);
+        err = buf_checkpoint_sync(pool);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -111,6 +122,7 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
     pool->in_checkpoint = false;
     if (err == DB_SUCCESS) {
+        env->stats.checkpoints_amid_batch += pool->batch.state != BATCH_NONE;
         err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);
     }
     if (err != DB_SUCCESS) {

@@ -134,7 +134,7 @@ static bool buf_single_slot_is_free(const buf_pool_t *pool, uint32_t slot)
         return true;
     }
     const fil_space_t *space = fil_space_get(pool->fil, pool->single[slot].space);
-    return space == NULL || space->n_syncs > pool->single[slot].n_syncs;
+    return space == NULL || fil_is_synced(space, pool->single[slot].n_write);
 }
 
 /** A free slot; if there is none, the files are fsynced, and then all are. */
@@ -156,7 +156,8 @@ static dberr_t buf_single_slot_take(buf_pool_t *pool, uint32_t *out)
     return DB_SUCCESS;
 }
 
-/** The copy into a single-page slot, durable; *pos = where. */
+/** The copy into a single-page slot, durable; *pos = where. The slot is in use from now on: the home write
+is the next write of the page's file. */
 static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block, uint32_t *pos)
 {
     uint32_t slot = 0;
@@ -165,12 +166,12 @@ static dberr_t buf_single_write_copy(buf_pool_t *pool, const buf_block_t *block,
         return err;
     }
     *pos = pool->dblwr_pages + slot;
+    pool->single[slot].used = true;
+    pool->single[slot].space = block->id.space;
+    pool->single[slot].n_write = fil_space_get(pool->fil, block->id.space)->n_writes + 1;
     PROBE_MARK(pool->env->probe,
                "dblwr_single slot=%" PRIu32 " space=%" PRIu32 " page=%" PRIu32 " pos=%" PRIu32,
                slot, block->id.space, block->id.page_no, *pos);
-    pool->single[slot].used = true;
-    pool->single[slot].space = block->id.space;
-    pool->single[slot].n_syncs = fil_space_get(pool->fil, block->id.space)->n_syncs;
     err = buf_dblwr_write_area(pool, *pos, pool->single_buf, 1);
     if (err == DB_SUCCESS) {
         err = buf_dblwr_sync_area(pool);

@@ -176,6 +176,7 @@ void buf_block_discard(buf_pool_t *pool, buf_block_t *block)
 
 dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space)
 {
+    pool->env->stats.spaces_dropped_in_flight += buf_batch_has_space(pool, space);
     dberr_t err = buf_batch_finish(pool);
     if (err != DB_SUCCESS) {
         return err;

@@ -8,12 +8,16 @@
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
+#define BUF_SYNC_STEPS 6U          /**< an fsync takes as long as so many steps, on average */
 
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
+    BATCH_COPIED,       /**< pages latched, copies in memory */
+    BATCH_LOGGED,       /**< the log of the copies is durable */
     BATCH_AREA_WRITTEN, /**< copies written, not fsynced */
     BATCH_HOME,         /**< copies durable: pages go home one by one */
-    BATCH_UNSYNCED      /**< all pages are home, their files not fsynced */
+    BATCH_UNSYNCED,     /**< all pages are home, not all files fsynced */
+    BATCH_SYNCING       /**< the fsync of a file is under way */
 } buf_batch_state_t;
 
 typedef struct buf_batch_page {
@@ -29,6 +33,10 @@ typedef struct buf_batch {
     uint32_t n;
     uint32_t n_copies; /**< pages that have a copy in the area */
     uint32_t n_home;   /**< pages[0 .. n_home) are home */
+    uint32_t n_synced; /**< pages[0 .. n_synced) are durable */
+    lsn_t newest_lsn;  /**< of the copies */
+    lsn_t submit_lsn;  /**< end of the log when they were made */
+    fil_sync_t sync;   /**< in SYNCING */
 } buf_batch_t;
 
 struct buf_pool {
@@ -61,12 +69,11 @@ struct buf_pool {
     struct {
         bool used;
         space_id_t space; /**< whose home write the copy protects */
-        uint64_t n_syncs; /**< of its file before that write */
+        uint64_t n_write; /**< that write's number in its file */
     } single[DBLWR_SINGLE_SLOTS];
 
     uint32_t cleaner_interval; /**< 0: no page cleaner */
-    uint64_t n_yields;
-    bool in_checkpoint; /**< what works at its yield points takes none */
+    bool in_checkpoint;        /**< what works at its yield points takes none */
 
     lsn_t ckpt_end_lsn; /**< end of the last checkpoint's marker, 0 before the first */
     bool ckpt_sharp;    /**< nothing was dirty at the last checkpoint */
@@ -110,8 +117,19 @@ WARN_UNUSED dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, c
 /** Writes one dirty, unpinned page by itself, up to its home write. */
 WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block);
 
+/* ---- buf_cleaner.c ---- */
+
+/** fil_sync(), as a wait in which others work: a yield point between its two steps. */
+WARN_UNUSED dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space);
+
 /* ---- buf_batch.c ---- */
 
+/** Makes dirty, unpinned blocks, at most dblwr_pages, the batch in flight. There is none (CHECK). */
+void buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n);
+/** Are pages of the space in flight? */
+bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space);
+/** One step of the batch in flight. */
+WARN_UNUSED dberr_t buf_batch_step(buf_pool_t *pool);
 /** Drives the batch in flight, if there is one, to its end. */
 WARN_UNUSED dberr_t buf_batch_finish(buf_pool_t *pool);
 /** Writes dirty, unpinned blocks (any number: split into batches), each batch to its end. None is in

@@ -67,7 +67,7 @@ dberr_t buf_observer_flush(buf_pool_t *pool, space_id_t space_id, index_id_t obs
         err = buf_batch_finish(pool);
     }
     if (err == DB_SUCCESS) {
-        err = fil_sync(pool->fil, space);
+        err = buf_sync_wait(pool, space);
     }
     return err;
 }

@@ -296,6 +296,7 @@ dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
                        "page %" PRIu32 " of %s is given out as free although it is in use",
                        id.page_no, space->path);
     }
+    pool->env->stats.pages_reused_in_flight += block->in_flight;
     err = buf_block_wait(pool, block);
     if (err != DB_SUCCESS) {
         return err;

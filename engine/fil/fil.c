@@ -6,11 +6,11 @@ writer of pages in normal work; recovery and tools read pages here before the po
 Invariants
 1. page I/O is bounded by the committed size: a page number from a damaged image never makes a file
    grow or reads outside of it;
-2. needs_sync is set before the write that makes it true, so that a checkpoint never misses a file
-   whose write was under way (I19);
+2. (I19) writes are counted when they begin. An fsync covers those that were done when it began, by their
+   number: what is written while it runs still needs one, whoever asked for the first;
 3. the registry is ordered by id: a walk over it, and so the I/O of a checkpoint, is deterministic;
 4. at most n_open_max files are open. The one used longest ago gives way, which depends on nothing
-   but the order of uses. It is fsynced first if needs_sync says so: an error that the system keeps
+   but the order of uses. It is fsynced first if it needs that: an error that the system keeps
    for a closed file can be lost, and an fsync on a new descriptor would then report success
    (I19);
 5. a space is found by its id in a few steps, however many there are: every page write asks for one. */
@@ -260,7 +260,8 @@ dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const 
     if (err != DB_SUCCESS) {
         return err;
     }
-    space->needs_sync = true;
+    fil_mark_unsynced(space);
+    fil->env->stats.writes_amid_fsync += space->n_syncing > 0;
     err = env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size);
     if (err == DB_SUCCESS) {
         fil->env->stats.data_writes++;
@@ -268,22 +269,76 @@ dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const 
     return err;
 }
 
-dberr_t fil_sync(fil_t *fil, fil_space_t *space)
+bool fil_needs_sync(const fil_space_t *space)
 {
-    if (!space->needs_sync) {
-        return DB_SUCCESS;
-    }
+    return space->n_synced < space->n_writes;
+}
+
+void fil_mark_unsynced(fil_space_t *space)
+{
+    space->n_writes++;
+}
+
+bool fil_is_synced(const fil_space_t *space, uint64_t n)
+{
+    return n <= space->n_synced;
+}
+
+static dberr_t fil_sync_issue(fil_t *fil, fil_sync_t *sync)
+{
     os_file_t *file = NULL;
-    dberr_t err = fil_space_file(fil, space, &file);
+    dberr_t err = fil_space_file(fil, sync->space, &file);
     if (err == DB_SUCCESS) {
         err = env_sync(fil->env, file);
     }
     if (err == DB_SUCCESS) {
-        space->needs_sync = false;
-        space->n_syncs++;
+        sync->issued = true;
         fil->env->stats.data_fsyncs++;
     }
     return err;
+}
+
+static void fil_sync_start(fil_space_t *space, fil_sync_t *sync)
+{
+    *sync = (fil_sync_t){.space = space, .n_writes = space->n_writes};
+    space->n_syncing++;
+}
+
+dberr_t fil_sync_begin(fil_t *fil, fil_space_t *space, fil_sync_t *sync)
+{
+    *sync = (fil_sync_t){.space = NULL};
+    if (!fil_needs_sync(space)) {
+        return DB_SUCCESS;
+    }
+    fil_sync_start(space, sync);
+    return sched_draw(&fil->env->sched, 2) == 0 ? fil_sync_issue(fil, sync) : DB_SUCCESS;
+}
+
+dberr_t fil_sync_end(fil_t *fil, fil_sync_t *sync)
+{
+    fil_space_t *space = sync->space;
+    if (space == NULL) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = sync->issued ? DB_SUCCESS : fil_sync_issue(fil, sync);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (space->n_synced < sync->n_writes) {
+        space->n_synced = sync->n_writes;
+    }
+    space->n_syncing--;
+    sync->space = NULL;
+    return DB_SUCCESS;
+}
+
+dberr_t fil_sync(fil_t *fil, fil_space_t *space)
+{
+    fil_sync_t sync = {.space = NULL};
+    if (fil_needs_sync(space)) {
+        fil_sync_start(space, &sync);
+    }
+    return fil_sync_end(fil, &sync);
 }
 
 dberr_t fil_sync_all(fil_t *fil)

@@ -19,8 +19,9 @@ typedef struct fil_space {
     char path[PATH_LEN_MAX + 1]; /**< changed by fil_space_set_path() only */
     uint32_t size_pages;         /**< committed size: FSP_SIZE of page 0; I/O is bounded by it */
     bool named;             /**< MLOG_FILE_NAME is in the log at or after the last checkpoint */
-    bool needs_sync;        /**< page writes since the last fsync; a file is not closed with it */
-    uint64_t n_syncs;       /**< fsyncs since the space was registered */
+    uint64_t n_writes;      /**< writes of the file begun so far */
+    uint64_t n_synced;      /**< of them, those that an fsync has made durable */
+    uint32_t n_syncing;     /**< fsyncs begun and not ended */
     lsn_t enable_lsn;       /**< recovery: LSN of the last MLOG_INDEX_LOAD seen, or 0 */
     lsn_t max_lsn;          /**< end of the newest mtr that changed a page of the space */
     void *flush_list;       /**< owned by buf/: the dirty pages of this space */
@@ -84,7 +85,28 @@ WARN_UNUSED dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page
 WARN_UNUSED dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no,
                                    const byte *page);
 
-WARN_UNUSED dberr_t fil_sync(fil_t *fil, fil_space_t *space); /**< fsync if needs_sync */
+/** Has the file writes that no fsync has made durable? It is not closed with such. */
+bool fil_needs_sync(const fil_space_t *space);
+/** The file holds what may not be durable, by others or from before. */
+void fil_mark_unsynced(fil_space_t *space);
+/** Is write number n of the file (n_writes when it was done) durable? */
+bool fil_is_synced(const fil_space_t *space, uint64_t n);
+
+/** An fsync under way. */
+typedef struct fil_sync {
+    fil_space_t *space; /**< NULL: none is under way */
+    uint64_t n_writes;  /**< it covers the writes up to this one */
+    bool issued;        /**< the system has been called */
+} fil_sync_t;
+
+/** An fsync in two steps, between which others may write the file: only what was written before it began
+is durable when it has ended, and nothing earlier. The system may act at any moment in between; the
+schedule draws whether it is called at the beginning or at the end. Begins none if the file needs none.
+The space must not be deleted before the end (CHECK). */
+WARN_UNUSED dberr_t fil_sync_begin(fil_t *fil, fil_space_t *space, fil_sync_t *sync);
+WARN_UNUSED dberr_t fil_sync_end(fil_t *fil, fil_sync_t *sync);
+
+WARN_UNUSED dberr_t fil_sync(fil_t *fil, fil_space_t *space); /**< both steps at once */
 WARN_UNUSED dberr_t fil_sync_all(fil_t *fil);
 
 /** "t1" -> "t1.ibd". CHECK: the name is at most NAME_LEN_MAX. */

@@ -186,7 +186,7 @@ dberr_t fil_space_recreate(fil_t *fil, space_id_t id, const char *path, fil_spac
 dberr_t fil_space_delete(fil_t *fil, fil_space_t *space)
 {
     env_t *env = fil->env;
-    CHECK(space->flush_list == NULL);
+    CHECK(space->flush_list == NULL && space->n_syncing == 0);
     lsn_t lsn = 0;
     dberr_t err = fil_op_log(fil, MLOG_FILE_DELETE, space->id, space->path, NULL, &lsn);
     if (err != DB_SUCCESS) {
@@ -266,7 +266,7 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
     uint64_t want_bytes = (uint64_t)size_pages * fil->page_size;
     if (now_bytes < want_bytes) {
         PROBE_MARK(env->probe, "extend space=%" PRIu32 " pages=%" PRIu32, space->id, size_pages);
-        space->needs_sync = true;
+        fil_mark_unsynced(space);
         err = env_truncate(env, file, want_bytes);
         if (err == DB_SUCCESS) {
             PROBE_POINT(env->probe, "fil.extend");

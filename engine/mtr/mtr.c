@@ -303,6 +303,7 @@ static void mtr_commit_free(mtr_t *mtr, page_id_t id, buf_block_t *block)
                "page_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, id.space, id.page_no,
                mtr->end_lsn);
     if (block != NULL) {
+        buf_env(mtr->pool)->stats.pages_freed_in_flight += block->in_flight;
         block->freed = true;
         block->init_on_flush = false;
     }

@@ -7,6 +7,7 @@ transfer is an error, except that a read at or past the end of a file returns wh
 
 #include "base/err.h"
 #include "base/probe.h"
+#include "base/sched.h"
 #include "base/stats.h"
 #include "base/types.h"
 
@@ -83,6 +84,7 @@ typedef struct env {
     probe_t *probe; /**< borrowed, never NULL */
     err_sink_t err;
     stats_t stats;
+    sched_t sched;
     bool io_failed;
 } env_t;
 

@@ -385,7 +385,7 @@ static dberr_t recv_space_register(recv_t *recv, const recv_space_t *space)
     }
     fil_space_set_path(recv->fil, opened, space->path);
     opened->enable_lsn = space->enable_lsn;
-    opened->needs_sync = true; /* invariant 5 */
+    fil_mark_unsynced(opened); /* invariant 5 */
     if (space->named || space->changed) {
         /* C stays: its name in the log goes on to count, and the next marker's group repeats it. */
         opened->named = space->named;

@@ -15,6 +15,8 @@ Invariants
 
 #include "trx/trx_int.h"
 
+#define TRX_PURGE_RECORDS 8U /**< at most so many in one commit's wait */
+
 dberr_t trx_begin(trx_sys_t *sys, trx_t **out)
 {
     return trx_sys_add(sys, out);
@@ -114,7 +116,24 @@ dberr_t trx_rollback(trx_t *trx)
     return err;
 }
 
-static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
+/** Purge in its own thread, while a commit waits: it may take the records of that very transaction, because
+what it logs about them comes behind the commit, and is lost if that is. */
+static dberr_t trx_purge_meanwhile(trx_sys_t *sys)
+{
+    env_t *env = trx_sys_env(sys);
+    if (sys->purge_interval == 0 || sched_draw(&env->sched, sys->purge_interval) != 0) {
+        return DB_SUCCESS;
+    }
+    bool done = false;
+    uint64_t before = env->stats.purged_records;
+    dberr_t err = trx_purge_step(sys, 1 + sched_draw(&env->sched, TRX_PURGE_RECORDS), &done);
+    env->stats.purged_amid_commit += env->stats.purged_records - before;
+    return err;
+}
+
+/** rows: the transaction has changed rows only, not the catalogue, so that purge finds all tables as the
+catalogue in memory has them. */
+static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode, bool rows)
 {
     trx_sys_t *sys = trx->sys;
     env_t *env = trx_sys_env(sys);
@@ -127,7 +146,8 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
         return err;
     }
     PROBE_POINT(env->probe, "trx.commit_logged");
-    if (flush_mode != 0) {
+    err = rows ? trx_purge_meanwhile(sys) : DB_SUCCESS;
+    if (err == DB_SUCCESS && flush_mode != 0) {
         err = buf_log_wait(sys->pool, end_lsn, flush_mode == 1);
     }
     if (err == DB_SUCCESS && flush_mode == 1) {
@@ -136,9 +156,9 @@ static dberr_t trx_commit_low(trx_t *trx, uint32_t flush_mode)
     return err;
 }
 
-static dberr_t trx_commit_and_end(trx_t *trx, uint32_t flush_mode)
+static dberr_t trx_commit_and_end(trx_t *trx, uint32_t flush_mode, bool rows)
 {
-    dberr_t err = trx_broken(trx, trx_commit_low(trx, flush_mode));
+    dberr_t err = trx_broken(trx, trx_commit_low(trx, flush_mode, rows));
     if (err == DB_SUCCESS) {
         trx_sys_env(trx->sys)->stats.trx_commits++;
     }
@@ -148,10 +168,10 @@ static dberr_t trx_commit_and_end(trx_t *trx, uint32_t flush_mode)
 
 dberr_t trx_commit(trx_t *trx)
 {
-    return trx_commit_and_end(trx, trx->sys->flush_mode);
+    return trx_commit_and_end(trx, trx->sys->flush_mode, true);
 }
 
 dberr_t trx_commit_durable(trx_t *trx)
 {
-    return trx_commit_and_end(trx, 1);
+    return trx_commit_and_end(trx, 1, false);
 }

@@ -28,6 +28,9 @@ WARN_UNUSED dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_
                                  trx_sys_t **out);
 void trx_sys_close(trx_sys_t *sys); /**< open transactions stay in the undo log; NULL is fine */
 
+/** One commit of rows in `interval`, as the schedule draws, lets purge work while it waits; 0, as at first: none. */
+void trx_sys_set_purge_interval(trx_sys_t *sys, uint32_t interval);
+
 dict_t *trx_sys_dict(const trx_sys_t *sys);
 buf_pool_t *trx_sys_pool(const trx_sys_t *sys);
 uint64_t trx_sys_history_len(const trx_sys_t *sys); /**< committed undo logs not purged yet */

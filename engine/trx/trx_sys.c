@@ -160,6 +160,11 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
     return DB_SUCCESS;
 }
 
+void trx_sys_set_purge_interval(trx_sys_t *sys, uint32_t interval)
+{
+    sys->purge_interval = interval;
+}
+
 dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_commit,
                      trx_sys_t **out)
 {

@@ -54,7 +54,7 @@ static void work(fixture_t *f)
     purge_all(f);
 }
 
-static outcome_t run(uint32_t interval)
+static outcome_t run(uint32_t interval, uint32_t seed)
 {
     outcome_t out = {.rows = 0};
     fixture_t f = {.engine = NULL};
@@ -67,6 +67,8 @@ static outcome_t run(uint32_t interval)
     f.os = &tap.base;
     fixture_options(&f.options);
     f.options.cleaner_interval = interval;
+    f.options.purge_interval = seed % 2 * interval;
+    f.options.schedule_seed = seed;
     fixture_open(&f);
     work(&f);
     fixture_close(&f, true);
@@ -82,22 +84,26 @@ static outcome_t run(uint32_t interval)
     return out;
 }
 
-/** Whatever the cleaner does, the rows are the same; with the same interval, so is every file operation. */
+/** Whatever the schedule has cleaner and purge do, the rows are the same; with the same seed and intervals, so is
+every file operation, and with another seed it is not. */
 static void test_same_rows_same_io(void **state)
 {
     static const uint32_t INTERVALS[] = {1, 2, 3, 17};
-    outcome_t off = run(0);
-    outcome_t again = run(0);
+    outcome_t off = run(0, 0);
+    outcome_t again = run(0, 0);
     (void)state;
     assert_true(off.watch.digest == again.watch.digest);
     for (size_t i = 0; i < sizeof(INTERVALS) / sizeof(INTERVALS[0]); i++) {
-        outcome_t one = run(INTERVALS[i]);
-        outcome_t two = run(INTERVALS[i]);
+        outcome_t one = run(INTERVALS[i], (uint32_t)i);
+        outcome_t two = run(INTERVALS[i], (uint32_t)i);
+        outcome_t other = run(INTERVALS[i], (uint32_t)i + 2);
         assert_true(one.watch.digest == two.watch.digest);
+        assert_true(one.watch.digest != other.watch.digest);
         assert_int_equal(one.watch.n_ops, two.watch.n_ops);
         assert_true(one.watch.digest != off.watch.digest);
         assert_int_equal(one.rows, off.rows);
         assert_true(one.hashes[0] == off.hashes[0] && one.hashes[1] == off.hashes[1]);
+        assert_true(other.hashes[0] == off.hashes[0] && other.hashes[1] == off.hashes[1]);
     }
 }
 

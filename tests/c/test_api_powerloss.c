@@ -332,6 +332,8 @@ static void session_run(disk_t *disk, const engine_options_t *options, const all
     s->f.options.log_optimize_ddl = draw(rnd, 2) == 0;
     s->f.options.dblwr_pages = 4U << draw(rnd, 3);
     s->f.options.cleaner_interval = draw(rnd, 2) * (1 + draw(rnd, 5));
+    s->f.options.schedule_seed = (uint32_t)*rnd;
+    s->f.options.purge_interval = s->f.options.schedule_seed % 3;
     s->f.options.flush_log_at_trx_commit = draw(rnd, 3) == 0 ? 2 * draw(rnd, 2) : 1;
     for (uint32_t i = 0; i < CRASHES_MAX; i++) {
         s->crash_at[i] = draw(rnd, i == 0 ? 60 : 600) << (depth == 0 ? 2 : 0);

@@ -120,6 +120,45 @@ static void test_sync_when_needed(void **state)
     assert_int_equal(fil_space_extend(fx->fil, b, FIL_PAGES_MAX + 1), DB_OUT_OF_SPACE);
 }
 
+/** I19: an fsync covers what was written before it began, whenever the system is called; what is written
+under it needs another, and one that began later covers both. */
+static void test_write_under_fsync(void **state)
+{
+    base_fixture_t *fx = *state;
+    fil_space_t *a = NULL;
+    byte page[4096] = {0};
+    uint32_t n_issued = 0;
+    ASSERT_OK(fx, fil_space_create(fx->fil, 5, "a.ibd", 2, &a));
+    for (uint32_t i = 0; i < 20; i++) {
+        fil_sync_t first;
+        fil_sync_t second;
+        fil_sync_t none;
+        ASSERT_OK(fx, fil_page_write(fx->fil, a, 1, page));
+        uint64_t covered = a->n_writes;
+        ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &first));
+        n_issued += first.issued;
+        assert_false(fil_is_synced(a, covered));
+        ASSERT_OK(fx, fil_page_write(fx->fil, a, 1, page));
+        if (i % 2 == 0) {
+            ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &second));
+            ASSERT_OK(fx, fil_sync_end(fx->fil, &second));
+            assert_false(fil_needs_sync(a));
+        }
+        ASSERT_OK(fx, fil_sync_end(fx->fil, &first));
+        assert_true(fil_is_synced(a, covered));
+        assert_int_equal(fil_needs_sync(a), i % 2 != 0);
+        ASSERT_OK(fx, fil_sync(fx->fil, a));
+        assert_false(fil_needs_sync(a));
+        uint32_t from = fx->rec.n;
+        ASSERT_OK(fx, fil_sync_begin(fx->fil, a, &none));
+        ASSERT_OK(fx, fil_sync_end(fx->fil, &none));
+        assert_int_equal(fx->rec.n, from);
+        assert_int_equal(a->n_syncing, 0);
+    }
+    assert_in_range(n_issued, 4, 16);
+    assert_int_equal(fx->env.stats.writes_amid_fsync, 20);
+}
+
 /** More spaces than open files: every page is still read and written, a file that needs its fsync gets
 it before it is closed, and no fsync is lost or done twice. */
 static void test_open_files_bounded(void **state)
@@ -254,6 +293,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_create_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_page_bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sync_when_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_write_under_fsync, setup, teardown),
         cmocka_unit_test_setup_teardown(test_open_files_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed_sync_before_close, setup, teardown),

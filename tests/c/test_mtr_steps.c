@@ -1,8 +1,9 @@
 /** mtr and buf: the doublewrite batch step by step, its latches, the page cleaner, a checkpoint in the
-middle of a batch, and the flush observer's single-page flushes. */
+middle of a batch, fsyncs that others write under, and the flush observer's single-page flushes. */
+#include "buf/buf_int.h"
 #include "test_mtr_fixture.h"
 
-/** cleaner_interval = 1: buf_yield() is one step of the cleaner. */
+/** cleaner_interval = 1: something happens at every yield point. */
 static int setup_steps(void **state)
 {
     buf_fixture_t *fx = fx_create(4096, 32, true);
@@ -14,12 +15,12 @@ static int setup_steps(void **state)
     return 0;
 }
 
-/** One step; asserts that its first file operation or marker that starts so is there, and nothing else is
-written or synced. NULL: no file is touched. */
+/** One step of the batch in flight; asserts that its first file operation or marker that starts so is
+there, and nothing else is written or synced. NULL: no file is touched. */
 static void step(buf_fixture_t *fx, const char *operation)
 {
     uint32_t from = fx->base.rec.n;
-    FX_OK(fx, buf_yield(fx->pool));
+    FX_OK(fx, buf_batch_step(fx->pool));
     uint32_t n = rec_count(&fx->base.rec, from, "write ") + rec_count(&fx->base.rec, from, "sync ");
     assert_int_equal(n, operation != NULL ? 1 : 0);
     if (operation != NULL) {
@@ -27,14 +28,25 @@ static void step(buf_fixture_t *fx, const char *operation)
     }
 }
 
-/** Three dirty pages of space 1, the log durable, and the batch with them submitted. */
+/** Submits blocks, all dirty, as the batch in flight, and takes the steps up to the area write. */
+static void submit(buf_fixture_t *fx, buf_block_t *const *blocks, uint32_t n)
+{
+    char area[40];
+    buf_batch_submit(fx->pool, blocks, n);
+    step(fx, "sync " LOG_FILE_NAME);
+    snprintf(area, sizeof(area), "write ib_dblwr 0 %u", 4096 * n);
+    step(fx, area);
+}
+
+/** Three dirty pages of space 1, and the batch with them submitted. */
 static void submit_three(buf_fixture_t *fx, buf_block_t *blocks[3])
 {
     for (page_no_t i = 0; i < 3; i++) {
         blocks[i] = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3 + i));
     }
-    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
-    step(fx, "write ib_dblwr 0 12288");
+    /* In one write: a step is one operation. */
+    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), false));
+    submit(fx, blocks, 3);
 }
 
 /** One step is one operation; a page leaves the flush list at its home write; the region is free again
@@ -55,27 +67,82 @@ static void test_one_step_at_a_time(void **state)
     }
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
     fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 4), 9);
-    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
-    step(fx, "sync t1.ibd");
-    step(fx, "write ib_dblwr 0 4096");
-    FX_OK(fx, buf_flush_all(fx->pool));
+    uint32_t from = fx->base.rec.n;
+    FX_OK(fx, buf_batch_step(fx->pool)); /* the fsync begun */
+    assert_int_equal(rec_count(&fx->base.rec, from, "# dblwr_done"), 0);
+    FX_OK(fx, buf_batch_step(fx->pool)); /* and ended */
+    assert_int_equal(rec_count(&fx->base.rec, from, "sync t1.ibd"), 1);
+    rec_assert_order(&fx->base.rec, from, "sync t1.ibd", "# dblwr_done", NULL);
     step(fx, NULL);
+    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), false));
+    submit(fx, &blocks[1], 1);
+    FX_OK(fx, buf_flush_all(fx->pool));
+    assert_int_equal(fx->base.env.stats.batches_interleaved, 1);
 }
 
-/** Every N-th yield is a step. */
+/** A batch over several files ends when each of them was fsynced, one after the other. */
+static void test_several_files(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[4];
+    for (page_no_t i = 0; i < 4; i++) {
+        blocks[i] = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(i % 2 + 1, i));
+    }
+    buf_batch_submit(fx->pool, blocks, 4);
+    FX_OK(fx, buf_batch_finish(fx->pool));
+    rec_assert_order(&fx->base.rec, 0, "sync ib_dblwr", "write t1.ibd 0", "write t1.ibd 8192",
+                     "write t2.ibd 4096", "write t2.ibd 12288", "sync t1.ibd", "sync t2.ibd",
+                     "# dblwr_done", NULL);
+    assert_int_equal(rec_count(&fx->base.rec, 0, "sync t"), 2);
+}
+
+/** I22: what is written under an fsync is not covered by it: the page in flight whose file somebody else
+fsyncs, and the copy of a page that went home by itself. */
+static void test_write_under_fsync(void **state)
+{
+    buf_fixture_t *fx = *state;
+    buf_block_t *blocks[3];
+    fil_sync_t sync;
+    submit_three(fx, blocks);
+    step(fx, "sync ib_dblwr");
+    step(fx, "write t1.ibd 12288");
+    fx_mtr_create(fx, MTR_LOG_NO_REDO, 20, fx_id(1, 9));
+    FX_OK(fx, fil_sync_begin(fx->base.fil, fx->t1, &sync));
+    step(fx, "write t1.ibd 16384");
+    FX_OK(fx, buf_dblwr_write_single(fx->pool, buf_page_peek(fx->pool, fx_id(1, 9))));
+    FX_OK(fx, fil_sync_end(fx->base.fil, &sync));
+    assert_int_equal(fx->base.env.stats.writes_amid_fsync, 2);
+    assert_false(fil_is_synced(fx->t1, fx->pool->single[0].n_write));
+    uint32_t from = fx->base.rec.n;
+    FX_OK(fx, buf_batch_finish(fx->pool));
+    rec_assert_order(&fx->base.rec, from, "write t1.ibd 20480", "sync t1.ibd", "# dblwr_done",
+                     NULL);
+    assert_true(fil_is_synced(fx->t1, fx->pool->single[0].n_write));
+}
+
+/** One yield point in N is a step, at which one is drawn; the same seed draws the same. */
 static void test_interval(void **state)
 {
     buf_fixture_t *fx = *state;
-    buf_pool_free(fx->pool);
-    fx->options.cleaner_interval = 3;
-    fx_open_pool(fx);
+    const uint32_t n = 3000;
+    uint32_t n_steps[2] = {0};
+    fx->pool->cleaner_interval = 3;
     fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3));
-    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), true));
-    for (uint32_t i = 0; i < 3; i++) {
-        step(fx, NULL);
-        step(fx, NULL);
-        step(fx, i == 0 ? "write ib_dblwr" : i == 1 ? "sync ib_dblwr" : "write t1.ibd");
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t twin = 0; twin < 2; twin++) {
+            sched_t sched = {.state = i};
+            fx->base.rec.n = 0;
+            fx->base.env.sched = sched;
+            FX_OK(fx, buf_batch_finish(fx->pool));
+            fx_mtr_write(fx, MTR_LOG_ALL, fx_id(1, 3), (byte)(i + twin));
+            fx->base.env.sched = sched;
+            FX_OK(fx, buf_yield(fx->pool));
+            n_steps[twin] += fx->pool->batch.state != BATCH_NONE;
+        }
     }
+    /* A third, but for what is a checkpoint. */
+    assert_in_range(n_steps[0], n / 3 * 8 / 10, n / 3);
+    assert_int_equal(n_steps[0], n_steps[1]);
 }
 
 /** Who wants to change a page in flight drives the batch to its home write, and no further; who only
@@ -99,6 +166,7 @@ static void test_latch(void **state)
     rec_assert_order(&fx->base.rec, from, "sync ib_dblwr", "write t1.ibd 12288",
                      "write t1.ibd 16384", NULL);
     assert_int_equal(rec_count(&fx->base.rec, from, "sync t1.ibd"), 0);
+    assert_int_equal(fx->base.env.stats.pages_freed_in_flight, 1);
     assert_int_equal(fx_home_byte(fx, "t1.ibd", 4), 0); /* what was copied */
     assert_true(!blocks[0]->in_flight && !blocks[1]->in_flight && blocks[2]->in_flight);
     assert_int_equal(buf_dirty_pages(fx->pool), 2);
@@ -109,6 +177,8 @@ static void test_latch(void **state)
     rec_assert_order(&fx->base.rec, from, "write t1.ibd 20480", "# page_init space=1 page=5", NULL);
     assert_ptr_equal(block, blocks[2]);
     assert_false(block->freed || block->in_flight);
+    assert_int_equal(fx->base.env.stats.latch_waits, 2);
+    assert_int_equal(fx->base.env.stats.pages_reused_in_flight, 1);
     assert_int_equal(buf_oldest_modification(fx->pool), blocks[1]->oldest_modification);
 }
 
@@ -144,15 +214,18 @@ static void test_checkpoint_amid_batch(void **state)
     step(fx, "sync ib_dblwr");
     step(fx, "write t1.ibd 12288");
     lsn_t oldest = blocks[1]->oldest_modification;
+    fx->base.env.stats = (stats_t){.data_reads = 0};
     uint32_t from = fx->base.rec.n;
     FX_OK(fx, buf_checkpoint(fx->pool));
     assert_int_equal(log_checkpoint_lsn(fx->base.log), oldest);
-    /* The cleaner goes on at each of the checkpoint's three yield points: page 4 goes home before the
-    fsync that covers page 3, page 5 after it, and the region's own fsync before the slot. */
-    rec_assert_order(&fx->base.rec, from, "write t1.ibd 16384", "sync t1.ibd",
-                     "# point name=ckpt.data_synced", "write t1.ibd 20480",
-                     "# point name=ckpt.marker_durable", "sync t1.ibd", "# dblwr_done",
+    /* The cleaner goes on at each of the checkpoint's yield points: page 4 goes home before the fsync that
+    covers page 3 begins, page 5 while it runs, so that the batch needs an fsync of its own. */
+    rec_assert_order(&fx->base.rec, from, "write t1.ibd 16384", "write t1.ibd 20480",
+                     "# point name=ckpt.data_synced", "# point name=ckpt.marker_durable",
                      "# checkpoint no=", NULL);
+    FX_OK(fx, buf_batch_finish(fx->pool));
+    assert_int_equal(rec_count(&fx->base.rec, from, "sync t1.ibd"), 2);
+    assert_int_equal(fx->base.env.stats.writes_amid_fsync, 1);
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
     FX_OK(fx, buf_checkpoint(fx->pool));
     assert_true(log_checkpoint_lsn(fx->base.log) > oldest);
@@ -165,6 +238,7 @@ static void test_discard_amid_batch(void **state)
     buf_block_t *blocks[3];
     submit_three(fx, blocks);
     FX_OK(fx, buf_discard_space(fx->pool, 1));
+    assert_int_equal(fx->base.env.stats.spaces_dropped_in_flight, 1);
     FX_OK(fx, fil_space_delete(fx->base.fil, fx->t1));
     assert_null(buf_page_peek(fx->pool, fx_id(1, 3)));
     FX_OK(fx, buf_flush_all(fx->pool));
@@ -186,7 +260,7 @@ static void test_failed_step(void **state)
     assert_int_equal(blocks[2]->fix_count, 0);
     fx->base.rec.fail_prefix = NULL;
     uint32_t from = fx->base.rec.n;
-    assert_int_equal(buf_yield(fx->pool), DB_IO_ERROR);
+    assert_int_equal(buf_batch_step(fx->pool), DB_IO_ERROR);
     assert_int_equal(buf_flush_all(fx->pool), DB_IO_ERROR);
     assert_int_equal(buf_checkpoint(fx->pool), DB_IO_ERROR);
     assert_int_equal(rec_count(&fx->base.rec, from, "write "), 0);
@@ -274,7 +348,7 @@ static void test_observer_and_cleaner(void **state)
     uint32_t last = rec_find(&fx->base.rec, 0, "# page_write space=1 page=11 ");
     assert_int_not_equal(rec_find(&fx->base.rec, last, "sync t1.ibd"), UINT32_MAX);
     assert_int_equal(buf_dirty_pages(fx->pool), 0);
-    assert_false(fx->t1->needs_sync);
+    assert_false(fil_needs_sync(fx->t1));
 }
 
 /** An interrupted load: its pages hold the checkpoint back until they are given up, unwritten; the frames
@@ -307,6 +381,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_step_at_a_time, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_several_files, setup_steps, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_write_under_fsync, setup_steps, fx_teardown),
         cmocka_unit_test_setup_teardown(test_interval, setup_steps, fx_teardown),
         cmocka_unit_test_setup_teardown(test_latch, setup_steps, fx_teardown),
         cmocka_unit_test_setup_teardown(test_eviction, setup_steps, fx_teardown),

@@ -296,6 +296,47 @@ static void test_purge_between_versions(void **state)
     tfx_destroy(fx);
 }
 
+/** Purge while a commit waits takes the records of that very transaction, a few at a time; while another
+transaction has changes it rests; a commit durable by itself, as those of DDL, has none. */
+static void test_purge_amid_commit(void **state)
+{
+    (void)state;
+    trx_fixture_t *fx = tfx_create(4096, 64);
+    tfx_row_t model[60] = {{0}};
+    trx_sys_set_purge_interval(fx->sys, 1);
+    trx_t *other = tfx_begin(fx);
+    ASSERT_OK(fx, tfx_insert(fx, other, 59, 1, 1));
+    for (uint32_t i = 0; i < 40; i++) {
+        trx_t *trx = tfx_begin(fx);
+        ASSERT_OK(fx, tfx_insert(fx, trx, i, 1, 2));
+        ASSERT_OK(fx, trx_commit(trx));
+        model[i] = (tfx_row_t){true, 1, 2};
+    }
+    assert_int_equal(fx->env.stats.purged_amid_commit, 0);
+    assert_int_equal(trx_sys_history_len(fx->sys), 40);
+    ASSERT_OK(fx, trx_rollback(other));
+    for (uint32_t i = 0; i < 40; i++) {
+        trx_t *trx = tfx_begin(fx);
+        if (i % 2 == 0) {
+            ASSERT_OK(fx, tfx_delete(fx, trx, i));
+            model[i] = (tfx_row_t){false, 0, 0};
+        } else {
+            ASSERT_OK(fx, tfx_update(fx, trx, i, 5, 3));
+            model[i] = (tfx_row_t){true, 5, 3};
+        }
+        ASSERT_OK(fx, i < 39 ? trx_commit(trx) : trx_commit_durable(trx));
+        if (i == 38) {
+            assert_int_equal(trx_sys_history_len(fx->sys), 0);
+        }
+    }
+    assert_int_equal(trx_sys_history_len(fx->sys), 1);
+    assert_int_equal(fx->env.stats.purged_amid_commit, 79);
+    tfx_verify(fx, model, 60);
+    tfx_restart(fx);
+    tfx_purge_and_verify(fx, model, 60);
+    tfx_destroy(fx);
+}
+
 /** On a handle that an I/O failure has poisoned, statements, commit and rollback fail; the
 transaction is left to recovery, which undoes it (I23). */
 static void test_poisoned(void **state)
@@ -328,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_reload_keeps_count),
         cmocka_unit_test(test_primary_key_is_fixed),
         cmocka_unit_test(test_purge_between_versions),
+        cmocka_unit_test(test_purge_amid_commit),
         cmocka_unit_test(test_poisoned),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_random_small_pool),

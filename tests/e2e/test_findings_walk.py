@@ -15,12 +15,12 @@ FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 4 of ibdata1",
-    "replay 1.4",
+    "torn page 7 of ibdata1",
+    "replay 1.10005",
     "reproduced",
-    "236 -> 1",
-    "torn    write ibdata1, page 7, dict page 10101100",
-    "4 operations were not synced",
+    "213 -> 1",
+    "torn    write ibdata1, page 1, system page 01111111",
+    "3 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

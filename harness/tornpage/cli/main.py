@@ -123,7 +123,9 @@ def main() -> None:
         code = _call()
         _ignore_signals()  # it is done
     except Interrupted as stop:
-        hint = "finished verdicts are kept, --resume goes on" if stop.kept else "nothing is kept"
+        hint = (
+            f"finished verdicts are kept, {stop.go_on} goes on" if stop.kept else "nothing is kept"
+        )
         _say(f"interrupted; {hint}")
         code = 128 + stop.number
     sys.exit(code)

@@ -79,10 +79,11 @@ class MachineError(TornpageError):
 
 
 class Interrupted(BaseException):
-    """A signal asked the run to end. number: of the signal; kept: there is a run that can be resumed. No
-    KeyboardInterrupt, which the command-line library makes into an exit of its own."""
+    """A signal asked the run to end. number: of the signal; kept: what was finished is not lost; go_on: what
+    goes on from there. No KeyboardInterrupt, which the command-line library makes into an exit of its own."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
         self.number = number
         self.kept = False
+        self.go_on = "--resume"
