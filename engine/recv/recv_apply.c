@@ -13,7 +13,8 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
     freed                         created empty with the LSN of the free, never read (I15): written home like any
-                                  freed page, so that the file has a page whose LSN tells that its past is over
+                                  freed page, so that the file has a page whose LSN tells that its past is over;
+                                  nothing if an MLOG_INDEX_LOAD of the space came later: a load may have filled it
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
 
 Invariants
@@ -40,6 +41,13 @@ typedef enum recv_fate {
     FATE_READ_INDEX_LOAD /**< an initialisation is in the batch, but the page may be newer */
 } recv_fate_t;
 
+/** Is the newest thing the log says of the page that it is free? Not where an INDEX_LOAD of its space came later: a load
+without redo may have filled it. */
+static bool recv_page_is_free(const recv_hist_t *hist, const fil_space_t *space)
+{
+    return hist->freed && hist->used_lsn == 0 && space->enable_lsn < hist->event_lsn;
+}
+
 static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *hist,
                                   const fil_space_t *space)
 {
@@ -49,8 +57,11 @@ static recv_fate_t recv_page_fate(const recv_batch_t *batch, const recv_hist_t *
     if (hist->event_lsn > batch->end_lsn) {
         return FATE_NOTHING;
     }
+    if (recv_page_is_free(hist, space)) {
+        return FATE_FREE;
+    }
     if (hist->freed) {
-        return hist->used_lsn == 0 ? FATE_FREE : FATE_READ;
+        return hist->used_lsn == 0 ? FATE_NOTHING : FATE_READ;
     }
     return space->enable_lsn == 0 ? FATE_CREATE : FATE_READ_INDEX_LOAD;
 }

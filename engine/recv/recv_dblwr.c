@@ -9,8 +9,9 @@ makes its log durable before its copies. If one is found, log and area do not be
 
 Invariants
 1. an undamaged home page is left alone, even if the copy is newer: redo brings it forward;
-2. a page that the log frees last is left alone (I15); a page beyond the committed size is not
-   written;
+2. a page that the log frees last is restored like any other: given out again in a space with an
+   INDEX_LOAD it will be read, and torn it would be refused then; a page beyond the committed size is
+   not written;
 3. the area is fsynced before a home page is written from it: a killed process may have left copies of pages that
    never went home in the page cache only, and the write that a power loss tears then has no copy (I22);
 4. all files, restored or not, are fsynced before anything writes the doublewrite area again (I22),
@@ -61,8 +62,7 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
 {
     recv_t *recv = ctx;
     fil_space_t *space = fil_space_get(recv->fil, id.space);
-    if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)
-        || recv_page_is_free(recv, id)) {
+    if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)) {
         return DB_SUCCESS;
     }
     dberr_t err = fil_page_read(recv->fil, space, id.page_no, recv->page_buf);

@@ -129,9 +129,6 @@ WARN_UNUSED dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **o
 /** A name of the space for messages: its file, its name in the log, or "space N" in buf. */
 const char *recv_space_name(const recv_t *recv, space_id_t id, char buf[PATH_LEN_MAX + 1]);
 
-/** Is the newest thing the log says of the page that it is free? */
-bool recv_page_is_free(const recv_t *recv, page_id_t id);
-
 /** Header fields of an undamaged page 0: its committed size, or 0 if they cannot be. */
 uint32_t recv_page0_size(const recv_t *recv, const byte *page);
 

@@ -36,12 +36,6 @@ dberr_t recv_space_put(recv_t *recv, space_id_t id, recv_space_t **out)
     return err;
 }
 
-bool recv_page_is_free(const recv_t *recv, page_id_t id)
-{
-    const recv_hist_t *hist = recv_table_find(&recv->hist, id);
-    return hist != NULL && hist->freed && hist->used_lsn == 0;
-}
-
 /** Latest initialisation or freeing of each page. */
 static dberr_t recv_scan_hist(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {

@@ -84,20 +84,11 @@ void rules_recv_write(rules_t *rules, const rules_page_t *page, bool restored)
 {
     uint64_t key = page->key;
     const redo_entry_t *last = found_last(rules, key);
-    if (last == NULL) {
+    if (last == NULL || restored) {
         return;
     }
     const redo_entry_t *defined = found_defined(rules, key);
     bool freed = defined != NULL && defined->kind == REDO_FREE;
-    if (restored) {
-        if (freed && last == defined && !found_load(rules, key, defined->end_lsn)) {
-            rules_report(rules, 15, "recv_freed",
-                         "page %" PRIu32 ":%" PRIu32
-                         " is restored from doublewrite, and the log frees it at %" PRIu64,
-                         key_space(key), key_page(key), defined->end_lsn);
-        }
-        return;
-    }
     bool load = found_load(rules, key, rules->log.found_c);
     if (!page->read && !freed && (defined == NULL || load)) {
         rules_report(rules, 14, "recv_unread",
