@@ -5,7 +5,7 @@ Place: beside rules_home.c. The log that was found says what had to happen: [C, 
 What each rule sees
   I14  a page is read that redo initialises, and no INDEX_LOAD lies in its space; a page goes home that was not
        read, and that redo does not initialise or an INDEX_LOAD lies in its space
-  I15  a page is read, or restored from doublewrite, whose last record is its free
+  I15  a page is read whose last record is its free
 
 Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a page with a copy in the area, to see whether it is
 torn; of a page that this process has written or initialised since; of a freed page that a load without redo has taken

@@ -15,11 +15,11 @@ FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 7 of ibdata1",
-    "replay 1.10005",
+    "torn page 1 of ibdata1",
+    "replay 1.20002",
     "reproduced",
-    "213 -> 1",
-    "torn    write ibdata1, page 1, system page 01111111",
+    "192 -> 1",
+    "torn    write ibdata1, page 1, system page 10010100",
     "3 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
