@@ -5,7 +5,7 @@ Place: above allowed.c; judge.c calls it between opening and closing.
     A: delete, insert, update ------------------------------------------ commits, rolls back, or stays open
          B: insert two, delete, update some, commit
               C: is refused what A has changed and what B has inserted
-                   page cleaner or checkpoint        new index, new table; update, delete; purge; drop
+                   page cleaner or checkpoint        new index; inserts; purge; drop; a new table with rows
 
 Rules
 1. What must be there is computed from the rows as they were read at the start and from what was changed, by the
