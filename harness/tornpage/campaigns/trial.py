@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, plan, preload, process, rules, state, stream,
-target, trace.
+May import: aim, census, errors, image, judgement, model, paths, plan, preload, process, rules, state,
+stream, target, trace.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ from tornpage.vocabulary.model import (
     TrialSpec,
     Violation,
 )
+from tornpage.vocabulary.paths import require_floor
 
 __all__ = ["run_aimed", "run_trial"]
 
@@ -223,6 +224,7 @@ class _Trial:
         killed = any(fault.action is Action.KILL for fault in faults or ())
         child = run_child(command.argv, env, deadline, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
+            require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(f"the preload refused: {child.last_line}")
         self.peak_bytes = max(self.peak_bytes, child.peak_bytes)
         self.written_bytes += child.written_bytes
