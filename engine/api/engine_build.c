@@ -70,13 +70,10 @@ static dberr_t engine_enter_alter(engine_t *engine, const ddl_alter_t *alter)
     return err == DB_SUCCESS ? ddl_alter_check(alter, &engine->env.err) : err;
 }
 
-dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
+static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_alter(engine, alter);
-    if (err == DB_SUCCESS) {
-        err = engine_enter_table(engine, alter->table, &t);
-    }
+    dberr_t err = engine_enter_table(engine, alter->table, &t);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -93,6 +90,12 @@ dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
     build->next = engine->builds;
     engine->builds = build;
     return DB_SUCCESS;
+}
+
+dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
+{
+    dberr_t err = engine_enter_alter(engine, alter);
+    return err == DB_SUCCESS ? engine_begin_build(engine, alter) : err;
 }
 
 dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
@@ -135,7 +138,7 @@ dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter)
         return engine_leave(engine, ddl_alter_at_once(engine->sys, alter));
     }
     if (err == DB_SUCCESS) {
-        err = engine_start_alter(engine, alter);
+        err = engine_begin_build(engine, alter);
     }
     return err == DB_SUCCESS ? engine_finish_alter(engine, alter->table) : err;
 }

@@ -182,17 +182,16 @@ static dberr_t ddl_rename_part(trx_sys_t *sys, const ddl_alter_t *alter)
         return err;
     }
     err = ddl_rename_define(alter, &rename, &env->err);
-    if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, ddl_rename_row, &rename);
-    }
     if (err != DB_SUCCESS) {
         free(rename.table);
         return err;
     }
-    PROBE_POINT(env->probe, "ddl.committed");
-    dict_table_put(rename.dict, rename.table);
-    env->stats.alters_instant++;
-    return DB_SUCCESS;
+    err = ddl_commit_put(sys, ddl_rename_row, &rename, rename.table);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(env->probe, "ddl.committed");
+        env->stats.alters_instant++;
+    }
+    return err;
 }
 
 dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter)

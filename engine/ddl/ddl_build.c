@@ -48,8 +48,9 @@ Invariants
 
 /* ---- beginning ---- */
 
-dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind, const dict_table_t *table,
-                         uint64_t sort_buffer_size, ddl_build_t **out)
+static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
+                                const dict_table_t *table, uint64_t sort_buffer_size,
+                                ddl_build_t **out)
 {
     ddl_build_t *build = calloc(1, sizeof(*build));
     if (build == NULL) {
@@ -68,10 +69,10 @@ dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind, const dic
     return DB_SUCCESS;
 }
 
-/** The longest record of all indexes: it has room in the build's buffer. */
+/** The longest record that is sorted. */
 static uint32_t ddl_rec_size_max(const ddl_build_t *build)
 {
-    uint32_t size = build->table->indexes[0].tree.leaf_rec_size;
+    uint32_t size = 1;
     for (uint32_t i = 0; i < build->n; i++) {
         uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
         size = rec_size > size ? rec_size : size;
@@ -82,12 +83,7 @@ static uint32_t ddl_rec_size_max(const ddl_build_t *build)
 /** How many of the indexes that are left the next scan can feed. */
 static uint32_t ddl_scan_room(const ddl_build_t *build)
 {
-    uint32_t size = 1;
-    for (uint32_t i = 0; i < build->n; i++) {
-        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
-        size = rec_size > size ? rec_size : size;
-    }
-    uint64_t room = build->sort_bytes / merge_sort_memory_min(size);
+    uint64_t room = build->sort_bytes / merge_sort_memory_min(ddl_rec_size_max(build));
     CHECK(room > 0); /* the least sort_buffer_size is room for the longest key */
     uint32_t left = build->n - build->current;
     return left > room ? (uint32_t)room : left;
@@ -115,7 +111,9 @@ dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
 {
     build->last_pk = malloc(build->source->pk_len);
     build->batch = malloc((size_t)BATCH_ROWS * build->source->row_size);
-    build->rec = malloc(ddl_rec_size_max(build));
+    uint32_t rec_size = ddl_rec_size_max(build);
+    uint32_t clust_size = build->table->indexes[0].tree.leaf_rec_size;
+    build->rec = malloc(rec_size > clust_size ? rec_size : clust_size);
     if (build->last_pk == NULL || build->batch == NULL || build->rec == NULL) {
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
@@ -123,20 +121,41 @@ dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
     return first == DDL_SCAN ? ddl_scan_begin(build) : DB_SUCCESS;
 }
 
+static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
+{
+    if (alter->algorithm == ALGORITHM_COPY) {
+        return &DDL_BUILD_COPY;
+    }
+    return alter->kind == ALTER_ADD_INDEX ? &DDL_BUILD_ADD_INDEX : &DDL_BUILD_REBUILD;
+}
+
 dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
                         ddl_build_t **out)
 {
+    const ddl_build_kind_t *kind = ddl_build_kind(alter);
     dict_table_t *table = NULL;
+    ddl_build_t *build = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
+    if (err == DB_SUCCESS) {
+        err = ddl_build_create(sys, kind, table, sort_buffer_size, &build);
+    }
+    if (err == DB_SUCCESS) {
+        err = kind->start(build, alter);
+    }
     if (err != DB_SUCCESS) {
+        ddl_build_free(build);
         return err;
     }
-    if (alter->algorithm == ALGORITHM_COPY) {
-        return ddl_copy_begin(sys, alter, table, out);
-    }
-    return alter->kind == ALTER_ADD_INDEX
-               ? ddl_add_index_begin(sys, alter, table, sort_buffer_size, out)
-               : ddl_rebuild_begin(sys, alter, table, sort_buffer_size, out);
+    dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    *out = build;
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
+{
+    dict_table_t *cached = NULL;
+    dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->table, &cached);
+    return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, build, cached) : err;
 }
 
 /* ---- steps ---- */
@@ -164,7 +183,9 @@ static dberr_t ddl_load_end(ddl_build_t *build, btr_bulk_t **bulk)
     return err;
 }
 
-dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows)
+/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch. DB_NOT_FOUND:
+there were fewer. */
+static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
 {
     const btr_t *tree = &build->source->indexes[0].tree;
     uint32_t pk_len = build->source->pk_len;
@@ -196,10 +217,28 @@ dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows)
     return err;
 }
 
-/** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
-table. And to the sorts. */
-static dberr_t ddl_scan_row(ddl_build_t *build, const byte *row)
+dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx)
 {
+    dberr_t end = DB_SUCCESS;
+    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
+        uint32_t left = max_rows - n;
+        end = ddl_scan_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
+        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
+        for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
+            err = fn(build, ctx, build->batch + (size_t)i * build->source->row_size);
+        }
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    return end;
+}
+
+/** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
+table. And to the sorts. A load asks for room in the log. */
+static dberr_t ddl_feed_row(ddl_build_t *build, void *ctx, const byte *row)
+{
+    (void)ctx;
     dberr_t err = DB_SUCCESS;
     build->has_rows = true;
     if (build->rows != NULL) {
@@ -211,25 +250,6 @@ static dberr_t ddl_scan_row(ddl_build_t *build, const byte *row)
         err = merge_sort_add(build->sorts[i], build->rec);
     }
     return err;
-}
-
-/** The next records, at most max_rows of them; DB_NOT_FOUND: there were fewer. They are fed when no page is
-pinned: a load asks for room in the log. */
-static dberr_t ddl_scan_records(ddl_build_t *build, uint32_t max_rows)
-{
-    dberr_t end = DB_SUCCESS;
-    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
-        uint32_t left = max_rows - n;
-        end = ddl_build_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
-        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
-        for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
-            err = ddl_scan_row(build, build->batch + (size_t)i * build->source->row_size);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    return end;
 }
 
 /** What follows when an index is loaded, or a scan has fed nothing. */
@@ -255,7 +275,7 @@ static dberr_t ddl_step_scan(ddl_build_t *build, uint32_t max_rows)
         err = ddl_load_begin(build, &build->table->indexes[0], &build->rows);
     }
     if (err == DB_SUCCESS) {
-        err = ddl_scan_records(build, max_rows);
+        err = ddl_build_scan(build, max_rows, ddl_feed_row, NULL);
     }
     if (err != DB_NOT_FOUND) {
         return err;

@@ -21,6 +21,8 @@ typedef enum ddl_phase {
 
 /** What tells the kinds of builds apart. */
 typedef struct ddl_build_kind {
+    /** Makes the durable beginning of it; failing, leaves nothing but memory. source is set. */
+    dberr_t (*start)(ddl_build_t *build, const ddl_alter_t *alter);
     /** Makes what was built appear, durably. phase is DDL_DONE from the commit on. */
     dberr_t (*commit)(ddl_build_t *build);
     /** Leaves nothing of it; failing, it can be called again. */
@@ -51,7 +53,7 @@ struct ddl_build {
     uint32_t n_rows;
     byte *rec;             /**< a record for the sorts; in a load, the record before */
     bool has_before;       /**< the load has one */
-    const char *duplicate; /**< DDL_DUPLICATE: name of the index */
+    const char *duplicate; /**< DDL_DUPLICATE: name of the index, in table */
 };
 
 static inline env_t *build_env(const ddl_build_t *build)
@@ -70,27 +72,22 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
     return !build->redo && build->has_rows;
 }
 
-/** A build of this kind on a table that is locked for it; source is set. Caller: ddl_build_free(). */
-WARN_UNUSED dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
-                                     const dict_table_t *table, uint64_t sort_buffer_size,
-                                     ddl_build_t **out);
+extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX; /**< ddl_index.c */
+extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
+extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
+
 /** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
 WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
-/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch; marked ones are
-passed. DB_NOT_FOUND: there were fewer. */
-WARN_UNUSED dberr_t ddl_build_fetch(ddl_build_t *build, uint32_t max_rows);
+/** What the scan does with a row of the source; no page is pinned. */
+typedef dberr_t (*ddl_row_fn)(ddl_build_t *build, void *ctx, const byte *row);
+/** The rows of the next records, at most max_rows of them; marked ones are passed. DB_NOT_FOUND: there were
+fewer. */
+WARN_UNUSED dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx);
+/** Commits a change of the catalogue; the cache then has the built table as the build has it. */
+WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change);
 /** INDEX_LOAD; whatever makes the log durable next makes it durable too. */
 WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
                                          bool aborted);
-
-WARN_UNUSED dberr_t ddl_add_index_begin(trx_sys_t *sys, const ddl_alter_t *alter,
-                                        const dict_table_t *table, uint64_t sort_buffer_size,
-                                        ddl_build_t **out);
-WARN_UNUSED dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter,
-                                      const dict_table_t *table, uint64_t sort_buffer_size,
-                                      ddl_build_t **out);
-WARN_UNUSED dberr_t ddl_copy_begin(trx_sys_t *sys, const ddl_alter_t *alter,
-                                   const dict_table_t *table, ddl_build_t **out);
 
 /* ---- ddl_copy.c, ddl_rebuild.c: what they share ---- */
 

@@ -14,8 +14,7 @@ Invariants
    that nobody sees it and recovery drops it.
 3. Rows of the new table have history, which purge visits like any other, before the swap too: it resets their ids
    (MDEV-12288), so each page is dirtied twice (I25). */
-#include <stdlib.h>
-
+#include "base/check.h"
 #include "ddl/ddl_build.h"
 
 static dberr_t ddl_copy_ready_rows(trx_t *trx, void *ctx)
@@ -31,55 +30,29 @@ static dberr_t ddl_copy_ready_rows(trx_t *trx, void *ctx)
 /** Invariant 2. */
 static dberr_t ddl_copy_ready(ddl_build_t *build)
 {
-    dict_t *dict = trx_sys_dict(build->sys);
-    dict_table_t *cached = NULL;
     for (uint32_t i = 0; i < build->table->n_indexes; i++) {
         build->table->indexes[i].status = DICT_READY;
     }
-    dberr_t err = dict_table_copy(dict, build->table, &cached);
+    dberr_t err = ddl_build_commit(build, ddl_copy_ready_rows);
     if (err == DB_SUCCESS) {
-        err = ddl_commit(build->sys, ddl_copy_ready_rows, build);
+        PROBE_POINT(build_env(build)->probe, "ddl.copy_begin");
     }
-    if (err != DB_SUCCESS) {
-        free(cached);
-        return err;
-    }
-    dict_table_put(dict, cached);
-    PROBE_POINT(build_env(build)->probe, "ddl.copy_begin");
-    return DB_SUCCESS;
+    return err;
 }
 
 /* ---- steps ---- */
 
-/** Which unique index has refused a row? The first that is new; the others had no duplicates. */
-static void ddl_copy_duplicate(ddl_build_t *build)
-{
-    build->phase = DDL_DUPLICATE;
-    build->duplicate = "";
-    for (uint32_t i = build->source->n_indexes; i < build->table->n_indexes; i++) {
-        if (build->table->indexes[i].unique) {
-            build->duplicate = build->table->indexes[i].name;
-            return;
-        }
-    }
-}
+/** Where the rows go. */
+typedef struct ddl_copy_to {
+    trx_t *trx;
+    dict_table_t *table;
+} ddl_copy_to_t;
 
-static dberr_t ddl_copy_rows(ddl_build_t *build, trx_t *trx, uint32_t max_rows)
+static dberr_t ddl_copy_row(ddl_build_t *build, void *ctx, const byte *row)
 {
-    dict_table_t *to = dict_table_by_id(trx_sys_dict(build->sys), build->table->id);
-    dberr_t end = DB_SUCCESS;
-    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
-        uint32_t left = max_rows - n;
-        end = ddl_build_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
-        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
-        for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
-            err = row_insert(trx, to, build->batch + (size_t)i * build->source->row_size);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    return end;
+    (void)build;
+    const ddl_copy_to_t *to = ctx;
+    return row_insert(to->trx, to->table, row);
 }
 
 dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
@@ -90,18 +63,23 @@ dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
     if (err != DB_SUCCESS) {
         return err;
     }
-    err = ddl_copy_rows(build, trx, max_rows);
+    ddl_copy_to_t to = {.trx = trx,
+                        .table = dict_table_by_id(trx_sys_dict(build->sys), build->table->id)};
+    err = ddl_build_scan(build, max_rows, ddl_copy_row, &to);
     if (err == DB_SUCCESS || err == DB_NOT_FOUND) {
         build->phase = err == DB_NOT_FOUND ? DDL_COMMIT : DDL_COPY;
         err = trx_commit(trx);
         PROBE_POINT(env->probe, "ddl.copied");
         return err;
     }
+    const dict_index_t *refused = trx_error_index(trx);
     bool held = env_hold(env);
     dberr_t undo_err = trx_rollback(trx);
     env_release(env, held);
     if (err == DB_DUPLICATE_KEY && undo_err == DB_SUCCESS) {
-        ddl_copy_duplicate(build);
+        CHECK(refused != NULL); /* primary keys are unique in the source */
+        build->phase = DDL_DUPLICATE;
+        build->duplicate = dict_index_get(build->table, refused->name)->name;
         return DB_SUCCESS;
     }
     return undo_err == DB_SUCCESS ? err : undo_err;
@@ -116,11 +94,8 @@ static dberr_t ddl_copy_commit(ddl_build_t *build)
     return err;
 }
 
-static const ddl_build_kind_t COPY = {.commit = ddl_copy_commit, .discard = ddl_rebuild_discard};
-
 static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
 {
-    env_t *env = build_env(build);
     dberr_t err = ddl_rebuild_define(build, alter, COPY_PREFIX);
     if (err == DB_SUCCESS) {
         err = ddl_build_prepare(build, DDL_COPY);
@@ -132,28 +107,8 @@ static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
         return err;
     }
     err = ddl_copy_ready(build);
-    if (err != DB_SUCCESS && !env->io_failed) {
-        bool held = env_hold(env);
-        dberr_t undo_err = ddl_rebuild_discard(build);
-        env_release(env, held);
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
+    return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
-dberr_t ddl_copy_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
-                       ddl_build_t **out)
-{
-    ddl_build_t *build = NULL;
-    dberr_t err = ddl_build_create(sys, &COPY, table, 0, &build);
-    if (err == DB_SUCCESS) {
-        err = ddl_copy_start(build, alter);
-    }
-    if (err != DB_SUCCESS) {
-        ddl_build_free(build);
-        return err;
-    }
-    dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
-    *out = build;
-    return DB_SUCCESS;
-}
+const ddl_build_kind_t DDL_BUILD_COPY = {
+    .start = ddl_copy_start, .commit = ddl_copy_commit, .discard = ddl_rebuild_discard};

@@ -39,24 +39,7 @@ static dberr_t ddl_add_index_define(ddl_build_t *build, const ddl_alter_t *alter
     return err;
 }
 
-/** Commits a change of the new indexes' rows; the cache then has the table as the build has it. */
-static dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
-{
-    dict_t *dict = trx_sys_dict(build->sys);
-    dict_table_t *cached = NULL;
-    dberr_t err = dict_table_copy(dict, build->table, &cached);
-    if (err == DB_SUCCESS) {
-        err = ddl_commit(build->sys, change, build);
-    }
-    if (err != DB_SUCCESS) {
-        free(cached);
-        return err;
-    }
-    dict_table_put(dict, cached);
-    return DB_SUCCESS;
-}
-
-static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
+static dberr_t ddl_add_index_insert_rows(trx_t *trx, void *ctx)
 {
     const ddl_build_t *build = ctx;
     dberr_t err = DB_SUCCESS;
@@ -66,7 +49,7 @@ static dberr_t ddl_build_insert_rows(trx_t *trx, void *ctx)
     return err;
 }
 
-static dberr_t ddl_build_update_rows(trx_t *trx, void *ctx)
+static dberr_t ddl_add_index_update_rows(trx_t *trx, void *ctx)
 {
     const ddl_build_t *build = ctx;
     dberr_t err = DB_SUCCESS;
@@ -81,7 +64,7 @@ static dberr_t ddl_add_index_commit(ddl_build_t *build)
     for (uint32_t i = 0; i < build->n; i++) {
         build->indexes[i].status = DICT_READY;
     }
-    dberr_t err = ddl_build_commit(build, ddl_build_update_rows);
+    dberr_t err = ddl_build_commit(build, ddl_add_index_update_rows);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -114,9 +97,6 @@ static dberr_t ddl_add_index_discard(ddl_build_t *build)
     return err;
 }
 
-static const ddl_build_kind_t ADD_INDEX = {.commit = ddl_add_index_commit,
-                                           .discard = ddl_add_index_discard};
-
 static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_add_index_define(build, alter);
@@ -124,7 +104,7 @@ static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
         err = ddl_build_prepare(build, DDL_SCAN);
     }
     if (err == DB_SUCCESS) {
-        err = ddl_build_commit(build, ddl_build_insert_rows);
+        err = ddl_build_commit(build, ddl_add_index_insert_rows);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -133,19 +113,5 @@ static dberr_t ddl_add_index_start(ddl_build_t *build, const ddl_alter_t *alter)
     return ddl_trees_create(build->sys, build->indexes, build->n);
 }
 
-dberr_t ddl_add_index_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
-                            uint64_t sort_buffer_size, ddl_build_t **out)
-{
-    ddl_build_t *build = NULL;
-    dberr_t err = ddl_build_create(sys, &ADD_INDEX, table, sort_buffer_size, &build);
-    if (err == DB_SUCCESS) {
-        err = ddl_add_index_start(build, alter);
-    }
-    if (err != DB_SUCCESS) {
-        ddl_build_free(build);
-        return err;
-    }
-    dict_table_set_building(trx_sys_dict(sys), build->table->id, true);
-    *out = build;
-    return DB_SUCCESS;
-}
+const ddl_build_kind_t DDL_BUILD_ADD_INDEX = {
+    .start = ddl_add_index_start, .commit = ddl_add_index_commit, .discard = ddl_add_index_discard};

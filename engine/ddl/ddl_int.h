@@ -48,6 +48,15 @@ typedef dberr_t (*ddl_change_fn)(trx_t *trx, void *ctx);
 /** Runs change in a transaction of its own: durable when it returns DB_SUCCESS, rolled back
 otherwise. */
 WARN_UNUSED dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx);
+/** The same; then table, which belongs to the caller until here, is in the cache, or gone after an error. */
+WARN_UNUSED dberr_t ddl_commit_put(trx_sys_t *sys, ddl_change_fn change, void *ctx,
+                                   dict_table_t *table);
+
+typedef dberr_t (*ddl_undo_fn)(trx_sys_t *sys, void *ctx);
+
+/** Takes back what a statement has made that fails with err, unless nothing can be written any more: then
+recovery does. Returns err, or what kept it from being taken back. */
+WARN_UNUSED dberr_t ddl_undo(trx_sys_t *sys, dberr_t err, ddl_undo_fn undo, void *ctx);
 
 WARN_UNUSED dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
 WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
@@ -72,6 +81,8 @@ WARN_UNUSED dberr_t ddl_file_rename(trx_sys_t *sys, fil_space_t *space, const ch
 /** Finishes a drop, or undoes a creation: pages forgotten, file gone, rows removed. table may be an
 object of the catalogue (gone afterwards). */
 WARN_UNUSED dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table);
+/** ddl_undo() by that; err: what the creation failed with. */
+WARN_UNUSED dberr_t ddl_table_undo(trx_sys_t *sys, dict_table_t *table, dberr_t err);
 
 /** The same for some secondary indexes of one table: trees freed through their segments, rows removed.
 Failing, it can be called again. They may be the catalogue's (gone afterwards). */

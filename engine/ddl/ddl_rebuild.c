@@ -156,44 +156,17 @@ static dberr_t ddl_rebuild_commit(ddl_build_t *build)
     return err;
 }
 
-static const ddl_build_kind_t REBUILD = {
-    .commit = ddl_rebuild_commit, .discard = ddl_rebuild_discard, .rebuild = true};
-
 /* ---- beginning ---- */
-
-/** The new table's rows and the object in the cache. */
-static dberr_t ddl_rebuild_announce(ddl_build_t *build)
-{
-    dict_t *dict = trx_sys_dict(build->sys);
-    dict_table_t *cached = NULL;
-    dberr_t err = dict_table_copy(dict, build->table, &cached);
-    if (err == DB_SUCCESS) {
-        err = ddl_commit(build->sys, ddl_rebuild_insert_rows, build);
-    }
-    if (err != DB_SUCCESS) {
-        free(cached);
-        return err;
-    }
-    dict_table_put(dict, cached);
-    PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
-    return DB_SUCCESS;
-}
 
 dberr_t ddl_rebuild_make(ddl_build_t *build)
 {
-    env_t *env = build_env(build);
-    dberr_t err = ddl_rebuild_announce(build);
+    dberr_t err = ddl_build_commit(build, ddl_rebuild_insert_rows);
     if (err != DB_SUCCESS) {
         return err;
     }
+    PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
     err = ddl_table_create_file(build->sys, build->table);
-    if (err != DB_SUCCESS && !env->io_failed) {
-        bool held = env_hold(env);
-        dberr_t undo_err = ddl_rebuild_discard(build);
-        env_release(env, held);
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
+    return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
 static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
@@ -207,19 +180,7 @@ static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
     return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
 }
 
-dberr_t ddl_rebuild_begin(trx_sys_t *sys, const ddl_alter_t *alter, const dict_table_t *table,
-                          uint64_t sort_buffer_size, ddl_build_t **out)
-{
-    ddl_build_t *build = NULL;
-    dberr_t err = ddl_build_create(sys, &REBUILD, table, sort_buffer_size, &build);
-    if (err == DB_SUCCESS) {
-        err = ddl_rebuild_start(build, alter);
-    }
-    if (err != DB_SUCCESS) {
-        ddl_build_free(build);
-        return err;
-    }
-    dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
-    *out = build;
-    return DB_SUCCESS;
-}
+const ddl_build_kind_t DDL_BUILD_REBUILD = {.start = ddl_rebuild_start,
+                                            .commit = ddl_rebuild_commit,
+                                            .discard = ddl_rebuild_discard,
+                                            .rebuild = true};

@@ -37,6 +37,29 @@ dberr_t ddl_commit(trx_sys_t *sys, ddl_change_fn change, void *ctx)
     return rollback_err != DB_SUCCESS ? rollback_err : err;
 }
 
+dberr_t ddl_commit_put(trx_sys_t *sys, ddl_change_fn change, void *ctx, dict_table_t *table)
+{
+    dberr_t err = ddl_commit(sys, change, ctx);
+    if (err != DB_SUCCESS) {
+        free(table);
+        return err;
+    }
+    dict_table_put(trx_sys_dict(sys), table);
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_undo(trx_sys_t *sys, dberr_t err, ddl_undo_fn undo, void *ctx)
+{
+    env_t *env = ddl_env(sys);
+    if (env->io_failed) {
+        return err;
+    }
+    bool held = env_hold(env);
+    dberr_t undo_err = undo(sys, ctx);
+    env_release(env, held);
+    return undo_err == DB_SUCCESS ? err : undo_err;
+}
+
 static dberr_t ddl_row_delete(trx_t *trx, dict_t *dict, sys_table_t which, const byte *row)
 {
     dict_table_t *sys_table = dict_sys_table(dict, which);

@@ -79,7 +79,7 @@ dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name)
 typedef struct ddl_remove {
     dict_t *dict;
     const dict_table_t *table;
-    const dict_index_t *indexes;
+    dict_index_t *indexes;
     uint32_t n_indexes;
 } ddl_remove_t;
 
@@ -113,6 +113,16 @@ dberr_t ddl_table_remove(trx_sys_t *sys, const dict_table_t *table)
     PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
     dict_table_remove(trx_sys_dict(sys), table->id);
     return DB_SUCCESS;
+}
+
+static dberr_t ddl_undo_table(trx_sys_t *sys, void *ctx)
+{
+    return ddl_table_remove(sys, ctx);
+}
+
+dberr_t ddl_table_undo(trx_sys_t *sys, dict_table_t *table, dberr_t err)
+{
+    return ddl_undo(sys, err, ddl_undo_table, table);
 }
 
 static dberr_t ddl_remove_index_rows(trx_t *trx, void *ctx)
@@ -162,32 +172,31 @@ dberr_t ddl_indexes_remove(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
         /* Through the segments: an interrupted load has pages that no node pointer leads to. */
         err = dict_index_tree_free(remove.dict, &indexes[i]);
     }
-    if (err == DB_SUCCESS) {
-        err = ddl_commit(sys, ddl_remove_index_rows, &remove);
-    }
     if (err != DB_SUCCESS) {
         free(rest);
         return err;
     }
-    PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
-    dict_table_put(remove.dict, rest);
-    return DB_SUCCESS;
+    err = ddl_commit_put(sys, ddl_remove_index_rows, &remove, rest);
+    if (err == DB_SUCCESS) {
+        PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
+    }
+    return err;
+}
+
+static dberr_t ddl_undo_indexes(trx_sys_t *sys, void *ctx)
+{
+    const ddl_remove_t *remove = ctx;
+    return ddl_indexes_remove(sys, remove->indexes, remove->n_indexes);
 }
 
 dberr_t ddl_trees_create(trx_sys_t *sys, dict_index_t *indexes, uint32_t n)
 {
-    env_t *env = ddl_env(sys);
+    ddl_remove_t made = {.indexes = indexes, .n_indexes = n};
     dberr_t err = DB_SUCCESS;
     for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
         err = dict_index_tree_create(trx_sys_dict(sys), &indexes[i]);
     }
-    if (err != DB_SUCCESS && !env->io_failed) {
-        bool held = env_hold(env);
-        dberr_t undo_err = ddl_indexes_remove(sys, indexes, n);
-        env_release(env, held);
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
+    return err == DB_SUCCESS ? err : ddl_undo(sys, err, ddl_undo_indexes, &made);
 }
 
 /* ---- CREATE TABLE ---- */
@@ -305,13 +314,7 @@ static dberr_t ddl_create_steps(trx_sys_t *sys, dict_table_t *table)
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
         return DB_SUCCESS;
     }
-    if (!ddl_env(sys)->io_failed) {
-        bool held = env_hold(ddl_env(sys));
-        dberr_t undo_err = ddl_table_remove(sys, table);
-        env_release(ddl_env(sys), held);
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
+    return ddl_table_undo(sys, table, err);
 }
 
 dberr_t ddl_create_table(trx_sys_t *sys, const dict_table_t *definition)
@@ -350,13 +353,8 @@ if that fails, the copy is gone. */
 static dberr_t ddl_commit_copy(trx_sys_t *sys, dict_table_t *copy, const dict_index_t *index)
 {
     ddl_update_t update = {.dict = trx_sys_dict(sys), .table = copy, .index = index};
-    dberr_t err = ddl_commit(sys, index != NULL ? ddl_update_index_row : ddl_update_rows, &update);
-    if (err != DB_SUCCESS) {
-        free(copy);
-        return err;
-    }
-    dict_table_put(update.dict, copy);
-    return DB_SUCCESS;
+    return ddl_commit_put(sys, index != NULL ? ddl_update_index_row : ddl_update_rows, &update,
+                          copy);
 }
 
 dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
@@ -379,17 +377,28 @@ dberr_t ddl_drop_table(trx_sys_t *sys, const char *name)
     return ddl_table_remove(sys, dropping);
 }
 
+/** The name that a file had before a rename that fails. */
+typedef struct ddl_old_path {
+    fil_space_t *space;
+    char path[PATH_LEN_MAX + 1];
+} ddl_old_path_t;
+
+static dberr_t ddl_undo_rename(trx_sys_t *sys, void *ctx)
+{
+    const ddl_old_path_t *old = ctx;
+    return ddl_file_rename(sys, old->space, old->path);
+}
+
 /** Renames the file, then the table in the catalogue; named is a copy with the new name. */
 static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_table_t *named)
 {
     fil_t *fil = buf_fil(trx_sys_pool(sys));
-    fil_space_t *space = fil_space_get(fil, table->space);
-    CHECK(space != NULL);
+    ddl_old_path_t old = {.space = fil_space_get(fil, table->space)};
+    CHECK(old.space != NULL);
     char path[PATH_LEN_MAX + 1];
-    char old_path[PATH_LEN_MAX + 1];
-    fil_path_of_table(table->name, old_path);
+    fil_path_of_table(table->name, old.path);
     fil_path_of_table(named->name, path);
-    dberr_t err = ddl_file_rename(sys, space, path);
+    dberr_t err = ddl_file_rename(sys, old.space, path);
     if (err != DB_SUCCESS) {
         free(named);
         return err;
@@ -399,13 +408,7 @@ static dberr_t ddl_rename_steps(trx_sys_t *sys, const dict_table_t *table, dict_
         PROBE_POINT(ddl_env(sys)->probe, "ddl.committed");
         return DB_SUCCESS;
     }
-    if (!ddl_env(sys)->io_failed) {
-        bool held = env_hold(ddl_env(sys));
-        dberr_t undo_err = ddl_file_rename(sys, space, old_path);
-        env_release(ddl_env(sys), held);
-        err = undo_err == DB_SUCCESS ? err : undo_err;
-    }
-    return err;
+    return ddl_undo(sys, err, ddl_undo_rename, &old);
 }
 
 dberr_t ddl_rename_table(trx_sys_t *sys, const char *from, const char *to)

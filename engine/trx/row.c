@@ -190,7 +190,7 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
 }
 
 /** Puts the entry of a new version into an index, if a unique one has room for its key. */
-static dberr_t row_enter(const trx_t *trx, const dict_index_t *index, byte *entry)
+static dberr_t row_enter(trx_t *trx, const dict_index_t *index, byte *entry)
 {
     dberr_t err = index->unique ? row_unique_check(trx, index, entry) : DB_SUCCESS;
     return err == DB_SUCCESS ? row_sec_put(trx->sys->pool, index, entry) : err;

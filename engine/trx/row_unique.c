@@ -97,7 +97,7 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
 }
 
 /** An entry of another row with the same key columns, info byte first. */
-static dberr_t row_unique_entry(const trx_t *trx, const dict_index_t *index, const byte *found)
+static dberr_t row_unique_entry(trx_t *trx, const dict_index_t *index, const byte *found)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
     stats_t *stats = &trx_sys_env(trx->sys)->stats;
@@ -118,6 +118,7 @@ static dberr_t row_unique_entry(const trx_t *trx, const dict_index_t *index, con
     }
     if (keys.all) {
         stats->unique_duplicates++;
+        trx->error_index = index;
         return err_set(&trx_sys_env(trx->sys)->err, DB_DUPLICATE_KEY,
                        "table %s: a row with this key of the unique index %s exists",
                        index->table->name, index->name);
@@ -154,7 +155,7 @@ static dberr_t row_entry_from(const trx_t *trx, const dict_index_t *index, const
     return err;
 }
 
-dberr_t row_unique_check(const trx_t *trx, const dict_index_t *index, const byte *entry)
+dberr_t row_unique_check(trx_t *trx, const dict_index_t *index, const byte *entry)
 {
     const byte *key = rec_payload(entry);
     uint32_t len = index->unique_len;

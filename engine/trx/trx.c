@@ -27,6 +27,11 @@ trx_id_t trx_id(const trx_t *trx)
     return trx->id;
 }
 
+const dict_index_t *trx_error_index(const trx_t *trx)
+{
+    return trx->error_index;
+}
+
 void trx_release_tables(trx_t *trx, uint64_t savepoint)
 {
     while (trx->n_tables > 0 && trx->tables[trx->n_tables - 1].at >= savepoint) {

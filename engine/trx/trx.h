@@ -52,6 +52,8 @@ WARN_UNUSED dberr_t trx_rollback(trx_t *trx);
 /** As trx_commit, but always durable on return (DDL). */
 WARN_UNUSED dberr_t trx_commit_durable(trx_t *trx);
 trx_id_t trx_id(const trx_t *trx); /**< 0 before the first change */
+/** The unique index that refused a row of this transaction last; NULL: none has. */
+const dict_index_t *trx_error_index(const trx_t *trx);
 
 /** A point inside an open transaction, for statements that change several rows. */
 uint64_t trx_savepoint(const trx_t *trx);

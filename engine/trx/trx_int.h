@@ -63,6 +63,7 @@ struct trx {
     trx_table_t *tables; /**< those whose n_trx counts this transaction, in order of first change */
     uint32_t n_tables;
     bool resurrected;
+    const dict_index_t *error_index; /**< trx_error_index() */
     trx_t *next;
 };
 
@@ -222,8 +223,7 @@ WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *tabl
 /** Before the entry of a new version goes into a unique index: does another row have its key columns?
 DB_DUPLICATE_KEY: yes, whatever open transactions come to; DB_LOCK_CONFLICT: that depends on another
 open one, which InnoDB would wait for. Reads only. */
-WARN_UNUSED dberr_t row_unique_check(const trx_t *trx, const dict_index_t *index,
-                                     const byte *entry);
+WARN_UNUSED dberr_t row_unique_check(trx_t *trx, const dict_index_t *index, const byte *entry);
 
 /* ---- rollback.c ---- */
 
