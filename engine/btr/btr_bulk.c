@@ -32,7 +32,7 @@ typedef struct bulk_level {
 struct btr_bulk {
     buf_pool_t *pool;
     btr_t btr;
-    index_id_t observer; /* 0: contents are logged */
+    index_id_t observer; /**< 0: contents are logged */
     uint32_t fill_percent;
     bulk_level_t levels[BTR_LEVEL_MAX + 1];
 };

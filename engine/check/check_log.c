@@ -10,52 +10,34 @@ Invariants
 
 #include "check/check_int.h"
 
-typedef struct chk_log_scan {
-    log_checkpoint_t ckpt;
-    bool marker_found;
-    bool changes;
-} chk_log_scan_t;
-
-static void chk_log_group(chk_log_scan_t *scan, const log_group_t *group)
-{
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        const redo_rec_t *rec = &group->recs[i];
-        if (rec->op == OP_CHECKPOINT) {
-            scan->marker_found |=
-                group->start_lsn == scan->ckpt.marker_lsn && rec->value == scan->ckpt.lsn;
-        } else if (rec->op != OP_FILE_NAME) {
-            scan->changes = true;
-        }
-    }
-}
-
 static dberr_t chk_log_read(chk_t *chk, log_t *log)
 {
-    chk_log_scan_t scan = {.changes = false};
+    bool marker_found = false;
+    bool changes = false;
     log_checkpoint_t slots[2];
     uint32_t n = 0;
     log_checkpoints(log, slots, &n);
-    scan.ckpt = slots[0];
+    const log_checkpoint_t *ckpt = &slots[0];
     log_reader_t *reader = NULL;
-    dberr_t err = log_reader_create(log, scan.ckpt.lsn, &reader);
+    dberr_t err = log_reader_create(log, ckpt->lsn, &reader);
     while (err == DB_SUCCESS) {
         log_group_t group;
         err = log_reader_next(reader, &group);
         if (err == DB_SUCCESS) {
-            chk_log_group(&scan, &group);
+            marker_found |= log_group_is_marker(&group, ckpt);
+            changes |= log_group_is_change(&group);
         }
     }
     if (err == DB_NOT_FOUND) {
         chk->end_lsn = log_reader_end_lsn(reader);
-        err = scan.marker_found
-                  ? DB_SUCCESS
-                  : err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
-                               "the log is damaged: it ends at %" PRIu64
-                               " without the marker of checkpoint %" PRIu64 " at %" PRIu64,
-                               chk->end_lsn, scan.ckpt.no, scan.ckpt.marker_lsn);
+        err = marker_found ? DB_SUCCESS
+                           : err_refuse(&chk->env->err, DB_UNRECOVERABLE, REFUSAL_MARKER_MISSING,
+                                        "the log is damaged: it ends at %" PRIu64
+                                        " without the marker of checkpoint %" PRIu64 " at %" PRIu64,
+                                        chk->end_lsn, ckpt->no, ckpt->marker_lsn);
     }
     log_reader_free(reader);
-    chk->report->needs_recovery = scan.changes;
+    chk->report->needs_recovery = changes;
     chk->report->log_end_lsn = chk->end_lsn;
     return err;
 }

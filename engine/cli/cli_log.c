@@ -52,24 +52,12 @@ typedef struct log_facts {
 
 typedef void (*log_group_fn)(void *ctx, const log_group_t *group);
 
-static bool rec_is_change(redo_op_t op)
-{
-    return op != OP_FILE_NAME && op != OP_CHECKPOINT;
-}
-
 static void facts_add(log_facts_t *facts, const log_group_t *group)
 {
-    const log_checkpoint_t *ckpt = &facts->slots[0];
     facts->n_groups++;
     facts->n_recs += group->n_recs;
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        const redo_rec_t *rec = &group->recs[i];
-        facts->needs_recovery = facts->needs_recovery || rec_is_change(rec->op);
-        if (rec->op == OP_CHECKPOINT && rec->value == ckpt->lsn
-            && group->start_lsn == ckpt->marker_lsn) {
-            facts->marker_found = true;
-        }
-    }
+    facts->needs_recovery |= log_group_is_change(group);
+    facts->marker_found |= log_group_is_marker(group, &facts->slots[0]);
 }
 
 /** Reads the log from `from` (0 = the newest checkpoint) to its end. fn may be NULL. */

@@ -109,6 +109,12 @@ typedef struct log_group {
     uint32_t n_recs;
 } log_group_t;
 
+/** Is this the marker that the checkpoint says is there? */
+bool log_group_is_marker(const log_group_t *group, const log_checkpoint_t *ckpt);
+/** Does it tell of more than file names and checkpoints? Without such a group behind C the data files are
+complete. */
+bool log_group_is_change(const log_group_t *group);
+
 /** Next complete group; Ends and fillers are not among its records (n_recs
 may be 0). DB_NOT_FOUND: the soft end (log_reader_end_lsn() tells where; an incomplete last group is
 not part of the log). DB_CORRUPTION: a valid block holds an impossible header, record or group. */

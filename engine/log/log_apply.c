@@ -9,6 +9,7 @@ that both change pages through the same code (I27).
 #include <string.h>
 
 #include "base/check.h"
+#include "log/log_codec.h"
 #include "log/log_rec.h"
 #include "page/page_index.h"
 
@@ -28,9 +29,7 @@ static dberr_t apply_number(const redo_rec_t *rec, byte *page, uint32_t page_siz
     if (!write_is_valid(page_size, rec->offset, rec->len)) {
         return DB_CORRUPTION;
     }
-    for (uint32_t i = 0; i < rec->len; i++) {
-        page[rec->offset + i] = (byte)(rec->value >> 8 * (rec->len - 1 - i));
-    }
+    (void)put_fixed(page + rec->offset, rec->value, rec->len);
     return DB_SUCCESS;
 }
 

@@ -10,26 +10,6 @@
 #include "base/check.h"
 #include "log/log_int.h"
 
-static bool group_is_change(const log_group_t *group)
-{
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        if (group->recs[i].op != OP_FILE_NAME && group->recs[i].op != OP_CHECKPOINT) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool group_has_marker(const log_group_t *group, const log_checkpoint_t *ckpt)
-{
-    bool found = false;
-
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        found |= group->recs[i].op == OP_CHECKPOINT && group->recs[i].value == ckpt->lsn;
-    }
-    return found && group->start_lsn == ckpt->marker_lsn;
-}
-
 /** Reads from the checkpoint to the end, which there must be, without a change on the way. */
 static dberr_t log_check_unchanged(log_t *log, lsn_t *end_lsn)
 {
@@ -43,8 +23,8 @@ static dberr_t log_check_unchanged(log_t *log, lsn_t *end_lsn)
 
         err = log_reader_next(reader, &group);
         if (err == DB_SUCCESS) {
-            changed = group_is_change(&group);
-            marked |= group_has_marker(&group, &log->ckpt);
+            changed = log_group_is_change(&group);
+            marked |= log_group_is_marker(&group, &log->ckpt);
         }
     }
     if (err == DB_NOT_FOUND && marked) {

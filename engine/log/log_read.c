@@ -45,6 +45,24 @@ lsn_t log_reader_end_lsn(const log_reader_t *reader)
     return reader->lsn;
 }
 
+bool log_group_is_marker(const log_group_t *group, const log_checkpoint_t *ckpt)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        found |= group->recs[i].op == OP_CHECKPOINT && group->recs[i].value == ckpt->lsn;
+    }
+    return found && group->start_lsn == ckpt->marker_lsn;
+}
+
+bool log_group_is_change(const log_group_t *group)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < group->n_recs; i++) {
+        found |= group->recs[i].op != OP_FILE_NAME && group->recs[i].op != OP_CHECKPOINT;
+    }
+    return found;
+}
+
 static dberr_t reader_corrupt(log_reader_t *r, lsn_t lsn, const char *what)
 {
     return err_refuse(&r->log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,

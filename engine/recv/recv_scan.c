@@ -190,19 +190,6 @@ static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
     }
 }
 
-static bool recv_group_is_marker(const recv_t *recv, const log_group_t *group)
-{
-    if (group->start_lsn != recv->ckpt.marker_lsn) {
-        return false;
-    }
-    for (uint32_t i = 0; i < group->n_recs; i++) {
-        if (group->recs[i].op == OP_CHECKPOINT && group->recs[i].value == recv->ckpt.lsn) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /** Everything that the group says; its changes of pages too, as long as there is memory for them. */
 static dberr_t recv_scan_group(recv_t *recv, const log_group_t *group)
 {
@@ -253,7 +240,7 @@ static dberr_t recv_scan_groups(recv_t *recv, log_reader_t *reader)
         if (err != DB_SUCCESS) {
             return err;
         }
-        marker_found |= recv_group_is_marker(recv, &group);
+        marker_found |= log_group_is_marker(&group, &recv->ckpt);
     }
     recv->end_lsn = log_reader_end_lsn(reader);
     if (!marker_found) {

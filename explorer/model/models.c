@@ -18,14 +18,6 @@ Rules
 
 /* ---- numbers ---- */
 
-uint64_t stream_next(stream_t *stream)
-{
-    uint64_t z = stream->state += 0x9E3779B97F4A7C15U;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBU;
-    return z ^ z >> 31;
-}
-
 uint64_t stream_below(stream_t *stream, uint64_t bound)
 {
     CHECK(bound > 0);

@@ -5,6 +5,7 @@ nothing else, so that neither batches nor workers nor the choice of states can c
 #ifndef EXPLORER_MODELS_H
 #define EXPLORER_MODELS_H
 
+#include "base/sched.h"
 #include "explorer/image/persist.h"
 
 typedef enum model {
@@ -98,11 +99,12 @@ void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point
 /** A hash of `from` and of the places where writes were lost. */
 uint64_t torn_hash(const torn_t *torn, uint64_t from);
 
-/** A stream of pseudo-random numbers (splitmix64). */
-typedef struct stream {
-    uint64_t state;
-} stream_t;
-uint64_t stream_next(stream_t *stream);
+/** A stream of pseudo-random numbers. */
+typedef sched_t stream_t;
+static inline uint64_t stream_next(stream_t *stream)
+{
+    return sched_next(stream);
+}
 uint64_t stream_below(stream_t *stream, uint64_t bound); /**< bound > 0 */
 /** A seed from several numbers. */
 uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d);

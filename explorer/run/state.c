@@ -27,6 +27,7 @@ Rules
 
 #include "base/check.h"
 #include "explorer/model/flush.h"
+#include "explorer/run/nested.h"
 #include "explorer/run/way.h"
 
 #define SAMPLE_EVERY 16U
@@ -157,64 +158,6 @@ static void dump_image(const explorer_t *explorer)
 
 /* ---- below a state ---- */
 
-typedef struct nested_pick {
-    uint32_t point;
-    bool newest; /**< what happened right before it is torn, or is there alone */
-    bool last;   /**< the recovery has ended: all that waits is lost */
-    uint64_t draw;
-} nested_pick_t;
-
-static int compare_picks(const void *a, const void *b)
-{
-    const nested_pick_t *x = a;
-    const nested_pick_t *y = b;
-    if (x->point != y->point) {
-        return x->point < y->point ? -1 : 1;
-    }
-    return x->draw < y->draw ? -1 : x->draw > y->draw;
-}
-
-/** The model and k that a draw means at this crash point. */
-static bool draw_state(const model_config_t *models, const persist_t *persist,
-                       const nested_pick_t *pick, model_t *model, uint32_t *k)
-{
-    uint32_t counts[MODEL_KINDS];
-    uint32_t n = 0;
-    uint64_t draw = pick->draw;
-    if (pick->last && model_count(models, MODEL_NONE_PERSISTED, persist) > 0) {
-        *model = MODEL_NONE_PERSISTED;
-        *k = 0;
-        return true;
-    }
-    if (pick->newest) {
-        static const model_t OF_NEWEST[] = {MODEL_ONE_TORN, MODEL_ONE_PART, MODEL_ONE_PERSISTED};
-        *model = OF_NEWEST[draw % 3];
-        if (model_count(models, *model, persist) == 0) {
-            *model = MODEL_ONE_PERSISTED;
-        }
-        if (model_count(models, *model, persist) > 0) {
-            *k = *model == MODEL_ONE_PERSISTED ? 0 : (uint32_t)(draw / 3 % TEAR_PARTS);
-            return true;
-        }
-    }
-    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
-        counts[i] = model_count(models, (model_t)i, persist);
-        n += counts[i] > 0;
-    }
-    if (n == 0) {
-        return false;
-    }
-    uint32_t chosen = (uint32_t)(draw % n);
-    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
-        if (counts[i] > 0 && chosen-- == 0) {
-            *model = (model_t)i;
-            *k = (uint32_t)((draw >> 32) % counts[i]);
-            return true;
-        }
-    }
-    return false;
-}
-
 /** Which states are allowed at the crash point of a recording. */
 static void set_allowed(explorer_t *explorer, const visit_case_t *parent, const persist_t *persist,
                         visit_case_t *c)
@@ -271,99 +214,23 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
     return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
 }
 
-/** Where a crash inside a recovery is wanted. A recovery writes many pages, little log, and hardly ever changes a
-name. */
-typedef enum nested_aim {
-    AIM_ANYWHERE,
-    AIM_SITE,  /**< right after a write of a site; each that the recovery writes to is as likely */
-    AIM_AGAIN, /**< right after a write of what the crash above has torn or lost */
-    AIM_NAME,  /**< right after a name has changed */
-    AIM_KINDS
-} nested_aim_t;
-
-static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stream)
-{
-    fs_site_t sites[SITE_KINDS] = {SITE_OTHER};
-    uint32_t n = 0;
-    bool seen[SITE_KINDS] = {false};
-    for (uint32_t i = first; i < list->n; i++) {
-        const fs_event_t *event = &list->events[i];
-        if (event->kind == FS_WRITE && !seen[event->site]) {
-            seen[event->site] = true;
-            sites[n++] = event->site;
-        }
-    }
-    return sites[n > 0 ? stream_below(stream, n) : 0];
-}
-
-/** What is looked for in a recovery, whose events begin at `first`. */
-typedef struct nested_search {
-    const fs_list_t *list;
-    uint32_t first;
-    const torn_t *torn; /**< by the crash above */
-    fs_site_t site;
-} nested_search_t;
-
-static bool is_wanted(const nested_search_t *search, const fs_event_t *event, nested_aim_t aim)
-{
-    if (aim == AIM_NAME) {
-        return fs_changes_name(event);
-    }
-    return event->kind == FS_WRITE
-           && (aim == AIM_SITE ? event->site == search->site : torn_overlaps(search->torn, event));
-}
-
-/** Moves the pick behind the next event that is wanted; false: there is none. */
-static bool aim_at(const nested_search_t *search, nested_aim_t aim, nested_pick_t *pick)
-{
-    uint32_t n = search->list->n - search->first;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t at = search->first + (pick->point - search->first + i) % n;
-        if (is_wanted(search, &search->list->events[at], aim)) {
-            pick->point = at + 1;
-            return true;
-        }
-    }
-    return false;
-}
-
-static nested_pick_t draw_point(nested_search_t *search, stream_t *stream, nested_aim_t aim)
-{
-    uint32_t n = search->list->n - search->first;
-    nested_pick_t pick = {.point = search->first + (uint32_t)stream_below(stream, n + 1U)};
-    search->site = draw_site(search->list, search->first, stream);
-    pick.draw = stream_next(stream);
-    if (aim != AIM_ANYWHERE) {
-        pick.newest = aim != AIM_SITE && aim_at(search, aim, &pick);
-        if (!pick.newest && aim_at(search, AIM_SITE, &pick)) {
-            pick.newest = stream_below(stream, 2) == 0;
-        }
-    }
-    return pick;
-}
-
 static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
                        uint64_t image_hash, bool counted)
 {
     const campaign_t *campaign = explorer->campaign;
     model_config_t models = campaign->models;
-    stream_t stream = {.state = stream_mix(models.seed, image_hash, 1, 0)};
     if (parent->path.depth + 1 == campaign->depth) {
         models.enabled &= ~(1U << MODEL_KILL); /* nothing below it: the same as all-persisted */
     }
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
-    nested_search_t search = {.list = persist->list, .first = persist->next, .torn = &parent->torn};
     bool clean = true;
-    picks[0] = (nested_pick_t){.point = persist->list->n, .last = true};
-    for (uint32_t i = 1; i < campaign->nested; i++) {
-        picks[i] = draw_point(&search, &stream, (nested_aim_t)(i % AIM_KINDS));
-    }
-    qsort(picks, campaign->nested, sizeof(*picks), compare_picks);
+    nested_draw(persist->list, persist->next, &parent->torn,
+                stream_mix(models.seed, image_hash, 1, 0), picks, campaign->nested);
     for (uint32_t i = 0; i < campaign->nested; i++) {
         model_t model;
         uint32_t k;
         persist_advance(persist, picks[i].point);
-        if (draw_state(&models, persist, &picks[i], &model, &k)) {
+        if (nested_state(&models, persist, &picks[i], &model, &k)) {
             clean &= nested_visit(explorer, parent, persist, image_hash, model, k, counted);
         }
     }
