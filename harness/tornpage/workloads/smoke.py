@@ -11,7 +11,7 @@ import random
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import Book, Table
-from tornpage.workloads.builds import stepped
+from tornpage.workloads.builds import rename_parts, stepped
 from tornpage.workloads.phases import change, expected_error, mixed, rolled_back_deletes, settle
 from tornpage.workloads.script import AUTOCOMMIT, Script, Verb
 from tornpage.workloads.shapes import LARGE, SMALL
@@ -67,6 +67,7 @@ def generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
     stepped(book, table, again[1:], finish=False)
     mixed(book, table, small, params.changes)
     stepped(book, table, again[1:], finish=True)
+    rename_parts(book, table)
     book.rename(small, "s2")
     mixed(book, table, small, params.changes)
     book.drop(small)
@@ -75,6 +76,7 @@ def generate_smoke(params: SmokeParams, rng: random.Random) -> Script:
         book.insert(small)
     book.add(Verb.FLUSH_TABLE, table=table.name)
     book.add(Verb.PURGE, number=-1)
+    rename_parts(book, table)
     book.update(table)
     if rng.random() < 0.5:
         settle(book)
