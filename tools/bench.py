@@ -201,10 +201,7 @@ def redo_bytes(log_format: str, logged: str) -> list[int]:
         done = subprocess.run(
             _child(command), input=redo_script(), capture_output=True, text=True, check=True
         )
-    lsns = [
-        int(json.loads(line)["status"]["lsn_current"])
-        for line in done.stdout.splitlines()[:3]
-    ]
+    lsns = [int(json.loads(line)["status"]["lsn_current"]) for line in done.stdout.splitlines()[:3]]
     return [after - before for before, after in itertools.pairwise(lsns)]
 
 

@@ -51,7 +51,7 @@ def harness_hash() -> str:
 def command_line(line: str, out: Path) -> str:
     """A command of ours with what makes it find this store and these programs from anywhere else."""
     chosen = os.environ.get(BUILD_VARIABLE)
-    variables = [f"{BUILD_VARIABLE}={shlex.quote(chosen)}"] if chosen else []
+    variables = [f"{BUILD_VARIABLE}={shlex.quote(str(Path(chosen).resolve()))}"] if chosen else []
     folder = [] if out == DEFAULT_OUT else ["--out", shlex.quote(str(out))]
     return " ".join([*variables, line, *folder])
 

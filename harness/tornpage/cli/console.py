@@ -50,7 +50,7 @@ _STANDING = {
     Standing.BACK: "came back",
     Standing.AGAIN: "still there",
     Standing.GONE: "gone",
-    Standing.NOT_PLAYED: "not seen, and cannot be played",
+    Standing.NOT_PLAYED: "not seen, and cannot be played: --mark it fixed or ignored",
 }
 
 

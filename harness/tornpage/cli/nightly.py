@@ -87,7 +87,7 @@ def nightly(
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)
     team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
-    with Store(out / "tornpage.db") as store:
+    with Store(out / "tornpage.db", create=not resume) as store:
         with progress:
             night = open_night(store, plan, paths, resume=resume or go_on, anew=not resume)
             summary = run_night(store, night, team)

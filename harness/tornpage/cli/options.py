@@ -53,7 +53,19 @@ class FailOn(StrEnum):
     NEW = "new"
 
 
-OutOption = Annotated[Path, typer.Option("--out", help="Folder of the result store and reports.")]
+def _named(folder: Path) -> Path:
+    """An option that a script left empty is no wish for the current folder."""
+    if folder == Path():
+        raise ConfigError(
+            "--out: a folder, as out (or ./out); the current one is not meant to hold a store"
+        )
+    return folder
+
+
+OutOption = Annotated[
+    Path,
+    typer.Option("--out", callback=_named, help="Folder of the result store and reports."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
 JunitOption = Annotated[
     Path | None,

@@ -116,7 +116,7 @@ def run(
     chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
-    with Store(out / "tornpage.db") as store, progress:
+    with Store(out / "tornpage.db", create=not resume) as store, progress:
         if resume or (go_on and can_resume(store, loaded.name, target, origin)):
             if sizes or limits or settings:
                 raise ConfigError(

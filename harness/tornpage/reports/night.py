@@ -52,6 +52,12 @@ class NightBug:
         """It was seen, and is not ignored."""
         return self.count > 0 and self.bug.status is not BugStatus.IGNORED
 
+    @property
+    def is_unknown(self) -> bool:
+        """Nobody has said that it is gone, and whether it is could not be found out."""
+        settled = self.bug.status in (BugStatus.FIXED, BugStatus.IGNORED)
+        return self.standing is Standing.NOT_PLAYED and not settled
+
     def to_json(self) -> dict[str, Any]:
         """An item of `bugs`."""
         return {
@@ -92,14 +98,15 @@ class NightSummary:
 
     def exit_code(self, *, only_news: bool = False) -> int:
         """1: bugs that are there, or only new ones; 2: verdicts that are missing or unstable, a campaign that
-        could not be run; 3: nothing exercised, or not what a finished run claims; else 0."""
+        could not be run; 3: nothing exercised, not what a finished run claims, not a past finding; else 0."""
         if any(one.is_there and (one.is_news or not only_news) for one in self.bugs):
             return 1
         ended = all(facts.state in ("finished", "stopped") for facts in self.runs)
         if self.night.state != "finished" or not ended or any(facts.unsure for facts in self.runs):
             return 2
         idle = [one for one in self.runs if (one.state, one.verdict) == ("finished", "nothing")]
-        if idle or not any(_has_exercised(facts) for facts in self.runs):
+        unknown = any(one.is_unknown for one in self.bugs)
+        if idle or unknown or not any(_has_exercised(facts) for facts in self.runs):
             return 3
         return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,35 @@ def test_mutants_refuses_what_it_would_leave_out(
     assert done.returncode == 2
     assert done.stderr.startswith(f"tornpage: {message}")
     assert not table.exists()
+
+
+@pytest.mark.parametrize("command", ["run smoke", "nightly smoke", "runs", "report"])
+def test_an_empty_out_is_not_the_current_folder(command: str, tmp_path: Path) -> None:
+    """One line, exit code 2, and nothing is written."""
+    words = [sys.executable, "-m", "tornpage", *command.split(), "--out", ""]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+    assert (done.returncode, done.stderr.startswith("tornpage: --out: ")) == (2, True), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", ["run smoke", "nightly smoke"])
+def test_resume_makes_no_store(command: str, tmp_path: Path) -> None:
+    """A mistyped --out has nothing to go on with, and gets nothing."""
+    out = tmp_path / "oot"
+    words = [sys.executable, "-m", "tornpage", *command.split(), "--resume", "--out", str(out)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "no result store here" in done.stderr) == (2, True), done.stderr
+    assert not out.exists()
+
+
+def test_an_interrupt_while_the_command_is_loaded(tmp_path: Path) -> None:
+    """Ctrl-C in the first moment: exit code 130 and no traceback."""
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n", "utf-8")
+    words = [sys.executable, "-m", "tornpage", "--version"]
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
+    assert (done.returncode, done.stderr) == (130, "")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
+from builders import make_bug
 from rich.console import Console
 
 from tornpage.cli.console import print_night
-from tornpage.reports.night import NightSummary
+from tornpage.reports.night import NightBug, NightSummary, Standing
+from tornpage.store.bugs import BugStatus
 from tornpage.store.memory import Night, RunFacts
 from tornpage.store.origin import Origin
 
@@ -58,3 +61,17 @@ def test_a_time_that_is_too_short(
     assert told == ([f"not exercised, the time was up before a crash of: {names}"] * bool(names))
     assert ("run 2, losses: finished nothing" in text.getvalue()) == (CLAIMED in runs)
     assert "stopped" not in text.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(BugStatus.NEW, 3), (BugStatus.KNOWN, 3), (BugStatus.FIXED, 0), (BugStatus.IGNORED, 0)],
+)
+def test_a_past_finding_that_cannot_be_played(status: BugStatus, code: int) -> None:
+    """A night that could not ask whether a bug is still there is not green, until somebody has settled it."""
+    summary = _night(KILLS, _facts(2, "losses", "finished", "clean", 8))
+    past = NightBug(
+        replace(make_bug(1), status=status), Standing.NOT_PLAYED, 0, "no such workload", ""
+    )
+    told = NightSummary(summary.night, summary.campaigns, summary.runs, [past], ())
+    assert (summary.exit_code(), told.exit_code()) == (0, code)
