@@ -55,6 +55,7 @@ bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the 
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
 	@$(PY) tools/bench.py
+	@.venv/bin/tornpage bench seeds
 
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py

@@ -1,14 +1,13 @@
 """`make bench`: the speeds that the documents quote, measured side by side in one run.
 
-Five tables: the cost of the preload for single writes against none, rows per second of an index load
-in the engine, its redo, crashes judged per second: kills of real processes beside computed power-loss
+Four tables: the cost of the preload for single writes against none, rows per second of an index load
+in the engine, crashes judged per second: kills of real processes beside computed power-loss
 states, the time to summarise a large store.
 Medians over rounds; what is compared alternates, so that a slow moment of the machine hits both.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import platform
@@ -169,56 +168,6 @@ def load_rates(console: Console) -> None:
     console.print(table)
 
 
-def redo_script() -> str:
-    """The table whose redo InnoDB's figures tell: CHARs without values, seven indexes."""
-    columns = " ".join(f"{name}:char(255)" for name in "bcdefgh")
-    return "\n".join(
-        [
-            f"create table t a:bigint {columns} primary a",
-            f"insert_seq - t 1 {LOAD_ROWS}",
-            "purge all",
-            "checkpoint full",
-            "status",
-            "add index t ib(b) ic(c) id(d) ie(e:10) i4(f:4) ig(g:5) ih(h:5)",
-            "status",
-            "rebuild table t",
-            "status",
-        ]
-    )
-
-
-def redo_bytes(log_format: str, logged: str) -> list[int]:
-    """LSNs that ADD INDEX and FORCE take: block headers and trailers, 3 % of them, included."""
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
-        command = [str(BUILD / "engine/engine"), "run", f"{folder}/db", "-", "--json", "--crash"]
-        for option in (
-            "buffer_pool_pages=16384",
-            "log_file_size=1g",
-            f"log_format={log_format}",
-            f"log_optimize_ddl={logged}",
-        ):
-            command += ["--set", option]
-        done = subprocess.run(
-            _child(command), input=redo_script(), capture_output=True, text=True, check=True
-        )
-    lsns = [int(json.loads(line)["status"]["lsn_current"]) for line in done.stdout.splitlines()[:3]]
-    return [after - before for before, after in itertools.pairwise(lsns)]
-
-
-def redo_sizes(console: Console) -> None:
-    """The redo of ADD INDEX and FORCE; InnoDB's in this order: 3.5 and 1.4 MB unlogged, 25.7 and 220.0 MB
-    logged, 28.6 and 220.5 MB with 10.5."""
-    table = Table(title=f"redo of {LOAD_ROWS:,} rows, 7 indexes", title_justify="left")
-    table.add_column("log_format")
-    table.add_column("log_optimize_ddl")
-    table.add_column("ADD INDEX, MB", justify="right")
-    table.add_column("FORCE, MB", justify="right")
-    for log_format, logged in (("10.4", "on"), ("10.4", "off"), ("10.5", "off")):
-        sizes = [f"{size / 1e6:.1f}" for size in redo_bytes(log_format, logged)]
-        table.add_row(log_format, logged, *sizes)
-    console.print(table)
-
-
 def write_costs(folder: Path, size: int, fsync: bool, preload: bool) -> float:
     """Nanoseconds per operation of the benchmark program, with or without the preload."""
     env = dict(os.environ)
@@ -311,7 +260,6 @@ def main() -> None:
     console.print(machine())
     preload_costs(console)
     load_rates(console)
-    redo_sizes(console)
     crash_rates(console)
     summary_times(console)
 

@@ -94,15 +94,26 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill", "tryout"},
-        {"hunt", "mutant_build", "qualify"},
+        {"doctor", "mutant_table", "randomkill", "statements", "tryout"},
+        {"hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
     ],
     "cli": [
         {"console", "options"},
         {"checks", "progress", "publish"},
-        {"bugs", "diff", "doctor", "listing", "mutants", "new", "nightly", "prune", "qualify"}
+        {
+            "bench",
+            "bugs",
+            "diff",
+            "doctor",
+            "listing",
+            "mutants",
+            "new",
+            "nightly",
+            "prune",
+            "qualify",
+        }
         | {"replay", "report", "run", "runs"}
         | {"show", "shrink"},
         {"main"},

@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process, prune, qualify,
-replay, report, run, runs, show, shrink.
+May import: bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process, prune,
+qualify, replay, report, run, runs, show, shrink.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import typer
 
 from tornpage import __version__
 from tornpage.cli import (
+    bench,
     bugs,
     diff,
     doctor,
@@ -56,6 +57,7 @@ app = typer.Typer(
 )
 files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
 DEVELOPERS = "For developers of Tornpage"
+benches = typer.Typer(no_args_is_help=True, help="Measures beside figures that others published.")
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
@@ -74,6 +76,8 @@ files.command(epilog=new.EPILOG)(new.campaign)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
 app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
 app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
+app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
+benches.command(epilog=bench.EPILOG)(bench.seeds)
 
 
 def _print_version(wanted: bool) -> None:

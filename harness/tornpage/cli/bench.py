@@ -1,0 +1,79 @@
+"""`tornpage bench`: measurements beside figures that others have published.
+
+May import: console, errors, options, paths, seeds, statements.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tornpage.cli.console import make_console
+from tornpage.cli.options import JsonOption
+from tornpage.lab.seeds import ROWS, TABLES, SeedTable, measure
+from tornpage.lab.statements import find_server
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["EPILOG", "seeds"]
+
+EPILOG = (
+    "Examples: [bold]tornpage bench seeds[/] · tornpage bench seeds --only 3 · "
+    "tornpage bench seeds --rows 10000 --json"
+)
+
+
+def seeds(
+    rows: Annotated[
+        int,
+        typer.Option(min=1000, max=10_000_000, help="Rows of the table; MariaDB's had 100,000."),
+    ] = ROWS,
+    only: Annotated[list[int] | None, typer.Option(help="Only this table; repeatable.")] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--dir", exists=True, file_okay=False, help="Where the data goes; TMPDIR."),
+    ] = None,
+    with_server: Annotated[
+        bool, typer.Option("--server/--no-server", help="Beside it MariaDB, if it is installed.")
+    ] = True,
+    json_output: JsonOption = False,
+) -> int:
+    """Measures the tables of the documents that Tornpage grew from on the bundled engine, and beside it on
+    MariaDB, where it is installed."""
+    unknown = sorted(set(only or ()) - set(TABLES))
+    if unknown:
+        known = ", ".join(str(number) for number in TABLES)
+        raise ConfigError(f"--only {unknown[0]}: there are {known}")
+    notes = make_console(stderr=True, quiet=json_output)
+    console = make_console(quiet=json_output)
+    tables = []
+    engine = find_paths().build / "engine" / "engine"
+    place = folder or Path(tempfile.gettempdir())
+    server = find_server() if with_server else None
+    if with_server and server is None:
+        notes.print(
+            "MariaDB is not installed, nothing to compare with: apt install mariadb-server-core"
+        )
+    for table in measure(engine, rows, only or (), place, server):
+        tables.append(table.to_json())
+        console.print(_table(table))
+    if json_output:
+        print(json.dumps({"rows": rows, "tables": tables}))
+    return 0
+
+
+def _table(found: SeedTable) -> Table:
+    table = Table(title=f"{found.number}. {found.title} ({found.unit})", title_justify="left")
+    table.add_column("what")
+    servers = any(figure.server is not None for figure in found.figures)
+    for heading in ("published", "engine", *(["MariaDB here"] if servers else [])):
+        table.add_column(heading, justify="right")
+    for figure in found.figures:
+        values = [figure.seed, figure.ours, *([figure.server] if servers else [])]
+        table.add_row(figure.what, *("" if v is None else f"{v:,.2f}" for v in values))
+    return table

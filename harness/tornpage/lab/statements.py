@@ -1,0 +1,164 @@
+"""Statements on the bundled engine and on a server of MariaDB, timed one by one, for `tornpage bench`.
+
+Neither is disturbed or recorded. Seconds are the clock's: these are measurements, no trials.
+
+May import: errors, process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.process import end_child, launch_argv
+from tornpage.vocabulary.errors import TargetError
+
+__all__ = ["Server", "Step", "find_server", "run_statements", "running_server"]
+
+DEADLINE_S = 1800
+"""Of all statements of one run together: far more than they take."""
+START_S = 60.0
+_SERVERS = ("mariadbd", "/usr/sbin/mariadbd")
+_CLIENT = "mariadb"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement. seconds: until it was acknowledged; status: the counters after it, since the start of the
+    server or engine; peak_bytes: of the engine's memory, all statements together."""
+
+    seconds: float
+    status: Mapping[str, int]
+    peak_bytes: int = 0
+
+
+def run_statements(
+    engine: Path, data: Path, options: Mapping[str, str], statements: Sequence[str]
+) -> list[Step]:
+    """Runs the script on a new database, which is let go of without a clean close. TargetError if a statement
+    fails."""
+    command = [str(engine), "run", str(data), "-", "--json", "--acks", "--crash"]
+    for name, value in options.items():
+        command += ["--set", f"{name}={value}"]
+    script = "".join(f"{statement}\nstatus\n" for statement in statements)
+    child = subprocess.Popen(
+        launch_argv(command, DEADLINE_S),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    with child.stdin, child.stdout, child.stderr:
+        try:
+            child.stdin.write(script)
+            child.stdin.close()
+            steps = list(_steps(child.stdout))
+            message = child.stderr.read()
+        finally:
+            end_child(child.pid)
+            _pid, _status, usage = os.wait4(child.pid, 0)
+            child.returncode = 0
+    if len(steps) != len(statements):
+        raise TargetError(f"{engine}: {' '.join(message.split()) or 'it ended early'}")
+    return [Step(step.seconds, step.status, usage.ru_maxrss << 10) for step in steps]
+
+
+def _steps(lines: Iterator[str]) -> Iterator[Step]:
+    clock = time.monotonic()
+    seconds = 0.0
+    for line in lines:
+        if line.startswith("ack "):
+            now = time.monotonic()
+            seconds, clock = now - clock, now
+        elif line.startswith('{"line":'):
+            found = json.loads(line)
+            if "status" not in found:  # a statement that failed
+                return
+            yield Step(seconds, found["status"])
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A private MariaDB server. version: as it says it."""
+
+    socket: Path
+    version: str
+
+    def ask(self, sql: str) -> list[list[str]]:
+        """The rows that a statement gives. TargetError if it fails."""
+        command = [_CLIENT, "--no-defaults", f"--socket={self.socket}", "-BN", "-e", sql]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise TargetError(f"{_CLIENT}: {' '.join(done.stderr.split())}")
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def run(self, statements: Sequence[str]) -> list[Step]:
+        """Runs them in turn in the database `test`."""
+        steps = []
+        for statement in statements:
+            clock = time.monotonic()
+            self.ask(f"use test; {statement}")
+            seconds = time.monotonic() - clock
+            rows = self.ask("show global status like 'innodb%'")
+            status = {name.lower(): int(value) for name, value in rows if value.isdigit()}
+            steps.append(Step(seconds, status))
+        return steps
+
+
+def find_server() -> Path | None:
+    """The program of an installed MariaDB server, if its client is there too."""
+    if shutil.which(_CLIENT) is None:
+        return None
+    found = next(filter(None, (shutil.which(name) for name in _SERVERS)), None)
+    return Path(found) if found else None
+
+
+@contextmanager
+def running_server(program: Path, folder: Path, options: Mapping[str, str]) -> Iterator[Server]:
+    """A server of its own on a new data directory below `folder`, which must not be on /dev/shm: there it
+    maps its redo log. TargetError if it does not start."""
+    data = folder / "data"
+    data.mkdir()
+    socket = folder / "socket"
+    log = folder / "server.log"
+    command = [str(program), "--no-defaults", f"--datadir={data}", f"--socket={socket}"]
+    command += ["--skip-networking", "--skip-grant-tables", "--skip-log-bin", f"--log-error={log}"]
+    command += ["--performance-schema=OFF", f"--pid-file={folder / 'pid'}"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    if os.geteuid() == 0:
+        command.append("--user=nobody")
+        for path in (folder, data):
+            shutil.chown(path, "nobody")
+    child = subprocess.Popen(
+        launch_argv(command, DEADLINE_S), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        server = Server(socket, "")
+        end = time.monotonic() + START_S
+        while True:
+            try:
+                ((version,),) = server.ask("select version()")
+                break
+            except TargetError as error:
+                if child.poll() is not None or time.monotonic() > end:
+                    raise TargetError(f"{program} does not start: {_last_error(log)}") from error
+                time.sleep(0.05)
+        server.ask("create database test")
+        yield Server(socket, version)
+    finally:
+        end_child(child.pid)
+        child.wait()
+
+
+def _last_error(log: Path) -> str:
+    lines = log.read_text("utf-8", "replace").splitlines() if log.is_file() else []
+    errors = [line for line in lines if "[ERROR]" in line]
+    return (errors or lines or ["no message"])[-1]

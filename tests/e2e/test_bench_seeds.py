@@ -1,0 +1,89 @@
+"""The tables of the documents that the engine grew from: what is counted comes out in their ratio."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tornpage.faults.scratch import scratch_folder
+
+ROWS = 4000
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[int, dict[str, float]]:
+    """Ours, by the number of the table and what it is."""
+    with scratch_folder() as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "tornpage",
+            "bench",
+            "seeds",
+            "--rows",
+            str(ROWS),
+            "--json",
+        ]
+        command += ["--dir", str(folder), "--no-server"]
+        left = set(folder.iterdir())
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        assert set(folder.iterdir()) == left
+    found = json.loads(done.stdout)
+    assert found["rows"] == ROWS
+    return {t["number"]: {row["what"]: row["ours"] for row in t["rows"]} for t in found["tables"]}
+
+
+@pytest.fixture(scope="module")
+def published() -> dict[str, float]:
+    """Redo of the documents in MB, for our number of rows."""
+    logged = {"ADD INDEX": 25.724276, "FORCE": 219.959416}
+    return {what: value * ROWS / 100_000 for what, value in logged.items()}
+
+
+def test_redo(figures: dict[int, dict[str, float]], published: dict[str, float]) -> None:
+    """Contents that are not logged save what the documents say; both formats log about the same."""
+    redo = figures[3]
+    for what, limit in published.items():
+        logged = redo[f"{what}, 10.4, log_optimize_ddl=off"]
+        assert logged <= limit
+        assert redo[f"{what}, 10.4, log_optimize_ddl=on"] <= logged / 7
+        assert 0.5 * logged <= redo[f"{what}, 10.5, log_optimize_ddl=off"] <= 1.5 * logged
+
+
+def test_copy_logs_what_force_logs(figures: dict[int, dict[str, float]]) -> None:
+    """Undo and redo of single rows, or a load: the log is about the same."""
+    assert 0.9 <= figures[5]["copy, redo"] / figures[5]["inplace, redo"] <= 1.2
+
+
+def test_the_skip_saves_half_of_the_writes(figures: dict[int, dict[str, float]]) -> None:
+    """With MDEV-19738 as with doublewrite off: half of the writes, none to the doublewrite area."""
+    writes = figures[6]
+    twice = writes["data_writes, each page doublewritten"]
+    assert writes["dblwr_writes, each page doublewritten"] * 2 == twice
+    for once in ("first write skips (MDEV-19738)", "doublewrite off"):
+        assert writes[f"data_writes, {once}"] * 2 == twice
+        assert writes[f"dblwr_writes, {once}"] == 0
+
+
+def test_memory_and_flush_have_a_bound(figures: dict[int, dict[str, float]]) -> None:
+    """32 indexes take no more memory than one; a larger pool is not looked through."""
+    assert max(figures[7].values()) <= 1.048576  # 1 MiB
+    assert len(set(figures[8].values())) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "4"), "tornpage: --only 4: there are 1, 2, 3, 5, 6, 7, 8"),
+        (("--rows", "1"), "tornpage: Invalid value for '--rows'"),
+        (("--dir", "/nowhere"), "tornpage: Invalid value for '--dir'"),
+    ],
+)
+def test_refusals(arguments: tuple[str, ...], message: str) -> None:
+    """One line, exit code 2."""
+    command = [sys.executable, "-m", "tornpage", "bench", "seeds", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr.startswith(message)) == (2, True), done.stderr
