@@ -271,6 +271,8 @@ const char *engine_error(const engine_t *engine)
 
 void engine_get_status(const engine_t *engine, engine_status_t *status)
 {
+    ddl_progress_t progress;
+    engine_builds_progress(engine, &progress);
     *status = (engine_status_t){
         .ignores_log_optimize_ddl = log_format(engine->log)->physical,
         .page_size = engine->options.page_size,
@@ -282,6 +284,9 @@ void engine_get_status(const engine_t *engine, engine_status_t *status)
         .dirty_pages = buf_dirty_pages(engine->pool),
         .history_len = trx_sys_history_len(engine->sys),
         .active_trx = trx_sys_n_active(engine->sys),
+        .onlineddl_rowlog_rows = progress.rowlog_records,
+        .onlineddl_rowlog_pct_used = progress.rowlog_pct_used,
+        .onlineddl_pct_progress = progress.pct_progress,
         .recovered = engine->recovered,
         .poisoned = engine->env.io_failed,
         .stats = engine->env.stats,

@@ -36,7 +36,7 @@ the table; nothing was looked at. On any error nothing is left behind. */
 WARN_UNUSED dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter);
 
 /* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the caller
-does other things: everything but changes and DDL of this table, which get DB_TABLE_LOCKED (LOCK=SHARED),
+does other things: everything but DDL of this table, and but changes of it unless LOCK=NONE, which get DB_TABLE_LOCKED,
 and engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails is
 aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this name, or it
 has no build. */
@@ -49,7 +49,8 @@ WARN_UNUSED dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alte
 appears in engine_finish_alter() and nowhere else. */
 WARN_UNUSED dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps,
                                       uint32_t step_rows);
-/** The rest, and the commit: the result is there, durably, on return. */
+/** The rest, and the commit: the result is there, durably, on return. DB_TABLE_LOCKED: an open transaction has changed the
+table (LOCK=NONE); the build goes on. */
 WARN_UNUSED dberr_t engine_finish_alter(engine_t *engine, const char *table);
 /** Leaves nothing of the build. */
 WARN_UNUSED dberr_t engine_abort_alter(engine_t *engine, const char *table);
@@ -96,6 +97,11 @@ typedef struct engine_status {
     uint64_t dirty_pages;
     uint64_t history_len;
     uint32_t active_trx;
+    uint64_t onlineddl_rowlog_rows;     /**< changes in the logs of running builds with LOCK=NONE */
+    uint32_t onlineddl_rowlog_pct_used; /**< of the fullest of them; 10000 = 100 % */
+    uint32_t
+        onlineddl_pct_progress; /**< of the running build that is least far; 10000 = 100 %: but for
+                                          its last step. 0 without any */
     bool recovered; /**< this open had to apply redo, restore pages, roll back or drop something */
     bool poisoned;
     stats_t stats;

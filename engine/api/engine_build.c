@@ -7,7 +7,8 @@ Rules
 2. A build that fails is aborted by the call that met the failure, which has then changed nothing. If
    even that fails (no undo slot is free), the build stays, its table stays locked, and only
    engine_abort_alter() or a restart ends it.
-3. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
+3. A build that an open transaction keeps from its last step (LOCK=NONE) has not failed: it goes on.
+4. (I23) On a poisoned handle nothing is aborted: recovery drops the INCOMPLETE indexes. */
 #include <stdlib.h>
 
 #include "api/api_int.h"
@@ -82,7 +83,8 @@ static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
         return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->table = t->id;
-    err = ddl_build_begin(engine->sys, alter, engine->options.sort_buffer_size, &build->ddl);
+    err = ddl_build_begin(engine->sys, alter, engine->options.sort_buffer_size,
+                          engine->options.online_alter_log_max_size, &build->ddl);
     if (err != DB_SUCCESS) {
         free(build);
         return engine_leave(engine, err);
@@ -124,6 +126,9 @@ dberr_t engine_finish_alter(engine_t *engine, const char *table)
     while (err == DB_SUCCESS && !done) {
         err = ddl_build_step((*link)->ddl, BUILD_STEP_ROWS, &done);
     }
+    if (err == DB_TABLE_LOCKED) {
+        return engine_leave(engine, err);
+    }
     if (err != DB_SUCCESS) {
         return engine_fail_build(engine, link, err);
     }
@@ -157,6 +162,21 @@ dberr_t engine_abort_builds(engine_t *engine)
         err = engine_abort_build(engine, &engine->builds);
     }
     return err;
+}
+
+void engine_builds_progress(const engine_t *engine, ddl_progress_t *out)
+{
+    *out = (ddl_progress_t){.pct_progress = engine->builds != NULL ? 10000 : 0};
+    for (const engine_build_t *build = engine->builds; build != NULL; build = build->next) {
+        ddl_progress_t one = ddl_build_progress(build->ddl);
+        out->rowlog_records += one.rowlog_records;
+        if (out->rowlog_pct_used < one.rowlog_pct_used) {
+            out->rowlog_pct_used = one.rowlog_pct_used;
+        }
+        if (out->pct_progress > one.pct_progress) {
+            out->pct_progress = one.pct_progress;
+        }
+    }
 }
 
 void engine_free_builds(engine_t *engine)

@@ -47,6 +47,8 @@ const char *err_name(dberr_t err)
         return "DB_INTERRUPTED";
     case DB_UNSUPPORTED:
         return "DB_UNSUPPORTED";
+    case DB_ONLINE_LOG_TOO_BIG:
+        return "DB_ONLINE_LOG_TOO_BIG";
     }
     return "DB_UNKNOWN";
 }

@@ -18,13 +18,14 @@ typedef enum dberr {
     DB_OUT_OF_SPACE,     /**< no free page, buffer frame or undo slot */
     DB_TEMP_FILE_FAILED, /**< no room in a temporary file, or it failed; nothing else is touched */
     DB_OUT_OF_MEMORY,
-    DB_IO_ERROR,       /**< a file operation failed; the handle is poisoned (I23) */
-    DB_CORRUPTION,     /**< bytes on disk break a format rule */
-    DB_UNRECOVERABLE,  /**< recovery refuses this image (I30); the message names the cause */
-    DB_NEEDS_RECOVERY, /**< the log holds changes that the data files lack */
-    DB_DIR_LOCKED,     /**< another process or handle has this data directory open */
-    DB_INTERRUPTED,    /**< stopped on request between two steps */
-    DB_UNSUPPORTED     /**< known, but not built */
+    DB_IO_ERROR,          /**< a file operation failed; the handle is poisoned (I23) */
+    DB_CORRUPTION,        /**< bytes on disk break a format rule */
+    DB_UNRECOVERABLE,     /**< recovery refuses this image (I30); the message names the cause */
+    DB_NEEDS_RECOVERY,    /**< the log holds changes that the data files lack */
+    DB_DIR_LOCKED,        /**< another process or handle has this data directory open */
+    DB_INTERRUPTED,       /**< stopped on request between two steps */
+    DB_UNSUPPORTED,       /**< known, but not built */
+    DB_ONLINE_LOG_TOO_BIG /**< rows changed too much during a build with LOCK=NONE */
 } dberr_t;
 
 /** Why a database is refused: what judges and scripts go by instead of the message. The names

@@ -70,6 +70,9 @@ static const option_def_t OPTION_DEFS[] = {
            "compares (I27)"),
     OPTION(sort_buffer_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory of an index build"),
+    OPTION(online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
+           "how much may be changed during a build with LOCK=NONE: bytes of each log of row "
+           "changes, in whole blocks"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory for parsed redo records in recovery"),
     OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),
@@ -95,6 +98,7 @@ void options_set_defaults(engine_options_t *options)
         .log_write_through = false,
         .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
+        .online_alter_log_max_size = 1 * MIB,
         .recv_memory = 4 * MIB,
         .open_files = 32,
     };

@@ -22,6 +22,7 @@ typedef struct engine_options {
     bool log_write_through;
     bool log_page_checksums;
     uint64_t sort_buffer_size;
+    uint64_t online_alter_log_max_size;
     uint64_t recv_memory;
     uint32_t open_files;
 } engine_options_t;

@@ -43,11 +43,15 @@ typedef struct stats {
     uint64_t sort_bytes;     /**< memory that the merge sorts of index builds hold now */
     uint64_t sort_bytes_max; /**< the most that they have held */
     uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
-    uint64_t builds_duplicate; /**< index builds given up for a duplicate in a unique index */
-    uint64_t builds_aborted;   /**< index builds */
-    uint64_t indexes_dropped;  /**< by statements */
-    uint64_t tables_rebuilt;   /**< ALTER TABLE ... FORCE */
-    uint64_t tables_copied;    /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t rowlog_records; /**< changes of rows and entries logged for builds with LOCK=NONE */
+    uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */
+    uint64_t rowlog_applied;        /**< of the records, those that were applied */
+    uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
+    uint64_t builds_duplicate;      /**< index builds given up for a duplicate in a unique index */
+    uint64_t builds_aborted;        /**< index builds */
+    uint64_t indexes_dropped;       /**< by statements */
+    uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
+    uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t trx_commits;

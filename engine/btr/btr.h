@@ -41,6 +41,11 @@ WARN_UNUSED dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, 
 /** Copies the record with this key (leaf_rec_size bytes, info byte first) to rec. DB_NOT_FOUND. */
 WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec);
 
+/** How much of the tree lies before the key, in 10000ths: as if all pages of a level had equally many records.
+*/
+WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key,
+                                     uint32_t *out);
+
 /** rec: leaf_rec_size bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
 WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec);
 

@@ -102,6 +102,31 @@ dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec)
     return err;
 }
 
+dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t *out)
+{
+    btr_op_t op;
+    dberr_t err = btr_op_start(&op, pool, btr, MTR_READ_ONLY);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    err = btr_descend(&op, key, btr->key_len);
+    if (err != DB_SUCCESS) {
+        mtr_abort(op.mtr);
+        return err;
+    }
+    uint64_t width = 10000ULL << 32;
+    uint64_t before = 0;
+    for (uint32_t level = op.root_level + 1; level-- > 0;) {
+        uint32_t n_recs = page_n_recs(op.path[level].block->frame);
+        width /= n_recs > 0 ? n_recs : 1;
+        before += width * op.path[level].slot;
+    }
+    mtr_commit(op.mtr);
+    *out = (uint32_t)(before >> 32);
+    return DB_SUCCESS;
+}
+
 dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t rec_offset,
                    const byte *bytes, uint32_t len)
 {

@@ -142,6 +142,9 @@ static void status_each(const engine_status_t *s, stats_fn fn, void *ctx)
     fn(ctx, "dirty_pages", s->dirty_pages);
     fn(ctx, "history_len", s->history_len);
     fn(ctx, "active_trx", s->active_trx);
+    fn(ctx, "onlineddl_rowlog_rows", s->onlineddl_rowlog_rows);
+    fn(ctx, "onlineddl_rowlog_pct_used", s->onlineddl_rowlog_pct_used);
+    fn(ctx, "onlineddl_pct_progress", s->onlineddl_pct_progress);
     stats_each(&s->stats, fn, ctx);
 }
 

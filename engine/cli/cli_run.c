@@ -31,6 +31,7 @@ static bool is_statement_error(dberr_t err)
     case DB_OUT_OF_SPACE:
     case DB_TEMP_FILE_FAILED:
     case DB_UNSUPPORTED:
+    case DB_ONLINE_LOG_TOO_BIG:
         return true;
     default:
         return false;

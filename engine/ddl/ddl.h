@@ -22,7 +22,8 @@ one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebui
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. Other tables know nothing of it, and may have builds of their own. */
+DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
+(ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
 
@@ -94,15 +95,26 @@ WARN_UNUSED dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter);
 typedef struct ddl_build ddl_build_t;
 
 /** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB.
+online_log_max: LOCK=NONE, bytes of each log of row changes; not 0.
 The statement has passed ddl_alter_check(). Caller: ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
-                                    uint64_t sort_buffer_size, ddl_build_t **out);
+                                    uint64_t sort_buffer_size, uint64_t online_log_max,
+                                    ddl_build_t **out);
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
 After an error the build is over: call ddl_build_abort(). */
 WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);
-/** Is nothing left to do but the commit, or to say that two rows have the same key of a unique index
-(DB_DUPLICATE_KEY)? Rows cannot change meanwhile, so neither can the answer. */
+/** Is nothing left to do but the last step: the commit, or to say that two rows have the same key of a unique index
+(DB_DUPLICATE_KEY)? LOCK=NONE: it applies the last changes, may find that too much was changed
+(DB_ONLINE_LOG_TOO_BIG), and is refused while an open transaction has changed the table (DB_TABLE_LOCKED): then nothing has
+happened, and it can be taken later. Rows that change meanwhile may leave more to do before it. */
 bool ddl_build_is_loaded(const ddl_build_t *build);
+/** What users see of a build. */
+typedef struct ddl_progress {
+    uint64_t rowlog_records;  /**< in its logs of row changes */
+    uint32_t rowlog_pct_used; /**< how full the fullest is, in 10000ths */
+    uint32_t pct_progress;    /**< of the build, in 10000ths: all but its last step */
+} ddl_progress_t;
+ddl_progress_t ddl_build_progress(const ddl_build_t *build);
 /** Leaves nothing behind: pages freed and given up unwritten, rows and temporary files removed. When it fails
 it can be called again, and nothing else. */
 WARN_UNUSED dberr_t ddl_build_abort(ddl_build_t *build);

@@ -54,13 +54,11 @@ dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
                        "%s with ALGORITHM=%s is not supported: %s. Try ALGORITHM=%s", class->name,
                        ALGORITHM_NAMES[alter->algorithm], class->why, ALGORITHM_NAMES[class->best]);
     }
-    if (alter->lock == LOCK_NONE && ddl_alter_is_build(alter)) {
+    if (alter->lock == LOCK_NONE && alter->algorithm == ALGORITHM_COPY) {
         return err_set(err, DB_UNSUPPORTED,
-                       "%s with LOCK=NONE is not supported: there is no log of row changes%s. Try "
-                       "LOCK=SHARED",
-                       class->name,
-                       alter->algorithm == ALGORITHM_COPY ? " that ALGORITHM=COPY could apply"
-                                                          : "");
+                       "%s with ALGORITHM=COPY and LOCK=NONE is not supported: rows are copied, "
+                       "changes of them are not logged. Try LOCK=SHARED",
+                       class->name);
     }
     return DB_SUCCESS;
 }

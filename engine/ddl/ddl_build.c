@@ -11,8 +11,10 @@ which begin and commit.
         MERGE   runs merged until one last merge can be read
         LOAD    bottom-up, contents logged or not
         FLUSH   if not logged, of ADD INDEX: the load's pages written, fsync; then INDEX_LOAD
+        APPLY   LOCK=NONE, ADD INDEX: what its rows have changed meanwhile, all but the last block of it
     FLUSH   if not logged, of a rebuild: those of all loads, one fsync; then INDEX_LOAD per index
-    COMMIT  one durable transaction; or DUPLICATE: refused, and aborted by the caller
+    COMMIT  LOCK=NONE: the same of all logs, for as long as whole blocks come; then the last ones.
+            One durable transaction; or DUPLICATE: refused, and aborted by the caller
 
 Invariants
 1. (I16) INDEX_LOAD follows the fsync of all non-logged pages and comes before the commit in the
@@ -24,19 +26,19 @@ Invariants
    (buf_set_log_optimize_ddl), and recovery goes on in the mode that the log was written in.
 3. Only rows without a delete mark are read. There is no MVCC, and no open transaction has
    changed the table, so a marked row is merely waiting for purge, which does not miss entries that
-   are not there.
+   are not there. LOCK=NONE: or the log tells what became of it (ddl_online.c).
 4. No page is pinned between two steps: the scan goes on behind the last primary key it saw.
 5. The sorts of one scan share sort_buffer_size, each with enough to work in (merge_sort_memory_min):
    what is left over waits for the next scan. So memory never exceeds sort_buffer_size, whatever
    the number of indexes.
-6. Between two steps anything may happen but changes and DDL of the table that is read (LOCK=SHARED: there
-   is no row log of changes that come after the scan). `building` of its cached object refuses them. The
-   build has its own copy of that object.
+6. Between two steps anything may happen but DDL of the table that is read, and changes of it unless they
+   are logged (LOCK=NONE). `building` and `watch` of its cached object say so. The build has its own copy of that object.
 7. A duplicate in a unique index ends the build at the same point as the commit would: steps go no further, and
-   the last one refuses. So the statements alone tell which of them fails.
+   the last one refuses. So the statements alone tell which of them fails. LOCK=NONE: the last step looks for it.
 8. A table without rows has no load: no page of its indexes is written without redo, and there is nothing to
    flush and no INDEX_LOAD. As InnoDB, whose observer is made when the first row is buffered. */
 #include "ddl/ddl_build.h"
+#include "ddl/ddl_online.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,8 +51,7 @@ Invariants
 /* ---- beginning ---- */
 
 static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
-                                const dict_table_t *table, uint64_t sort_buffer_size,
-                                ddl_build_t **out)
+                                const dict_table_t *table, ddl_build_t **out)
 {
     ddl_build_t *build = calloc(1, sizeof(*build));
     if (build == NULL) {
@@ -59,7 +60,6 @@ static dberr_t ddl_build_create(trx_sys_t *sys, const ddl_build_kind_t *kind,
     build->sys = sys;
     build->kind = kind;
     build->redo = !buf_log_optimize_ddl(trx_sys_pool(sys));
-    build->sort_bytes = sort_buffer_size;
     dberr_t err = dict_table_copy(trx_sys_dict(sys), table, &build->source);
     if (err != DB_SUCCESS) {
         ddl_build_free(build);
@@ -118,7 +118,8 @@ dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->phase = first;
-    return first == DDL_SCAN ? ddl_scan_begin(build) : DB_SUCCESS;
+    dberr_t err = build->online_log_max > 0 ? ddl_online_create(build) : DB_SUCCESS;
+    return err == DB_SUCCESS && first == DDL_SCAN ? ddl_scan_begin(build) : err;
 }
 
 static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
@@ -130,16 +131,18 @@ static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
 }
 
 dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
-                        ddl_build_t **out)
+                        uint64_t online_log_max, ddl_build_t **out)
 {
     const ddl_build_kind_t *kind = ddl_build_kind(alter);
     dict_table_t *table = NULL;
     ddl_build_t *build = NULL;
     dberr_t err = ddl_table_lock(sys, alter->table, &table);
     if (err == DB_SUCCESS) {
-        err = ddl_build_create(sys, kind, table, sort_buffer_size, &build);
+        err = ddl_build_create(sys, kind, table, &build);
     }
     if (err == DB_SUCCESS) {
+        build->sort_bytes = sort_buffer_size;
+        build->online_log_max = alter->lock == LOCK_NONE ? online_log_max : 0;
         err = kind->start(build, alter);
     }
     if (err != DB_SUCCESS) {
@@ -147,6 +150,9 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
         return err;
     }
     dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    if (build->online != NULL) {
+        ddl_online_start(build);
+    }
     *out = build;
     return DB_SUCCESS;
 }
@@ -181,57 +187,6 @@ static dberr_t ddl_load_end(ddl_build_t *build, btr_bulk_t **bulk)
         PROBE_POINT(build_env(build)->probe, "ddl.loaded");
     }
     return err;
-}
-
-/** Copies the rows of the next records, at most max_rows and BATCH_ROWS of them, into batch. DB_NOT_FOUND:
-there were fewer. */
-static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
-{
-    const btr_t *tree = &build->source->indexes[0].tree;
-    uint32_t pk_len = build->source->pk_len;
-    btr_cursor_t cursor;
-    const byte *rec = NULL;
-    build->n_rows = 0;
-    dberr_t err = btr_cursor_open(&cursor, build_pool(build), tree,
-                                  build->scan_started ? build->last_pk : NULL, pk_len);
-    if (err != DB_SUCCESS) {
-        return err;
-    }
-    for (uint32_t n = 0; n < max_rows; n++) {
-        err = btr_cursor_next(&cursor, &rec);
-        if (err == DB_SUCCESS && n == 0 && build->scan_started
-            && memcmp(rec_payload(rec), build->last_pk, pk_len) == 0) {
-            err = btr_cursor_next(&cursor, &rec);
-        }
-        if (err != DB_SUCCESS) {
-            break;
-        }
-        memcpy(build->last_pk, rec_payload(rec), pk_len);
-        build->scan_started = true;
-        if (!rec_is_deleted(rec)) {
-            dict_rec_to_row(build->source, rec,
-                            build->batch + (size_t)build->n_rows++ * build->source->row_size);
-        }
-    }
-    btr_cursor_close(&cursor);
-    return err;
-}
-
-dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx)
-{
-    dberr_t end = DB_SUCCESS;
-    for (uint32_t n = 0; n < max_rows && end == DB_SUCCESS; n += BATCH_ROWS) {
-        uint32_t left = max_rows - n;
-        end = ddl_scan_fetch(build, left < BATCH_ROWS ? left : BATCH_ROWS);
-        dberr_t err = end == DB_NOT_FOUND ? DB_SUCCESS : end;
-        for (uint32_t i = 0; err == DB_SUCCESS && i < build->n_rows; i++) {
-            err = fn(build, ctx, build->batch + (size_t)i * build->source->row_size);
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
-    }
-    return end;
 }
 
 /** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
@@ -293,6 +248,7 @@ static dberr_t ddl_step_merge(ddl_build_t *build)
     }
     err = ddl_load_begin(build, &build->indexes[build->current], &build->bulk);
     build->has_before = false;
+    build->loaded = 0;
     if (err == DB_SUCCESS) {
         build->phase = DDL_LOAD;
     }
@@ -305,13 +261,28 @@ static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
     const dict_index_t *index = &build->indexes[build->current];
     if (index->unique && build->has_before
         && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
-        build->phase = DDL_DUPLICATE;
-        build->duplicate = index->name;
-        return DB_SUCCESS;
+        if (build->online == NULL) {
+            build->phase = DDL_DUPLICATE;
+            build->duplicate = index->name;
+            return DB_SUCCESS;
+        }
+        ddl_online_note_duplicate(build);
     }
     memcpy(build->rec, rec, index->tree.leaf_rec_size);
     build->has_before = true;
+    build->loaded++;
     return btr_bulk_add(build->bulk, rec);
+}
+
+/** The current index is loaded, durably if its pages are not logged. */
+static dberr_t ddl_index_is_loaded(ddl_build_t *build)
+{
+    if (build->online != NULL && !build->kind->rebuild) {
+        build->phase = DDL_APPLY;
+        return DB_SUCCESS;
+    }
+    build->current++;
+    return ddl_next_index(build);
 }
 
 static dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows)
@@ -337,8 +308,7 @@ static dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows)
         build->phase = DDL_FLUSH;
         return DB_SUCCESS;
     }
-    build->current++;
-    return ddl_next_index(build);
+    return ddl_index_is_loaded(build);
 }
 
 dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index, bool aborted)
@@ -377,16 +347,35 @@ static dberr_t ddl_step_flush(ddl_build_t *build)
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.index_load_logged");
-    build->current += all ? 0 : 1;
+    return all ? ddl_next_index(build) : ddl_index_is_loaded(build);
+}
+
+static dberr_t ddl_step_apply(ddl_build_t *build, uint32_t max_rows)
+{
+    bool behind = false;
+    dberr_t err = ddl_online_apply(build, build->current, max_rows, &behind);
+    if (err != DB_SUCCESS || behind) {
+        return err;
+    }
+    PROBE_POINT(build_env(build)->probe, "ddl.applied");
+    build->current++;
     return ddl_next_index(build);
 }
 
-static dberr_t ddl_step_commit(ddl_build_t *build)
+/** Everything is loaded. */
+static dberr_t ddl_step_commit(ddl_build_t *build, uint32_t max_rows)
 {
-    dberr_t err = build->kind->commit(build);
+    if (build->online != NULL && ddl_online_is_behind(build)) {
+        return ddl_online_catch_up(build, max_rows);
+    }
+    dberr_t err = build->online != NULL ? ddl_online_finish(build) : DB_SUCCESS;
+    if (err == DB_SUCCESS) {
+        err = build->kind->commit(build);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
+    ddl_online_stop(build);
     const dict_index_t *first = build->kind->rebuild ? &build->table->indexes[0] : build->indexes;
     uint32_t n = build->kind->rebuild ? build->table->n_indexes : build->n;
     for (uint32_t i = 0; i < n; i++) {
@@ -396,12 +385,12 @@ static dberr_t ddl_step_commit(ddl_build_t *build)
     return DB_SUCCESS;
 }
 
-static dberr_t ddl_step_duplicate(ddl_build_t *build)
+dberr_t ddl_build_refuse_duplicate(ddl_build_t *build, const char *index)
 {
     build_env(build)->stats.builds_duplicate++;
     return err_set(&build_env(build)->err, DB_DUPLICATE_KEY,
                    "table '%s': two rows have the same key of the unique index '%s'",
-                   build->source->name, build->duplicate);
+                   build->source->name, index);
 }
 
 dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
@@ -429,14 +418,20 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
     case DDL_FLUSH:
         err = ddl_step_flush(build);
         break;
+    case DDL_APPLY:
+        err = ddl_step_apply(build, max_rows);
+        break;
     case DDL_COMMIT:
-        err = ddl_step_commit(build);
+        err = ddl_step_commit(build, max_rows);
         break;
     case DDL_DUPLICATE:
-        err = ddl_step_duplicate(build);
+        err = ddl_build_refuse_duplicate(build, build->duplicate);
         break;
     case DDL_DONE:
         break;
+    }
+    if (err == DB_SUCCESS) {
+        err = ddl_build_note_progress(build);
     }
     *done = err == DB_SUCCESS && build->phase == DDL_DONE;
     return err;
@@ -444,7 +439,8 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
 
 bool ddl_build_is_loaded(const ddl_build_t *build)
 {
-    return build->phase == DDL_COMMIT || build->phase == DDL_DUPLICATE;
+    bool behind = build->online != NULL && ddl_online_is_behind(build);
+    return (build->phase == DDL_COMMIT && !behind) || build->phase == DDL_DUPLICATE;
 }
 
 /* ---- end ---- */
@@ -465,6 +461,7 @@ dberr_t ddl_build_abort(ddl_build_t *build)
     build->aborting = true;
     build_env(build)->stats.builds_aborted++;
     ddl_build_free_bulks(build);
+    ddl_online_stop(build);
     for (uint32_t i = 0; i < INDEXES_MAX; i++) {
         merge_sort_free(build->sorts[i]);
         build->sorts[i] = NULL;
@@ -486,6 +483,7 @@ void ddl_build_free(ddl_build_t *build)
         return;
     }
     ddl_build_free_bulks(build);
+    ddl_online_free(build);
     for (uint32_t i = 0; i < INDEXES_MAX; i++) {
         merge_sort_abandon(build->sorts[i]);
     }

@@ -5,6 +5,7 @@
 #include "btr/btr_bulk.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
+#include "ddl/row_log.h"
 
 #define BATCH_ROWS 16U /**< rows that a scan copies at a time */
 
@@ -14,6 +15,7 @@ typedef enum ddl_phase {
     DDL_MERGE,
     DDL_LOAD,
     DDL_FLUSH,
+    DDL_APPLY,
     DDL_COMMIT,
     DDL_DUPLICATE,
     DDL_DONE
@@ -30,6 +32,8 @@ typedef struct ddl_build_kind {
     bool rebuild; /**< a table is made, its clustered index first */
 } ddl_build_kind_t;
 
+typedef struct ddl_online ddl_online_t;
+
 struct ddl_build {
     trx_sys_t *sys;
     const ddl_build_kind_t *kind;
@@ -38,7 +42,7 @@ struct ddl_build {
     bool aborting;         /**< what is left can only be aborted */
     bool has_rows;         /**< a scan has met some */
     uint32_t n;            /**< indexes that are sorted */
-    uint32_t current;      /**< index in MERGE, LOAD or FLUSH; the first one of a SCAN */
+    uint32_t current;      /**< index in MERGE, LOAD, FLUSH or APPLY; the first one of a SCAN */
     uint32_t scan_end;     /**< the indexes before this one have been fed, or are */
     uint64_t sort_bytes;   /**< for all sorts together */
     dict_table_t *source;  /**< own copy: the table whose rows are read */
@@ -51,9 +55,13 @@ struct ddl_build {
     byte *last_pk; /**< key of the last clustered record seen */
     byte *batch;   /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
-    byte *rec;             /**< a record for the sorts; in a load, the record before */
-    bool has_before;       /**< the load has one */
-    const char *duplicate; /**< DDL_DUPLICATE: name of the index, in table */
+    byte *rec;               /**< a record for the sorts; in a load, the record before */
+    bool has_before;         /**< the load has one */
+    const char *duplicate;   /**< DDL_DUPLICATE: name of the index, in table */
+    uint64_t online_log_max; /**< LOCK=NONE: bytes of a log of row changes; 0: rows do not change */
+    ddl_online_t *online;    /**< LOCK=NONE (ddl_online.c), else NULL */
+    uint64_t loaded;         /**< records of the current load */
+    uint32_t progress;       /**< in 10000ths, never falling (ddl_progress.c) */
 };
 
 static inline env_t *build_env(const ddl_build_t *build)
@@ -85,6 +93,10 @@ fewer. */
 WARN_UNUSED dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx);
 /** Commits a change of the catalogue; the cache then has the built table as the build has it. */
 WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change);
+/** DB_DUPLICATE_KEY, with the name of the index. */
+WARN_UNUSED dberr_t ddl_build_refuse_duplicate(ddl_build_t *build, const char *index);
+/** How far the build is after a step. */
+WARN_UNUSED dberr_t ddl_build_note_progress(ddl_build_t *build);
 /** INDEX_LOAD; whatever makes the log durable next makes it durable too. */
 WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
                                          bool aborted);

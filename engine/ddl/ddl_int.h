@@ -20,6 +20,9 @@ WARN_UNUSED dberr_t ddl_name_check(err_sink_t *err, const char *what, const char
 it or an index of it is being built. */
 WARN_UNUSED dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out);
 
+/** DB_TABLE_LOCKED: open transactions have changed it. */
+WARN_UNUSED dberr_t ddl_table_is_changed(trx_sys_t *sys, const dict_table_t *table);
+
 /** DB_ALREADY_EXISTS if the catalogue (any status) or the directory has a table of this name. */
 WARN_UNUSED dberr_t ddl_table_name_free(trx_sys_t *sys, const char *name);
 

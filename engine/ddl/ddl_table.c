@@ -34,6 +34,12 @@ dberr_t ddl_name_check(err_sink_t *err, const char *what, const char *name)
     return DB_SUCCESS;
 }
 
+dberr_t ddl_table_is_changed(trx_sys_t *sys, const dict_table_t *table)
+{
+    return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
+                   "table '%s' has changes of %u open transaction(s)", table->name, table->n_trx);
+}
+
 dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
 {
     dict_table_t *table = dict_table_get(trx_sys_dict(sys), name);
@@ -44,8 +50,7 @@ dberr_t ddl_table_lock(trx_sys_t *sys, const char *name, dict_table_t **out)
         return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED, "table '%s': a build is running", name);
     }
     if (table->n_trx > 0) {
-        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
-                       "table '%s' has changes of %u open transaction(s)", name, table->n_trx);
+        return ddl_table_is_changed(sys, table);
     }
     *out = table;
     return DB_SUCCESS;

@@ -49,6 +49,7 @@ struct merge_sort {
     uint64_t n_spilled; /**< records in a generation */
     uint64_t run_len;
     uint64_t group; /**< next group of this generation to merge */
+    uint32_t generation;
     os_file_t *files[2];
     uint32_t current; /**< which of the two holds the generation */
     /* merging */

@@ -280,8 +280,29 @@ dberr_t merge_sort_step(merge_sort_t *sort, bool *done)
         sort->current = other;
         sort->run_len = group_len;
         sort->group = 0;
+        sort->generation++;
     }
     return err;
+}
+
+uint64_t merge_sort_n_records(const merge_sort_t *sort)
+{
+    return sort->n_spilled + sort->n;
+}
+
+uint32_t merge_sort_progress(const merge_sort_t *sort)
+{
+    if (sort->phase != PHASE_MERGE) {
+        return sort->phase == PHASE_COLLECT ? 0 : 10000;
+    }
+    /* Every generation moves all records once; the last merge is read by the load. */
+    uint64_t group_len = sort->run_len * sort->fan_in;
+    uint64_t moved = sort->generation * sort->n_spilled + sort->group * group_len;
+    uint64_t generations = sort->generation;
+    for (uint64_t len = group_len; len < sort->n_spilled; len *= sort->fan_in) {
+        generations++;
+    }
+    return generations == 0 ? 10000 : (uint32_t)(moved * 10000 / (generations * sort->n_spilled));
 }
 
 dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec)

@@ -21,6 +21,9 @@ WARN_UNUSED dberr_t merge_sort_add(merge_sort_t *sort, const byte *rec);
 WARN_UNUSED dberr_t merge_sort_step(merge_sort_t *sort, bool *done);
 /** Next record in order; DB_NOT_FOUND at the end. Valid until the next call. */
 WARN_UNUSED dberr_t merge_sort_next(merge_sort_t *sort, const byte **rec);
+/** How far the merge is, in 10000ths. */
+uint32_t merge_sort_progress(const merge_sort_t *sort);
+uint64_t merge_sort_n_records(const merge_sort_t *sort); /**< all that were added */
 /** Removes its files and frees it; NULL is fine. */
 void merge_sort_free(merge_sort_t *sort);
 void merge_sort_abandon(merge_sort_t *sort); /**< frees it; its files stay, as after a crash */

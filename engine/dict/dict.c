@@ -9,7 +9,7 @@ ddl/ only.
    DDL on that table.
 4. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
    half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
-   in place but for n_trx, building, and the root of an index that gets or loses its tree. */
+   in place but for n_trx, building, watch, and the root of an index that gets or loses its tree. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -339,6 +339,15 @@ void dict_table_set_building(dict_t *dict, table_id_t id, bool building)
 
     CHECK(table != NULL);
     table->building = building;
+    table->watch = NULL;
+}
+
+void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch)
+{
+    dict_table_t *table = dict_table_by_id(dict, id);
+
+    CHECK(table != NULL);
+    table->watch = watch;
 }
 
 bool dict_has_build(const dict_t *dict)
@@ -389,10 +398,12 @@ void dict_table_put(dict_t *dict, dict_table_t *table)
     if (old != NULL && old->id == table->id) {
         table->n_trx = old->n_trx;
         table->building = old->building;
+        table->watch = old->watch;
         table->next = old->next;
     } else {
         table->n_trx = 0;
         table->building = false;
+        table->watch = NULL;
         table->next = old;
         old = NULL;
         dict->n_tables++;

@@ -65,6 +65,13 @@ typedef struct dict_index {
     btr_t tree; /**< key_len includes the primary key suffix of a secondary index */
 } dict_index_t;
 
+/** Is told of each change of a row: its newest version before and after, as row bytes; NULL: there is no row,
+or a delete-marked one. Cannot fail. */
+typedef struct dict_row_watch {
+    void (*changed)(void *ctx, const byte *before, const byte *after);
+    void *ctx;
+} dict_row_watch_t;
+
 struct dict_table {
     table_id_t id;
     char name[NAME_LEN_MAX + 1];
@@ -74,10 +81,13 @@ struct dict_table {
     dict_col_t cols[COLUMNS_MAX];
     uint32_t n_indexes; /**< indexes[0] is the clustered one; secondary ones in order of id */
     dict_index_t indexes[INDEXES_MAX];
-    uint32_t row_size;  /**< bytes of a row */
-    uint32_t pk_len;    /**< bytes of the primary key */
-    uint32_t n_trx;     /**< open transactions that have changed it (kept by trx/) */
-    bool building;      /**< a build reads it: rows may be read, not changed (kept by ddl/) */
+    uint32_t row_size; /**< bytes of a row */
+    uint32_t pk_len;   /**< bytes of the primary key */
+    uint32_t n_trx;    /**< open transactions that have changed it (kept by trx/) */
+    bool building;     /**< a build reads it (kept by ddl/) */
+    const dict_row_watch_t
+        *watch;         /**< whom the build has look at changes; NULL: while it runs, rows
+                                        may be read, not changed */
     dict_table_t *next; /**< in order of id */
 };
 
@@ -109,7 +119,7 @@ would make of the pages. A new object is made before the commit, so that nothing
 /** A table object like this one, which belongs to no cache. Caller: free(), or dict_table_put(). */
 WARN_UNUSED dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out);
 /** Takes the object into the cache in place of the one of its id, if there is one, which is freed
-and whose n_trx and building the new one gets. */
+and whose n_trx, building and watch the new one gets. */
 void dict_table_put(dict_t *dict, dict_table_t *table);
 /** Frees the object of this id; there need be none. */
 void dict_table_remove(dict_t *dict, table_id_t id);
@@ -121,6 +131,7 @@ dict_table_t *dict_first(dict_t *dict); /**< user tables of any status, by id */
 dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
 dict_index_t *dict_index_get(dict_table_t *table, const char *name);
 void dict_table_set_building(dict_t *dict, table_id_t id, bool building);
+void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch);
 bool dict_has_build(const dict_t *dict); /**< is any table being read by a build? */
 buf_pool_t *dict_pool(const dict_t *dict);
 

@@ -94,6 +94,33 @@ static dberr_t row_undo_delete(trx_sys_t *sys, const dict_table_t *table, const 
                : err;
 }
 
+/** Undoes the change of the row in bufs; the newest version is an older one then. */
+static dberr_t row_undo_change(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    dberr_t err = DB_SUCCESS;
+    const byte *before = bufs->row;
+    const byte *after = NULL;
+    switch (rec->type) {
+    case UNDO_INSERT:
+        err = row_undo_insert(sys, table, rec);
+        break;
+    case UNDO_UPDATE:
+        err = row_undo_update(sys, table, rec);
+        after = rec->old_info == 0 ? bufs->row2 : NULL;
+        break;
+    default:
+        err = row_undo_delete(sys, table, rec);
+        before = NULL;
+        after = bufs->row;
+        break;
+    }
+    if (err == DB_SUCCESS) {
+        row_tell(table, before, after);
+    }
+    return err;
+}
+
 dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
 {
     trx_sys_t *sys = trx->sys;
@@ -115,12 +142,5 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
         return err;
     }
     dict_rec_to_row(table, bufs->rec, bufs->row);
-    switch (rec->type) {
-    case UNDO_INSERT:
-        return row_undo_insert(sys, table, rec);
-    case UNDO_UPDATE:
-        return row_undo_update(sys, table, rec);
-    default:
-        return row_undo_delete(sys, table, rec);
-    }
+    return row_undo_change(sys, table, rec);
 }

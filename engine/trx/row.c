@@ -13,7 +13,9 @@ Invariants
    after it, secondary entries come last;
 3. a row whose newest version belongs to another open transaction is not touched: DB_LOCK_CONFLICT;
 4. a statement that fails in the middle is rolled back to its start;
-5. a table whose index is being built, or that is being rebuilt, is not changed (LOCK=SHARED): DB_TABLE_LOCKED;
+5. a table whose index is being built, or that is being rebuilt, is not changed (LOCK=SHARED):
+   DB_TABLE_LOCKED; or the build is told of each change, as soon as the clustered record has it
+   (LOCK=NONE): that record is all that a build reads;
 6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10);
 7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c). */
 #include <stdlib.h>
@@ -93,7 +95,7 @@ dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byt
 /** Reads the clustered record and applies the conflict rules; DB_NOT_FOUND if there is none. */
 static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, byte *rec)
 {
-    if (table->building) {
+    if (table->building && table->watch == NULL) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_TABLE_LOCKED,
                        "table '%s': a build is running", table->name);
     }
@@ -222,7 +224,11 @@ static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, c
     }
     dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
     err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec);
-    return err == DB_SUCCESS ? row_put_entries(trx, table, row) : err;
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    row_tell(table, NULL, row);
+    return row_put_entries(trx, table, row);
 }
 
 /** Inserts over the delete-marked record in bufs.rec: the deleted version goes into the undo log.
@@ -242,7 +248,11 @@ static dberr_t row_revive(trx_t *trx, dict_table_t *table, const byte *pk, const
     if (err == DB_SUCCESS) {
         err = row_clust_set_info(pool, table, pk, 0);
     }
-    return err == DB_SUCCESS ? row_put_entries(trx, table, row) : err;
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    row_tell(table, NULL, row);
+    return row_put_entries(trx, table, row);
 }
 
 dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row)
@@ -328,6 +338,9 @@ static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, c
         dict_row_to_rec(table, bufs->row2, trx->id, roll_ptr, bufs->rec);
         err = row_clust_set_data(pool, table, bufs->rec);
     }
+    if (err == DB_SUCCESS) {
+        row_tell(table, bufs->row, bufs->row2);
+    }
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (!row_index_is_kept(index) || !row_entry_changes(bufs, index)) {
@@ -380,6 +393,9 @@ static dberr_t row_delete_low(trx_t *trx, dict_table_t *table, const byte *pk)
     }
     if (err == DB_SUCCESS) {
         err = row_clust_set_info(pool, table, pk, REC_INFO_DELETE_MARK);
+    }
+    if (err == DB_SUCCESS) {
+        row_tell(table, bufs->row, NULL);
     }
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];

@@ -74,8 +74,8 @@ typedef struct row_upd {
 } row_upd_t;
 
 /** Statements; an error changes nothing (a partly done statement is rolled back to its start).
-@return DB_DUPLICATE_KEY, DB_RECORD_NOT_FOUND, DB_LOCK_CONFLICT, DB_TABLE_LOCKED (an index of the
-table is being built), DB_OUT_OF_SPACE, or a fatal error */
+@return DB_DUPLICATE_KEY, DB_RECORD_NOT_FOUND, DB_LOCK_CONFLICT, DB_TABLE_LOCKED (a build of the
+table goes on that knows nothing of changes, LOCK=SHARED), DB_OUT_OF_SPACE, or a fatal error */
 WARN_UNUSED dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row);
 WARN_UNUSED dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk,
                                const row_upd_t *upd, uint32_t n_upd);

@@ -200,6 +200,15 @@ static inline bool row_col_is_pk(const dict_table_t *table, uint32_t pos)
     return table->cols[pos].rec_offset < dict_rec_trx_id_offset(table);
 }
 
+/** The clustered record has become another version: tells the build of the table, if one goes on beside
+changes (LOCK=NONE). Row bytes; NULL: no row, or a delete-marked one. */
+static inline void row_tell(const dict_table_t *table, const byte *before, const byte *after)
+{
+    if (table->watch != NULL) {
+        table->watch->changed(table->watch->ctx, before, after);
+    }
+}
+
 /** Makes the entry exist and not be delete-marked. */
 WARN_UNUSED dberr_t row_sec_put(buf_pool_t *pool, const dict_index_t *index, byte *entry);
 /** Delete-marks the entry; DB_NOT_FOUND. */

@@ -16,6 +16,8 @@ static void test_refusals(void **state)
     alter.algorithm = ALGORITHM_NOCOPY;
     assert_int_equal(engine_alter(f->engine, &alter), DB_NOT_FOUND);
     alter.lock = LOCK_NONE;
+    assert_int_equal(engine_alter(f->engine, &alter), DB_NOT_FOUND);
+    alter.algorithm = ALGORITHM_COPY;
     assert_int_equal(engine_alter(f->engine, &alter), DB_UNSUPPORTED);
     assert_non_null(strstr(engine_error(f->engine), "Try LOCK=SHARED"));
     alter = (ddl_alter_t){

@@ -104,6 +104,61 @@ static void test_add_index_logged_nested(void **state)
     check_add_index_crashes(*state, false, true);
 }
 
+static void check_online_crashes(fixture_t *f, bool optimize, bool rebuild)
+{
+    const ddl_index_def_t defs[] = {index_def("ib", "b", 0), index_def("ic", "c", 0)};
+    const shape_t before = {.exists = true, .rows = 400, .n_indexes = rebuild ? 2 : 0};
+    ddl_alter_t alter = rebuild ? *REBUILD("t") : *ADD_INDEXES("t", defs, 2);
+    crash_t crash = {.f = f, .table = "t", .every = 17};
+    OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 400);
+    if (rebuild) {
+        add_two_indexes(f, "t");
+    }
+    crash_arm(&crash, before, before);
+    alter.lock = LOCK_NONE;
+    OK(f, engine_start_alter(f->engine, &alter));
+    for (int64_t i = 0; i < 10; i++) {
+        update_rows(f, "t", 1 + i * 30, 80 + i * 30, (char)('a' + i));
+        OK(f, engine_step_alter(f->engine, "t", 2, 120));
+        OK(f, engine_clean_pages(f->engine, (uint32_t)(i % 4)));
+    }
+    OK(f, engine_step_alter(f->engine, "t", 100, 120));
+    update_rows(f, "t", 1, 20, 'z');
+    crash.every = 3;
+    crash.after.n_indexes = 2;
+    crash.seen_after = 0;
+    OK(f, engine_finish_alter(f->engine, "t"));
+    crash_disarm(&crash);
+    assert_true(crash.seen_after > 0);
+    assert_true(point_count(&crash, "ddl.rowlog_applied") > 700);
+    assert_int_equal(point_count(&crash, "ddl.applied"), rebuild ? 0 : 2);
+    fixture_close(f, true);
+}
+
+/** Builds beside changes (LOCK=NONE): a crash while rows change, while the log is applied, or at the end leaves
+what was there before or what is there after, with every index right (I10, I26). */
+static void test_online_not_logged(void **state)
+{
+    check_online_crashes(*state, true, false);
+}
+
+static void test_online_logged(void **state)
+{
+    check_online_crashes(*state, false, false);
+}
+
+static void test_online_rebuild_not_logged(void **state)
+{
+    check_online_crashes(*state, true, true);
+}
+
+static void test_online_rebuild_logged(void **state)
+{
+    check_online_crashes(*state, false, true);
+}
+
 /** CREATE, RENAME, DROP INDEX and DROP TABLE are all or nothing at every fault point. */
 static void check_table_crashes(fixture_t *f, bool nested)
 {
@@ -262,6 +317,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stepped_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_stepped_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_stepped_nested, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_online_not_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_online_logged, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_online_rebuild_not_logged, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_online_rebuild_logged, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_table_statements_nested, fixture_setup,
                                         fixture_teardown),

@@ -249,7 +249,8 @@ static void check_aborts(fixture_t *f, bool optimize)
     uint32_t steps = 0;
     for (; !done; steps++) {
         ddl_build_t *build = NULL;
-        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 16 * 1024, &build));
+        OK(f,
+           ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 16 * 1024, 1U << 20, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
             OK(f, ddl_build_step(build, 100, &done));
         }

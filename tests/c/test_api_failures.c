@@ -165,6 +165,31 @@ static void test_sort_file_unlink(void **state)
     check_sort_file(*state, TAP_UNLINK);
 }
 
+/** A full disk takes no block of the log of row changes: rows change as before, and the build fails at its end. */
+static void test_row_log_file(void **state)
+{
+    failing_t *t = *state;
+    const ddl_index_def_t on_b = index_def("ib", "b", 0);
+    ddl_alter_t alter = *ADD_INDEXES("t", &on_b, 1);
+    check_report_t report;
+    alter.lock = LOCK_NONE;
+    OK(&t->f, engine_start_alter(t->f.engine, &alter));
+    fail_from_now(t, TAP_WRITE, "#sql-tmp-");
+    for (int64_t a = 1; t->n_failed == 0; a += 100) {
+        update_rows(&t->f, "t", a, a + 99, 'x');
+    }
+    update_rows(&t->f, "t", 1, 200, 'y');
+    t->on = false;
+    OK(&t->f, engine_step_alter(t->f.engine, "t", 1000, 1000));
+    assert_int_equal(engine_finish_alter(t->f.engine, "t"), DB_TEMP_FILE_FAILED);
+    assert_non_null(strstr(engine_error(t->f.engine), "No space left on device"));
+    assert_int_equal(engine_finish_alter(t->f.engine, "t"), DB_NOT_FOUND);
+    OK(&t->f, add_indexes(t->f.engine, "t", &on_b, 1));
+    fixture_close(&t->f, true);
+    scan_clean(t->f.os, &report); /* a temporary file would be a finding */
+    check_report_free(&report);
+}
+
 /** A leftover of a crash that cannot be removed does not keep the database from opening. */
 static void test_leftover_cannot_be_removed(void **state)
 {
@@ -195,6 +220,7 @@ int main(void)
                                         failing_teardown),
         cmocka_unit_test_setup_teardown(test_sort_file_create, failing_setup, failing_teardown),
         cmocka_unit_test_setup_teardown(test_sort_file_write, failing_setup, failing_teardown),
+        cmocka_unit_test_setup_teardown(test_row_log_file, failing_setup, failing_teardown),
         cmocka_unit_test_setup_teardown(test_sort_file_unlink, failing_setup, failing_teardown),
         cmocka_unit_test_setup_teardown(test_leftover_cannot_be_removed, failing_setup,
                                         failing_teardown),

@@ -261,7 +261,7 @@ def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_pat
         "abort index t",
     ]
     options = [f" algorithm={name}" for name in ("copy", "inplace", "nocopy", "instant")]
-    options += [" lock=none", " lock=shared", ""]
+    options += [" algorithm=copy lock=none", " lock=none", " lock=shared", ""]
     for option in options:
         lines += [f"add index t i1(b) i2(c){option}", f"start index t i3(c){option}"]
         lines += ["finish index t", f"rename index t i2 i4{option}", "rename index t i4 i2"]

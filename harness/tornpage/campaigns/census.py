@@ -196,7 +196,7 @@ def run_undisturbed(
     if not contents and usual is not trace:
         trace = usual
         (work / "trace").write_bytes(trace.data)
-    oracle = Oracle(script)
+    oracle = Oracle(script, spec.options)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
     findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
@@ -270,7 +270,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
-    oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed))
+    oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
     findings = judge_run(target, folder / "trace", setting, live=False)
     return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
 

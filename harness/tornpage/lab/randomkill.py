@@ -40,7 +40,7 @@ class KillLoop:
         remove_image(work)
         work.mkdir(parents=True)
         script = generate(spec.workload, spec.params, spec.workload_seed)
-        self._oracle = Oracle(script)
+        self._oracle = Oracle(script, spec.options)
         self._script = work / "script"
         self._script.write_text(script.text, "ascii")
         self._seconds = self._measure()

@@ -14,16 +14,18 @@ columns, cut to their prefix, and primary key, plus 1 if it is unique.
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, script, state, table.
+May import: errors, rowlog, script, state, table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import State
-from tornpage.oracle.table import NO_ROWS, Failure, Table, built_index, index_cuts
+from tornpage.oracle.table import Failure, Table, built_index, index_cuts
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
@@ -38,6 +40,7 @@ __all__ = ["Oracle", "Step"]
 
 INDEXES_MAX = 64
 """Secondary indexes of a table."""
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 PRIMARY = "PRIMARY"
 """Name of the primary key, which no other index can have."""
 
@@ -53,7 +56,6 @@ _BEST = {
 """The most that ALGORITHM may promise of a statement."""
 _RANK = tuple(Algorithm)
 """What promises less comes first."""
-_BUILDS = (Verb.ADD_INDEX, Verb.START_INDEX, Verb.REBUILD_TABLE, Verb.START_REBUILD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ class Oracle:
     script that names columns that do not exist: such a script is a harness error.
     """
 
-    def __init__(self, script: Script) -> None:
-        """Replays all of `script`."""
+    def __init__(self, script: Script, options: Mapping[str, str] = NO_OPTIONS) -> None:
+        """Replays all of `script` for a target with these options."""
+        self._options = options
         self.states: list[State] = [{}]
         self.commit_lines: list[int] = [0]
         self.steps: list[Step] = []
@@ -155,9 +158,14 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
-        if table.build is not None:
+        if table.build is not None and table.logs is None:
             raise Failure("DB_TABLE_LOCKED")
-        planned = self._plan(table, statement)
+        planned: list[tuple[bytes, bytes | None]] = []
+        try:
+            self._plan(table, statement, planned)
+        except Failure:
+            table.log_refused(planned)
+            raise
         touched = self._open[trx] if trx != AUTOCOMMIT else {}
         for key, row in planned:
             table.change(key, row, trx)
@@ -165,49 +173,54 @@ class Oracle:
         if trx == AUTOCOMMIT:
             self._commit(touched, statement.line)
 
-    def _plan(self, table: Table, statement: Statement) -> list[tuple[bytes, bytes | None]]:
-        """All row changes of a statement, or its first error before anything changed."""
+    def _plan(
+        self, table: Table, statement: Statement, planned: list[tuple[bytes, bytes | None]]
+    ) -> None:
+        """Plans all row changes of a statement. Its first error comes before anything has changed; planned
+        has the changes until then, and the one that a unique index refuses."""
         unknown = set(statement.values or {}) - set(table.offsets)
         if unknown:
             raise WorkloadError(f"line {statement.line}: no column {sorted(unknown)[0]!r}")
         if statement.verb is Verb.INSERT:
-            return [self._plan_insert(table, statement.trx, table.row(statement.values or {}))]
+            self._plan_insert(table, statement.trx, table.row(statement.values or {}), planned)
+            return
         if statement.verb is Verb.INSERT_SEQ:
             first, last = statement.bounds
             name = table.primary[0]
-            rows = (table.row({name: value}) for value in range(first, last + 1))
-            planned: dict[bytes, bytes] = {}
-            for new in rows:
-                planned |= [self._plan_insert(table, statement.trx, new, planned)]
-            return list(planned.items())
+            for number in range(first, last + 1):
+                self._plan_insert(table, statement.trx, table.row({name: number}), planned)
+            return
         key = self._key(table, statement)
         self._check_lock(table, statement.trx, key)
         row = table.current(key)
         if row is None:
             raise Failure("DB_RECORD_NOT_FOUND")
         if statement.verb is Verb.DELETE:
-            return [(key, None)]
+            planned.append((key, None))
+            return
         image = bytearray(row)
         for name, value in (statement.values or {}).items():
             if name in table.primary:
                 raise WorkloadError(f"line {statement.line}: {name} is of the primary key")
             image[slice(*table.offsets[name])] = table.encode(name, value)
+        planned.append((key, bytes(image)))
         table.check_unique(statement.trx, key, bytes(image), row)
-        return [(key, bytes(image))]
 
     def _plan_insert(
         self,
         table: Table,
         trx: str,
         row: bytes,
-        planned: Mapping[bytes, bytes] = NO_ROWS,
-    ) -> tuple[bytes, bytes]:
+        planned: list[tuple[bytes, bytes | None]],
+    ) -> None:
         key = table.key_of(row)
         self._check_lock(table, trx, key)
         if table.current(key) is not None:
             raise Failure("DB_DUPLICATE_KEY")
-        table.check_unique(trx, key, row, None, planned)
-        return key, row
+        try:
+            table.check_unique(trx, key, row, None, planned)
+        finally:
+            planned.append((key, row))
 
     def _check_lock(self, table: Table, trx: str, key: bytes) -> None:
         owner = table.owner.get(key)
@@ -223,7 +236,7 @@ class Oracle:
 
     def _undo(self, touched: dict[tuple[str, bytes], None]) -> None:
         for name, key in touched:
-            self._tables[name].settle(key)
+            self._tables[name].undo(key)
 
     def _snapshot(self, line: int) -> None:
         self.states.append({name: table.digest() for name, table in self._tables.items()})
@@ -276,7 +289,18 @@ class Oracle:
             raise Failure("DB_ERROR")
         for definition in statement.indexes:
             index_cuts(table, definition)
+        self._begin_build(table, statement)
+
+    def _begin_build(self, table: Table, statement: Statement) -> None:
+        """The build of these indexes; without any, a rebuild."""
         table.build = statement.indexes
+        if statement.lock is Lock.NONE:
+            entries = [index_cuts(table, definition) for definition in statement.indexes]
+            table.logs = RowLogs(
+                options=self._options,
+                entries=entries,
+                key_size=sum(end - at for at, end in map(table.offsets.__getitem__, table.primary)),
+            )
 
     def _building(self, statement: Statement) -> Table:
         table = self._table(statement.table)
@@ -288,11 +312,20 @@ class Oracle:
         self._building(statement)
 
     def _abort_index(self, statement: Statement) -> None:
-        self._building(statement).build = None
+        self._end_build(self._building(statement))
+
+    def _end_build(self, table: Table) -> None:
+        table.build, table.logs = None, None
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        definitions, table.build = table.build or (), None
+        if table.owner:
+            raise Failure("DB_TABLE_LOCKED")
+        definitions = table.build or ()
+        overflowed = table.logs is not None and table.logs.overflowed
+        self._end_build(table)
+        if overflowed:
+            raise Failure("DB_ONLINE_LOG_TOO_BIG")
         built = [built_index(table, definition) for definition in definitions]
         for index in built:
             table.indexes[index.name] = index
@@ -301,7 +334,7 @@ class Oracle:
         self._unlocked(statement.table)
 
     def _start_rebuild(self, statement: Statement) -> None:
-        self._unlocked(statement.table).build = ()
+        self._begin_build(self._unlocked(statement.table), statement)
 
     def _with_index(self, statement: Statement) -> Table:
         """The table of a statement about one of its secondary indexes."""
@@ -335,8 +368,7 @@ def _check_options(statement: Statement) -> None:
     algorithm, verb = statement.algorithm, statement.verb
     if _RANK.index(algorithm) > _RANK.index(_BEST[verb]):
         raise Failure("DB_UNSUPPORTED")
-    builds = verb in _BUILDS or algorithm is Algorithm.COPY
-    if statement.lock is Lock.NONE and builds:
+    if statement.lock is Lock.NONE and algorithm is Algorithm.COPY:
         raise Failure("DB_UNSUPPORTED")
 
 

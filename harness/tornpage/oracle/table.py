@@ -1,25 +1,25 @@
 """What the oracle keeps of a table: committed rows, the versions of open transactions, indexes and their
 digests. Knows no statements.
 
-May import: errors, script, state.
+May import: errors, rowlog, script, state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from itertools import pairwise
 
 import xxhash
 
+from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import TableDigest, names_hash
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Column, IndexDef, Value
 
-__all__ = ["NO_ROWS", "Failure", "Index", "Table", "built_index", "index_cuts"]
+__all__ = ["Failure", "Index", "Table", "built_index", "index_cuts"]
 
 MASK64 = (1 << 64) - 1
-NO_ROWS: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 class Failure(Exception):
@@ -64,6 +64,8 @@ class Table:
     build: tuple[IndexDef, ...] | None = None
     """New indexes of the build that is running, a rebuild's none: until it ends, the table can be read but
     not changed."""
+    logs: RowLogs | None = None
+    """With LOCK=NONE it can be changed, too: what the build knows of that."""
 
     def current(self, key: bytes) -> bytes | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
@@ -112,11 +114,30 @@ class Table:
 
     def change(self, key: bytes, row: bytes | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""
+        self.log(self.current(key), row)
         self.newest[key] = row
         self.owner[key] = trx
         self.versions.setdefault(key, []).append(row)
         for index in self.indexes.values():
             index.hold(key, row)
+
+    def log(self, before: bytes | None, after: bytes | None) -> None:
+        """Tells a build with LOCK=NONE of a change."""
+        if self.logs is not None:
+            self.logs.add(before, after)
+
+    def log_refused(self, attempts: Sequence[tuple[bytes, bytes | None]]) -> None:
+        """A statement was refused after it had made these changes, which are undone."""
+        for key, row in attempts:
+            self.log(self.current(key), row)
+            self.log(row, self.current(key))
+
+    def undo(self, key: bytes) -> None:
+        """Forgets the versions of a transaction that is rolled back, one after the other."""
+        versions = [self.committed.get(key), *self.versions[key]]
+        for after, before in pairwise(versions):
+            self.log(before, after)
+        self.settle(key)
 
     def settle(self, key: bytes) -> bytes | None:
         """Forgets the versions of a transaction that ends, and returns the newest one."""
@@ -130,7 +151,7 @@ class Table:
         key: bytes,
         row: bytes,
         old: bytes | None,
-        planned: Mapping[bytes, bytes] = NO_ROWS,
+        planned: Sequence[tuple[bytes, bytes | None]] = (),
     ) -> None:
         """May the row of this primary key become `row`? old: what an update replaces; planned: rows that
         the same statement has made."""
@@ -140,7 +161,7 @@ class Table:
             wanted = index.unique_key(row)
             if old is not None and index.unique_key(old) == wanted:
                 continue
-            if any(index.unique_key(other) == wanted for other in planned.values()):
+            if any(index.unique_key(other) == wanted for _, other in planned if other):
                 raise Failure("DB_DUPLICATE_KEY")
             for other in sorted(index.holders.get(wanted, set()) - {key}):
                 self._check_holder(trx, other, index, wanted)

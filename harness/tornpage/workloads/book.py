@@ -4,7 +4,7 @@ expected errors on purpose only.
 Every statement of a generator goes through it. Keys that were just changed, deleted or rolled back are
 hot: half of the changes go back to them, while their old versions are still there.
 
-May import: script, shapes.
+May import: rowlog, script, shapes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Statement, Value, Verb
+from tornpage.workloads.rowlog import Changes, log_capacity
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Lock, Statement, Value, Verb
 from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 
 __all__ = ["Book", "Table"]
@@ -36,7 +37,7 @@ FREED_MAX = 12
 class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
     changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
-    build that is under way, a rebuild's none."""
+    build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile."""
 
     name: str
     shape: Shape
@@ -45,6 +46,7 @@ class Table:
     hot: list[int] = field(default_factory=list)
     indexes: list[str] = field(default_factory=list)
     build: tuple[IndexDef, ...] | None = None
+    changes: Changes | None = None
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
@@ -54,7 +56,7 @@ class Table:
     @property
     def building(self) -> bool:
         """Is a build under way, so that the table takes no changes?"""
-        return self.build is not None
+        return self.build is not None and self.changes is None
 
     def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
         """How much of a serial value each of these unique indexes compares; 0 = all."""
@@ -101,7 +103,8 @@ class Table:
 class Book:
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
-    checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY."""
+    checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY;
+    sort_buffer_size, online_alter_log_max_size: of the target, in bytes."""
 
     rng: random.Random
     page_size: int = 4096
@@ -109,6 +112,8 @@ class Book:
     clean_pages: int = 6
     quiet: bool = False
     copy_share: float = 0
+    sort_buffer_size: int = 1 << 20
+    online_alter_log_max_size: int = 1 << 20
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
@@ -196,6 +201,8 @@ class Book:
             table.held.pop(key, None)
             table.pinned = [pin for pin in table.pinned if pin[0] != trx]
             if not commit:
+                if table.changes is not None:
+                    table.changes.add(key in table.live, was_live)
                 table.touch(key, was_live)
                 table.keep_serial(key, serial)
 
@@ -203,7 +210,7 @@ class Book:
         """Ends every transaction that has changed the table, and its build."""
         for trx in sorted(set(table.held.values())):
             self.end(trx, commit=self.rng.random() < 0.5)
-        if table.building:
+        if table.build is not None:
             self.end_build(table, finish=False)
 
     # -- rows -----------------------------------------------------------------------------------
@@ -296,11 +303,15 @@ class Book:
         if serial is None or not table.collides(trx, key, serial):
             kept = table.serials.get(key) if serial is None else serial
             self._touch(table, trx, key, live=True, serial=kept)
+        elif table.changes is not None:
+            table.changes.add_doubtful()
 
     def _touch(
         self, table: Table, trx: str, key: int, live: bool, serial: bytes | None = None
     ) -> None:
         before = table.serials.get(key)
+        if table.changes is not None:
+            table.changes.add(key in table.live, live)
         if trx != AUTOCOMMIT:
             self.undo[trx].append((table, key, key in table.live, before))
             table.held[key] = trx
@@ -311,18 +322,14 @@ class Book:
     # -- indexes --------------------------------------------------------------------------------
 
     def missing_indexes(self, table: Table) -> list[IndexDef]:
-        """Those of its shape that the table does not have and is not getting."""
-        building = {index.name for index in table.build or ()}
-        return [
-            index
-            for index in table.shape.indexes
-            if index.name not in table.indexes and index.name not in building
-        ]
+        """Those of its shape that the table does not have; it may be getting them."""
+        return [index for index in table.shape.indexes if index.name not in table.indexes]
 
     def alter(self, verb: Verb, table: Table, **fields: object) -> None:
         """A statement that alters a table, carried out in one of the ways that there are."""
         algorithm = Algorithm.DEFAULT
-        if self.copy_share and self.rng.random() < self.copy_share:
+        online = fields.get("lock") is Lock.NONE
+        if self.copy_share and not online and self.rng.random() < self.copy_share:
             algorithm = Algorithm.COPY
         self.add(verb, table=table.name, algorithm=algorithm, **fields)
 
@@ -354,33 +361,55 @@ class Book:
         self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
         table.shape = table.shape.rename_column(name, new)
 
-    def start_build(self, table: Table, indexes: Sequence[IndexDef]) -> None:
-        """Starts a build in steps: until it ends, the table takes no changes."""
+    def start_build(self, table: Table, indexes: Sequence[IndexDef], online: bool = False) -> None:
+        """Starts a build in steps: until it ends, the table takes no changes, unless it is `online`."""
         self.release(table)
-        self.alter(Verb.START_INDEX, table, indexes=tuple(indexes))
+        lock = Lock.NONE if online else Lock.DEFAULT
+        self.alter(Verb.START_INDEX, table, indexes=tuple(indexes), lock=lock)
         table.build = tuple(indexes)
+        table.changes = self._watch(table, indexes) if online else None
 
-    def rebuild(self, table: Table, in_steps: bool) -> None:
+    def rebuild(self, table: Table, in_steps: bool, online: bool = False) -> None:
         """Rebuilds the table in one statement, or starts that."""
         self.release(table)
-        self.alter(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table)
+        lock = Lock.NONE if online else Lock.DEFAULT
+        self.alter(Verb.START_REBUILD if in_steps else Verb.REBUILD_TABLE, table, lock=lock)
         table.build = () if in_steps else None
+        table.changes = self._watch(table, ()) if online and in_steps else None
+
+    def _watch(self, table: Table, indexes: Sequence[IndexDef]) -> Changes:
+        capacity = log_capacity(self.sort_buffer_size, self.online_alter_log_max_size, len(indexes))
+        return Changes(capacity, table.shape.columns, table.shape.primary, indexes)
 
     def step_build(self, table: Table, number: int, rows: int) -> None:
         """So many steps of so many rows."""
         self.add(Verb.STEP_INDEX, table=table.name, number=number, rows=rows)
 
     def end_build(self, table: Table, finish: bool) -> None:
-        """Finishes or aborts it."""
+        """Finishes or aborts it. With LOCK=NONE it can be finished when no open transaction has changed the
+        table; and it is not when nobody knows whether its log has had room for all changes."""
+        changes = table.changes
+        if changes is not None and finish:
+            self._let_finish(table)
+            finish = not changes.unsure
+        table.changes = None
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
         built, table.build = table.build or (), None
-        if finish and not table.has_duplicates(built):
+        overflowed = changes is not None and changes.overflowed
+        if finish and not overflowed and not table.has_duplicates(built):
             table.indexes += [index.name for index in built]
+
+    def _let_finish(self, table: Table) -> None:
+        """Ends the transactions that have changed the table."""
+        for trx in sorted(set(table.held.values())):
+            if self.rng.random() < 0.3:
+                self.add(Verb.FINISH_INDEX, table=table.name)  # refused
+            self.end(trx, commit=self.rng.random() < 0.5)
 
     def set_optimize(self, on: bool) -> None:
         """Switches log_optimize_ddl, which no build may see."""
         for table in self.tables.values():
-            if table.building:
+            if table.build is not None:
                 self.end_build(table, finish=self.rng.random() < 0.5)
         self.add(Verb.SET, full=on)
 

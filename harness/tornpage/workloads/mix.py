@@ -2,7 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to.
 
-May import: book, builds, collisions, phases, script, shapes.
+May import: book, builds, collisions, online, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
+from tornpage.workloads.online import online, twins
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
 
@@ -48,6 +49,10 @@ class MixParams(BaseModel):
     """The target's, in bytes: numbers of rows lie at the ends of pages."""
     dblwr_pages: int = Field(default=16, ge=4, le=256)
     """The target's: batches are exactly full, or nearly."""
+    sort_buffer_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    """The target's, in bytes: it is what the logs of row changes are divided into."""
+    online_alter_log_max_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    """The target's, in bytes: so much may be changed during a build with LOCK=NONE."""
 
 
 def generate_mix(params: MixParams, rng: random.Random) -> Script:
@@ -59,6 +64,8 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
         copy_share=rng.choice(COPY_SHARES),
+        sort_buffer_size=params.sort_buffer_size,
+        online_alter_log_max_size=params.online_alter_log_max_size,
     )
     rows = round(params.rows * rng.choice(SCALES))
     for number in range(rng.randint(1, 3)):
@@ -149,4 +156,8 @@ def _pieces(rows: int) -> list[Phase]:
         builds.force,
         collide,
         collide,
+        online,
+        online,
+        online,
+        twins,
     ]

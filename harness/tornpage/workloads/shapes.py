@@ -33,6 +33,11 @@ class Shape:
         """Bytes of a CHAR primary key; 0 for BIGINT."""
         return next(column.length for column in self.columns if column.name == self.primary)
 
+    @property
+    def row_size(self) -> int:
+        """Bytes of a row."""
+        return sum(column.length or 8 for column in self.columns)
+
     def key(self, number: int) -> dict[str, Value]:
         """The primary key of this number, in the order of the numbers."""
         if not self.wide_key:

@@ -107,7 +107,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "file": (FileParams, _generate_file),
     "inline": (InlineParams, _generate_inline),
 }
-_FITTED = ("page_size", "dblwr_pages")
+_FITTED = ("page_size", "dblwr_pages", "sort_buffer_size", "online_alter_log_max_size")
 """Parameters that are options of the target too."""
 _NUMBER = re.compile(r"([0-9]{1,18})([kKmMgG]?)")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}

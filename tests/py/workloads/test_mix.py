@@ -9,7 +9,7 @@ import pytest
 from tornpage.oracle.oracle import Oracle
 from tornpage.workloads.capacity import clustered_tree, edges, secondary_tree
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.script import Script, Statement, Verb
+from tornpage.workloads.script import Lock, Script, Statement, Verb
 from tornpage.workloads.shapes import LARGE, LIST
 from tornpage.workloads.workload import generate
 
@@ -20,6 +20,7 @@ WANTED_ERRORS = {
     "DB_RECORD_NOT_FOUND",
     "DB_LOCK_CONFLICT",
     "DB_TABLE_LOCKED",
+    "DB_ONLINE_LOG_TOO_BIG",
 }
 
 
@@ -109,3 +110,28 @@ def test_edges_are_full_pages(page_size: int, rows: int) -> None:
 def test_rows_have_system_columns() -> None:
     """A leaf record of a table is the info byte, 13 bytes of history and the columns."""
     assert clustered_tree(LIST.columns, (LIST.primary,)) == (1 + 13 + 8 + 200 + 8 + 30, 8)
+
+
+def test_builds_beside_changes_end_in_every_way(scripts: list[Script]) -> None:
+    """Finished, aborted, refused while a transaction is open, for too many changes, for a duplicate."""
+    seen: Counter[str] = Counter()
+    for script in scripts:
+        errors = {step.line: step.error for step in Oracle(script).steps}
+        online: set[str] = set()
+        for statement in script.statements:
+            if statement.lock is Lock.NONE:
+                online.add(statement.table)
+            elif statement.verb in (Verb.FINISH_INDEX, Verb.ABORT_INDEX):
+                seen[f"{statement.verb} {errors[statement.line]}"] += statement.table in online
+                online.discard(statement.table)
+            elif statement.table in online and statement.trx:
+                seen["changes"] += 1
+    small = {"sort_buffer_size": "64k", "online_alter_log_max_size": "64k"}
+    overflows = sum(
+        step.error == "DB_ONLINE_LOG_TOO_BIG"
+        for script in scripts
+        for step in Oracle(script, small).steps
+    )
+    wanted = ("", " DB_TABLE_LOCKED", " DB_DUPLICATE_KEY")
+    assert all(seen[f"finish index{error or ' '}"] > 1 for error in wanted), seen
+    assert seen["abort index "] > 5 and seen["changes"] > 1000 and overflows > 1, (seen, overflows)

@@ -1,0 +1,382 @@
+/* Builds with LOCK=NONE: rows change while a build goes on, and what it misses is applied afterwards.
+
+Place: ddl/, above row_log.c, beside ddl_build.c. trx/ tells of each change (dict_row_watch_t).
+
+    ADD INDEX   a log per index: its entries        put KEY, delete KEY
+    rebuild     one log: rows of the new table      put ROW, delete PRIMARY KEY
+
+Invariants
+1. (I26) What is built equals the rows of the table at the commit. The scan reads the newest version of each row, whoever
+   made it; each change from the beginning on is in the log, in order, rollbacks too; putting what is there and
+   deleting what is not is nothing. So whether the scan has met a change or not, the last operation on an
+   entry or row decides. At the commit no transaction is open that has changed the table: the newest versions are
+   the committed ones.
+2. Full blocks are applied while rows go on changing; what is in the last one when the table is not changed any
+   more, in the step of the commit.
+3. (I16) A log is applied to pages that the log of the database says nothing of only after they are flushed and
+   INDEX_LOAD is written. Its own changes are ordinary logged ones, onto these pages.
+4. Uniqueness is decided at the end, by what is there then. Until then two rows may have one key: the scan has met one
+   of them before it changed, the other one after that.
+5. A log that lacks a change is not applied any more, and fails the build in its last step: so the statements alone
+   tell which one fails, and what may be changed before that. */
+#include "ddl/ddl_online.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+
+struct ddl_online {
+    dict_row_watch_t watch;
+    uint32_t n; /**< logs; 0 when it is stopped */
+    row_log_t *logs[INDEXES_MAX];
+    bool has_duplicate[INDEXES_MAX]; /**< of each index: its load has met one */
+    byte *row;                       /**< of a rebuild, and its records: the version that goes, */
+    byte *rec;                       /**< and that comes */
+    byte *before;                    /**< secondary records of both */
+    byte *after;
+};
+
+/* ---- logging ---- */
+
+/** The secondary records before and after a change: what is different goes into the log of the index. */
+static void ddl_online_log_entry(const ddl_build_t *build, uint32_t i, const byte *before,
+                                 const byte *after)
+{
+    const ddl_online_t *online = build->online;
+    const dict_index_t *index = &build->indexes[i];
+    if (before != NULL) {
+        dict_row_to_sec(index, before, online->before);
+    }
+    if (after != NULL) {
+        dict_row_to_sec(index, after, online->after);
+    }
+    if (before != NULL && after != NULL
+        && memcmp(online->before, online->after, index->tree.leaf_rec_size) == 0) {
+        return;
+    }
+    if (before != NULL) {
+        row_log_add(online->logs[i], ROW_LOG_DELETE, rec_payload(online->before));
+    }
+    if (after != NULL) {
+        row_log_add(online->logs[i], ROW_LOG_PUT, rec_payload(online->after));
+    }
+}
+
+static void ddl_online_changed(void *ctx, const byte *before, const byte *after)
+{
+    const ddl_build_t *build = ctx;
+    const ddl_online_t *online = build->online;
+    for (uint32_t i = 0; !build->kind->rebuild && i < online->n; i++) {
+        ddl_online_log_entry(build, i, before, after);
+    }
+    if (!build->kind->rebuild || online->n == 0) {
+        return;
+    }
+    if (after != NULL) {
+        row_log_add(online->logs[0], ROW_LOG_PUT, after);
+    } else {
+        dict_row_to_pk(build->source, before, online->row);
+        row_log_add(online->logs[0], ROW_LOG_DELETE, online->row);
+    }
+}
+
+/* ---- beginning ---- */
+
+/** The most bytes that a secondary record has, or any. */
+static uint32_t ddl_online_rec_size(const ddl_build_t *build, uint32_t size)
+{
+    for (uint32_t i = 0; i < build->n; i++) {
+        uint32_t rec_size = build->indexes[i].tree.leaf_rec_size;
+        size = rec_size > size ? rec_size : size;
+    }
+    return size;
+}
+
+static dberr_t ddl_online_alloc(ddl_build_t *build)
+{
+    ddl_online_t *online = calloc(1, sizeof(*online));
+    build->online = online;
+    if (online != NULL) {
+        online->watch = (dict_row_watch_t){.changed = ddl_online_changed, .ctx = build};
+        online->row = malloc(build->table->row_size);
+        online->rec =
+            malloc(ddl_online_rec_size(build, build->table->indexes[0].tree.leaf_rec_size));
+        online->before = malloc(ddl_online_rec_size(build, 1));
+        online->after = malloc(ddl_online_rec_size(build, 1));
+    }
+    if (online == NULL || online->row == NULL || online->rec == NULL || online->before == NULL
+        || online->after == NULL) {
+        return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a row log");
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_online_create(ddl_build_t *build)
+{
+    bool rebuild = build->kind->rebuild;
+    uint32_t n = rebuild ? 1 : build->n;
+    dberr_t err = ddl_online_alloc(build);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < n; i++) {
+        const btr_t *tree = rebuild ? &build->table->indexes[0].tree : &build->indexes[i].tree;
+        row_log_def_t def = {.table = build->source->name,
+                             .id = tree->id,
+                             .put_len = rebuild ? build->table->row_size : tree->key_len,
+                             .delete_len = rebuild ? build->table->pk_len : tree->key_len,
+                             .block_bytes = build->sort_bytes / n,
+                             .max_bytes = build->online_log_max};
+        err = row_log_create(build_env(build), &def, &build->online->logs[i]);
+        build->online->n += err == DB_SUCCESS;
+    }
+    return err;
+}
+
+void ddl_online_start(ddl_build_t *build)
+{
+    dict_table_set_watch(trx_sys_dict(build->sys), build->source->id, &build->online->watch);
+}
+
+/* ---- applying ---- */
+
+/** Makes the entry be there, or not be there. rec: its record, info byte 0. */
+static dberr_t ddl_online_set_entry(ddl_build_t *build, const dict_index_t *index, row_log_op_t op,
+                                    const byte *rec)
+{
+    dberr_t err = DB_SUCCESS;
+    if (op == ROW_LOG_PUT) {
+        err = btr_insert(build_pool(build), &index->tree, rec);
+        return err == DB_DUPLICATE_KEY ? DB_SUCCESS : err;
+    }
+    err = btr_delete(build_pool(build), &index->tree, rec_payload(rec));
+    return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+}
+
+/** All entries of a row of the new table. */
+static dberr_t ddl_online_set_entries(ddl_build_t *build, row_log_op_t op, const byte *row)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->n; i++) {
+        dict_row_to_sec(&build->indexes[i], row, build->online->before);
+        err = ddl_online_set_entry(build, &build->indexes[i], op, build->online->before);
+    }
+    return err;
+}
+
+/** Whatever the new table has under this primary key goes, with its entries. */
+static dberr_t ddl_online_remove_row(ddl_build_t *build, const byte *pk)
+{
+    const ddl_online_t *online = build->online;
+    const dict_index_t *clustered = &build->table->indexes[0];
+    dberr_t err = btr_get(build_pool(build), &clustered->tree, pk, online->rec);
+    if (err != DB_SUCCESS) {
+        return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    }
+    dict_rec_to_row(build->table, online->rec, online->row);
+    err = ddl_online_set_entries(build, ROW_LOG_DELETE, online->row);
+    return err == DB_SUCCESS ? btr_delete(build_pool(build), &clustered->tree, pk) : err;
+}
+
+static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *row)
+{
+    const ddl_online_t *online = build->online;
+    byte pk[PAGE_SIZE_MAX / 2];
+    dict_row_to_pk(build->table, row, pk);
+    dberr_t err = ddl_online_remove_row(build, pk);
+    if (err == DB_SUCCESS) {
+        dict_row_to_rec(build->table, row, 0, 0, online->rec);
+        err = btr_insert(build_pool(build), &build->table->indexes[0].tree, online->rec);
+    }
+    return err == DB_SUCCESS ? ddl_online_set_entries(build, ROW_LOG_PUT, row) : err;
+}
+
+/** The next record of a log; DB_NOT_FOUND. */
+static dberr_t ddl_online_apply_one(ddl_build_t *build, uint32_t number)
+{
+    const ddl_online_t *online = build->online;
+    row_log_op_t op = ROW_LOG_PUT;
+    const byte *payload = NULL;
+    dberr_t err = row_log_next(online->logs[number], &op, &payload);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (!build->kind->rebuild) {
+        const dict_index_t *index = &build->indexes[number];
+        online->rec[0] = 0;
+        memcpy(online->rec + 1, payload, index->tree.key_len);
+        err = ddl_online_set_entry(build, index, op, online->rec);
+    } else {
+        err = op == ROW_LOG_PUT ? ddl_online_put_row(build, payload)
+                                : ddl_online_remove_row(build, payload);
+    }
+    if (err == DB_SUCCESS) {
+        build_env(build)->stats.rowlog_applied++;
+        PROBE_POINT(build_env(build)->probe, "ddl.rowlog_applied");
+    }
+    return err;
+}
+
+dberr_t ddl_online_apply(ddl_build_t *build, uint32_t number, uint32_t max_rows, bool *behind)
+{
+    const row_log_t *log = build->online->logs[number];
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t n = 0; err == DB_SUCCESS && n < max_rows && row_log_has_full_block(log); n++) {
+        err = ddl_online_apply_one(build, number);
+    }
+    *behind = row_log_has_full_block(log);
+    return err;
+}
+
+static bool ddl_online_find_behind(const ddl_build_t *build, uint32_t *number)
+{
+    for (uint32_t i = 0; i < build->online->n; i++) {
+        if (row_log_has_full_block(build->online->logs[i])) {
+            *number = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ddl_online_is_behind(const ddl_build_t *build)
+{
+    uint32_t number = 0;
+    return ddl_online_find_behind(build, &number);
+}
+
+dberr_t ddl_online_catch_up(ddl_build_t *build, uint32_t max_rows)
+{
+    uint32_t number = 0;
+    bool behind = ddl_online_find_behind(build, &number);
+    return behind ? ddl_online_apply(build, number, max_rows, &behind) : DB_SUCCESS;
+}
+
+/* ---- the last step ---- */
+
+void ddl_online_note_duplicate(ddl_build_t *build)
+{
+    build->online->has_duplicate[build->current] = true;
+}
+
+/** Two entries of a unique index with the same key lie next to each other. */
+static dberr_t ddl_online_check_unique(ddl_build_t *build, const dict_index_t *index)
+{
+    ddl_online_t *online = build->online;
+    bool has_before = false;
+    const byte *rec = NULL;
+    btr_cursor_t cursor;
+    dberr_t err = btr_cursor_open(&cursor, build_pool(build), &index->tree, NULL, 0);
+    while (err == DB_SUCCESS && (err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
+        if (has_before
+            && memcmp(rec_payload(rec), rec_payload(online->before), index->unique_len) == 0) {
+            err = ddl_build_refuse_duplicate(build, index->name);
+            break;
+        }
+        memcpy(online->before, rec, index->tree.leaf_rec_size);
+        has_before = true;
+    }
+    btr_cursor_close(&cursor);
+    return err == DB_NOT_FOUND ? DB_SUCCESS : err;
+}
+
+/** Of indexes that the rows were changed in, or that have had duplicates without that. Those of a rebuild are
+unique because the ones of the table are. */
+static dberr_t ddl_online_check_all_unique(ddl_build_t *build)
+{
+    const ddl_online_t *online = build->online;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && !build->kind->rebuild && i < build->n; i++) {
+        bool doubtful = online->has_duplicate[i] || row_log_n_records(online->logs[i]) > 0;
+        if (build->indexes[i].unique && doubtful) {
+            err = ddl_online_check_unique(build, &build->indexes[i]);
+        }
+    }
+    return err;
+}
+
+/** No open transaction has changed the table, and no change is missing. */
+static dberr_t ddl_online_check(const ddl_build_t *build)
+{
+    const dict_table_t *table = dict_table_by_id(trx_sys_dict(build->sys), build->source->id);
+    if (table->n_trx > 0) {
+        return ddl_table_is_changed(build->sys, table);
+    }
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->online->n; i++) {
+        err = row_log_check(build->online->logs[i]);
+    }
+    return err;
+}
+
+/** All that the logs have left. */
+static dberr_t ddl_online_apply_rest(ddl_build_t *build)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < build->online->n; i++) {
+        while (err == DB_SUCCESS) {
+            err = ddl_online_apply_one(build, i);
+        }
+        err = err == DB_NOT_FOUND ? DB_SUCCESS : err;
+    }
+    return err;
+}
+
+dberr_t ddl_online_finish(ddl_build_t *build)
+{
+    dberr_t err = ddl_online_check(build);
+    if (err == DB_SUCCESS) {
+        err = ddl_online_apply_rest(build);
+    }
+    if (err == DB_SUCCESS) {
+        err = ddl_online_check_all_unique(build);
+    }
+    return err;
+}
+
+/* ---- what users see; end ---- */
+
+ddl_online_use_t ddl_online_use(const ddl_build_t *build)
+{
+    ddl_online_use_t use = {.applied = 10000};
+    uint64_t bytes = 0;
+    uint64_t read = 0;
+    for (uint32_t i = 0; i < build->online->n; i++) {
+        const row_log_t *log = build->online->logs[i];
+        uint64_t used = row_log_bytes(log) * 10000 / row_log_capacity(log);
+        use.used = used > use.used ? (uint32_t)used : use.used;
+        use.records += row_log_n_records(log);
+        bytes += row_log_bytes(log);
+        read += row_log_bytes_read(log);
+    }
+    if (bytes > 0) {
+        use.applied = (uint32_t)(read * 10000 / bytes);
+    }
+    return use;
+}
+
+void ddl_online_stop(ddl_build_t *build)
+{
+    ddl_online_t *online = build->online;
+    for (uint32_t i = 0; online != NULL && i < online->n; i++) {
+        row_log_free(online->logs[i]);
+        online->logs[i] = NULL;
+    }
+    if (online != NULL) {
+        online->n = 0;
+    }
+}
+
+void ddl_online_free(ddl_build_t *build)
+{
+    ddl_online_t *online = build->online;
+    if (online == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < online->n; i++) {
+        row_log_abandon(online->logs[i]);
+    }
+    free(online->row);
+    free(online->rec);
+    free(online->before);
+    free(online->after);
+    free(online);
+}

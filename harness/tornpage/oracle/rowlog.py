@@ -1,0 +1,61 @@
+"""The logs of row changes of a build with LOCK=NONE, as far as a script tells of them: how many bytes are in
+each. A log that has no room for all of them fails the build.
+
+Sizes are those of engine/ddl/row_log.h: an operation is one byte and what it puts or deletes. An index logs
+its entries, where a change is one of the entry; a rebuild logs rows, and primary keys of rows that go.
+
+May import: rowlog, workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tornpage.workloads.rowlog import log_capacity
+from tornpage.workloads.workload import bytes_of
+
+__all__ = ["DEFAULTS", "RowLogs"]
+
+DEFAULTS = {"sort_buffer_size": "1m", "online_alter_log_max_size": "1m"}
+"""The engine's own."""
+
+Cuts = tuple[tuple[int, int], ...]
+"""Ranges of the row bytes."""
+
+
+@dataclass(slots=True)
+class RowLogs:
+    """The logs of one build, for a target with these options. entries: of each new index; a rebuild has none,
+    and logs rows whose primary key has key_size bytes."""
+
+    options: Mapping[str, str]
+    entries: Sequence[Cuts]
+    key_size: int
+    written: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """All are empty."""
+        self.written = [0] * max(1, len(self.entries))
+
+    @property
+    def overflowed(self) -> bool:
+        """Was more changed than one of them has room for?"""
+        buffer, most = (
+            bytes_of(key, self.options.get(key, text)) for key, text in DEFAULTS.items()
+        )
+        return max(self.written) > log_capacity(buffer, most, len(self.written))
+
+    def add(self, before: bytes | None, after: bytes | None) -> None:
+        """A row becomes another; None: it is not there."""
+        if not self.entries:
+            self.written[0] += 1 + (self.key_size if after is None else len(after))
+            return
+        for number, cuts in enumerate(self.entries):
+            entries = [_entry(cuts, row) for row in (before, after)]
+            if entries[0] != entries[1]:
+                self.written[number] += sum(1 + len(entry) for entry in entries if entry)
+
+
+def _entry(cuts: Cuts, row: bytes | None) -> bytes:
+    return b"" if row is None else b"".join(row[start:end] for start, end in cuts)

@@ -1,0 +1,135 @@
+"""Pieces of scripts with LOCK=NONE: a table changes while a build of it goes on. Rows change behind the scan
+and before it, in transactions that are rolled back too, and stay open over steps; keys of new unique indexes
+are found twice for a while, or to the end; so much changes that the log has no room for it, or just enough to
+fill blocks.
+
+May import: book, builds, phases, shapes.
+"""
+
+from __future__ import annotations
+
+from tornpage.workloads import phases
+from tornpage.workloads.book import Book, Table
+from tornpage.workloads.builds import several
+from tornpage.workloads.shapes import UNIQUE
+
+__all__ = ["online", "twins"]
+
+FLOOD_BYTES = 120_000
+FLOOD_ROWS = 400
+"""Of the rows that fill a log: what they cost besides is bounded."""
+FLOOD_SHARES = (0.3, 0.7, 1.1, 1.3)
+"""Of what the log has room for."""
+TWINS = "twins"
+
+
+def online(book: Book, table: Table) -> None:
+    """A build with LOCK=NONE, and changes of the table between its steps."""
+    book.release(table)
+    missing = several(book, table)
+    if missing and book.rng.random() < 0.6:
+        book.start_build(table, missing, online=True)
+    else:
+        book.rebuild(table, in_steps=True, online=True)
+    _in_steps(book, table)
+
+
+def twins(book: Book, _: Table) -> None:
+    """Unique indexes of a table of its own, with LOCK=NONE: duplicates come and go while they are built."""
+    table = book.tables.get(TWINS) or book.create(TWINS, UNIQUE)
+    book.release(table)
+    phases.fill(book, table, len(table.live) + book.rng.randint(4, 30))
+    some = [index for index in book.missing_indexes(table) if index.unique]
+    if not some:
+        book.drop(table)
+        return
+    book.start_build(table, some[: book.rng.randint(1, 2)], online=True)
+    _in_steps(book, table)
+
+
+def _in_steps(book: Book, table: Table) -> None:
+    """Steps and what happens between them; then it ends, or is left as it is."""
+    pieces = [
+        phases.change,
+        phases.change,
+        phases.revive,
+        phases.rolled_back_deletes,
+        phases.hold,
+        _ends,
+        _several_sessions,
+        _again_and_again,
+        _keep_house,
+    ]
+    if table.shape.serial:
+        pieces += [_duplicate, _duplicate]
+    if book.rng.random() < 0.4:
+        pieces += [_flood, _flood]
+    for _step in range(book.rng.randint(2, 8)):
+        for _piece in range(book.rng.randint(0, 3)):
+            book.rng.choice(pieces)(book, table)
+        rows = book.rng.randint(1, max(1, len(table.live)))
+        book.step_build(table, book.rng.randint(1, 4), rows)
+    if book.rng.random() < 0.85:
+        book.end_build(table, finish=book.rng.random() < 0.8)
+
+
+def _ends(book: Book, table: Table) -> None:
+    """Rows that the scan meets first, and rows that it meets last."""
+    keys = sorted(table.live - set(table.held))
+    for key in (*keys[:2], *keys[-2:]):
+        if key not in table.live:
+            continue
+        if book.rng.random() < 0.6:
+            book.update(table, key=key)
+        else:
+            book.delete(table, key=key)
+            book.insert(table, key=key)
+
+
+def _several_sessions(book: Book, table: Table) -> None:
+    """Transactions side by side."""
+    phases.mixed(book, table, None, book.rng.choice((4, 8, 16)))
+
+
+def _again_and_again(book: Book, table: Table) -> None:
+    """One row, many times."""
+    key = book.free_key(table, live=True)
+    for _ in range(book.rng.randint(2, 6)):
+        if key is not None and key in table.live and key not in table.held:
+            book.update(table, key=key)
+
+
+def _keep_house(book: Book, table: Table) -> None:  # noqa: ARG001 - one shape
+    """Of all tables; purge above all."""
+    phases.housekeeping(book)
+
+
+def _duplicate(book: Book, table: Table) -> None:
+    """Another row gets a value that one has; the one, or the other, goes as a rule."""
+    free = sorted(key for key in table.serials if key not in table.held)
+    if not free:
+        return
+    key = book.rng.choice(free)
+    other = book.free_key(table, live=False)
+    book.insert(table, key=other, serial=table.serials[key])
+    chance = book.rng.random()
+    if chance < 0.4:
+        book.update(table, key=key, serial=book.new_serial())
+    elif chance < 0.8:
+        book.delete(table, key=other)
+
+
+def _flood(book: Book, table: Table) -> None:
+    """Rows that come and go: some blocks of the log, or more than it has room for."""
+    if table.changes is None:
+        return
+    wanted = table.changes.rows_for(book.rng.choice(FLOOD_SHARES))
+    rows = min(wanted, FLOOD_ROWS, FLOOD_BYTES // table.shape.row_size)
+    first = max(table.live, default=0) + 1
+    trx = book.begin()
+    if table.shape.wide_key or table.shape.serial:
+        for key in range(first, first + rows + 1):
+            book.insert(table, trx, key=key)
+    else:
+        book.insert_seq(table, first, first + rows, trx)
+    book.end(trx, commit=False)
