@@ -1,6 +1,6 @@
 """The workload "mix": scripts that differ in structure. The seed draws the tables, which pieces a script
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
-in combinations that a script of everything would hardly come to.
+in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
 May import: book, builds, collisions, online, phases, script, shapes.
 """
@@ -19,7 +19,7 @@ from tornpage.workloads.online import online, twins
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
 
-__all__ = ["MixParams", "generate_mix"]
+__all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]
 
 NAMES = ("n1", "n2")
 CHANGES = (6, 12, 24)
@@ -28,6 +28,7 @@ SCALES = (0.3, 1, 1, 1.5)
 """Of the most rows, for a whole script."""
 COPY_SHARES = (0, 0, 0.1, 0.4)
 """Of a script's statements that alter a table, those with ALGORITHM=COPY."""
+STORM_COPY_SHARE = 0.3
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 QUIET_SHARE = 0.6
@@ -55,15 +56,39 @@ class MixParams(BaseModel):
     """The target's, in bytes: so much may be changed during a build with LOCK=NONE."""
 
 
+class StormParams(MixParams):
+    """A script of builds, rebuilds, copies, renames and drops, in one statement and in steps, with LOCK=NONE
+    too; rows change between them and beside them."""
+
+    phases: int = Field(default=20, ge=1, le=1000)
+    """Pieces of a script."""
+    rows: int = Field(default=250, ge=16, le=100_000)
+    """Most rows of a table of small rows; others have fewer."""
+
+
 def generate_mix(params: MixParams, rng: random.Random) -> Script:
     """The script of these parameters."""
+    return _generate(params, rng, _pieces, rng.choice(COPY_SHARES))
+
+
+def generate_storm(params: StormParams, rng: random.Random) -> Script:
+    """The script of these parameters."""
+    return _generate(params, rng, _storm_pieces, STORM_COPY_SHARE)
+
+
+def _generate(
+    params: MixParams,
+    rng: random.Random,
+    all_pieces: Callable[[int], list[Phase]],
+    copy_share: float,
+) -> Script:
     book = Book(
         rng,
         page_size=params.page_size,
         dblwr_pages=params.dblwr_pages,
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
-        copy_share=rng.choice(COPY_SHARES),
+        copy_share=copy_share,
         sort_buffer_size=params.sort_buffer_size,
         online_alter_log_max_size=params.online_alter_log_max_size,
     )
@@ -71,7 +96,7 @@ def generate_mix(params: MixParams, rng: random.Random) -> Script:
     for number in range(rng.randint(1, 3)):
         table = book.create(f"t{number + 1}", rng.choice(SHAPES))
         _grow(book, table, rows)
-    pieces = _pieces(rows)
+    pieces = all_pieces(rows)
     chosen = rng.sample(pieces, rng.randint(4, 8))
     weights = [rng.choice((1, 1, 2, 4)) for _ in chosen]
     for piece in rng.choices(chosen, weights, k=params.phases):
@@ -98,13 +123,42 @@ def _grow(book: Book, table: Table, rows: int) -> None:
     phases.fill(book, table, phases.edge(book, table, rows // table.shape.share))
 
 
+def _mixed(book: Book, table: Table) -> None:
+    others = [t for t in book.tables.values() if t is not table and not t.building]
+    side = book.rng.choice(others) if others else None
+    phases.mixed(book, table, side, book.rng.choice(CHANGES))
+
+
+def _names(book: Book, _: Table) -> None:
+    builds.name_burst(book, NAMES, SMALL, book.rng.randint(2, 8))
+
+
+def _storm_pieces(_: int) -> list[Phase]:
+    """Data definition, and some changes of rows for it to meet."""
+    return [
+        _mixed,
+        _names,
+        builds.build,
+        builds.drop_some,
+        builds.many,
+        builds.rebuild,
+        builds.stepped,
+        builds.aborted,
+        builds.replace,
+        builds.switch,
+        builds.rename_parts,
+        builds.force,
+        builds.force,
+        collide,
+        online,
+        online,
+        online,
+        twins,
+    ]
+
+
 def _pieces(rows: int) -> list[Phase]:
     """All that a script may be made of."""
-
-    def mixed(book: Book, table: Table) -> None:
-        others = [t for t in book.tables.values() if t is not table and not t.building]
-        side = book.rng.choice(others) if others else None
-        phases.mixed(book, table, side, book.rng.choice(CHANGES))
 
     def grow(book: Book, table: Table) -> None:
         _grow(book, table, rows)
@@ -119,9 +173,6 @@ def _pieces(rows: int) -> list[Phase]:
     def rewrite(book: Book, table: Table) -> None:
         phases.rewrite(book, table, book.rng.randint(4, 40))
 
-    def names(book: Book, _: Table) -> None:
-        builds.name_burst(book, NAMES, SMALL, book.rng.randint(2, 8))
-
     def keep_house(book: Book, _: Table) -> None:
         phases.housekeeping(book)
 
@@ -129,13 +180,13 @@ def _pieces(rows: int) -> list[Phase]:
         phases.settle(book)
 
     return [
-        mixed,
-        mixed,
+        _mixed,
+        _mixed,
         grow,
         regrow,
         shrink,
         rewrite,
-        names,
+        _names,
         keep_house,
         settle,
         phases.revive,

@@ -25,7 +25,7 @@ from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
-from tornpage.workloads.mix import MixParams, generate_mix
+from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Script
 from tornpage.workloads.smoke import (
@@ -103,6 +103,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "smoke": (SmokeParams, generate_smoke),
     "churn": (ChurnParams, generate_churn),
     "mix": (MixParams, generate_mix),
+    "storm": (StormParams, generate_storm),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
     "inline": (InlineParams, _generate_inline),
