@@ -175,13 +175,12 @@ dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *ro
     return err == DB_SUCCESS ? engine_explain(engine, row_get(t, engine->pool, pk, row)) : err;
 }
 
-/** The row that a record of the index stands for. */
+/** The row that a record of the index, len bytes, stands for. */
 static dberr_t engine_scan_row(engine_t *engine, dict_table_t *table, const dict_index_t *index,
-                               const byte *rec, byte *row)
+                               const byte *rec, uint32_t len, byte *row)
 {
     if (index->clustered) {
-        dict_rec_to_row(table, rec, row);
-        return DB_SUCCESS;
+        return dict_rec_read(engine->pool, table, rec, len, row);
     }
     const byte *pk = rec_payload(rec) + index->tree.key_len - table->pk_len;
     dberr_t err = row_get(table, engine->pool, pk, row);
@@ -218,7 +217,7 @@ dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
             if (rec_is_deleted(rec)) {
                 continue;
             }
-            err = engine_scan_row(engine, t, i, rec, row);
+            err = engine_scan_row(engine, t, i, rec, cursor.len, row);
             err = err == DB_SUCCESS ? fn(ctx, row) : err;
             if (err != DB_SUCCESS) {
                 break;

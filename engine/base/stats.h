@@ -37,6 +37,11 @@ typedef struct stats {
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
+    uint64_t blobs_written;     /**< long values that got pages of their own, loads included */
+    uint64_t blobs_purged;      /**< of them, those that purge has freed */
+    uint64_t blobs_rolled_back; /**< the same of rollback */
+    uint64_t blobs_reapplied;   /**< those that a later change in a build's row log has replaced */
+    uint64_t pages_reorganized; /**< pages put together because a record needed their garbage */
     uint64_t bulk_rows;      /**< records added by bulk loads */
     uint64_t sort_runs;      /**< merge sort runs spilled to a temporary file */
     uint64_t sort_merges;    /**< groups of runs merged into a longer run */

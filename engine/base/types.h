@@ -32,6 +32,8 @@ typedef struct page_id {
 #define COLUMNS_MAX 32U   /**< columns of a table */
 #define INDEXES_MAX 65U   /**< indexes of a table: the clustered one and, as InnoDB, 64 others */
 #define CHAR_LEN_MAX 255U /**< bytes of a CHAR(n) column */
+#define VARCHAR_LEN_MAX 16000U /**< bytes of a VARCHAR(n) column */
+#define ROW_SIZE_MAX 65535U    /**< bytes of a row in memory, as MySQL has it */
 #define PATH_LEN_MAX 255U /**< bytes of a path inside the data directory, without the final 0 */
 
 static inline bool page_id_eq(page_id_t a, page_id_t b)

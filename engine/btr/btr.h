@@ -1,4 +1,5 @@
-/** B+-trees with fixed-size records: search, scan, insert, delete, update, split and merge.
+/** B+-trees: search, scan, insert, delete, update, split and merge. Records have one size, but for those of
+leaves whose rows vary; keys always have one.
 
 A tree is described by btr_t, which dict/ builds from the catalogue. The root page number never
 changes (a root split moves the contents down, a root merge moves them up). Keys are unique in every
@@ -22,7 +23,8 @@ typedef struct btr {
     space_id_t space;
     page_no_t root;         /**< FIL_NULL: no tree yet */
     uint32_t key_len;       /**< bytes compared */
-    uint32_t leaf_rec_size; /**< info byte included */
+    uint32_t leaf_rec_size; /**< info byte included; of the longest one */
+    bool leaf_varies;       /**< leaf records have sizes of their own */
 } btr_t;
 
 static inline uint32_t btr_node_rec_size(const btr_t *btr)
@@ -38,16 +40,20 @@ WARN_UNUSED dberr_t btr_create(mtr_t *mtr, btr_t *btr);
 WARN_UNUSED dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,
                                  uint32_t *slot);
 
-/** Copies the record with this key (leaf_rec_size bytes, info byte first) to rec. DB_NOT_FOUND. */
-WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec);
+/** Copies the record with this key (*len bytes, at most leaf_rec_size, info byte first) to rec. DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec,
+                            uint32_t *len);
 
 /** How much of the tree lies before the key, in 10000ths: as if all pages of a level had equally many records.
-*/
+ */
 WARN_UNUSED dberr_t btr_key_position(buf_pool_t *pool, const btr_t *btr, const byte *key,
                                      uint32_t *out);
 
-/** rec: leaf_rec_size bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
-WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec);
+/** rec: len bytes. DB_DUPLICATE_KEY if the key is there (delete-marked or not). */
+WARN_UNUSED dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
+
+/** Puts a record of any size in place of the one with its key, whose info byte stays. DB_NOT_FOUND. */
+WARN_UNUSED dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len);
 
 /** Removes the record for good. DB_NOT_FOUND. Merges or drops pages that become too empty. */
 WARN_UNUSED dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key);
@@ -63,6 +69,7 @@ typedef struct btr_cursor {
     const btr_t *btr;
     buf_block_t *block;
     uint32_t slot;
+    uint32_t len;        /**< of the record that btr_cursor_next() has given */
     uint64_t pages_seen; /**< bounds a scan over a damaged, circular chain */
     bool open;
 } btr_cursor_t;

@@ -18,13 +18,18 @@
 
 #include "base/check.h"
 #include "base/mach.h"
+#include "btr/btr_blob.h"
 #include "btr/btr_int.h"
+
+#define BULK_LEN_SIZE 2U /* in front of each record of a page under construction */
 
 typedef struct bulk_level {
     byte *recs; /* of the page under construction; NULL: the level does not exist yet */
     uint32_t n_recs;
-    uint32_t max_recs;
-    uint32_t rec_size;
+    uint32_t used;     /* bytes of recs */
+    uint32_t last;     /* where the last one starts */
+    uint32_t size;     /* bytes that they take in the page, slots included */
+    uint32_t rec_size; /* or PAGE_REC_VARIES */
     page_no_t page_no; /* reserved for this page */
     page_no_t prev;
 } bulk_level_t;
@@ -103,32 +108,50 @@ static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, pa
 static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
 {
     bulk_level_t *l = &bulk->levels[level];
-    uint32_t capacity;
-    uint32_t least = level == 0 ? 1 : 2;
 
     l->rec_size = btr_rec_size(&bulk->btr, level);
-    capacity = page_capacity(buf_page_size(bulk->pool), l->rec_size);
-    CHECK(capacity >= 2);
-    l->max_recs = capacity * bulk->fill_percent / 100;
-    if (l->max_recs < least) {
-        l->max_recs = least;
-    }
     l->prev = FIL_NULL;
-    l->recs = malloc((size_t)l->max_recs * l->rec_size);
+    /* A length in front of each record takes no more than the slot that it has in the page. */
+    l->recs = malloc(page_data_max(buf_page_size(bulk->pool)));
     if (l->recs == NULL) {
         return err_set(&buf_env(bulk->pool)->err, DB_OUT_OF_MEMORY, "no memory for an index load");
     }
     return bulk_reserve(bulk, level, bulk->btr.root + 1, &l->page_no);
 }
 
+/** Has the page under construction no room for a record of len bytes? The fill factor says so, for more
+than the least records that a page has. */
+static bool bulk_page_is_full(const btr_bulk_t *bulk, uint32_t level, uint32_t len)
+{
+    const bulk_level_t *l = &bulk->levels[level];
+    uint32_t room = page_data_max(buf_page_size(bulk->pool));
+
+    return l->n_recs >= (level == 0 ? 1U : 2U)
+           && l->size + page_rec_cost(l->rec_size, len) > room * bulk->fill_percent / 100;
+}
+
+static void bulk_page_append(bulk_level_t *l, const byte *rec, uint32_t len)
+{
+    mach_write_2(l->recs + l->used, len);
+    l->last = l->used + BULK_LEN_SIZE;
+    memcpy(l->recs + l->last, rec, len);
+    l->used = l->last + len;
+    l->size += page_rec_cost(l->rec_size, len);
+    l->n_recs++;
+}
+
 /** Writes the records of a level's page under construction into a page. */
 static dberr_t bulk_page_fill(btr_bulk_t *bulk, mtr_t *mtr, uint32_t level, buf_block_t *block)
 {
     const bulk_level_t *l = &bulk->levels[level];
+    const byte *at = l->recs;
     dberr_t err = mtr_index_create(mtr, block, level, bulk->btr.id, l->rec_size, bulk->btr.key_len);
 
     for (uint32_t i = 0; i < l->n_recs && err == DB_SUCCESS; i++) {
-        err = mtr_rec_insert(mtr, block, i, l->recs + (size_t)i * l->rec_size, l->rec_size);
+        uint32_t len = mach_read_2(at);
+
+        err = mtr_rec_insert(mtr, block, i, at + BULK_LEN_SIZE, len);
+        at += BULK_LEN_SIZE + len;
     }
     return err;
 }
@@ -235,16 +258,18 @@ static dberr_t bulk_page_close(btr_bulk_t *bulk, uint32_t level, page_no_t next,
         return err;
     }
     node_rec[0] = l->prev == FIL_NULL ? REC_INFO_MIN_REC : 0;
-    memcpy(node_rec + 1, rec_payload(l->recs), bulk->btr.key_len);
+    memcpy(node_rec + 1, rec_payload(l->recs + BULK_LEN_SIZE), bulk->btr.key_len);
     mach_write_4(node_rec + 1 + bulk->btr.key_len, l->page_no);
     l->prev = l->page_no;
     l->page_no = next;
     l->n_recs = 0;
+    l->used = 0;
+    l->size = 0;
     return DB_SUCCESS;
 }
 
 /** Adds a record to a level, closing full pages on the way up. */
-static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec)
+static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec, uint32_t len)
 {
     byte pending[2][BTR_NODE_REC_MAX]; /* the record to add and the pointer it makes, in turn */
 
@@ -262,7 +287,7 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec)
         if (l->recs == NULL) {
             err = bulk_level_begin(bulk, level);
         }
-        full = err == DB_SUCCESS && l->n_recs == l->max_recs;
+        full = err == DB_SUCCESS && bulk_page_is_full(bulk, level, len);
         if (full) {
             err = bulk_reserve(bulk, level, l->page_no + 1, &next);
         }
@@ -272,31 +297,74 @@ static dberr_t bulk_level_add(btr_bulk_t *bulk, uint32_t level, const byte *rec)
         if (err != DB_SUCCESS) {
             return err;
         }
-        memcpy(l->recs + (size_t)l->n_recs * l->rec_size, rec, l->rec_size);
-        l->n_recs++;
+        bulk_page_append(l, rec, len);
         if (!full) {
             return DB_SUCCESS;
         }
         rec = pending[level % 2];
+        len = btr_node_rec_size(&bulk->btr);
     }
 }
 
-dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec)
+dberr_t btr_bulk_add(btr_bulk_t *bulk, const byte *rec, uint32_t len)
 {
     const bulk_level_t *l = &bulk->levels[0];
     dberr_t err;
 
     if (l->n_recs > 0) {
-        const byte *last = l->recs + (size_t)(l->n_recs - 1) * l->rec_size;
-
-        if (memcmp(rec_payload(last), rec_payload(rec), bulk->btr.key_len) >= 0) {
+        if (memcmp(rec_payload(l->recs + l->last), rec_payload(rec), bulk->btr.key_len) >= 0) {
             return err_set(&buf_env(bulk->pool)->err, DB_DUPLICATE_KEY,
                            "index %" PRIu64 ": keys of a load do not ascend", bulk->btr.id);
         }
     }
-    err = bulk_level_add(bulk, 0, rec);
+    err = bulk_level_add(bulk, 0, rec, len);
     if (err == DB_SUCCESS) {
         buf_env(bulk->pool)->stats.bulk_rows++;
+    }
+    return err;
+}
+
+/** One page of a chain. */
+static dberr_t bulk_blob_page(btr_bulk_t *bulk, page_no_t page_no, const byte *part, uint32_t len,
+                              page_no_t next)
+{
+    buf_block_t *block = NULL;
+    mtr_t mtr;
+    dberr_t err = bulk_mtr_start(bulk, &mtr);
+
+    if (err == DB_SUCCESS) {
+        err = mtr_page_create(&mtr, (page_id_t){bulk->btr.space, page_no}, FIL_PAGE_TYPE_BLOB,
+                              &block);
+    }
+    if (err == DB_SUCCESS) {
+        btr_blob_fill(&mtr, block, &bulk->btr, part, len, next);
+    }
+    return bulk_mtr_end(&mtr, err);
+}
+
+dberr_t btr_bulk_blob(btr_bulk_t *bulk, const byte *value, uint32_t len, blob_ref_t *ref)
+{
+    uint32_t part_max = blob_part_max(buf_page_size(bulk->pool));
+    page_no_t page_no = FIL_NULL;
+    dberr_t err = bulk_reserve(bulk, 0, bulk->btr.root + 1, &page_no);
+    blob_ref_t first = {.space = bulk->btr.space, .page_no = page_no, .len = len, .owner = true};
+
+    for (uint32_t done = 0; err == DB_SUCCESS && done < len;) {
+        uint32_t part = len - done < part_max ? len - done : part_max;
+        page_no_t next = FIL_NULL;
+
+        if (done + part < len) {
+            err = bulk_reserve(bulk, 0, page_no + 1, &next);
+        }
+        if (err == DB_SUCCESS) {
+            err = bulk_blob_page(bulk, page_no, value + done, part, next);
+        }
+        done += part;
+        page_no = next;
+    }
+    if (err == DB_SUCCESS) {
+        *ref = first;
+        buf_env(bulk->pool)->stats.blobs_written++;
     }
     return err;
 }
@@ -313,7 +381,7 @@ dberr_t btr_bulk_finish(btr_bulk_t *bulk)
     while (err == DB_SUCCESS && bulk->levels[level].prev != FIL_NULL) {
         err = bulk_page_close(bulk, level, FIL_NULL, node_rec);
         if (err == DB_SUCCESS) {
-            err = bulk_level_add(bulk, level + 1, node_rec);
+            err = bulk_level_add(bulk, level + 1, node_rec, btr_node_rec_size(&bulk->btr));
         }
         level++;
     }

@@ -28,6 +28,7 @@ dberr_t btr_cursor_open(btr_cursor_t *cursor, buf_pool_t *pool, const btr_t *btr
     cursor->pool = pool;
     cursor->block = NULL;
     cursor->slot = 0;
+    cursor->len = 0;
     cursor->pages_seen = 0;
     cursor->open = false;
     err = btr_op_start(&op, pool, btr, MTR_READ_ONLY);
@@ -80,6 +81,7 @@ dberr_t btr_cursor_next(btr_cursor_t *cursor, const byte **rec)
         }
     }
     *rec = page_rec(cursor->block->frame, buf_page_size(cursor->pool), cursor->slot);
+    cursor->len = page_rec_len(cursor->block->frame, buf_page_size(cursor->pool), cursor->slot);
     cursor->slot++;
     return DB_SUCCESS;
 }

@@ -17,7 +17,7 @@
 
 #include "base/check.h"
 
-/* A page is merged when fewer than 1 / BTR_MERGE_FRACTION of its capacity is left. */
+/* A page is merged when less than 1 / BTR_MERGE_FRACTION of its room is used. */
 #define BTR_MERGE_FRACTION 3U
 /* Merges stop when they would have moved this many pages of log, or when this many levels are
 pinned. */
@@ -79,10 +79,10 @@ static dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slo
     return err;
 }
 
-/** May n records of a level move in this mtr? Counts them if so. */
-static bool btr_merge_allowed(btr_op_t *op, btr_del_plan_t *plan, uint32_t level, uint32_t n)
+/** May n records, of `size` bytes, move in this mtr? Counts them if so. */
+static bool btr_merge_allowed(btr_op_t *op, btr_del_plan_t *plan, uint32_t n, uint32_t size)
 {
-    uint64_t bytes = (uint64_t)n * (btr_rec_size(op->btr, level) + BTR_INSERT_OVERHEAD);
+    uint64_t bytes = size + (uint64_t)n * BTR_INSERT_OVERHEAD;
 
     if (plan->log_bytes + bytes > (uint64_t)BTR_MERGE_LOG_PAGES * op->page_size) {
         return false;
@@ -91,11 +91,13 @@ static bool btr_merge_allowed(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     return true;
 }
 
-/** Turns a plain delete that leaves n_left records into a merge if a sibling has room. */
-static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level, uint32_t n_left)
+/** Turns a plain delete that leaves left_size bytes of records into a merge if a sibling has room. */
+static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level,
+                              uint32_t left_size)
 {
     btr_del_step_t *step = &plan->step[level];
-    uint32_t capacity = page_capacity(op->page_size, btr_rec_size(op->btr, level));
+    uint32_t n_left = page_n_recs(op->path[level].block->frame) - 1;
+    uint32_t room = page_data_max(op->page_size) - left_size;
     const btr_step_t *parent = &op->path[level + 1];
     dberr_t err = DB_SUCCESS;
 
@@ -106,8 +108,9 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
         if (err != DB_SUCCESS) {
             return err;
         }
-        if (n_left + page_n_recs(right->frame) <= capacity
-            && btr_merge_allowed(op, plan, level, page_n_recs(right->frame))) {
+        if (page_data_size(right->frame) <= room
+            && btr_merge_allowed(op, plan, page_n_recs(right->frame),
+                                 page_data_size(right->frame))) {
             step->action = BTR_DEL_MERGE_RIGHT;
             step->next = right;
             err = btr_sibling_get(op->pool, op->mtr, op->btr, right, true, &step->after);
@@ -121,8 +124,7 @@ static dberr_t btr_plan_merge(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
         if (err != DB_SUCCESS) {
             return err;
         }
-        if (n_left + page_n_recs(left->frame) <= capacity
-            && btr_merge_allowed(op, plan, level, n_left)) {
+        if (page_data_size(left->frame) <= room && btr_merge_allowed(op, plan, n_left, left_size)) {
             const buf_block_t *block = op->path[level].block;
 
             step->action = BTR_DEL_MERGE_LEFT;
@@ -140,6 +142,9 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
     btr_del_step_t *step = &plan->step[level];
     const buf_block_t *block = op->path[level].block;
     uint32_t n_left = page_n_recs(block->frame) - 1;
+    uint32_t left_size = page_data_size(block->frame)
+                         - page_rec_cost(page_rec_size(block->frame),
+                                         page_rec_len(block->frame, op->page_size, slot));
     dberr_t err = DB_SUCCESS;
 
     *step = (btr_del_step_t){.action = BTR_DEL_REC, .slot = slot};
@@ -155,10 +160,8 @@ static dberr_t btr_plan_level(btr_op_t *op, btr_del_plan_t *plan, uint32_t level
         }
         return err == DB_SUCCESS ? btr_check_segment(op, block) : err;
     }
-    if (level < BTR_MERGE_LEVELS
-        && n_left * BTR_MERGE_FRACTION
-               < page_capacity(op->page_size, btr_rec_size(op->btr, level))) {
-        err = btr_plan_merge(op, plan, level, n_left);
+    if (level < BTR_MERGE_LEVELS && left_size * BTR_MERGE_FRACTION < page_data_max(op->page_size)) {
+        err = btr_plan_merge(op, plan, level, left_size);
     }
     return err;
 }
@@ -199,7 +202,7 @@ static dberr_t btr_delete_rec(btr_op_t *op, buf_block_t *block, uint32_t slot)
     if (level > 0 && page_n_recs(block->frame) == 1) {
         /* Only the root: its last subtree is gone, and it becomes an empty leaf. */
         CHECK(block->id.page_no == op->btr->root);
-        return mtr_index_create(op->mtr, block, 0, op->btr->id, op->btr->leaf_rec_size,
+        return mtr_index_create(op->mtr, block, 0, op->btr->id, btr_rec_size(op->btr, 0),
                                 op->btr->key_len);
     }
     err = mtr_rec_delete(op->mtr, block, slot);

@@ -1,4 +1,4 @@
-/* Insert and page split.
+/* Insert, replacement by a record of another size, and page split.
 
     path, full from level 0 to k-1          after
         [ node, room ]                      [ node, + pointer to N1 ]
@@ -8,9 +8,12 @@
 1. Plan first: which pages split, their right siblings pinned and checked, new pages allocated.
    After that only page changes follow, which cannot fail on checked pages.
 2. The root keeps its number: when it is full its records move to a new child, and that one splits.
-3. A split moves the upper half to a new right page; an insert behind the last record of a level
+3. A split moves the upper half of the bytes, the new record counted, to a new right page. Both halves
+   fit, because no record is longer than half a page. An insert behind the last record of a level
    goes to a new page alone, so that ascending inserts leave full pages.
-4. Node pointers whose key is above the new one, on the way, get its key first (btr_search.c, 2). */
+4. Node pointers whose key is above the new one, on the way, get its key first (btr_search.c, 2).
+5. A record of another size takes the old one's place in the same mtr: on its page if that has room once
+   the old one is gone, the page's garbage included, otherwise by a split. */
 #include "btr/btr_int.h"
 
 #include <inttypes.h>
@@ -20,6 +23,7 @@
 #include "base/mach.h"
 
 typedef struct btr_split_plan {
+    uint32_t len;                         /**< of the leaf record */
     uint32_t n_splits;                    /**< full pages of the path, from level 0 */
     bool raise;                           /**< the root is among them */
     buf_block_t *next[BTR_LEVEL_MAX + 1]; /**< right sibling of the page to split, or NULL */
@@ -36,12 +40,22 @@ static dberr_t btr_split_alloc(btr_op_t *op, uint32_t level, buf_block_t **out)
     return err == DB_SUCCESS ? fseg_page_alloc(op->mtr, segment, hint, FIL_PAGE_INDEX, out) : err;
 }
 
-static dberr_t btr_split_plan(btr_op_t *op, btr_split_plan_t *plan)
+/** Length of the record that comes to a level. */
+static uint32_t btr_level_len(const btr_op_t *op, const btr_split_plan_t *plan, uint32_t level)
+{
+    return level == 0 ? plan->len : btr_node_rec_size(op->btr);
+}
+
+/** For a leaf record of len bytes; freed: bytes of the leaf's records that go before. */
+static dberr_t btr_split_plan(btr_op_t *op, uint32_t len, uint32_t freed, btr_split_plan_t *plan)
 {
     uint32_t n = 0;
 
     memset(plan, 0, sizeof(*plan));
-    while (n <= op->root_level && !page_has_room(op->path[n].block->frame, op->page_size)) {
+    plan->len = len;
+    while (
+        n <= op->root_level
+        && !btr_page_fits(op, op->path[n].block, btr_level_len(op, plan, n), n == 0 ? freed : 0)) {
         n++;
     }
     plan->n_splits = n;
@@ -116,15 +130,38 @@ static void btr_link_right(btr_op_t *op, buf_block_t *block, buf_block_t *right,
     mtr_write_4(op->mtr, block, FIL_PAGE_NEXT, right->id.page_no);
 }
 
+/** Of the page's records and one of len bytes in front of `slot`, so many are the half that stays. */
+static uint32_t btr_split_point(const btr_op_t *op, const byte *page, uint32_t slot, uint32_t len)
+{
+    uint32_t rec_size = page_rec_size(page);
+    uint32_t n = page_n_recs(page);
+    uint32_t total = page_data_size(page) + page_rec_cost(rec_size, len);
+    uint32_t before = 0;
+
+    for (uint32_t k = 1; k <= n; k++) {
+        uint32_t old = k <= slot ? k - 1 : k - 2; /* not asked for when k is the new record */
+        uint32_t size =
+            before
+            + page_rec_cost(rec_size, k == slot + 1 ? len : page_rec_len(page, op->page_size, old));
+
+        if (2 * size >= total) {
+            return k > 1 && total - 2 * before < 2 * size - total ? k - 1 : k;
+        }
+        before = size;
+    }
+    return n;
+}
+
 /** Splits the full page of a level and puts rec, meant for slot, into the half where it belongs. */
 static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, buf_block_t *next,
-                              uint32_t slot, const byte *rec)
+                              uint32_t slot, const byte *rec, uint32_t len)
 {
     buf_block_t *left = op->path[level].block;
     uint32_t n = page_n_recs(left->frame);
     bool ascending = next == NULL && slot == n;
-    uint32_t split = ascending ? n : n / 2;
-    bool to_left = slot <= split && !ascending;
+    uint32_t stay = ascending ? n : btr_split_point(op, left->frame, slot, len);
+    bool to_left = slot < stay;
+    uint32_t split = to_left ? stay - 1 : stay;
     dberr_t err = btr_format(op, right, level);
 
     if (err == DB_SUCCESS) {
@@ -138,8 +175,7 @@ static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, 
     }
     btr_link_right(op, left, right, next);
     buf_env(op->pool)->stats.btr_splits++;
-    return mtr_rec_insert(op->mtr, to_left ? left : right, to_left ? slot : slot - split, rec,
-                          btr_rec_size(op->btr, level));
+    return mtr_rec_insert(op->mtr, to_left ? left : right, to_left ? slot : slot - stay, rec, len);
 }
 
 /** Lowers the first node pointers that lie above the new key. */
@@ -168,10 +204,11 @@ static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, cons
     }
     for (uint32_t level = 0; err == DB_SUCCESS; level++) {
         if (level == plan->n_splits) {
-            return mtr_rec_insert(op->mtr, op->path[level].block, slot, rec,
-                                  btr_rec_size(op->btr, level));
+            return btr_page_insert(op, op->path[level].block, slot, rec,
+                                   btr_level_len(op, plan, level));
         }
-        err = btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec);
+        err = btr_page_split(op, level, plan->page[level], plan->next[level], slot, rec,
+                             btr_level_len(op, plan, level));
         if (err == DB_SUCCESS) {
             btr_node_rec(op, plan->page[level], 0, node_rec);
             rec = node_rec;
@@ -181,7 +218,7 @@ static dberr_t btr_insert_apply(btr_op_t *op, const btr_split_plan_t *plan, cons
     return err;
 }
 
-dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec)
+dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len)
 {
     btr_split_plan_t plan;
     btr_op_t op;
@@ -195,10 +232,59 @@ dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec)
         err = DB_DUPLICATE_KEY;
     }
     if (err == DB_SUCCESS) {
-        err = btr_split_plan(&op, &plan);
+        err = btr_split_plan(&op, len, 0, &plan);
     }
     if (err == DB_SUCCESS) {
         err = btr_insert_apply(&op, &plan, rec);
+    }
+    if (err != DB_SUCCESS) {
+        mtr_abort(op.mtr);
+        return err;
+    }
+    mtr_commit(op.mtr);
+    return DB_SUCCESS;
+}
+
+/** The record at the end of the path gets the contents of rec, the same key and another size. */
+static dberr_t btr_replace_resized(btr_op_t *op, const byte *rec, uint32_t len)
+{
+    const byte *page = op->path[0].block->frame;
+    uint32_t slot = op->path[0].slot;
+    uint32_t freed = page_rec_cost(page_rec_size(page), page_rec_len(page, op->page_size, slot));
+    byte resized[PAGE_SIZE_MAX / 2];
+    btr_split_plan_t plan;
+    dberr_t err;
+
+    memcpy(resized, rec, len);
+    resized[0] = (byte)rec_info(page_rec(page, op->page_size, slot));
+    err = btr_split_plan(op, len, freed, &plan);
+    if (err == DB_SUCCESS) {
+        err = mtr_rec_delete(op->mtr, op->path[0].block, slot);
+    }
+    return err == DB_SUCCESS ? btr_insert_apply(op, &plan, resized) : err;
+}
+
+dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t len)
+{
+    uint32_t from = 1 + btr->key_len;
+    btr_step_t *leaf;
+    btr_op_t op;
+    dberr_t err;
+
+    CHECK(len > from && len <= btr->leaf_rec_size);
+    err = btr_op_start(&op, pool, btr, MTR_LOG_ALL);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    leaf = &op.path[0];
+    err = btr_descend(&op, rec_payload(rec), btr->key_len);
+    if (err == DB_SUCCESS && !op.exact) {
+        err = DB_NOT_FOUND;
+    }
+    if (err == DB_SUCCESS) {
+        err = page_rec_len(leaf->block->frame, op.page_size, leaf->slot) == len
+                  ? mtr_rec_update(op.mtr, leaf->block, leaf->slot, from, rec + from, len - from)
+                  : btr_replace_resized(&op, rec, len);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(op.mtr);

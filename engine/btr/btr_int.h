@@ -35,6 +35,7 @@ WARN_UNUSED dberr_t btr_op_start(btr_op_t *op, buf_pool_t *pool, const btr_t *bt
 WARN_UNUSED dberr_t btr_corrupt(buf_pool_t *pool, const btr_t *btr, page_no_t page_no,
                                 const char *what);
 
+/** Of the records of a level, or PAGE_REC_VARIES. */
 uint32_t btr_rec_size(const btr_t *btr, uint32_t level);
 
 /** Pins a page of the tree and checks that it can be trusted: its header at each access, all of it
@@ -52,6 +53,12 @@ WARN_UNUSED dberr_t btr_segment(const btr_op_t *op, uint32_t level, fseg_header_
 
 /** Child page number of a node pointer. */
 page_no_t btr_node_child(const btr_t *btr, const byte *rec);
+
+/** Inserts a record that fits the page once it is reorganized, which is done if need be. */
+WARN_UNUSED dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t slot,
+                                    const byte *rec, uint32_t len);
+/** Does a record of len bytes fit the page, reorganized, once `freed` bytes of its records are gone? */
+bool btr_page_fits(const btr_op_t *op, const buf_block_t *block, uint32_t len, uint32_t freed);
 
 /** Appends the records [from, n) of src to dst, slot `skip` left out (UINT32_MAX: none). */
 WARN_UNUSED dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src,

@@ -44,7 +44,10 @@ dberr_t btr_corrupt(buf_pool_t *pool, const btr_t *btr, page_no_t page_no, const
 
 uint32_t btr_rec_size(const btr_t *btr, uint32_t level)
 {
-    return level == 0 ? btr->leaf_rec_size : btr_node_rec_size(btr);
+    if (level > 0) {
+        return btr_node_rec_size(btr);
+    }
+    return btr->leaf_varies ? PAGE_REC_VARIES : btr->leaf_rec_size;
 }
 
 dberr_t btr_segment(const btr_op_t *op, uint32_t level, fseg_header_t *out)
@@ -177,16 +180,36 @@ dberr_t btr_sibling_get(buf_pool_t *pool, mtr_t *mtr, const btr_t *btr, const bu
     return DB_SUCCESS;
 }
 
+bool btr_page_fits(const btr_op_t *op, const buf_block_t *block, uint32_t len, uint32_t freed)
+{
+    uint32_t cost = page_rec_cost(page_rec_size(block->frame), len);
+
+    return page_data_size(block->frame) - freed + cost <= page_data_max(op->page_size);
+}
+
+dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t slot, const byte *rec,
+                        uint32_t len)
+{
+    if (!page_has_room(block->frame, op->page_size, len) && btr_page_fits(op, block, len, 0)) {
+        dberr_t err = mtr_reorganize(op->mtr, block);
+
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        buf_env(op->pool)->stats.pages_reorganized++;
+    }
+    return mtr_rec_insert(op->mtr, block, slot, rec, len);
+}
+
 dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, uint32_t from,
                         uint32_t skip)
 {
-    uint32_t rec_size = page_rec_size(src->frame);
     uint32_t slot = page_n_recs(dst->frame);
 
     for (uint32_t i = from; i < page_n_recs(src->frame); i++) {
         if (i != skip) {
-            dberr_t err = mtr_rec_insert(op->mtr, dst, slot++,
-                                         page_rec(src->frame, op->page_size, i), rec_size);
+            dberr_t err = btr_page_insert(op, dst, slot++, page_rec(src->frame, op->page_size, i),
+                                          page_rec_len(src->frame, op->page_size, i));
             if (err != DB_SUCCESS) {
                 return err;
             }

@@ -89,16 +89,23 @@ static dberr_t btr_find(btr_op_t *op, buf_pool_t *pool, const btr_t *btr, const 
     return err;
 }
 
-dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec)
+dberr_t btr_get(buf_pool_t *pool, const btr_t *btr, const byte *key, byte *rec, uint32_t *len)
 {
+    const btr_step_t *leaf;
     btr_op_t op;
     dberr_t err = btr_find(&op, pool, btr, key, MTR_READ_ONLY);
 
-    if (err == DB_SUCCESS) {
-        memcpy(rec, page_rec(op.path[0].block->frame, op.page_size, op.path[0].slot),
-               btr->leaf_rec_size);
-        mtr_commit(op.mtr);
+    if (err != DB_SUCCESS) {
+        return err;
     }
+    leaf = &op.path[0];
+    *len = page_rec_len(leaf->block->frame, op.page_size, leaf->slot);
+    if (*len > btr->leaf_rec_size) {
+        err = btr_corrupt(pool, btr, leaf->block->id.page_no, "a record is longer than any row");
+    } else {
+        memcpy(rec, page_rec(leaf->block->frame, op.page_size, leaf->slot), *len);
+    }
+    mtr_commit(op.mtr);
     return err;
 }
 
@@ -173,7 +180,9 @@ dberr_t btr_create(mtr_t *mtr, btr_t *btr)
     buf_block_t *root = NULL;
     dberr_t err = fsp_reserve(mtr, btr->space, BTR_CREATE_PAGES);
 
-    CHECK(btr->id >= INDEX_ID_FIRST && page_capacity(page_size, btr->leaf_rec_size) >= 2);
+    CHECK(btr->id >= INDEX_ID_FIRST
+          && 2 * page_rec_cost(btr_rec_size(btr, 0), btr->leaf_rec_size)
+                 <= page_data_max(page_size));
     CHECK(page_capacity(page_size, btr_node_rec_size(btr)) >= 2);
     if (err == DB_SUCCESS) {
         err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_TOP, &root);
@@ -182,7 +191,7 @@ dberr_t btr_create(mtr_t *mtr, btr_t *btr)
         err = fseg_create(mtr, btr->space, FIL_PAGE_INDEX, PAGE_SEG_LEAF, &root);
     }
     if (err == DB_SUCCESS) {
-        err = mtr_index_create(mtr, root, 0, btr->id, btr->leaf_rec_size, btr->key_len);
+        err = mtr_index_create(mtr, root, 0, btr->id, btr_rec_size(btr, 0), btr->key_len);
     }
     if (err == DB_SUCCESS) {
         btr->root = root->id.page_no;

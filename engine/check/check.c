@@ -105,6 +105,9 @@ static dberr_t chk_all(chk_t *chk)
         }
     }
     if (err == DB_SUCCESS) {
+        err = chk_undo_refs_walk(chk);
+    }
+    if (err == DB_SUCCESS) {
         chk_unreached(chk);
     }
     return err;
@@ -191,6 +194,7 @@ dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
         free(chk.tables[i]);
     }
     free(chk.tables);
+    free(chk.undo_refs);
     chk_files_close(&chk);
     free(chk.page);
     if (status != DB_SUCCESS) {

@@ -6,10 +6,14 @@ digest of every table and index.
 It never changes a file, and terminates with bounded memory on any bytes.
 
 Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0) of each live row's
-row bytes (dict/dict.h), plus XXH64 of the names of its columns, in order, each with a comma behind it.
+values, plus XXH64 of the names of its columns, in order, each with a comma behind it.
 Digest of an index: number of entries that are not delete-marked and the
 sum of XXH64 of each one's record without its info byte, plus 1 if the index is unique. Both are independent of physical order and
-layout. */
+layout.
+
+The values of a row: the columns in the order of definition, in front of each that may be NULL a byte, 0 = NULL,
+which has nothing more, 1 = a value; BIGINT 8 bytes with the sign bit inverted; CHAR(n) n bytes, padded with
+spaces; VARCHAR its length in 2 bytes and so many bytes. */
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 

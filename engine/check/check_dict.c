@@ -96,7 +96,7 @@ static bool chk_sys_name(const chk_table_t *sys, const byte *rec, uint32_t col, 
     return true;
 }
 
-static chk_table_t *chk_table_by_id(chk_t *chk, uint64_t id)
+chk_table_t *chk_table_by_id(const chk_t *chk, table_id_t id)
 {
     uint32_t low = 0;
     uint32_t high = chk->n_tables;
@@ -139,6 +139,7 @@ static dberr_t chk_sys_tables_rec(chk_dict_scan_t *scan, const byte *rec)
     table->n_cols = (uint32_t)n_cols;
     table->status = (uint32_t)status;
     table->sound = true;
+    table->leaves = CHK_OWNER_UNKNOWN;
     chk->tables[chk->n_tables++] = table;
     return DB_SUCCESS;
 }
@@ -147,7 +148,8 @@ static dberr_t chk_sys_columns_rec(chk_dict_scan_t *scan, const byte *rec)
 {
     uint64_t id = chk_sys_number(scan->sys, rec, 0);
     uint64_t pos = chk_sys_number(scan->sys, rec, 1);
-    uint64_t type = chk_sys_number(scan->sys, rec, 3);
+    uint64_t flags = chk_sys_number(scan->sys, rec, 3);
+    uint64_t type = flags & ~(uint64_t)CHK_TYPE_NULLABLE;
     uint64_t len = chk_sys_number(scan->sys, rec, 4);
     chk_table_t *table = chk_table_by_id(scan->chk, id);
     if (table == NULL || pos >= table->n_cols) {
@@ -155,12 +157,14 @@ static dberr_t chk_sys_columns_rec(chk_dict_scan_t *scan, const byte *rec)
         return DB_SUCCESS;
     }
     chk_col_t *col = &table->cols[pos];
-    if (!chk_sys_name(scan->sys, rec, 2, col->name) || type > CHK_TYPE_CHAR || len > CHAR_LEN_MAX) {
+    if (!chk_sys_name(scan->sys, rec, 2, col->name) || type > CHK_TYPE_VARCHAR
+        || len > VARCHAR_LEN_MAX) {
         chk_dict_find(scan, table, "impossible row of column %" PRIu64 " of table %s", pos,
                       table->name);
         return DB_SUCCESS;
     }
     col->type = (uint32_t)type;
+    col->nullable = flags != type;
     col->len = (uint32_t)len;
     return DB_SUCCESS;
 }
@@ -244,7 +248,7 @@ static dberr_t chk_sys_fields_rec(chk_dict_scan_t *scan, const byte *rec)
     chk_index_ref_t *ref = low < scan->n_refs ? &scan->refs[low] : NULL;
     chk_index_t *index = ref != NULL ? &ref->table->indexes[ref->i] : NULL;
     if (index == NULL || index->id != id || pos != ref->n_fields || pos >= index->n_fields
-        || col >= ref->table->n_cols || prefix_len > CHAR_LEN_MAX) {
+        || col >= ref->table->n_cols || prefix_len > CHK_KEY_LEN_MAX) {
         chk_dict_find(scan, index != NULL && index->id == id ? ref->table : NULL,
                       "impossible row of key column %" PRIu64 " of index %" PRIu64, pos, id);
         return DB_SUCCESS;
@@ -257,8 +261,9 @@ static dberr_t chk_sys_fields_rec(chk_dict_scan_t *scan, const byte *rec)
 
 /* ---- reading ---- */
 
-static dberr_t chk_sys_rec(void *ctx, page_no_t page_no, const byte *rec)
+static dberr_t chk_sys_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
+    (void)len;
     static dberr_t (*const readers[CHK_SYS_TABLES])(chk_dict_scan_t *, const byte *) = {
         chk_sys_tables_rec, chk_sys_columns_rec, chk_sys_indexes_rec, chk_sys_fields_rec};
     chk_dict_scan_t *scan = ctx;

@@ -71,7 +71,7 @@ scans says so. */
 #define CHK_DICT_VERSION 82
 #define CHK_DICT_END 86
 #define CHK_DICT_MAGIC_VALUE 0x44494354U /* "DICT" */
-#define CHK_DICT_FORMAT_VERSION 2U
+#define CHK_DICT_FORMAT_VERSION 3U
 #define CHK_INDEX_CLUSTERED 1U
 #define CHK_INDEX_UNIQUE 2U
 #define CHK_SYS_TABLES 4U
@@ -111,10 +111,36 @@ scans says so. */
 #define CHK_UNDO_REC_TYPE 2
 #define CHK_UNDO_REC_MIN 29U
 #define CHK_UNDO_TYPE_MAX 3U
+#define CHK_UNDO_TYPE_UPDATE 2U
+#define CHK_UNDO_REC_TABLE_ID 3
+#define CHK_UNDO_COLS 3 /**< behind the primary key */
+#define CHK_UNDO_COL_FIXED 4U
+#define CHK_UNDO_COL_NULL 0xFFFFU
+#define CHK_UNDO_COL_EXTERNAL 0x8000U
 
 /* Rows */
 #define CHK_TYPE_BIGINT 1U
 #define CHK_TYPE_CHAR 2U
+#define CHK_TYPE_VARCHAR 3U
+#define CHK_TYPE_NULLABLE 256U /**< beside the type */
+#define CHK_LEN_SIZE 2U        /**< in front of a VARCHAR */
+#define CHK_KEY_LEN_MAX 3072U
+#define CHK_LOCAL_MAX 40U /**< texts up to this length stay in their record */
+
+/* Long values: instead of the length of a VARCHAR; reference; pages */
+#define CHK_LEN_EXTERNAL 0x8014U
+#define CHK_REF_SPACE 0
+#define CHK_REF_PAGE 4
+#define CHK_REF_OFFSET 8
+#define CHK_REF_FLAGS 12
+#define CHK_REF_LEN 16
+#define CHK_REF_SIZE 20U
+#define CHK_REF_NOT_OWNER 0x80000000U
+#define CHK_BLOB_PART_LEN 38
+#define CHK_BLOB_NEXT 42
+#define CHK_BLOB_RESERVED 46
+#define CHK_BLOB_INDEX_ID 50
+#define CHK_BLOB_DATA 58
 #define CHK_TRX_ID_LEN 6U
 #define CHK_ROLL_PTR_LEN 7U
 

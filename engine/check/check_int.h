@@ -63,10 +63,31 @@ typedef struct chk_file {
 typedef struct chk_col {
     char name[NAME_LEN_MAX + 1];
     uint32_t type;
-    uint32_t len;
-    uint32_t row_offset;
-    uint32_t rec_offset;
+    uint32_t len; /**< VARCHAR: at most */
+    bool nullable;
+    bool primary;
+    uint32_t null_bit;   /**< nullable: its bit in the record */
+    uint32_t rec_offset; /**< where no record differs */
 } chk_col_t;
+
+/** A value of a row, as it stands in its record. */
+typedef struct chk_value {
+    const byte *at; /**< NULL: it is NULL */
+    uint32_t len;
+    bool external; /**< a reference stands there */
+} chk_value_t;
+
+/** Where a long value is. */
+typedef struct chk_ref {
+    page_no_t page_no; /**< FIL_NULL: nowhere */
+    uint32_t len;
+} chk_ref_t;
+
+/** A long value that belongs to an undo record. */
+typedef struct chk_undo_ref {
+    table_id_t table;
+    chk_ref_t ref;
+} chk_undo_ref_t;
 
 /** What the leaf records of an index add up to. */
 typedef struct chk_sum {
@@ -87,7 +108,7 @@ typedef struct chk_index {
     } fields[COLUMNS_MAX];
     page_no_t root;
     uint32_t key_len;
-    uint32_t rec_size;
+    uint32_t rec_size;  /**< or PAGE_REC_VARIES */
     chk_sum_t live;     /**< entries found that are not delete-marked */
     chk_sum_t expected; /**< secondary: entries that the live rows call for */
 } chk_index_t;
@@ -102,8 +123,10 @@ typedef struct chk_table {
     chk_col_t cols[COLUMNS_MAX];
     uint32_t n_indexes; /**< the clustered one first */
     chk_index_t indexes[INDEXES_MAX];
-    uint32_t row_size;
+    uint32_t null_len; /**< bytes of the NULL bits in a record */
     uint32_t pk_len;
+    uint32_t
+        leaves; /**< owner number of its rows' segment; CHK_OWNER_UNKNOWN: not all of it was walked */
 } chk_table_t;
 
 typedef struct chk {
@@ -117,9 +140,11 @@ typedef struct chk {
     byte *page;            /**< one page, for short use */
     chk_table_t **tables;  /**< user tables in order of id */
     uint32_t n_tables;
-    bool dict_whole;       /**< the catalogue could be read */
-    trx_id_t trx_id_limit; /**< every id is below; 0 = unknown */
-    bool quiet;            /**< no history and no active transaction: purge is complete */
+    bool dict_whole;           /**< the catalogue could be read */
+    trx_id_t trx_id_limit;     /**< every id is below; 0 = unknown */
+    chk_undo_ref_t *undo_refs; /**< by undo records */
+    uint32_t n_undo_refs;
+    bool quiet; /**< no history and no active transaction: purge is complete */
 } chk_t;
 
 /* ---- check.c ---- */
@@ -221,11 +246,12 @@ typedef struct chk_tree {
     index_id_t id;
     page_no_t root;
     uint32_t key_len;
-    uint32_t rec_size; /**< of leaf records */
+    uint32_t rec_size; /**< of leaf records, or PAGE_REC_VARIES */
+    uint32_t *leaves;  /**< gets the owner number of the leaves' segment, before the first record */
 } chk_tree_t;
 
-/** Called for each leaf record in key order: info byte first, rec_size bytes. */
-typedef dberr_t (*chk_rec_fn)(void *ctx, page_no_t page_no, const byte *rec);
+/** Called for each leaf record in key order: info byte first, len bytes. */
+typedef dberr_t (*chk_rec_fn)(void *ctx, page_no_t page_no, const byte *rec, uint32_t len);
 
 /** Walks a whole tree. *whole = nothing wrong was met; otherwise the walk stopped at the first
 thing. */
@@ -241,11 +267,40 @@ WARN_UNUSED dberr_t chk_undo(chk_t *chk);
 
 /** Reads the catalogue into chk->tables and matches it with the files (I12). */
 WARN_UNUSED dberr_t chk_dict(chk_t *chk);
+chk_table_t *chk_table_by_id(const chk_t *chk, table_id_t id); /**< NULL: there is none */
 
-/* ---- check_rows.c ---- */
+/* ---- check_record.c ---- */
+
+#define CHK_ROW_BYTES_MAX                                                                          \
+    (ROW_SIZE_MAX + 3 * COLUMNS_MAX) /**< that chk_row_bytes() makes of a row */
 
 /** Computes offsets and sizes of a table whose cols and fields are set. False: they cannot be. */
 bool chk_table_layout(chk_table_t *table, uint32_t page_size);
+/** The values of a clustered record, by column. False: it is none of the table. */
+bool chk_row_read(const chk_table_t *table, const byte *rec, uint32_t len, chk_value_t *values);
+/** What the digest is over: @return its length. */
+uint32_t chk_row_bytes(const chk_table_t *table, const chk_value_t *values, byte *to);
+/** The entry of a row in a secondary index: key_len bytes. */
+void chk_entry_bytes(const chk_table_t *table, const chk_index_t *index, const chk_value_t *values,
+                     byte *to);
+/** Is one of the key columns NULL? */
+bool chk_key_has_null(const chk_table_t *table, const chk_index_t *index, const byte *key);
+
+/* ---- check_blob.c ---- */
+
+/** Reads a reference as a record or an undo record has it; *owner = its chain goes with that. False: it is none. */
+bool chk_ref_read(const byte *from, space_id_t space, chk_ref_t *out, bool *owner);
+/** Walks the chain of a long value of the table; its bytes go to `to` (NULL: nowhere). *whole = nothing wrong
+was met. */
+WARN_UNUSED dberr_t chk_blob_walk(chk_t *chk, const chk_table_t *table, const chk_ref_t *ref,
+                                  byte *to, bool *whole);
+/** Notes the chains that an undo record owns. False: its columns cannot be. */
+WARN_UNUSED dberr_t chk_undo_refs_note(chk_t *chk, const byte *rec, uint32_t len, bool *valid);
+/** Walks the noted chains, when the rows have been walked. */
+WARN_UNUSED dberr_t chk_undo_refs_walk(chk_t *chk);
+
+/* ---- check_rows.c ---- */
+
 /** Leftovers of transactions in clustered rows and index entries, of one tree. */
 typedef struct chk_marks {
     uint64_t n_deleted;

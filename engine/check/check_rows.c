@@ -1,8 +1,8 @@
-/** Rows: layout of records, digests, what transactions left in them.
+/** Rows: digests, what transactions left in them. check_record.c reads them.
 
 Place: check/, on the tree walk.
 
-Checked: I7 no two entries of a unique index that carry no delete mark have the same key columns; I10 each secondary index has exactly the entries that the live rows call for (count and a
+Checked: I6 each record is a row of its table; I7 no two entries of a unique index that carry no delete mark have the same key columns; I10 each secondary index has exactly the entries that the live rows call for (count and a
 hash sum that does not depend on order); I25 no row carries a transaction id at or above the limit,
 and once the history is empty none carries any, nor a delete mark.
 
@@ -18,71 +18,6 @@ The digest of a table is over row bytes, that of an index over entries, as check
 #include "base/mach.h"
 #include "check/check_int.h"
 #include "page/page_index.h"
-
-/* ---- layout ---- */
-
-static bool chk_layout_index(const chk_table_t *table, chk_index_t *index, uint32_t page_size)
-{
-    uint32_t len = 0;
-    for (uint32_t i = 0; i < index->n_fields; i++) {
-        if (index->fields[i].col >= table->n_cols) {
-            return false;
-        }
-        const chk_col_t *col = &table->cols[index->fields[i].col];
-        uint32_t prefix_len = index->fields[i].prefix_len;
-        if (prefix_len == 0 || prefix_len > col->len
-            || (prefix_len < col->len && (index->clustered || col->type != CHK_TYPE_CHAR))) {
-            return false;
-        }
-        len += prefix_len;
-    }
-    index->key_len = index->clustered ? len : len + table->pk_len;
-    index->rec_size = index->clustered ? 1 + table->row_size + CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN
-                                       : 1 + index->key_len;
-    return index->n_fields > 0 && page_capacity(page_size, index->rec_size) >= 2;
-}
-
-bool chk_table_layout(chk_table_t *table, uint32_t page_size)
-{
-    table->row_size = 0;
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        chk_col_t *col = &table->cols[i];
-        bool ok = (col->type == CHK_TYPE_BIGINT && col->len == 8)
-                  || (col->type == CHK_TYPE_CHAR && col->len >= 1 && col->len <= CHAR_LEN_MAX);
-        if (!ok) {
-            return false;
-        }
-        col->row_offset = table->row_size;
-        col->rec_offset = 0;
-        table->row_size += col->len;
-    }
-    if (table->n_cols == 0 || table->n_indexes == 0) {
-        return false;
-    }
-    for (uint32_t i = 0; i < table->n_indexes; i++) {
-        if (!chk_layout_index(table, &table->indexes[i], page_size)) {
-            return false;
-        }
-        table->pk_len = table->indexes[0].key_len;
-    }
-    uint32_t offset = 1;
-    for (uint32_t i = 0; i < table->indexes[0].n_fields; i++) {
-        chk_col_t *col = &table->cols[table->indexes[0].fields[i].col];
-        if (col->rec_offset != 0) {
-            return false; /* twice in the primary key */
-        }
-        col->rec_offset = offset;
-        offset += col->len;
-    }
-    offset += CHK_TRX_ID_LEN + CHK_ROLL_PTR_LEN;
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (table->cols[i].rec_offset == 0) {
-            table->cols[i].rec_offset = offset;
-            offset += table->cols[i].len;
-        }
-    }
-    return true;
-}
 
 /* ---- marks ---- */
 
@@ -147,50 +82,74 @@ typedef struct chk_row_scan {
     chk_table_t *table;
     chk_index_t *index;
     chk_marks_t marks;
-    byte *row;    /**< row_size bytes */
-    byte *entry;  /**< a secondary entry, at most page_size bytes */
-    byte *before; /**< key of the last live entry, the same */
+    byte *row;         /**< what the digest of a row is over */
+    byte *long_values; /**< of a row */
+    byte *entry;       /**< a secondary entry, at most page_size bytes */
+    byte *before;      /**< key of the last live entry, the same */
     bool has_before;
     uint64_t n_same; /**< live entries of a unique index with the key columns of the one before */
     page_no_t same_page; /**< the first of them */
+    uint64_t n_bad;      /**< clustered records that are no rows */
+    page_no_t bad_page;  /**< the first of them */
+    bool torn;           /**< a long value is not whole, which was reported */
 } chk_row_scan_t;
 
 /** Adds the entries that a live row calls for in each READY secondary index. */
-static void chk_expect_entries(chk_row_scan_t *scan)
+static void chk_expect_entries(chk_row_scan_t *scan, const chk_value_t *values)
 {
-    const chk_table_t *table = scan->table;
-    const chk_index_t *primary = &table->indexes[0];
-    for (uint32_t i = 1; i < table->n_indexes; i++) {
+    for (uint32_t i = 1; i < scan->table->n_indexes; i++) {
         chk_index_t *index = &scan->table->indexes[i];
-        byte *to = scan->entry;
-        for (uint32_t f = 0; f < index->n_fields; f++) {
-            memcpy(to, scan->row + table->cols[index->fields[f].col].row_offset,
-                   index->fields[f].prefix_len);
-            to += index->fields[f].prefix_len;
-        }
-        for (uint32_t f = 0; f < primary->n_fields; f++) {
-            const chk_col_t *col = &table->cols[primary->fields[f].col];
-            memcpy(to, scan->row + col->row_offset, col->len);
-            to += col->len;
-        }
+        chk_entry_bytes(scan->table, index, values, scan->entry);
         chk_sum_add(&index->expected, scan->entry, index->key_len);
     }
 }
 
-static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec)
+/** Replaces references by what they lead to, in scan->long_values. */
+static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *valid)
+{
+    byte *to = scan->long_values;
+    for (uint32_t i = 0; i < scan->table->n_cols; i++) {
+        chk_value_t *value = &values[i];
+        chk_ref_t ref;
+        bool owner = false;
+        bool whole = true;
+        if (value->at == NULL || !value->external) {
+            continue;
+        }
+        *valid = chk_ref_read(value->at, scan->table->space, &ref, &owner) && owner
+                 && ref.len <= scan->table->cols[i].len;
+        if (!*valid) {
+            return DB_SUCCESS;
+        }
+        dberr_t err = chk_blob_walk(scan->chk, scan->table, &ref, to, &whole);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        scan->torn = scan->torn || !whole;
+        *value = (chk_value_t){.at = to, .len = ref.len};
+        to += ref.len;
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
-    const chk_table_t *table = scan->table;
-    chk_marks_row(scan->chk, table, page_no, rec, &scan->marks);
-    if (rec_is_deleted(rec)) {
+    chk_value_t values[COLUMNS_MAX];
+    chk_marks_row(scan->chk, scan->table, page_no, rec, &scan->marks);
+    bool valid = chk_row_read(scan->table, rec, len, values);
+    dberr_t err = valid ? chk_long_values(scan, values, &valid) : DB_SUCCESS;
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    if (!valid) {
+        scan->bad_page = scan->n_bad++ == 0 ? page_no : scan->bad_page;
         return DB_SUCCESS;
     }
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        memcpy(scan->row + table->cols[i].row_offset, rec + table->cols[i].rec_offset,
-               table->cols[i].len);
+    if (!rec_is_deleted(rec)) {
+        chk_sum_add(&scan->index->live, scan->row, chk_row_bytes(scan->table, values, scan->row));
+        chk_expect_entries(scan, values);
     }
-    chk_sum_add(&scan->index->live, scan->row, table->row_size);
-    chk_expect_entries(scan);
     return DB_SUCCESS;
 }
 
@@ -205,10 +164,12 @@ static void chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *
     scan->has_before = true;
 }
 
-static dberr_t chk_secondary_rec(void *ctx, page_no_t page_no, const byte *rec)
+static dberr_t chk_secondary_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
-    if (!rec_is_deleted(rec) && scan->index->unique) {
+    (void)len;
+    if (!rec_is_deleted(rec) && scan->index->unique
+        && !chk_key_has_null(scan->table, scan->index, rec + 1)) {
         chk_unique_rec(scan, page_no, rec + 1);
     }
     if (!rec_is_deleted(rec)) {
@@ -228,11 +189,14 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
                        .id = index->id,
                        .root = index->root,
                        .key_len = index->key_len,
-                       .rec_size = index->rec_size};
+                       .rec_size = index->rec_size,
+                       .leaves = index->clustered ? &scan->table->leaves : NULL};
     scan->index = index;
     scan->marks = (chk_marks_t){.page_no = FIL_NULL};
     scan->has_before = false;
     scan->n_same = 0;
+    scan->n_bad = 0;
+    scan->torn = false;
     dberr_t err = chk_tree_walk(
         scan->chk, &tree, index->clustered ? chk_clustered_rec : chk_secondary_rec, scan, whole);
     if (err == DB_SUCCESS) {
@@ -242,6 +206,17 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
         chk_find(scan->chk, 7, file, scan->same_page,
                  "unique index %s of table %s: %" PRIu64 " live entries have the key of another",
                  index->name, scan->table->name, scan->n_same);
+    }
+    if (err == DB_SUCCESS && scan->n_bad > 0) {
+        *whole = false;
+        chk_find(scan->chk, 6, file, scan->bad_page,
+                 "table %s: %" PRIu64 " records are not rows of it", scan->table->name,
+                 scan->n_bad);
+    }
+    if (err == DB_SUCCESS && index->clustered && (!*whole || scan->torn)) {
+        chk_broken(file, scan->table->leaves);
+        scan->table->leaves = CHK_OWNER_UNKNOWN;
+        *whole = false;
     }
     return err;
 }
@@ -282,13 +257,16 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
     }
     chk_row_scan_t scan = {.chk = chk,
                            .table = table,
-                           .row = malloc(table->row_size),
+                           .row = malloc(CHK_ROW_BYTES_MAX),
+                           .long_values = malloc(ROW_SIZE_MAX),
                            .entry = malloc(chk->page_size),
                            .before = malloc(chk->page_size)};
-    dberr_t err = scan.row != NULL && scan.entry != NULL && scan.before != NULL
-                      ? chk_indexes_walk(&scan, file)
-                      : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
+    dberr_t err =
+        scan.row != NULL && scan.long_values != NULL && scan.entry != NULL && scan.before != NULL
+            ? chk_indexes_walk(&scan, file)
+            : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
     free(scan.row);
+    free(scan.long_values);
     free(scan.entry);
     free(scan.before);
     return err;

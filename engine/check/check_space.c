@@ -330,7 +330,8 @@ static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t pa
     case CHK_OWNER_NONE:
         return true; /* reported as reachable from nowhere */
     default:
-        return type == FIL_PAGE_INDEX || (type == FIL_PAGE_UNDO_LOG && file->space == SPACE_SYSTEM);
+        return type == FIL_PAGE_INDEX
+               || type == (file->space == SPACE_SYSTEM ? FIL_PAGE_UNDO_LOG : FIL_PAGE_TYPE_BLOB);
     }
 }
 

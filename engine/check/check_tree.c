@@ -180,7 +180,8 @@ static dberr_t chk_leaf_records(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
 {
     const chk_level_t *leaf = &walk->levels[0];
     for (uint32_t slot = 0; slot < leaf->n_recs; slot++) {
-        dberr_t err = fn(ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot));
+        dberr_t err = fn(ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot),
+                         page_rec_len(leaf->page, walk->chk->page_size, slot));
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -224,6 +225,9 @@ static void chk_walk_segments(chk_walk_t *walk)
     bool leaves = false;
     walk->top = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_TOP, &top);
     walk->leaves = chk_seg_claim(tree->file, page + CHK_PAGE_SEG_LEAF, &leaves);
+    if (tree->leaves != NULL) {
+        *tree->leaves = walk->leaves;
+    }
     if (!top || !leaves) {
         chk_walk_find(walk, 11, tree->root, "the root names a segment that is not its own");
     }

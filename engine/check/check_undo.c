@@ -34,9 +34,10 @@ chk_undo_find(chk_undo_scan_t *scan, uint32_t invariant, page_no_t page_no, cons
     chk_find(scan->chk, invariant, scan->file, page_no, "%s", what);
 }
 
-/** The records of one page, back to back. */
-static bool chk_undo_records(const byte *page)
+/** The records of the page in chk->page, back to back. *valid = they can be. */
+static dberr_t chk_undo_records(chk_t *chk, bool *valid)
 {
+    const byte *page = chk->page;
     uint32_t end = mach_read_2(page + CHK_UNDO_FREE);
     uint32_t at = CHK_UNDO_RECS;
     uint32_t n = 0;
@@ -48,12 +49,18 @@ static bool chk_undo_records(const byte *page)
             || mach_read_1(rec + CHK_UNDO_REC_TYPE) == 0
             || mach_read_1(rec + CHK_UNDO_REC_TYPE) > CHK_UNDO_TYPE_MAX
             || CHK_UNDO_REC_PK + mach_read_2(rec + CHK_UNDO_REC_PK_LEN) + 2 > len) {
-            return false;
+            *valid = false;
+            return DB_SUCCESS;
+        }
+        dberr_t err = chk_undo_refs_note(chk, rec, len, valid);
+        if (err != DB_SUCCESS || !*valid) {
+            return err;
         }
         at += len;
         n++;
     }
-    return n == mach_read_2(page + CHK_UNDO_N_RECS);
+    *valid = n == mach_read_2(page + CHK_UNDO_N_RECS);
+    return DB_SUCCESS;
 }
 
 /** One page of a log: chk->page gets it. */
@@ -75,11 +82,16 @@ static dberr_t chk_undo_page(chk_undo_scan_t *scan, page_no_t page_no, page_no_t
     if (mach_read_4(page + CHK_UNDO_PREV) != prev) {
         chk_undo_find(scan, 8, page_no, "undo page links back to %" PRIu32 " instead of %" PRIu32,
                       mach_read_4(page + CHK_UNDO_PREV), prev);
-    } else if (end < CHK_UNDO_RECS || end > chk->page_size - FIL_PAGE_TRAILER
-               || !chk_undo_records(page)) {
+        return DB_SUCCESS;
+    }
+    bool valid = end >= CHK_UNDO_RECS && end <= chk->page_size - FIL_PAGE_TRAILER;
+    if (valid) {
+        err = chk_undo_records(chk, &valid);
+    }
+    if (err == DB_SUCCESS && !valid) {
         chk_undo_find(scan, 6, page_no, "undo page: free offset or records are wrong");
     }
-    return DB_SUCCESS;
+    return err;
 }
 
 /** What the first page of a log says. */

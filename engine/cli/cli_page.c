@@ -14,6 +14,7 @@ Rules
 #include "base/mach.h"
 #include "cli/cli.h"
 #include "fsp/fsp.h"
+#include "page/page_blob.h"
 #include "page/page_index.h"
 
 #define DUMP_WIDTH 16U
@@ -50,12 +51,14 @@ static void print_link(const char *name, page_no_t page_no)
 static void print_record(const page_view_t *v, uint32_t slot)
 {
     const byte *rec = page_rec(v->page, v->page_size, slot);
-    uint32_t len = page_rec_size(v->page);
+    uint32_t len = page_rec_len(v->page, v->page_size, slot);
     uint32_t key_len = page_key_len(v->page);
     char *key = cli_hex(rec_payload(rec), key_len);
-    (void)printf("%5" PRIu32 " at %" PRIu32 " info %02" PRIx32 " key %s", slot,
-                 page_rec_offset(v->page, v->page_size, slot), rec_info(rec),
-                 key != NULL ? key : "?");
+    (void)printf("%5" PRIu32 " at %" PRIu32, slot, page_rec_offset(v->page, v->page_size, slot));
+    if (page_rec_size(v->page) == PAGE_REC_VARIES) {
+        (void)printf(" length %" PRIu32, len);
+    }
+    (void)printf(" info %02" PRIx32 " key %s", rec_info(rec), key != NULL ? key : "?");
     free(key);
     if (page_level(v->page) > 0) {
         (void)printf(" child %" PRIu32 "\n", mach_read_4(rec_payload(rec) + key_len));
@@ -70,10 +73,15 @@ static void print_index(const page_view_t *v)
 {
     print_link("prev", fil_page_get_prev(v->page));
     print_link(", next", fil_page_get_next(v->page));
-    (void)printf(", index %" PRIu64 ", level %" PRIu32 ", %" PRIu32 " records of %" PRIu32
-                 " bytes, key %" PRIu32 " bytes, %u freed\n",
-                 page_index_id(v->page), page_level(v->page), page_n_recs(v->page),
-                 page_rec_size(v->page), page_key_len(v->page), mach_read_2(v->page + PAGE_N_FREE));
+    (void)printf(", index %" PRIu64 ", level %" PRIu32 ", %" PRIu32 " records of ",
+                 page_index_id(v->page), page_level(v->page), page_n_recs(v->page));
+    if (page_rec_size(v->page) == PAGE_REC_VARIES) {
+        (void)printf("any size, key %" PRIu32 " bytes, %u bytes of garbage\n",
+                     page_key_len(v->page), mach_read_2(v->page + PAGE_GARBAGE));
+    } else {
+        (void)printf("%" PRIu32 " bytes, key %" PRIu32 " bytes, %u freed\n", page_rec_size(v->page),
+                     page_key_len(v->page), mach_read_2(v->page + PAGE_N_FREE));
+    }
     if (v->shape != NULL) {
         (void)printf("damaged: %s\n", v->shape);
         return;
@@ -188,6 +196,15 @@ static void print_dump(const page_view_t *v)
     }
 }
 
+static void print_blob(const page_view_t *v)
+{
+    (void)printf("part of a long value of index %" PRIu64 ", %" PRIu32 " bytes",
+                 mach_read_8(v->page + BLOB_INDEX_ID), mach_read_4(v->page + BLOB_PART_LEN));
+    print_link(", next", mach_read_4(v->page + BLOB_NEXT));
+    (void)putchar('\n');
+    print_dump(v);
+}
+
 static void print_page(const page_view_t *v)
 {
     print_envelope(v);
@@ -201,6 +218,9 @@ static void print_page(const page_view_t *v)
         break;
     case FIL_PAGE_INODE:
         print_inodes(v);
+        break;
+    case FIL_PAGE_TYPE_BLOB:
+        print_blob(v);
         break;
     default:
         print_dump(v);
@@ -236,7 +256,8 @@ static json_t *records_json(const page_view_t *v)
         if (leaf) {
             (void)json_object_set_new(
                 r, "data",
-                hex_json(rec_payload(rec) + key_len, page_rec_size(v->page) - 1 - key_len));
+                hex_json(rec_payload(rec) + key_len,
+                         page_rec_len(v->page, v->page_size, slot) - 1 - key_len));
         } else {
             (void)json_object_set_new(r, "child", cli_u64(mach_read_4(rec_payload(rec) + key_len)));
         }
@@ -253,6 +274,7 @@ static void index_to_json(const page_view_t *v, json_t *o)
     (void)json_object_set_new(o, "level", cli_u64(page_level(v->page)));
     (void)json_object_set_new(o, "n_recs", cli_u64(page_n_recs(v->page)));
     (void)json_object_set_new(o, "rec_size", cli_u64(page_rec_size(v->page)));
+    (void)json_object_set_new(o, "garbage", cli_u64(mach_read_2(v->page + PAGE_GARBAGE)));
     (void)json_object_set_new(o, "key_len", cli_u64(page_key_len(v->page)));
     (void)json_object_set_new(o, "damage", v->shape != NULL ? json_string(v->shape) : json_null());
     (void)json_object_set_new(o, "records", v->shape != NULL ? json_null() : records_json(v));

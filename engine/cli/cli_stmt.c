@@ -46,18 +46,6 @@ static bool is_primary_col(const dict_table_t *table, uint32_t col)
     return false;
 }
 
-static void row_set_defaults(const dict_table_t *table, byte *row)
-{
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        const dict_col_t *col = &table->cols[i];
-        if (col->type == DICT_BIGINT) {
-            mach_write_8(row + col->row_offset, dict_bigint_encode(0));
-        } else {
-            memset(row + col->row_offset, ' ', col->len);
-        }
-    }
-}
-
 static dberr_t row_set_value(run_t *run, const dict_table_t *table, const stmt_assign_t *assign,
                              byte *row, uint32_t *col_out)
 {
@@ -66,21 +54,28 @@ static dberr_t row_set_value(run_t *run, const dict_table_t *table, const stmt_a
         return err;
     }
     const dict_col_t *col = &table->cols[*col_out];
-    byte *to = row + col->row_offset;
-    if (assign->is_text != (col->type == DICT_CHAR)) {
-        return err_set(&run->err, DB_ERROR, "column '%s' takes %s", col->name,
-                       col->type == DICT_CHAR ? "a \"text\"" : "an integer");
+    if (assign->kind == VALUE_NULL) {
+        if (!col->nullable) {
+            return err_set(&run->err, DB_ERROR, "column '%s' cannot be NULL", col->name);
+        }
+        dict_col_set(col, row, NULL);
+        return DB_SUCCESS;
     }
-    if (!assign->is_text) {
-        mach_write_8(to, dict_bigint_encode(assign->number));
+    if ((assign->kind == VALUE_NUMBER) != (col->type == DICT_BIGINT)) {
+        return err_set(&run->err, DB_ERROR, "column '%s' takes %s", col->name,
+                       col->type == DICT_BIGINT ? "an integer" : "a \"text\"");
+    }
+    if (assign->kind == VALUE_NUMBER) {
+        byte number[DICT_BIGINT_LEN];
+        mach_write_8(number, dict_bigint_encode(assign->number));
+        dict_col_put(col, row, number, sizeof(number));
         return DB_SUCCESS;
     }
     if (assign->len > col->len) {
         return err_set(&run->err, DB_ERROR, "value of column '%s' has %u bytes, at most %u fit",
                        col->name, assign->len, col->len);
     }
-    memset(to, ' ', col->len);
-    memcpy(to, assign->text, assign->len);
+    dict_col_put(col, row, assign->text, assign->len);
     return DB_SUCCESS;
 }
 
@@ -91,7 +86,7 @@ static dberr_t row_create(run_t *run, const dict_table_t *table, byte **out)
     if (*out == NULL) {
         return err_set(&run->err, DB_OUT_OF_MEMORY, "no memory for a row");
     }
-    row_set_defaults(table, *out);
+    dict_row_init(table, *out);
     return DB_SUCCESS;
 }
 
@@ -242,7 +237,8 @@ static dberr_t run_set_values(run_t *run, const dict_table_t *table, const stmt_
                            "column '%s' is in the primary key: it cannot change",
                            table->cols[upd[i].col].name);
         }
-        upd[i].value = row + table->cols[upd[i].col].row_offset;
+        const dict_col_t *col = &table->cols[upd[i].col];
+        upd[i].value = dict_col_is_null(col, row) ? NULL : row + col->row_offset;
     }
     return DB_SUCCESS;
 }
@@ -339,19 +335,30 @@ static dberr_t run_dml(run_t *run, const stmt_t *stmt)
 
 /* ---- output ---- */
 
+/** The value, that of CHAR without its padding. */
+static const byte *text_value(const dict_col_t *col, const byte *row, uint32_t *len)
+{
+    const byte *value = dict_col_value(col, row, len);
+    while (col->type == DICT_CHAR && *len > 0 && value[*len - 1] == ' ') {
+        --*len;
+    }
+    return value;
+}
+
 static void print_row_text(const dict_table_t *table, const byte *row)
 {
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
-        const byte *value = row + col->row_offset;
         (void)printf("%s%s=", i == 0 ? "" : " ", col->name);
+        if (dict_col_is_null(col, row)) {
+            (void)printf("null");
+            continue;
+        }
+        uint32_t len = 0;
+        const byte *value = text_value(col, row, &len);
         if (col->type == DICT_BIGINT) {
             (void)printf("%" PRId64, dict_bigint_decode(mach_read_8(value)));
             continue;
-        }
-        uint32_t len = col->len;
-        while (len > 0 && value[len - 1] == ' ') {
-            len--;
         }
         char *text = cli_escape(value, len);
         (void)printf("\"%s\"", text != NULL ? text : "?");
@@ -360,20 +367,23 @@ static void print_row_text(const dict_table_t *table, const byte *row)
     (void)putchar('\n');
 }
 
+static json_t *value_json(const dict_col_t *col, const byte *row)
+{
+    uint32_t len = 0;
+    if (dict_col_is_null(col, row)) {
+        return json_null();
+    }
+    const byte *value = text_value(col, row, &len);
+    return col->type == DICT_BIGINT ? json_integer(dict_bigint_decode(mach_read_8(value)))
+                                    : cli_escaped(value, len);
+}
+
 static json_t *row_json(const dict_table_t *table, const byte *row)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < table->n_cols; i++) {
         const dict_col_t *col = &table->cols[i];
-        const byte *value = row + col->row_offset;
-        uint32_t len = col->len;
-        while (col->type == DICT_CHAR && len > 0 && value[len - 1] == ' ') {
-            len--;
-        }
-        (void)json_object_set_new(object, col->name,
-                                  col->type == DICT_BIGINT
-                                      ? json_integer(dict_bigint_decode(mach_read_8(value)))
-                                      : cli_escaped(value, len));
+        (void)json_object_set_new(object, col->name, value_json(col, row));
     }
     return object;
 }

@@ -19,7 +19,8 @@ typedef struct command {
 
 #define SCRIPT_HELP                                                                                \
     "The script has one statement per line; lines that start with # are comments:\n"               \
-    "  create table T COL:TYPE ... primary COL[,COL...]    TYPE: bigint, char(N)\n"                \
+    "  create table T COL:TYPE [null] ... primary COL[,COL...]\n"                                  \
+    "                                                      TYPE: bigint, char(N), varchar(N)\n"    \
     "  drop table T           rename table T NEW\n"                                                \
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
     "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \

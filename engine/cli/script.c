@@ -11,27 +11,50 @@ Rules
 
 #include "cli/script_int.h"
 
+/** Is the type TYPE(N), N from 1 to max? */
+static bool parse_sized_type(const char *text, const char *type, uint32_t max, uint32_t *len)
+{
+    size_t name_len = strlen(type);
+    size_t text_len = strlen(text);
+    char number[16] = "";
+    int64_t n = 0;
+    if (strncmp(text, type, name_len) != 0 || text[name_len] != '(' || text[text_len - 1] != ')'
+        || text_len - name_len - 2 >= sizeof(number)) {
+        return false;
+    }
+    memcpy(number, text + name_len + 1, text_len - name_len - 2);
+    if (!parse_integer(number, 1, max, &n)) {
+        return false;
+    }
+    *len = (uint32_t)n;
+    return true;
+}
+
 static dberr_t parse_type(parser_t *p, const char *text, dict_col_t *col)
 {
-    size_t len = strlen(text);
     if (strcmp(text, "bigint") == 0) {
         col->type = DICT_BIGINT;
-        col->len = 8;
-        return DB_SUCCESS;
+        col->len = DICT_BIGINT_LEN;
+    } else if (parse_sized_type(text, "char", CHAR_LEN_MAX, &col->len)) {
+        col->type = DICT_CHAR;
+    } else if (parse_sized_type(text, "varchar", VARCHAR_LEN_MAX, &col->len)) {
+        col->type = DICT_VARCHAR;
+    } else {
+        return parse_error(p,
+                           "type must be bigint, char(1) to char(%u) or varchar(1) to varchar(%u), "
+                           "not '%s'",
+                           CHAR_LEN_MAX, VARCHAR_LEN_MAX, text);
     }
-    if (len > 6 && len < 16 && memcmp(text, "char(", 5) == 0 && text[len - 1] == ')') {
-        char number[16];
-        int64_t n = 0;
-        memcpy(number, text + 5, len - 6);
-        number[len - 6] = '\0';
-        if (parse_integer(number, 1, CHAR_LEN_MAX, &n)) {
-            col->type = DICT_CHAR;
-            col->len = (uint32_t)n;
-            return DB_SUCCESS;
-        }
-    }
-    return parse_error(p, "type must be bigint or char(1) to char(%u), not '%s'", CHAR_LEN_MAX,
-                       text);
+    return DB_SUCCESS;
+}
+
+/** `null` or `not null` behind a type; neither: not null. */
+static dberr_t parse_null(parser_t *p, dict_col_t *col)
+{
+    bool not_null = parse_word(p, "not");
+    bool null = parse_word(p, "null");
+    col->nullable = null && !not_null;
+    return not_null && !null ? parse_error(p, "`null` expected behind `not`") : DB_SUCCESS;
 }
 
 static dberr_t parse_column(parser_t *p, dict_table_t *table)
@@ -51,7 +74,8 @@ static dberr_t parse_column(parser_t *p, dict_table_t *table)
     }
     dict_col_t *col = &table->cols[table->n_cols++];
     memcpy(col->name, token, strlen(token) + 1);
-    return parse_type(p, colon + 1, col);
+    err = parse_type(p, colon + 1, col);
+    return err == DB_SUCCESS ? parse_null(p, col) : err;
 }
 
 static dberr_t parse_primary(parser_t *p, char *list, dict_table_t *table)

@@ -33,10 +33,12 @@ typedef enum stmt_kind {
     STMT_STATUS
 } stmt_kind_t;
 
+typedef enum value_kind { VALUE_NULL, VALUE_NUMBER, VALUE_TEXT } value_kind_t;
+
 /** COL=VALUE. */
 typedef struct stmt_assign {
     const char *col;
-    bool is_text;
+    value_kind_t kind;
     int64_t number;
     const byte *text; /**< len bytes, any value */
     uint32_t len;

@@ -19,9 +19,9 @@ static dberr_t parse_index_field(parser_t *p, char *text, ddl_index_def_t *def)
     int64_t prefix = 0;
     if (colon != NULL) {
         *colon = '\0';
-        if (!parse_integer(colon + 1, 1, CHAR_LEN_MAX, &prefix)) {
+        if (!parse_integer(colon + 1, 1, BTR_KEY_LEN_MAX, &prefix)) {
             return parse_error(p, "prefix of column '%s' must be 1 to %u, not '%s'", text,
-                               CHAR_LEN_MAX, colon + 1);
+                               BTR_KEY_LEN_MAX, colon + 1);
         }
     }
     dberr_t err = parse_name_check(p, "column", text);

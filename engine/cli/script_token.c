@@ -201,6 +201,26 @@ static int text_char(const char **c)
     return -1;
 }
 
+/** "..."*N: the text again and again, N bytes together. */
+static dberr_t parse_repeat(parser_t *p, const char *number, stmt_assign_t *out)
+{
+    byte *to = NULL;
+    int64_t n = 0;
+    if (out->len == 0 || !parse_integer(number, 1, VARCHAR_LEN_MAX, &n)) {
+        return parse_error(p, "text of column '%s' cannot be repeated to '%s' bytes: 1 to %u",
+                           out->col, number, VARCHAR_LEN_MAX);
+    }
+    dberr_t err = parse_alloc(p, (size_t)n, 1, &to);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < (uint32_t)n; i++) {
+        to[i] = out->text[i % out->len];
+    }
+    if (err == DB_SUCCESS) {
+        out->text = to;
+        out->len = (uint32_t)n;
+    }
+    return err;
+}
+
 /** Decodes "..." in place, behind its opening quote. */
 static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
 {
@@ -213,19 +233,20 @@ static dberr_t parse_text(parser_t *p, char *quoted, stmt_assign_t *out)
             return parse_error(
                 p, "text of column '%s' is not closed, or has a bad character or escape", out->col);
         }
-        if (len == CHAR_LEN_MAX) {
+        if (len == VARCHAR_LEN_MAX) {
             return parse_error(p, "value of column '%s' is longer than %u bytes", out->col,
-                               CHAR_LEN_MAX);
+                               VARCHAR_LEN_MAX);
         }
         to[len++] = (byte)value;
     }
-    if (c[1] != '\0') {
-        return parse_error(p, "blank expected after the text of column '%s'", out->col);
-    }
-    out->is_text = true;
+    out->kind = VALUE_TEXT;
     out->text = to;
     out->len = len;
-    return DB_SUCCESS;
+    if (c[1] == '*') {
+        return parse_repeat(p, c + 2, out);
+    }
+    return c[1] == '\0' ? DB_SUCCESS
+                        : parse_error(p, "blank expected after the text of column '%s'", out->col);
 }
 
 static dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
@@ -248,8 +269,15 @@ static dberr_t parse_assign(parser_t *p, stmt_assign_t *out)
     if (equals[1] == '"') {
         return parse_text(p, equals + 1, out);
     }
+    if (strcmp(equals + 1, "null") == 0) {
+        out->kind = VALUE_NULL;
+        return DB_SUCCESS;
+    }
+    out->kind = VALUE_NUMBER;
     if (!parse_integer(equals + 1, INT64_MIN, INT64_MAX, &out->number)) {
-        return parse_error(p, "value of column '%s' must be a 64-bit integer or \"text\", not '%s'",
+        return parse_error(p,
+                           "value of column '%s' must be a 64-bit integer, \"text\" or null, not "
+                           "'%s'",
                            out->col, equals + 1);
     }
     return DB_SUCCESS;

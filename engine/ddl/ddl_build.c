@@ -190,15 +190,36 @@ static dberr_t ddl_load_end(ddl_build_t *build, btr_bulk_t **bulk)
 }
 
 /** Gives a row to the new clustered index, where its ids are 0: its history, if it has any, stays with the old
-table. And to the sorts. A load asks for room in the log. */
+table. Its long values come first: nobody sees a table that is being built, and what a crash leaves of it is
+dropped with its segments. */
+static dberr_t ddl_feed_clustered(ddl_build_t *build, const byte *row)
+{
+    const dict_table_t *table = build->table;
+    dict_ext_t ext;
+    dberr_t err = DB_SUCCESS;
+    dict_ext_plan(table, row, NULL, &ext);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+        if (ext.is[i]) {
+            uint32_t len = 0;
+            const byte *value = dict_col_value(&table->cols[i], row, &len);
+            err = btr_bulk_blob(build->rows, value, len, &ext.refs[i]);
+        }
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    uint32_t len = dict_row_to_rec(table, row, &ext, 0, 0, build->rec);
+    return btr_bulk_add(build->rows, build->rec, len);
+}
+
+/** Gives a row to the new clustered index and to the sorts. A load asks for room in the log. */
 static dberr_t ddl_feed_row(ddl_build_t *build, void *ctx, const byte *row)
 {
     (void)ctx;
     dberr_t err = DB_SUCCESS;
     build->has_rows = true;
     if (build->rows != NULL) {
-        dict_row_to_rec(build->table, row, 0, 0, build->rec);
-        err = btr_bulk_add(build->rows, build->rec);
+        err = ddl_feed_clustered(build, row);
     }
     for (uint32_t i = build->current; err == DB_SUCCESS && i < build->scan_end; i++) {
         dict_row_to_sec(&build->indexes[i], row, build->rec);
@@ -259,7 +280,7 @@ static dberr_t ddl_step_merge(ddl_build_t *build)
 static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
 {
     const dict_index_t *index = &build->indexes[build->current];
-    if (index->unique && build->has_before
+    if (index->unique && build->has_before && !dict_key_has_null(index, rec_payload(rec))
         && memcmp(rec_payload(rec), rec_payload(build->rec), index->unique_len) == 0) {
         if (build->online == NULL) {
             build->phase = DDL_DUPLICATE;
@@ -271,7 +292,7 @@ static dberr_t ddl_load_record(ddl_build_t *build, const byte *rec)
     memcpy(build->rec, rec, index->tree.leaf_rec_size);
     build->has_before = true;
     build->loaded++;
-    return btr_bulk_add(build->bulk, rec);
+    return btr_bulk_add(build->bulk, rec, index->tree.leaf_rec_size);
 }
 
 /** The current index is loaded, durably if its pages are not logged. */

@@ -26,7 +26,7 @@ static dberr_t ddl_define_field(const dict_table_t *table, const ddl_index_def_t
     }
     const dict_col_t *c = &table->cols[col];
     uint32_t prefix = def->fields[pos].prefix_len;
-    if (prefix > c->len || (prefix != 0 && c->type != DICT_CHAR)) {
+    if (prefix > c->len || (prefix != 0 && c->type == DICT_BIGINT)) {
         return err_set(err, DB_ERROR, "index '%s': prefix %u of column '%s' is not possible",
                        def->name, prefix, c->name);
     }

@@ -144,7 +144,7 @@ static dberr_t ddl_online_set_entry(ddl_build_t *build, const dict_index_t *inde
 {
     dberr_t err = DB_SUCCESS;
     if (op == ROW_LOG_PUT) {
-        err = btr_insert(build_pool(build), &index->tree, rec);
+        err = btr_insert(build_pool(build), &index->tree, rec, index->tree.leaf_rec_size);
         return err == DB_DUPLICATE_KEY ? DB_SUCCESS : err;
     }
     err = btr_delete(build_pool(build), &index->tree, rec_payload(rec));
@@ -167,12 +167,21 @@ static dberr_t ddl_online_remove_row(ddl_build_t *build, const byte *pk)
 {
     const ddl_online_t *online = build->online;
     const dict_index_t *clustered = &build->table->indexes[0];
-    dberr_t err = btr_get(build_pool(build), &clustered->tree, pk, online->rec);
+    uint32_t len = 0;
+    dict_ext_t ext;
+    dberr_t err = btr_get(build_pool(build), &clustered->tree, pk, online->rec, &len);
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? DB_SUCCESS : err;
     }
-    dict_rec_to_row(build->table, online->rec, online->row);
-    err = ddl_online_set_entries(build, ROW_LOG_DELETE, online->row);
+    err = dict_rec_read(build_pool(build), build->table, online->rec, len, online->row);
+    if (err == DB_SUCCESS) {
+        err = ddl_online_set_entries(build, ROW_LOG_DELETE, online->row);
+    }
+    if (err == DB_SUCCESS) {
+        dict_rec_ext(build->table, online->rec, &ext);
+        err = row_free_chains(build_pool(build), build->table, pk, &ext, NULL,
+                              &build_env(build)->stats.blobs_reapplied);
+    }
     return err == DB_SUCCESS ? btr_delete(build_pool(build), &clustered->tree, pk) : err;
 }
 
@@ -183,8 +192,13 @@ static dberr_t ddl_online_put_row(ddl_build_t *build, const byte *row)
     dict_row_to_pk(build->table, row, pk);
     dberr_t err = ddl_online_remove_row(build, pk);
     if (err == DB_SUCCESS) {
-        dict_row_to_rec(build->table, row, 0, 0, online->rec);
-        err = btr_insert(build_pool(build), &build->table->indexes[0].tree, online->rec);
+        dict_ext_t ext;
+        dict_ext_plan(build->table, row, NULL, &ext);
+        uint32_t len = dict_row_to_rec(build->table, row, &ext, 0, 0, online->rec);
+        err = btr_insert(build_pool(build), &build->table->indexes[0].tree, online->rec, len);
+    }
+    if (err == DB_SUCCESS) {
+        err = row_store_chains(build_pool(build), build->table, online->rec, row);
     }
     return err == DB_SUCCESS ? ddl_online_set_entries(build, ROW_LOG_PUT, row) : err;
 }
@@ -266,7 +280,7 @@ static dberr_t ddl_online_check_unique(ddl_build_t *build, const dict_index_t *i
     btr_cursor_t cursor;
     dberr_t err = btr_cursor_open(&cursor, build_pool(build), &index->tree, NULL, 0);
     while (err == DB_SUCCESS && (err = btr_cursor_next(&cursor, &rec)) == DB_SUCCESS) {
-        if (has_before
+        if (has_before && !dict_key_has_null(index, rec_payload(rec))
             && memcmp(rec_payload(rec), rec_payload(online->before), index->unique_len) == 0) {
             err = ddl_build_refuse_duplicate(build, index->name);
             break;

@@ -36,8 +36,11 @@ static dberr_t ddl_scan_fetch(ddl_build_t *build, uint32_t max_rows)
         memcpy(build->last_pk, rec_payload(rec), pk_len);
         build->scan_started = true;
         if (!rec_is_deleted(rec)) {
-            dict_rec_to_row(build->source, rec,
-                            build->batch + (size_t)build->n_rows++ * build->source->row_size);
+            err = dict_rec_read(build_pool(build), build->source, rec, cursor.len,
+                                build->batch + (size_t)build->n_rows++ * build->source->row_size);
+        }
+        if (err != DB_SUCCESS) {
+            break;
         }
     }
     btr_cursor_close(&cursor);

@@ -29,7 +29,10 @@ static const char *dict_hdr_fault(const byte *page)
         return "not a catalogue header";
     }
     if (mach_read_4(page + DICT_HDR_VERSION) == 1) {
-        return "format version 1, which has no unique indexes: this engine reads version 2";
+        return "format version 1, which has no unique indexes: this engine reads version 3";
+    }
+    if (mach_read_4(page + DICT_HDR_VERSION) == 2) {
+        return "format version 2, whose records have one size: this engine reads version 3";
     }
     if (mach_read_4(page + DICT_HDR_VERSION) != DICT_VERSION) {
         return "unknown format version";

@@ -8,26 +8,42 @@ DDL step back.
 Fixed pages of the system space: 0 FSP_HDR, 1 DICT_HDR (id counters, roots of the four trees), 2
 TRX_SYS, 3 RSEG (both trx/).
 
-Row bytes ("row"): the columns in the order of definition, each at its fixed width: BIGINT 8 bytes
-big-endian with the sign bit inverted, CHAR(n) n bytes padded with spaces. A clustered record is:
-info byte, primary key columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the other columns in
-order of definition. A secondary record: info byte, the key columns (each cut to its prefix length),
-then the primary key columns. Digests are taken over these bytes, see check/check.h. */
+Row bytes ("row") have one size for a table, as in MySQL's record buffer: a bit per column that may be NULL,
+then the columns in the order of definition, each at its fixed width: BIGINT 8 bytes big-endian with the
+sign bit inverted, CHAR(n) n bytes padded with spaces, VARCHAR(n) 2 bytes of length and room for n, what
+is not used of it zero. A column that is NULL is zero.
+
+Records have the size that their values take (dict_rec.c). A clustered record is: info byte, primary key
+columns in key order, DB_TRX_ID (6), DB_ROLL_PTR (7), the NULL bits, the other columns in order of
+definition, of VARCHAR the length and so many bytes, of NULL nothing. If that would be more than half a page, the
+longest texts have pages of their own, and the record has references to them (page/page_blob.h). A secondary record has one size: info
+byte, the key columns, then the primary key columns. A key column is cut to its prefix length, padded with
+spaces if it is shorter, and has a byte in front if it may be NULL: 1, or 0 and zeros for NULL, which so
+comes first. FORMAT.md, "Rows". */
 #ifndef DICT_DICT_H
 #define DICT_DICT_H
 
 #include "btr/btr.h"
+#include "page/page_blob.h"
 
 #define DICT_HDR_PAGE 1U
 #define TRX_SYS_PAGE 2U
 #define RSEG_PAGE 3U
 
+#define DICT_BIGINT_LEN 8U
+#define DICT_LEN_SIZE 2U /**< length of a VARCHAR, in front of its bytes */
+#define DICT_LEN_EXTERNAL                                                                          \
+    (0x8000U | BLOB_REF_SIZE)              /**< in place of the length: a reference follows */
+#define DICT_LOCAL_MAX (2 * BLOB_REF_SIZE) /**< texts up to this length stay in their record */
+#define DICT_UNDO_OVERHEAD                                                                         \
+    256U /**< of an undo page and record beside a clustered record and the starts of texts */
 #define DATA_TRX_ID_LEN 6U
 #define DATA_ROLL_PTR_LEN 7U
 
 typedef enum dict_type {
     DICT_BIGINT = 1, /**< 8 bytes */
-    DICT_CHAR = 2    /**< 1 ... 255 bytes, padded with spaces */
+    DICT_CHAR = 2,   /**< 1 ... 255 bytes, padded with spaces */
+    DICT_VARCHAR = 3 /**< up to 1 ... VARCHAR_LEN_MAX bytes */
 } dict_type_t;
 
 /** Status of a table or index row in the catalogue: what recovery must do with it. */
@@ -40,14 +56,20 @@ typedef enum dict_status {
 typedef struct dict_col {
     char name[NAME_LEN_MAX + 1];
     dict_type_t type;
-    uint32_t len;        /**< bytes */
+    bool nullable;       /**< may be NULL; never of the primary key */
+    uint32_t len;        /**< bytes; VARCHAR: at most */
     uint32_t row_offset; /**< in row bytes */
-    uint32_t rec_offset; /**< in the clustered record, info byte included */
+    uint32_t null_bit;   /**< nullable: which bit at the start of the row */
+    bool primary;        /**< of the primary key */
+    uint32_t
+        rec_offset; /**< in the clustered record, info byte included; 0: it depends on the record */
 } dict_col_t;
 
 typedef struct dict_field {
-    uint32_t col;        /**< position in the table */
-    uint32_t prefix_len; /**< bytes used; the column's length if it is not a prefix key */
+    uint32_t col; /**< position in the table */
+    uint32_t
+        prefix_len; /**< bytes used; the column's length if it is not a prefix key. The byte for NULL
+                            comes on top */
 } dict_field_t;
 
 typedef struct dict_table dict_table_t;
@@ -82,6 +104,7 @@ struct dict_table {
     uint32_t n_indexes; /**< indexes[0] is the clustered one; secondary ones in order of id */
     dict_index_t indexes[INDEXES_MAX];
     uint32_t row_size; /**< bytes of a row */
+    uint32_t null_len; /**< bytes of the NULL bits, in rows and in records */
     uint32_t pk_len;   /**< bytes of the primary key */
     uint32_t n_trx;    /**< open transactions that have changed it (kept by trx/) */
     bool building;     /**< a build reads it (kept by ddl/) */
@@ -146,19 +169,62 @@ WARN_UNUSED dberr_t dict_index_tree_create(dict_t *dict, dict_index_t *index);
 root. Starting over after a crash, with the root that the row says, goes on. */
 WARN_UNUSED dberr_t dict_index_tree_free(dict_t *dict, dict_index_t *index);
 
-/** Computes row_offset, rec_offset, row_size, pk_len, key_len and record sizes of a table object
-whose cols and indexes' fields are set. DB_ERROR with the reason: too many columns, name or key too
-long, a record of which fewer than 2 fit a page, prefix longer than its column, duplicate column
-names. */
+/** Computes offsets, row_size, pk_len, key_len and record sizes of a table object whose cols and indexes'
+fields are set. DB_ERROR with the reason: too many columns, name, row or key too long, a record of which
+fewer than 2 fit a page, prefix longer than its column, duplicate column names, a primary key that is
+VARCHAR or may be NULL. */
 WARN_UNUSED dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err);
 
+/* ---- values of a row ---- */
+
+/** Bytes of the column in a row. */
+uint32_t dict_col_row_len(const dict_col_t *col);
+bool dict_col_is_null(const dict_col_t *col, const byte *row);
+/** Gives a column of the row a value, dict_col_row_len() bytes as rows have it; NULL: the value NULL. */
+void dict_col_set(const dict_col_t *col, byte *row, const byte *value);
+/** The same with the value as dict_col_value() has it. CHAR may be shorter: it is padded. */
+void dict_col_put(const dict_col_t *col, byte *row, const byte *bytes, uint32_t len);
+/** The value without padding, if it is not NULL: BIGINT 8 bytes, CHAR n, VARCHAR as many as it has. */
+const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len);
+/** The row of nothing: NULL where that may be, else 0 or the empty text. */
+void dict_row_init(const dict_table_t *table, byte *row);
+
 /* ---- conversions; sizes as computed by dict_table_layout ---- */
-void dict_row_to_rec(const dict_table_t *table, const byte *row, trx_id_t trx_id,
-                     roll_ptr_t roll_ptr, byte *rec);
-void dict_rec_to_row(const dict_table_t *table, const byte *rec, byte *row);
+
+/** The columns of a version of a row that have pages of their own. */
+typedef struct dict_ext {
+    bool is[COLUMNS_MAX];
+    blob_ref_t refs[COLUMNS_MAX];
+    uint32_t
+        offsets[COLUMNS_MAX]; /**< of the references in the record that dict_rec_ext() has read */
+} dict_ext_t;
+
+/** Which columns of the row go to pages of their own: those that `kept` (NULL: none) has there, which stay as
+they are, and the longest others until the record is short enough. Those have no chain yet. */
+void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t *kept,
+                   dict_ext_t *out);
+/** The columns of a record that have pages of their own. */
+void dict_rec_ext(const dict_table_t *table, const byte *rec, dict_ext_t *out);
+/** Do two versions have the column in the same pages? */
+bool dict_ext_is_same(const dict_ext_t *a, const dict_ext_t *b, uint32_t col);
+/** Bytes of the column that secondary indexes look at. */
+uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col);
+
+/** ext: the columns that have pages of their own, NULL: none. @return bytes of the record, at most leaf_rec_size of its
+tree if dict_ext_plan() has made ext */
+uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
+                         trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec);
+/** Is this a clustered record of the table? Everything below needs one that is. DB_CORRUPTION. */
+WARN_UNUSED dberr_t dict_rec_check(const dict_table_t *table, const byte *rec, uint32_t len,
+                                   err_sink_t *err);
+/** The row of a record of len bytes, which may be none of the table. Reads the pages of its long values. */
+WARN_UNUSED dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                                  uint32_t len, byte *row);
 void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk);
 /** Builds the secondary record (info byte 0) of a row. */
 void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec);
+/** Is one of the user's key columns of a secondary key NULL? Such a key is nobody's duplicate. */
+bool dict_key_has_null(const dict_index_t *index, const byte *key);
 trx_id_t dict_rec_trx_id(const dict_table_t *table, const byte *rec);
 roll_ptr_t dict_rec_roll_ptr(const dict_table_t *table, const byte *rec);
 uint32_t dict_rec_trx_id_offset(const dict_table_t *table); /**< in the clustered record */

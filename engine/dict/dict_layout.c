@@ -1,16 +1,12 @@
-/* Where the bytes of a row lie: layout of table objects and conversions between row and records.
+/* Where the bytes of a row lie: layout of table objects. dict_rec.c converts with it.
 
 1. Whatever table object comes in, from a user or from catalogue pages, comes out with offsets that
-   stay inside of a record that fits a page at least twice, or is refused with the reason.
-2. Conversions copy column by column with those offsets and cannot fail. */
+   stay inside of a record that fits a page at least twice, or is refused with the reason. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "base/mach.h"
 #include "dict/dict.h"
-
-#define BIGINT_LEN 8U
 
 /** As InnoDB: 768 bytes for 4k pages, 1536 for 8k, 3072 from 16k; at least 5 node pointers fit a
 page. */
@@ -61,14 +57,37 @@ static dberr_t dict_check_column(const dict_table_t *table, uint32_t pos, err_si
                            col->name);
         }
     }
-    if (col->type == DICT_BIGINT && col->len == BIGINT_LEN) {
+    if (col->type == DICT_BIGINT && col->len == DICT_BIGINT_LEN) {
         return DB_SUCCESS;
     }
     if (col->type == DICT_CHAR && col->len >= 1 && col->len <= CHAR_LEN_MAX) {
         return DB_SUCCESS;
     }
-    return err_set(err, DB_ERROR, "table %s: column %s must be BIGINT or CHAR(1) to CHAR(%u)",
-                   table->name, col->name, CHAR_LEN_MAX);
+    if (col->type == DICT_VARCHAR && col->len >= 1 && col->len <= VARCHAR_LEN_MAX) {
+        return DB_SUCCESS;
+    }
+    return err_set(err, DB_ERROR,
+                   "table %s: column %s must be BIGINT, CHAR(1) to CHAR(%u) or VARCHAR(1) to "
+                   "VARCHAR(%u)",
+                   table->name, col->name, CHAR_LEN_MAX, VARCHAR_LEN_MAX);
+}
+
+/** Row offsets: NULL bits, then the columns in order of definition. */
+static void dict_layout_columns(dict_table_t *table)
+{
+    uint32_t n_nullable = 0;
+
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        if (table->cols[i].nullable) {
+            table->cols[i].null_bit = n_nullable++;
+        }
+    }
+    table->null_len = (n_nullable + 7) / 8;
+    table->row_size = table->null_len;
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        table->cols[i].row_offset = table->row_size;
+        table->row_size += dict_col_row_len(&table->cols[i]);
+    }
 }
 
 static dberr_t dict_layout_row(dict_table_t *table, err_sink_t *err)
@@ -82,15 +101,17 @@ static dberr_t dict_layout_row(dict_table_t *table, err_sink_t *err)
         return err_set(err, DB_ERROR, "table %s: %" PRIu32 " columns, 1 to %u are possible",
                        table->name, table->n_cols, COLUMNS_MAX);
     }
-    table->row_size = 0;
     for (uint32_t i = 0; i < table->n_cols; i++) {
         status = dict_check_column(table, i, err);
         if (status != DB_SUCCESS) {
             return status;
         }
-        table->cols[i].row_offset = table->row_size;
-        table->cols[i].rec_offset = 0;
-        table->row_size += table->cols[i].len;
+    }
+    dict_layout_columns(table);
+    if (table->row_size > ROW_SIZE_MAX) {
+        return err_set(err, DB_ERROR,
+                       "table %s: a row of %" PRIu32 " bytes, at most %u are possible", table->name,
+                       table->row_size, ROW_SIZE_MAX);
     }
     return DB_SUCCESS;
 }
@@ -117,10 +138,14 @@ static dberr_t dict_check_field(const dict_table_t *table, const dict_index_t *i
                        "index %s: prefix of %" PRIu32 " bytes is longer than column %s",
                        index->name, field->prefix_len, col->name);
     }
-    if (field->prefix_len < col->len && (index->clustered || col->type != DICT_CHAR)) {
+    if (field->prefix_len < col->len && (index->clustered || col->type == DICT_BIGINT)) {
         return err_set(err, DB_ERROR, "index %s: a prefix of column %s is not possible: %s",
                        index->name, col->name,
-                       index->clustered ? "it is the primary key" : "it is not CHAR");
+                       index->clustered ? "it is the primary key" : "it is not a text");
+    }
+    if (index->clustered && (col->nullable || col->type == DICT_VARCHAR)) {
+        return err_set(err, DB_ERROR, "table %s: column %s of the primary key cannot be %s",
+                       table->name, col->name, col->nullable ? "NULL" : "VARCHAR");
     }
     return DB_SUCCESS;
 }
@@ -155,47 +180,105 @@ static dberr_t dict_layout_fields(dict_table_t *table, dict_index_t *index, uint
         if (status != DB_SUCCESS) {
             return status;
         }
-        *len += field->prefix_len;
+        *len += field->prefix_len + (table->cols[field->col].nullable ? 1 : 0);
     }
     return DB_SUCCESS;
 }
 
-static dberr_t dict_check_sizes(const dict_index_t *index, uint32_t page_size, err_sink_t *err)
+/** least: of the table's records. */
+static dberr_t dict_check_sizes(const dict_index_t *index, uint32_t page_size, uint32_t least,
+                                err_sink_t *err)
 {
+    uint32_t size = index->tree.leaf_varies ? least : index->tree.leaf_rec_size;
+    bool two_fit = index->tree.leaf_varies ? size <= page_rec_max(page_size)
+                                           : page_capacity(page_size, size) >= 2;
+
     if (index->tree.key_len > dict_key_len_max(page_size)) {
         return err_set(err, DB_ERROR,
                        "index %s: key of %" PRIu32 " bytes, primary key included, is longer than "
                        "the %" PRIu32 " that pages of %" PRIu32 " bytes allow",
                        index->name, index->tree.key_len, dict_key_len_max(page_size), page_size);
     }
-    if (page_capacity(page_size, index->tree.leaf_rec_size) < 2) {
+    if (!two_fit) {
         return err_set(err, DB_ERROR,
                        "table %s: two records of %" PRIu32 " bytes do not fit a page of %" PRIu32
                        " bytes",
-                       index->table->name, index->tree.leaf_rec_size, page_size);
+                       index->table->name, size, page_size);
     }
     return DB_SUCCESS;
 }
 
-/** Record offsets: primary key, system columns, the rest in order of definition. */
-static void dict_layout_record(dict_table_t *table)
+/** Record offsets: primary key, system columns, the rest in order of definition, from the first one on whose
+size depends on the record unknown. Size of the longest record; *least: of the longest one with every text
+in pages of its own that can be there. */
+static void dict_layout_record(dict_table_t *table, uint32_t page_size, uint32_t *least)
 {
-    const dict_index_t *primary = &table->indexes[0];
+    dict_index_t *primary = &table->indexes[0];
     uint32_t offset = 1;
 
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        table->cols[i].primary = false;
+    }
     for (uint32_t i = 0; i < primary->n_fields; i++) {
         dict_col_t *col = &table->cols[primary->fields[i].col];
 
+        col->primary = true;
         col->rec_offset = offset;
         offset += col->len;
     }
-    offset += DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
+    offset += DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN + table->null_len;
+    primary->tree.leaf_varies = false;
+    *least = offset;
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        if (table->cols[i].rec_offset == 0) {
-            table->cols[i].rec_offset = offset;
-            offset += table->cols[i].len;
+        dict_col_t *col = &table->cols[i];
+
+        if (!col->primary) {
+            primary->tree.leaf_varies |= col->nullable || col->type == DICT_VARCHAR;
+            col->rec_offset = primary->tree.leaf_varies ? 0 : offset;
+            offset += dict_col_row_len(col);
+            *least += col->type == DICT_VARCHAR && col->len > DICT_LOCAL_MAX
+                          ? DICT_LEN_SIZE + DICT_LOCAL_MAX
+                          : dict_col_row_len(col);
         }
     }
+    if (primary->tree.leaf_varies && offset > page_rec_max(page_size)) {
+        offset = page_rec_max(page_size);
+    }
+    primary->tree.leaf_rec_size = offset;
+}
+
+uint32_t dict_col_prefix(const dict_table_t *table, uint32_t col)
+{
+    uint32_t most = 0;
+
+    for (uint32_t i = 1; i < table->n_indexes; i++) {
+        for (uint32_t f = 0; f < table->indexes[i].n_fields; f++) {
+            const dict_field_t *field = &table->indexes[i].fields[f];
+
+            most = field->col == col && field->prefix_len > most ? field->prefix_len : most;
+        }
+    }
+    return most;
+}
+
+/** An undo record has the values of a record and, of texts that have pages of their own, the starts that indexes
+look at. It fits a page. */
+static dberr_t dict_check_undo(const dict_table_t *table, uint32_t page_size, err_sink_t *err)
+{
+    uint32_t room = page_size - page_rec_max(page_size) - DICT_UNDO_OVERHEAD;
+    uint32_t starts = 0;
+
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        if (table->cols[i].type == DICT_VARCHAR && table->cols[i].len > DICT_LOCAL_MAX) {
+            starts += dict_col_prefix(table, i);
+        }
+    }
+    return starts <= room
+               ? DB_SUCCESS
+               : err_set(err, DB_ERROR,
+                         "table %s: indexes look at %" PRIu32 " bytes of VARCHAR columns, at most "
+                         "%" PRIu32 " are possible with pages of %" PRIu32 " bytes",
+                         table->name, starts, room, page_size);
 }
 
 dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *err)
@@ -211,6 +294,8 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
                        "included",
                        table->name, table->n_indexes, INDEXES_MAX);
     }
+    uint32_t least = 0;
+
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         dict_index_t *index = &table->indexes[i];
         uint32_t len = 0;
@@ -225,79 +310,15 @@ dberr_t dict_table_layout(dict_table_t *table, uint32_t page_size, err_sink_t *e
         if (index->clustered) {
             table->pk_len = len;
             index->tree.key_len = len;
-            index->tree.leaf_rec_size = 1 + table->row_size + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
+            dict_layout_record(table, page_size, &least);
         } else {
             index->tree.key_len = len + table->pk_len;
             index->tree.leaf_rec_size = 1 + index->tree.key_len;
         }
-        status = dict_check_sizes(index, page_size, err);
+        status = dict_check_sizes(index, page_size, least, err);
         if (status != DB_SUCCESS) {
             return status;
         }
     }
-    dict_layout_record(table);
-    return DB_SUCCESS;
-}
-
-uint32_t dict_rec_trx_id_offset(const dict_table_t *table)
-{
-    return 1 + table->pk_len;
-}
-
-void dict_row_to_rec(const dict_table_t *table, const byte *row, trx_id_t trx_id,
-                     roll_ptr_t roll_ptr, byte *rec)
-{
-    byte *sys_cols = rec + dict_rec_trx_id_offset(table);
-
-    rec[0] = 0;
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        const dict_col_t *col = &table->cols[i];
-
-        memcpy(rec + col->rec_offset, row + col->row_offset, col->len);
-    }
-    mach_write_6(sys_cols, trx_id);
-    mach_write_7(sys_cols + DATA_TRX_ID_LEN, roll_ptr);
-}
-
-void dict_rec_to_row(const dict_table_t *table, const byte *rec, byte *row)
-{
-    for (uint32_t i = 0; i < table->n_cols; i++) {
-        const dict_col_t *col = &table->cols[i];
-
-        memcpy(row + col->row_offset, rec + col->rec_offset, col->len);
-    }
-}
-
-/** Appends the first prefix_len bytes of each field's column. */
-static byte *dict_copy_fields(const dict_index_t *index, const byte *row, byte *to)
-{
-    for (uint32_t i = 0; i < index->n_fields; i++) {
-        const dict_field_t *field = &index->fields[i];
-
-        memcpy(to, row + index->table->cols[field->col].row_offset, field->prefix_len);
-        to += field->prefix_len;
-    }
-    return to;
-}
-
-void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk)
-{
-    (void)dict_copy_fields(&table->indexes[0], row, pk);
-}
-
-void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec)
-{
-    CHECK(!index->clustered);
-    rec[0] = 0;
-    dict_row_to_pk(index->table, row, dict_copy_fields(index, row, rec + 1));
-}
-
-trx_id_t dict_rec_trx_id(const dict_table_t *table, const byte *rec)
-{
-    return mach_read_6(rec + dict_rec_trx_id_offset(table));
-}
-
-roll_ptr_t dict_rec_roll_ptr(const dict_table_t *table, const byte *rec)
-{
-    return mach_read_7(rec + dict_rec_trx_id_offset(table) + DATA_TRX_ID_LEN);
+    return dict_check_undo(table, page_size, err);
 }

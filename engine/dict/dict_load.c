@@ -61,8 +61,8 @@ static dberr_t dict_scan(dict_loader_t *loader, sys_table_t which, dict_row_fn f
 
         err = btr_cursor_next(&cursor, &rec);
         if (err == DB_SUCCESS && !rec_is_deleted(rec)) {
-            dict_rec_to_row(sys, rec, row);
-            err = fn(loader, row);
+            err = dict_rec_read(loader->dict->pool, sys, rec, cursor.len, row);
+            err = err == DB_SUCCESS ? fn(loader, row) : err;
         }
     }
     btr_cursor_close(&cursor);
@@ -145,13 +145,15 @@ static dberr_t dict_load_column(dict_loader_t *loader, const byte *row)
     if (r.pos != loader->n_cols || r.pos >= loader->table->n_cols) {
         return dict_bad(loader, "table %" PRIu64 ": column position %" PRIu64, r.table_id, r.pos);
     }
-    if (r.name[0] == 0 || (r.type != DICT_BIGINT && r.type != DICT_CHAR) || r.len > CHAR_LEN_MAX) {
+    uint64_t type = r.type & ~(uint64_t)SYS_COL_NULLABLE;
+    if (r.name[0] == 0 || type < DICT_BIGINT || type > DICT_VARCHAR || r.len > VARCHAR_LEN_MAX) {
         return dict_bad(loader, "table %" PRIu64 ": name, type or length of column %" PRIu64,
                         r.table_id, r.pos);
     }
     col = &loader->table->cols[loader->n_cols++];
     memcpy(col->name, r.name, sizeof(col->name));
-    col->type = (dict_type_t)r.type;
+    col->type = (dict_type_t)type;
+    col->nullable = type != r.type;
     col->len = (uint32_t)r.len;
     return DB_SUCCESS;
 }
@@ -293,7 +295,7 @@ static dberr_t dict_load_field(dict_loader_t *loader, const byte *row)
     if (r.pos != loader->n_fields || r.pos >= index->n_fields) {
         return dict_bad(loader, "index %" PRIu64 ": position %" PRIu64, r.index_id, r.pos);
     }
-    if (r.col >= index->table->n_cols || r.prefix_len == 0 || r.prefix_len > CHAR_LEN_MAX) {
+    if (r.col >= index->table->n_cols || r.prefix_len == 0 || r.prefix_len > BTR_KEY_LEN_MAX) {
         return dict_bad(loader, "index %" PRIu64 ": column or prefix at position %" PRIu64,
                         r.index_id, r.pos);
     }

@@ -135,7 +135,7 @@ void dict_sys_columns_row(const dict_table_t *table, uint32_t pos, byte *row)
     row = sys_put_number(row, table->id);
     row = sys_put_number(row, pos);
     row = sys_put_name(row, col->name);
-    row = sys_put_number(row, (uint64_t)col->type);
+    row = sys_put_number(row, (uint64_t)col->type | (col->nullable ? SYS_COL_NULLABLE : 0));
     (void)sys_put_number(row, col->len);
 }
 

@@ -11,7 +11,7 @@
     54  8  next space id (below 2^32)
     62  4  root of SYS_TABLES, then SYS_COLUMNS, SYS_INDEXES, SYS_FIELDS, 4 bytes each
     78  4  magic "DICT"
-    82  4  format version, 2
+    82  4  format version, 3
     86  .. zero */
 #define DICT_HDR_TABLE_ID 38U
 #define DICT_HDR_INDEX_ID 46U
@@ -21,7 +21,7 @@
 #define DICT_HDR_VERSION 82U
 #define DICT_HDR_END 86U
 #define DICT_MAGIC 0x44494354U
-#define DICT_VERSION 2U /**< 1 had no unique indexes */
+#define DICT_VERSION 3U /**< 1 had no unique indexes, 2 records of one size only */
 
 #define SYS_TABLE_ID_FIRST 1U /**< SYS_TABLES; the others follow */
 #define USER_TABLE_ID_FIRST 16U
@@ -32,6 +32,8 @@
 /** SYS_INDEXES.TYPE; 0: secondary, not unique. */
 #define SYS_INDEX_CLUSTERED 1U
 #define SYS_INDEX_UNIQUE 2U
+
+#define SYS_COL_NULLABLE 256U /**< in SYS_COLUMNS.TYPE, beside the type */
 
 #define SYS_ROW_MAX 256U /**< bytes of the longest system row */
 

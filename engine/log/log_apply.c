@@ -97,6 +97,8 @@ dberr_t log_rec_apply(const redo_rec_t *rec, byte *page, uint32_t page_size)
         return page_list_end_delete(page, page_size, rec->slot);
     case OP_LIST_START_DELETE:
         return page_list_start_delete(page, page_size, rec->slot);
+    case OP_REORGANIZE:
+        return page_reorganize(page, page_size);
     default:
         return DB_CORRUPTION;
     }

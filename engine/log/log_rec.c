@@ -38,6 +38,7 @@ bool redo_rec_is_valid(const redo_rec_t *rec)
 {
     switch (rec->op) {
     case OP_FREE_PAGE:
+    case OP_REORGANIZE:
     case OP_INDEX_LOAD:
     case OP_CHECKPOINT:
     case OP_FILLER:
@@ -54,7 +55,8 @@ bool redo_rec_is_valid(const redo_rec_t *rec)
         return range_is_valid(rec->offset, rec->len) && range_is_valid(rec->from, rec->len)
                && rec->from != rec->offset;
     case OP_INDEX_CREATE:
-        return rec->level <= 0xFF && rec->rec_size < PAGE_SIZE_MAX && rec->key_len < rec->rec_size;
+        return rec->level <= 0xFF && rec->rec_size < PAGE_SIZE_MAX
+               && rec->key_len < (rec->rec_size != 0 ? rec->rec_size : PAGE_SIZE_MAX);
     case OP_REC_INSERT:
         return rec->slot < PAGE_SIZE_MAX && rec->info <= 0xFF
                && range_is_valid(rec->shared, rec->len) && (rec->shared == 0 || rec->slot > 0);

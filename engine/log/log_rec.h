@@ -31,6 +31,7 @@ typedef enum redo_op {
     OP_REC_DELETE,        /**< slot */
     OP_LIST_END_DELETE,   /**< slot */
     OP_LIST_START_DELETE, /**< slot */
+    OP_REORGANIZE,        /**< the records of an index page are put together */
     OP_PAGE_CHECKSUM,     /**< value = fil_page_contents_checksum() as it must be now */
     OP_INDEX_LOAD,        /**< space, page_no = root, value = index id */
     OP_FILE_CREATE,       /**< space, path; the file is about to be created */

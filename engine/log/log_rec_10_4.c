@@ -27,7 +27,8 @@ space id and the page number, both compressed; file operations have page number 
     MEMSET              offset c, length c,      COMP_LIST_START_DELETE    slot c
                         value 1 byte             FILE_CREATE2, FILE_DELETE, FILE_NAME   path
     INIT_FILE_PAGE2     page type, 2 bytes       FILE_RENAME2       path, path2
-    INIT_FREE_PAGE      -                        INDEX_LOAD         index id, 8 bytes             */
+    INIT_FREE_PAGE      -                        INDEX_LOAD         index id, 8 bytes
+    COMP_PAGE_REORGANIZE  -                                                                       */
 #include <string.h>
 
 #include "base/check.h"
@@ -51,6 +52,7 @@ typedef enum mlog_type {
     MLOG_COMP_REC_DELETE = 42,
     MLOG_COMP_LIST_END_DELETE = 43,
     MLOG_COMP_LIST_START_DELETE = 44,
+    MLOG_COMP_PAGE_REORGANIZE = 46,
     MLOG_FILE_CREATE2 = 47,
     MLOG_FILE_RENAME2 = 54,
     MLOG_FILE_NAME = 55,
@@ -106,6 +108,7 @@ static const rec_def_t REC_DEFS[SINGLE_REC_FLAG] = {
     [MLOG_COMP_LIST_END_DELETE] = {OP_LIST_END_DELETE, BODY_SLOT, "MLOG_COMP_LIST_END_DELETE"},
     [MLOG_COMP_LIST_START_DELETE] = {OP_LIST_START_DELETE, BODY_SLOT,
                                      "MLOG_COMP_LIST_START_DELETE"},
+    [MLOG_COMP_PAGE_REORGANIZE] = {OP_REORGANIZE, BODY_NONE, "MLOG_COMP_PAGE_REORGANIZE"},
     [MLOG_FILE_CREATE2] = {OP_FILE_CREATE, BODY_PATH, "MLOG_FILE_CREATE2"},
     [MLOG_FILE_RENAME2] = {OP_FILE_RENAME, BODY_PATHS, "MLOG_FILE_RENAME2"},
     [MLOG_FILE_NAME] = {OP_FILE_NAME, BODY_PATH, "MLOG_FILE_NAME"},
@@ -135,6 +138,7 @@ static uint32_t rec_type(const redo_rec_t *rec)
         [OP_REC_DELETE] = MLOG_COMP_REC_DELETE,
         [OP_LIST_END_DELETE] = MLOG_COMP_LIST_END_DELETE,
         [OP_LIST_START_DELETE] = MLOG_COMP_LIST_START_DELETE,
+        [OP_REORGANIZE] = MLOG_COMP_PAGE_REORGANIZE,
         [OP_INDEX_LOAD] = MLOG_INDEX_LOAD,
         [OP_FILE_CREATE] = MLOG_FILE_CREATE2,
         [OP_FILE_DELETE] = MLOG_FILE_DELETE,

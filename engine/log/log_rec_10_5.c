@@ -55,6 +55,7 @@ static const char *rec_name_10_5(const redo_rec_t *rec)
         [OP_REC_UPDATE] = "WRITE",
         [OP_LIST_END_DELETE] = "MEMMOVE",
         [OP_LIST_START_DELETE] = "MEMMOVE",
+        [OP_REORGANIZE] = "MEMMOVE",
         [OP_REC_DELETE] = "DELETE",
         [OP_PAGE_CHECKSUM] = "OPTION",
         [OP_FILE_CREATE] = "FILE_CREATE",

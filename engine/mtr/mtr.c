@@ -297,6 +297,12 @@ dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot)
     return mtr_try(mtr, block, &rec);
 }
 
+dberr_t mtr_reorganize(mtr_t *mtr, buf_block_t *block)
+{
+    redo_rec_t rec = {.op = OP_REORGANIZE};
+    return mtr_try(mtr, block, &rec);
+}
+
 void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t index_id)
 {
     CHECK(mtr->mode == MTR_LOG_ALL);

@@ -80,6 +80,7 @@ WARN_UNUSED dberr_t mtr_rec_update(mtr_t *mtr, buf_block_t *block, uint32_t slot
                                    uint32_t rec_offset, const byte *bytes, uint32_t len);
 WARN_UNUSED dberr_t mtr_list_end_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
 WARN_UNUSED dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
+WARN_UNUSED dberr_t mtr_reorganize(mtr_t *mtr, buf_block_t *block);
 
 /** Adds INDEX_LOAD(space, root, index) to this mtr. */
 void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t index_id);

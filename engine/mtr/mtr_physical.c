@@ -4,7 +4,7 @@ Place: between mtr.c's functions and mtr_step().
 
     number, bytes, fill    as they are; nothing at all if the page has them
     part of a record       bytes at its place in the page
-    list of records        the difference of the pages before and after: MEMSET, MEMMOVE, WRITE
+    list of records, page  the difference of the pages before and after: MEMSET, MEMMOVE, WRITE
     all else               as it is
 
 Invariants
@@ -116,6 +116,7 @@ dberr_t mtr_physical(mtr_t *mtr, buf_block_t *block, redo_rec_t *rec)
         return mtr_rec_bytes(mtr, block, rec);
     case OP_LIST_END_DELETE:
     case OP_LIST_START_DELETE:
+    case OP_REORGANIZE:
         return mtr_list_bytes(mtr, block, rec);
     default:
         return mtr_step(mtr, block, rec);

@@ -107,6 +107,8 @@ const char *page_type_name(uint32_t type)
         return "fsp_hdr";
     case FIL_PAGE_TYPE_XDES:
         return "xdes";
+    case FIL_PAGE_TYPE_BLOB:
+        return "blob";
     case FIL_PAGE_INDEX:
         return "index";
     default:

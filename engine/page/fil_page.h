@@ -37,6 +37,7 @@ typedef enum page_type {
     FIL_PAGE_TYPE_TRX_SYS = 7,
     FIL_PAGE_TYPE_FSP_HDR = 8, /**< page 0 of a space */
     FIL_PAGE_TYPE_XDES = 9,    /**< a later page of extent descriptors */
+    FIL_PAGE_TYPE_BLOB = 10,   /**< part of a long value */
     FIL_PAGE_INDEX = 17855
 } page_type_t;
 

@@ -1,36 +1,18 @@
-/* B+-tree pages. Above fil_page.c; used by log/ (redo apply) and btr/.
+/* B+-tree pages. Above fil_page.c; used by log/ (redo apply) and btr/. page_check.c looks at whole pages.
 
-1. (I6) heap top = PAGE_DATA + heap records * record size; every heap record is in exactly one slot
-   or once on the free list; heap and directory never meet, even with every heap record in a slot.
-2. (I27) Changes are deterministic: freed records are zero but for info byte and link, the gap
-   between heap and directory is zero, a list delete rewrites the heap in slot order.
+1. (I6) records of one size: heap top = PAGE_DATA + heap records * record size; every heap record is in
+   exactly one slot or once on the free list; heap and directory never meet, even with every heap
+   record in a slot. Records of any size: no two overlap, and what they leave of the heap is garbage.
+2. (I27) Changes are deterministic: freed records are zero but for info byte and link, garbage and the
+   gap between heap and directory are zero, a list delete rewrites the heap in slot order.
 3. A change that returns DB_CORRUPTION has changed no byte.
 4. A page with the right checksum may still be hostile: no function reads or writes outside of it,
    each validates the fields, slots and links that it follows. */
-#include "page/page_index.h"
-
 #include <string.h>
 
 #include "base/check.h"
 #include "base/mach.h"
-
-#define SLOT_SIZE 2U
-#define LINK_SIZE 2U /* of a freed record, behind its info byte */
-#define REC_SIZE_MIN (1U + LINK_SIZE)
-#define CHILD_SIZE 4U /* of a node pointer */
-#define REC_INFO_VALID (REC_INFO_DELETE_MARK | REC_INFO_MIN_REC)
-
-/** The header of an index page, decoded and found consistent in itself. */
-typedef struct page_head {
-    uint32_t n_recs;
-    uint32_t heap_top;
-    uint32_t n_heap;
-    uint32_t free;
-    uint32_t n_free;
-    uint32_t level;
-    uint32_t rec_size;
-    uint32_t key_len;
-} page_head_t;
+#include "page/page_int.h"
 
 uint32_t page_n_recs(const byte *page)
 {
@@ -62,8 +44,37 @@ uint32_t page_capacity(uint32_t page_size, uint32_t rec_size)
     return (page_size - FIL_PAGE_TRAILER - PAGE_DATA) / (rec_size + SLOT_SIZE);
 }
 
+uint32_t page_data_max(uint32_t page_size)
+{
+    return page_size - FIL_PAGE_TRAILER - PAGE_DATA;
+}
+
+uint32_t page_rec_cost(uint32_t rec_size, uint32_t len)
+{
+    return len + SLOT_SIZE + (rec_size == PAGE_REC_VARIES ? LEN_SIZE : 0);
+}
+
+uint32_t page_rec_max(uint32_t page_size)
+{
+    return page_data_max(page_size) / 2 - page_rec_cost(PAGE_REC_VARIES, 0);
+}
+
+uint32_t page_data_size(const byte *page)
+{
+    uint32_t n = page_n_recs(page);
+
+    if (page_rec_size(page) != PAGE_REC_VARIES) {
+        return n * page_rec_cost(page_rec_size(page), page_rec_size(page));
+    }
+    return mach_read_2(page + PAGE_HEAP_TOP) - PAGE_DATA - mach_read_2(page + PAGE_GARBAGE)
+           + n * SLOT_SIZE;
+}
+
 static bool shape_is_valid(uint32_t page_size, uint32_t level, uint32_t rec_size, uint32_t key_len)
 {
+    if (rec_size == PAGE_REC_VARIES) {
+        return level == 0 && key_len > 0 && key_len < page_rec_max(page_size);
+    }
     if (level > BTR_LEVEL_MAX || rec_size < REC_SIZE_MIN || key_len == 0 || key_len > rec_size - 1
         || (level > 0 && key_len + CHILD_SIZE != rec_size - 1)) {
         return false;
@@ -88,9 +99,30 @@ dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *sh
     return DB_SUCCESS;
 }
 
-/** Decodes the header. NULL when it is consistent, else the broken item. */
-static const char *head_read(const byte *page, uint32_t page_size, page_head_t *h)
+/** What is wrong with the numbers of the heap. */
+static const char *heap_fault(const page_head_t *h, uint32_t page_size)
 {
+    uint32_t room = page_data_max(page_size);
+
+    if (h->rec_size == PAGE_REC_VARIES) {
+        if (h->heap_top < PAGE_DATA || h->n_recs > room / SLOT_SIZE
+            || h->heap_top - PAGE_DATA > room - SLOT_SIZE * h->n_recs
+            || h->garbage > h->heap_top - PAGE_DATA) {
+            return "heap top";
+        }
+        return h->n_free == 0 ? NULL : "free list head";
+    }
+    if (h->n_heap > page_capacity(page_size, h->rec_size)
+        || h->heap_top != PAGE_DATA + h->n_heap * h->rec_size) {
+        return "heap top";
+    }
+    return h->garbage == 0 ? NULL : "reserved bytes";
+}
+
+const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
+{
+    const char *fault;
+
     CHECK(page_size_is_valid(page_size));
     h->n_recs = page_n_recs(page);
     h->heap_top = mach_read_2(page + PAGE_HEAP_TOP);
@@ -100,29 +132,41 @@ static const char *head_read(const byte *page, uint32_t page_size, page_head_t *
     h->level = page_level(page);
     h->rec_size = page_rec_size(page);
     h->key_len = page_key_len(page);
+    h->garbage = mach_read_2(page + PAGE_GARBAGE);
     if (fil_page_get_type(page) != FIL_PAGE_INDEX) {
         return "page type";
     }
     if (!shape_is_valid(page_size, h->level, h->rec_size, h->key_len)) {
         return "level, record size or key length";
     }
-    if (h->n_heap > page_capacity(page_size, h->rec_size)
-        || h->heap_top != PAGE_DATA + h->n_heap * h->rec_size) {
-        return "heap top";
+    fault = heap_fault(h, page_size);
+    if (fault != NULL) {
+        return fault;
     }
     if (h->n_recs + h->n_free != h->n_heap) {
         return "record count";
     }
-    if ((h->n_free == 0) != (h->free == 0)) {
-        return "free list head";
-    }
-    return mach_read_2(page + PAGE_RESERVED) == 0 ? NULL : "reserved bytes";
+    return (h->n_free == 0) != (h->free == 0) ? "free list head" : NULL;
 }
 
-/** Is this the offset of a heap record? */
-static bool offset_is_valid(const page_head_t *h, uint32_t offset)
+uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset)
 {
-    return offset >= PAGE_DATA && offset < h->heap_top && (offset - PAGE_DATA) % h->rec_size == 0;
+    return h->rec_size != PAGE_REC_VARIES ? h->rec_size : mach_read_2(page + offset - LEN_SIZE);
+}
+
+bool page_offset_is_valid(const byte *page, const page_head_t *h, uint32_t offset)
+{
+    uint32_t len;
+
+    if (h->rec_size != PAGE_REC_VARIES) {
+        return offset >= PAGE_DATA && offset < h->heap_top
+               && (offset - PAGE_DATA) % h->rec_size == 0;
+    }
+    if (offset < PAGE_DATA + LEN_SIZE || offset >= h->heap_top) {
+        return false;
+    }
+    len = page_len_at(page, h, offset);
+    return len > h->key_len && len <= h->heap_top - offset;
 }
 
 static uint32_t slot_pos(uint32_t page_size, uint32_t slot)
@@ -130,115 +174,42 @@ static uint32_t slot_pos(uint32_t page_size, uint32_t slot)
     return page_size - FIL_PAGE_TRAILER - SLOT_SIZE * (slot + 1);
 }
 
-/** Offset of the record in a slot < n_recs, or 0 when slot or record is broken. */
-static uint32_t slot_read(const byte *page, uint32_t page_size, const page_head_t *h, uint32_t slot)
+uint32_t page_slot_read(const byte *page, uint32_t page_size, const page_head_t *h, uint32_t slot)
 {
     uint32_t offset = mach_read_2(page + slot_pos(page_size, slot));
 
-    return offset_is_valid(h, offset) && (page[offset] & ~REC_INFO_VALID) == 0 ? offset : 0;
+    return page_offset_is_valid(page, h, offset) && (page[offset] & ~REC_INFO_VALID) == 0 ? offset
+                                                                                          : 0;
 }
 
-/** Is this the offset of a freed record whose link is plausible? *next is its link. */
-static bool free_read(const byte *page, const page_head_t *h, uint32_t offset, uint32_t *next)
+bool page_free_read(const byte *page, const page_head_t *h, uint32_t offset, uint32_t *next)
 {
-    if (!offset_is_valid(h, offset) || page[offset] != REC_INFO_FREED) {
+    if (!page_offset_is_valid(page, h, offset) || page[offset] != REC_INFO_FREED) {
         return false;
     }
     *next = mach_read_2(page + offset + 1);
-    return *next == 0 || offset_is_valid(h, *next);
+    return *next == 0 || page_offset_is_valid(page, h, *next);
 }
 
-bool page_has_room(const byte *page, uint32_t page_size)
+/** Room at the heap top for a record of len bytes and its slot? */
+static bool heap_has_room(const page_head_t *h, uint32_t page_size, uint32_t len)
+{
+    uint32_t end = page_size - FIL_PAGE_TRAILER - SLOT_SIZE * h->n_recs;
+
+    return page_rec_cost(h->rec_size, len) <= end - h->heap_top;
+}
+
+bool page_has_room(const byte *page, uint32_t page_size, uint32_t len)
 {
     page_head_t h;
 
-    return head_read(page, page_size, &h) == NULL
-           && (h.n_free > 0 || h.n_heap < page_capacity(page_size, h.rec_size));
-}
-
-static bool is_zero(const byte *bytes, uint32_t len)
-{
-    return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
-}
-
-#define HEAP_MAX ((PAGE_SIZE_MAX - PAGE_DATA) / (REC_SIZE_MIN + SLOT_SIZE) + 1)
-
-typedef struct heap_set {
-    byte bits[HEAP_MAX / 8 + 1];
-} heap_set_t;
-
-/** Adds the record at offset; false when it is there already. */
-static bool heap_set_add(heap_set_t *set, const page_head_t *h, uint32_t offset)
-{
-    uint32_t n = (offset - PAGE_DATA) / h->rec_size;
-    byte bit = (byte)(1U << (n % 8));
-    bool fresh = (set->bits[n / 8] & bit) == 0;
-
-    set->bits[n / 8] |= bit;
-    return fresh;
-}
-
-static const char *validate_slots(const byte *page, uint32_t page_size, const page_head_t *h,
-                                  heap_set_t *seen)
-{
-    /* The first record of the leftmost page of a level above the leaves stands for minus infinity.
-    */
-    bool min_rec = h->level > 0 && fil_page_get_prev(page) == FIL_NULL;
-
-    for (uint32_t slot = 0; slot < h->n_recs; slot++) {
-        uint32_t offset = slot_read(page, page_size, h, slot);
-
-        if (offset == 0) {
-            return "directory slot";
-        }
-        if (!heap_set_add(seen, h, offset)) {
-            return "two slots of one record";
-        }
-        if (((page[offset] & REC_INFO_MIN_REC) != 0) != (min_rec && slot == 0)) {
-            return "minimum record flag";
-        }
+    if (page_head_read(page, page_size, &h) != NULL) {
+        return false;
     }
-    return NULL;
-}
-
-static const char *validate_free_list(const byte *page, const page_head_t *h, heap_set_t *seen)
-{
-    uint32_t offset = h->free;
-    uint32_t next = 0;
-
-    for (uint32_t i = 0; i < h->n_free; i++) {
-        if (!free_read(page, h, offset, &next) || !heap_set_add(seen, h, offset)) {
-            return "free list";
-        }
-        if (!is_zero(page + offset + REC_SIZE_MIN, h->rec_size - REC_SIZE_MIN)) {
-            return "bytes of a freed record";
-        }
-        offset = next;
+    if (h.rec_size == PAGE_REC_VARIES) {
+        return heap_has_room(&h, page_size, len);
     }
-    return offset == 0 ? NULL : "free list end";
-}
-
-dberr_t page_index_validate(const byte *page, uint32_t page_size, const char **why)
-{
-    heap_set_t seen = {{0}};
-    page_head_t h;
-    const char *broken = head_read(page, page_size, &h);
-
-    if (broken == NULL) {
-        broken = validate_slots(page, page_size, &h, &seen);
-    }
-    if (broken == NULL) {
-        broken = validate_free_list(page, &h, &seen);
-    }
-    if (broken == NULL
-        && !is_zero(page + h.heap_top,
-                    page_size - FIL_PAGE_TRAILER - SLOT_SIZE * h.n_recs - h.heap_top)) {
-        broken = "bytes between heap and directory";
-    }
-    if (broken != NULL && why != NULL) {
-        *why = broken;
-    }
-    return broken == NULL ? DB_SUCCESS : DB_CORRUPTION;
+    return h.n_free > 0 || h.n_heap < page_capacity(page_size, h.rec_size);
 }
 
 uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
@@ -246,10 +217,18 @@ uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
     page_head_t h;
     uint32_t offset;
 
-    CHECK(head_read(page, page_size, &h) == NULL && slot < h.n_recs);
-    offset = slot_read(page, page_size, &h, slot);
+    CHECK(page_head_read(page, page_size, &h) == NULL && slot < h.n_recs);
+    offset = page_slot_read(page, page_size, &h, slot);
     CHECK(offset != 0);
     return offset;
+}
+
+uint32_t page_rec_len(const byte *page, uint32_t page_size, uint32_t slot)
+{
+    uint32_t offset = page_rec_offset(page, page_size, slot);
+
+    return page_rec_size(page) != PAGE_REC_VARIES ? page_rec_size(page)
+                                                  : mach_read_2(page + offset - LEN_SIZE);
 }
 
 const byte *page_rec(const byte *page, uint32_t page_size, uint32_t slot)
@@ -261,7 +240,7 @@ const byte *page_rec(const byte *page, uint32_t page_size, uint32_t slot)
 static int rec_compare(const byte *page, uint32_t page_size, const page_head_t *h, uint32_t slot,
                        const byte *key, uint32_t key_len)
 {
-    uint32_t offset = slot_read(page, page_size, h, slot);
+    uint32_t offset = page_slot_read(page, page_size, h, slot);
 
     if (offset == 0) {
         return 1;
@@ -280,7 +259,7 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
     page_head_t h;
 
     *exact = false;
-    if (head_read(page, page_size, &h) != NULL) {
+    if (page_head_read(page, page_size, &h) != NULL) {
         return 0;
     }
     key_len = key_len < h.key_len ? key_len : h.key_len;
@@ -302,52 +281,90 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
                            uint32_t len)
 {
     uint32_t before = 0;
+    uint32_t most = 0; /* bytes that can be shared: one at least stands for itself */
     uint32_t shared = 0;
     page_head_t h;
 
     CHECK(len >= 2);
-    if (slot > 0 && head_read(page, page_size, &h) == NULL && slot <= h.n_recs
-        && len == h.rec_size) {
-        before = slot_read(page, page_size, &h, slot - 1);
+    if (slot > 0 && page_head_read(page, page_size, &h) == NULL && slot <= h.n_recs
+        && (h.rec_size == PAGE_REC_VARIES || len == h.rec_size)) {
+        before = page_slot_read(page, page_size, &h, slot - 1);
     }
-    while (before != 0 && shared < len - 2 && page[before + 1 + shared] == rec[1 + shared]) {
+    if (before != 0) {
+        uint32_t before_len = page_len_at(page, &h, before);
+
+        most = before_len < len ? before_len - 1 : len - 2;
+    }
+    while (shared < most && page[before + 1 + shared] == rec[1 + shared]) {
         shared++;
     }
     return (rec_delta_t){rec[0], shared, rec + 1 + shared, len - 1 - shared};
 }
 
+/** The place of the record before, whose bytes it shares; 0: there is none such. */
+static uint32_t shared_with(const byte *page, uint32_t page_size, const page_head_t *h,
+                            uint32_t slot, const rec_delta_t *rec)
+{
+    uint32_t before = slot > 0 ? page_slot_read(page, page_size, h, slot - 1) : 0;
+
+    return before != 0 && rec->shared < page_len_at(page, h, before) ? before : 0;
+}
+
+/** Takes the place of a record of len bytes: the first freed one, or at the heap top. 0: there is none. */
+static uint32_t heap_alloc(byte *page, uint32_t page_size, const page_head_t *h, uint32_t len)
+{
+    uint32_t offset = h->heap_top;
+    uint32_t next = 0;
+
+    if (h->n_free > 0) {
+        if (!page_free_read(page, h, h->free, &next) || (next == 0) != (h->n_free == 1)) {
+            return 0;
+        }
+        mach_write_2(page + PAGE_FREE, next);
+        mach_write_2(page + PAGE_N_FREE, h->n_free - 1);
+        return h->free;
+    }
+    if (!heap_has_room(h, page_size, len)) {
+        return 0;
+    }
+    if (h->rec_size == PAGE_REC_VARIES) {
+        mach_write_2(page + offset, len);
+        offset += LEN_SIZE;
+    }
+    mach_write_2(page + PAGE_HEAP_TOP, offset + len);
+    mach_write_2(page + PAGE_N_HEAP, h->n_heap + 1);
+    return offset;
+}
+
+/** May a page of this head have a record of len bytes? */
+static bool len_is_valid(const page_head_t *h, uint32_t page_size, uint32_t len)
+{
+    return h->rec_size != PAGE_REC_VARIES ? len == h->rec_size
+                                          : len > h->key_len && len <= page_rec_max(page_size);
+}
+
 dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec_delta_t *rec)
 {
+    uint32_t len = 1 + rec->shared + rec->rest_len;
     uint32_t offset;
     uint32_t before = 0;
-    uint32_t next = 0;
     page_head_t h;
     byte *last;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->rest_len >= h.rec_size
-        || rec->shared != h.rec_size - 1 - rec->rest_len || (rec->info & ~REC_INFO_VALID) != 0) {
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
+        || rec->rest_len >= page_size || !len_is_valid(&h, page_size, len)
+        || (rec->info & ~REC_INFO_VALID) != 0) {
         return DB_CORRUPTION;
     }
     if (rec->shared > 0) {
-        before = slot > 0 ? slot_read(page, page_size, &h, slot - 1) : 0;
+        before = shared_with(page, page_size, &h, slot, rec);
         if (before == 0) {
             return DB_CORRUPTION;
         }
     }
-    if (h.n_free > 0) {
-        offset = h.free;
-        if (!free_read(page, &h, offset, &next) || (next == 0) != (h.n_free == 1)) {
-            return DB_CORRUPTION;
-        }
-        mach_write_2(page + PAGE_FREE, next);
-        mach_write_2(page + PAGE_N_FREE, h.n_free - 1);
-    } else {
-        if (h.n_heap == page_capacity(page_size, h.rec_size)) {
-            return DB_CORRUPTION;
-        }
-        offset = h.heap_top;
-        mach_write_2(page + PAGE_HEAP_TOP, h.heap_top + h.rec_size);
-        mach_write_2(page + PAGE_N_HEAP, h.n_heap + 1);
+    offset = heap_alloc(page, page_size, &h, len);
+    if (offset == 0) {
+        return DB_CORRUPTION;
     }
     page[offset] = (byte)rec->info;
     memmove(page + offset + 1, page + before + 1, rec->shared);
@@ -359,25 +376,41 @@ dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec
     return DB_SUCCESS;
 }
 
+/** Gives the place of a record back. */
+static void heap_free(byte *page, const page_head_t *h, uint32_t offset)
+{
+    uint32_t len = page_len_at(page, h, offset);
+
+    if (h->rec_size == PAGE_REC_VARIES) {
+        memset(page + offset - LEN_SIZE, 0, LEN_SIZE + len);
+        mach_write_2(page + PAGE_GARBAGE, h->garbage + LEN_SIZE + len);
+        mach_write_2(page + PAGE_N_HEAP, h->n_heap - 1);
+        return;
+    }
+    memset(page + offset, 0, len);
+    page[offset] = REC_INFO_FREED;
+    mach_write_2(page + offset + 1, h->free);
+    mach_write_2(page + PAGE_FREE, offset);
+    mach_write_2(page + PAGE_N_FREE, h->n_free + 1);
+}
+
 dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     uint32_t offset;
     page_head_t h;
     byte *last;
 
-    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs
-        || (h.n_free > 0 && !offset_is_valid(&h, h.free))) {
+    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs
+        || (h.n_free > 0 && !page_offset_is_valid(page, &h, h.free))) {
         return DB_CORRUPTION;
     }
-    offset = slot_read(page, page_size, &h, slot);
-    if (offset == 0) {
+    offset = page_slot_read(page, page_size, &h, slot);
+    if (offset == 0
+        || (h.rec_size == PAGE_REC_VARIES
+            && page_len_at(page, &h, offset) + LEN_SIZE > h.heap_top - PAGE_DATA - h.garbage)) {
         return DB_CORRUPTION;
     }
-    memset(page + offset, 0, h.rec_size);
-    page[offset] = REC_INFO_FREED;
-    mach_write_2(page + offset + 1, h.free);
-    mach_write_2(page + PAGE_FREE, offset);
-    mach_write_2(page + PAGE_N_FREE, h.n_free + 1);
+    heap_free(page, &h, offset);
     last = page + slot_pos(page_size, h.n_recs - 1);
     memmove(last + SLOT_SIZE, last, (size_t)SLOT_SIZE * (h.n_recs - 1 - slot));
     mach_write_2(last, 0);
@@ -391,12 +424,13 @@ dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint
     uint32_t offset;
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs || rec_offset > h.rec_size
-        || len > h.rec_size - rec_offset) {
+    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
         return DB_CORRUPTION;
     }
-    offset = slot_read(page, page_size, &h, slot);
-    if (offset == 0 || (rec_offset == 0 && len > 0 && (bytes[0] & ~REC_INFO_VALID) != 0)) {
+    offset = page_slot_read(page, page_size, &h, slot);
+    if (offset == 0 || rec_offset > page_len_at(page, &h, offset)
+        || len > page_len_at(page, &h, offset) - rec_offset
+        || (rec_offset == 0 && len > 0 && (bytes[0] & ~REC_INFO_VALID) != 0)) {
         return DB_CORRUPTION;
     }
     *out = offset + rec_offset;
@@ -420,27 +454,36 @@ static dberr_t list_keep(byte *page, uint32_t page_size, const page_head_t *h, u
                          uint32_t end)
 {
     byte heap[PAGE_SIZE_MAX];
+    uint32_t offsets[PAGE_SIZE_MAX / SLOT_SIZE];
+    uint32_t in_front = h->rec_size == PAGE_REC_VARIES ? LEN_SIZE : 0;
     uint32_t n = end - first;
-    uint32_t heap_top = PAGE_DATA + n * h->rec_size;
+    uint32_t used = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t offset = slot_read(page, page_size, h, first + i);
+        uint32_t offset = page_slot_read(page, page_size, h, first + i);
+        uint32_t len = offset != 0 ? in_front + page_len_at(page, h, offset) : 0;
 
-        if (offset == 0) {
+        if (offset == 0 || len > page_data_max(page_size) - used) {
             return DB_CORRUPTION;
         }
-        memcpy(heap + (size_t)i * h->rec_size, page + offset, h->rec_size);
+        memcpy(heap + used, page + offset - in_front, len);
+        offsets[i] = PAGE_DATA + used + in_front;
+        used += len;
     }
-    memcpy(page + PAGE_DATA, heap, (size_t)n * h->rec_size);
-    memset(page + heap_top, 0, page_size - FIL_PAGE_TRAILER - heap_top);
+    if (used + SLOT_SIZE * n > page_data_max(page_size)) {
+        return DB_CORRUPTION;
+    }
+    memcpy(page + PAGE_DATA, heap, used);
+    memset(page + PAGE_DATA + used, 0, page_data_max(page_size) - used);
     for (uint32_t i = 0; i < n; i++) {
-        mach_write_2(page + slot_pos(page_size, i), PAGE_DATA + i * h->rec_size);
+        mach_write_2(page + slot_pos(page_size, i), offsets[i]);
     }
     mach_write_2(page + PAGE_N_RECS, n);
-    mach_write_2(page + PAGE_HEAP_TOP, heap_top);
+    mach_write_2(page + PAGE_HEAP_TOP, PAGE_DATA + used);
     mach_write_2(page + PAGE_N_HEAP, n);
     mach_write_2(page + PAGE_FREE, 0);
     mach_write_2(page + PAGE_N_FREE, 0);
+    mach_write_2(page + PAGE_GARBAGE, 0);
     return DB_SUCCESS;
 }
 
@@ -448,7 +491,7 @@ dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, 0, slot);
@@ -458,8 +501,18 @@ dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, slot, h.n_recs);
+}
+
+dberr_t page_reorganize(byte *page, uint32_t page_size)
+{
+    page_head_t h;
+
+    if (page_head_read(page, page_size, &h) != NULL) {
+        return DB_CORRUPTION;
+    }
+    return list_keep(page, page_size, &h, 0, h.n_recs);
 }

@@ -1,10 +1,11 @@
-/** B+-tree pages: slotted records of one size, with a directory (FORMAT.md, "Index page").
+/** B+-tree pages: slotted records with a directory (FORMAT.md, "Index page"). The records of a page have
+one size, or, on leaves of clustered indexes whose rows vary, each its own.
 
     38  2  number of records           48  2  level, 0 = leaf
     40  2  heap top (first unused)     50  8  index id
-    42  2  heap records, freed included 58  2  record size, its info byte included
+    42  2  heap records, freed included 58  2  record size, its info byte included; 0: each has its own
     44  2  first freed record, or 0    60  2  key length in bytes
-    46  2  number of freed records     62  2  reserved, zero
+    46  2  number of freed records     62  2  garbage: bytes of the heap that no record has (size 0 only)
     64 10  header of the segment of leaves (root only, else zero)
     74 10  header of the segment of the root and the inner levels (the same)
     84  .. record heap, upwards; directory of 2-byte record offsets, downwards from the trailer:
@@ -15,6 +16,9 @@ compared with memcmp. A freed record has info REC_INFO_FREED and the offset of t
 bytes, 0 at the end) behind it. The payload of a node pointer (level > 0) is the key and a 4-byte
 child page number; the first record of the leftmost page of such a level has REC_INFO_MIN_REC and
 is smaller than any key.
+
+Where each record has its own size, that stands in the 2 bytes in front of the info byte. There is no
+free list: what a deleted record leaves is zero, and garbage until the page is reorganized.
 
 Changes are deterministic: the same call on the same bytes gives the same bytes. Redo apply relies on
 that, and so each of these functions checks what it reads and returns DB_CORRUPTION, leaving the page
@@ -33,7 +37,7 @@ unchanged, when the page cannot take the change. */
 #define PAGE_INDEX_ID 50
 #define PAGE_REC_SIZE 58
 #define PAGE_KEY_LEN 60
-#define PAGE_RESERVED 62
+#define PAGE_GARBAGE 62
 #define PAGE_SEG_LEAF 64
 #define PAGE_SEG_TOP 74
 #define PAGE_DATA 84
@@ -44,10 +48,12 @@ unchanged, when the page cannot take the change. */
 
 #define BTR_LEVEL_MAX 15U
 
+#define PAGE_REC_VARIES 0U /**< in place of a record size */
+
 typedef struct page_shape {
     uint32_t level;
     index_id_t index_id;
-    uint32_t rec_size; /**< info byte included */
+    uint32_t rec_size; /**< info byte included; PAGE_REC_VARIES: each its own, leaves only */
     uint32_t key_len;
 } page_shape_t;
 
@@ -59,11 +65,20 @@ WARN_UNUSED dberr_t page_index_create(byte *page, uint32_t page_size, const page
 uint32_t page_n_recs(const byte *page);
 uint32_t page_level(const byte *page);
 index_id_t page_index_id(const byte *page);
-uint32_t page_rec_size(const byte *page);
+uint32_t page_rec_size(const byte *page); /**< of every record, or PAGE_REC_VARIES */
 uint32_t page_key_len(const byte *page);
 uint32_t page_capacity(uint32_t page_size,
-                       uint32_t rec_size);                /**< records that fit an empty page */
-bool page_has_room(const byte *page, uint32_t page_size); /**< for one more record */
+                       uint32_t rec_size); /**< records of one size that fit an empty page */
+/** The longest record of a page of records of any size: two fit. */
+uint32_t page_rec_max(uint32_t page_size);
+/** Is there room for one more record, of len bytes, as the page is? */
+bool page_has_room(const byte *page, uint32_t page_size, uint32_t len);
+/** Bytes for records and their slots in an empty page. */
+uint32_t page_data_max(uint32_t page_size);
+/** Bytes that the records take with their slots: what a reorganized page needs. */
+uint32_t page_data_size(const byte *page);
+/** Bytes that one record of len bytes takes with its slot. rec_size: of the page. */
+uint32_t page_rec_cost(uint32_t rec_size, uint32_t len);
 
 /** Every field, slot and the free list, once over the page: invariant I6. On DB_CORRUPTION *why (if
 not NULL) is a static phrase that names the broken item. Key order is not looked at. */
@@ -72,6 +87,8 @@ WARN_UNUSED dberr_t page_index_validate(const byte *page, uint32_t page_size, co
 /** The record in a slot: info byte first. slot < page_n_recs() of a validated page (CHECK). */
 const byte *page_rec(const byte *page, uint32_t page_size, uint32_t slot);
 uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot);
+uint32_t page_rec_len(const byte *page, uint32_t page_size,
+                      uint32_t slot); /**< info byte included */
 
 static inline uint32_t rec_info(const byte *rec)
 {
@@ -111,7 +128,7 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
 WARN_UNUSED dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot,
                                     const rec_delta_t *rec);
 
-/** Removes the record of a slot and puts its space on the free list. */
+/** Removes the record of a slot: its space goes to the free list, or is garbage. */
 WARN_UNUSED dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot);
 
 /** Where in the page page_rec_update() would write. DB_CORRUPTION when it would refuse. */
@@ -126,5 +143,8 @@ WARN_UNUSED dberr_t page_rec_update(byte *page, uint32_t page_size, uint32_t slo
 /** Removes the records of slots [slot, n) or [0, slot); the page is compacted afterwards. */
 WARN_UNUSED dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot);
 WARN_UNUSED dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot);
+
+/** Compacts the page: the heap in slot order, no freed record, no garbage. */
+WARN_UNUSED dberr_t page_reorganize(byte *page, uint32_t page_size);
 
 #endif

@@ -13,10 +13,14 @@ Invariants
 4. the position inside a log is kept in memory only: after a restart the log begins again, and every
    step says what must be (I17);
 5. when a log leaves the history nothing in any tree refers to it, hence with an empty history and
-   no open transaction every DB_TRX_ID is 0 and there is no delete mark (I25). */
+   no open transaction every DB_TRX_ID is 0 and there is no delete mark (I25);
+6. the long values that an update replaced are its undo record's and go with it, a page at a time, while the
+   reference there says what is left; those of a row go before its record, behind its entries. So the log can begin
+   again at any time and frees nothing twice (I11). */
 #include <inttypes.h>
 #include <string.h>
 
+#include "btr/btr_blob.h"
 #include "trx/trx_int.h"
 
 /** A log of a table that was dropped meanwhile has nothing to purge there. One that rows are being copied to has,
@@ -33,7 +37,7 @@ static dberr_t purge_old_entries(trx_sys_t *sys, const dict_table_t *table, cons
     row_bufs_t *bufs = &sys->bufs;
     dberr_t err = DB_SUCCESS;
     memcpy(bufs->row2, bufs->row, table->row_size);
-    undo_rec_restore(rec, table, bufs->row2);
+    undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         const dict_index_t *index = &table->indexes[i];
         if (!row_index_is_kept(index)) {
@@ -60,7 +64,52 @@ static dberr_t purge_row(trx_sys_t *sys, const dict_table_t *table, const undo_r
             err = row_sec_remove(sys->pool, index, bufs->sec, true);
         }
     }
+    if (err == DB_SUCCESS) {
+        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
+                              &trx_sys_env(sys)->stats.blobs_purged);
+    }
     return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
+}
+
+/** Frees the chains that an undo record owns: its references in the undo page say what is left (6). */
+static dberr_t purge_chains(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec,
+                            roll_ptr_t roll_ptr)
+{
+    page_id_t page = undo_page_id(roll_ptr_page(roll_ptr));
+    uint32_t start = roll_ptr_offset(roll_ptr);
+    uint32_t at = 0;
+    uint32_t offset = 0;
+    dberr_t err = DB_SUCCESS;
+    while (err == DB_SUCCESS && undo_rec_next_chain(rec, sys->bufs.undo, &at, &offset)) {
+        err = btr_blob_free_of_page(sys->pool, &table->indexes[0].tree, page, start + offset);
+        trx_sys_env(sys)->stats.blobs_purged++;
+    }
+    return err;
+}
+
+/** What an undo record says of the row that is there. */
+static dberr_t purge_version(trx_sys_t *sys, const dict_table_t *table, trx_id_t id,
+                             const undo_rec_t *rec, roll_ptr_t roll_ptr)
+{
+    row_bufs_t *bufs = &sys->bufs;
+    bool newest =
+        dict_rec_trx_id(table, bufs->rec) == id && dict_rec_roll_ptr(table, bufs->rec) == roll_ptr;
+    if (newest && rec_is_deleted(bufs->rec) != (rec->type == UNDO_DELETE_MARK)) {
+        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                       "table %s: delete mark of a row contradicts its undo record", table->name);
+    }
+    dict_rec_ext(table, bufs->rec, &bufs->ext);
+    dberr_t err = dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row);
+    if (err == DB_SUCCESS && rec->type == UNDO_UPDATE) {
+        err = purge_old_entries(sys, table, rec);
+    }
+    if (err != DB_SUCCESS || !newest) {
+        return err;
+    }
+    if (rec_is_deleted(bufs->rec)) {
+        return purge_row(sys, table, rec);
+    }
+    return row_clust_set_ids(sys->pool, table, rec->pk, 0, 0);
 }
 
 static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, roll_ptr_t roll_ptr)
@@ -75,27 +124,11 @@ static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, rol
                        "undo record of transaction %" PRIu64 " does not fit table %" PRIu64, id,
                        rec->table_id);
     }
-    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec);
-    if (err != DB_SUCCESS) {
-        return err == DB_NOT_FOUND ? DB_SUCCESS : err;
-    }
-    bool newest =
-        dict_rec_trx_id(table, bufs->rec) == id && dict_rec_roll_ptr(table, bufs->rec) == roll_ptr;
-    if (newest && rec_is_deleted(bufs->rec) != (rec->type == UNDO_DELETE_MARK)) {
-        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
-                       "table %s: delete mark of a row contradicts its undo record", table->name);
-    }
-    dict_rec_to_row(table, bufs->rec, bufs->row);
-    if (rec->type == UNDO_UPDATE) {
-        err = purge_old_entries(sys, table, rec);
-    }
-    if (err != DB_SUCCESS || !newest) {
-        return err;
-    }
-    if (rec_is_deleted(bufs->rec)) {
-        return purge_row(sys, table, rec);
-    }
-    return row_clust_set_ids(sys->pool, table, rec->pk, 0, 0);
+    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec, &bufs->rec_len);
+    err = err == DB_NOT_FOUND ? DB_SUCCESS
+          : err == DB_SUCCESS ? purge_version(sys, table, id, rec, roll_ptr)
+                              : err;
+    return err == DB_SUCCESS ? purge_chains(sys, table, rec, roll_ptr) : err;
 }
 
 /** One undo record of the oldest log, or the end of that log. *n counts records. */

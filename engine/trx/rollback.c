@@ -10,7 +10,9 @@ Invariants
    harmless (I17);
 3. the version that comes back has the ids that it had. Nothing was purged since the change, because
    purge rests while a transaction has an undo log: its history, if it had any, is still there
-   (I25). */
+   (I25);
+4. the chains of the new version go while its record still leads to them, a page at a time, and those of the old
+   one come back with the pair: a crash in between leaves a record whose references say what is left. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,6 +29,10 @@ static dberr_t row_undo_insert(trx_sys_t *sys, const dict_table_t *table, const 
             dict_row_to_sec(index, bufs->row, bufs->sec);
             err = row_sec_remove(sys->pool, index, bufs->sec, false);
         }
+    }
+    if (err == DB_SUCCESS) {
+        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, NULL,
+                              &trx_sys_env(sys)->stats.blobs_rolled_back);
     }
     return err == DB_SUCCESS ? btr_delete(sys->pool, &table->indexes[0].tree, rec->pk) : err;
 }
@@ -58,18 +64,24 @@ static dberr_t row_undo_update(trx_sys_t *sys, const dict_table_t *table, const 
     row_bufs_t *bufs = &sys->bufs;
     dberr_t err = DB_SUCCESS;
     memcpy(bufs->row2, bufs->row, table->row_size);
-    undo_rec_restore(rec, table, bufs->row2);
+    bufs->ext2 = bufs->ext;
+    undo_rec_restore(rec, table, bufs->row2, &bufs->ext2);
     for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_indexes; i++) {
         if (row_index_is_kept(&table->indexes[i])) {
             err = row_undo_entry(sys, &table->indexes[i], rec->old_info != 0);
         }
     }
+    if (err == DB_SUCCESS) {
+        err = row_free_chains(sys->pool, table, rec->pk, &bufs->ext, &bufs->ext2,
+                              &trx_sys_env(sys)->stats.blobs_rolled_back);
+    }
     if (err == DB_SUCCESS && rec_info(bufs->rec) != rec->old_info) {
         err = row_clust_set_info(sys->pool, table, rec->pk, rec->old_info);
     }
     if (err == DB_SUCCESS) {
-        dict_row_to_rec(table, bufs->row2, rec->old_trx_id, rec->old_roll_ptr, bufs->rec);
-        err = row_clust_set_data(sys->pool, table, bufs->rec);
+        bufs->rec_len = dict_row_to_rec(table, bufs->row2, &bufs->ext2, rec->old_trx_id,
+                                        rec->old_roll_ptr, bufs->rec);
+        err = row_clust_set_data(sys->pool, table, bufs->rec, bufs->rec_len);
     }
     return err;
 }
@@ -107,6 +119,10 @@ static dberr_t row_undo_change(trx_sys_t *sys, const dict_table_t *table, const 
         break;
     case UNDO_UPDATE:
         err = row_undo_update(sys, table, rec);
+        if (err == DB_SUCCESS
+            && table->watch != NULL) { /* the undo record has starts of texts only */
+            err = dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row2);
+        }
         after = rec->old_info == 0 ? bufs->row2 : NULL;
         break;
     default:
@@ -131,7 +147,7 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
                        "undo record of transaction %" PRIu64 " does not fit table %" PRIu64,
                        trx->id, rec->table_id);
     }
-    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec);
+    dberr_t err = row_clust_get(sys->pool, table, rec->pk, bufs->rec, &bufs->rec_len);
     if (err == DB_NOT_FOUND
         || (err == DB_SUCCESS
             && (dict_rec_trx_id(table, bufs->rec) != trx->id
@@ -141,6 +157,7 @@ dberr_t row_undo(trx_t *trx, const undo_rec_t *rec, roll_ptr_t roll_ptr)
     if (err != DB_SUCCESS) {
         return err;
     }
-    dict_rec_to_row(table, bufs->rec, bufs->row);
-    return row_undo_change(sys, table, rec);
+    dict_rec_ext(table, bufs->rec, &bufs->ext);
+    err = dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row);
+    return err == DB_SUCCESS ? row_undo_change(sys, table, rec) : err;
 }

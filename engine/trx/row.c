@@ -17,12 +17,16 @@ Invariants
    DB_TABLE_LOCKED; or the build is told of each change, as soon as the clustered record has it
    (LOCK=NONE): that record is all that a build reads;
 6. secondary keys end with the primary key, so an entry belongs to exactly one row (I10);
-7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c). */
+7. an entry goes into a unique index only when no other row has its key columns (I7, row_unique.c);
+8. a long value follows its record, and the entries follow it: until then the reference says how much is
+   there, and rollback finds all of it by the record (btr_blob.c). What an update replaces belongs to its undo
+   record, until rollback gives it back to the row or purge frees it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/mach.h"
+#include "btr/btr_blob.h"
 #include "trx/trx_int.h"
 
 /* ---- single records ---- */
@@ -31,7 +35,7 @@ dberr_t row_sec_put(buf_pool_t *pool, const dict_index_t *index, byte *entry)
 {
     static const byte live = 0;
     entry[0] = 0;
-    dberr_t err = btr_insert(pool, &index->tree, entry);
+    dberr_t err = btr_insert(pool, &index->tree, entry, index->tree.leaf_rec_size);
     if (err == DB_DUPLICATE_KEY) {
         err = btr_update(pool, &index->tree, rec_payload(entry), 0, &live, 1);
     }
@@ -50,7 +54,8 @@ dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *
     dberr_t err = DB_SUCCESS;
     if (only_marked) {
         byte rec[PAGE_SIZE_MAX / 2];
-        err = btr_get(pool, &index->tree, rec_payload(entry), rec);
+        uint32_t len = 0;
+        err = btr_get(pool, &index->tree, rec_payload(entry), rec, &len);
         if (err == DB_SUCCESS && !rec_is_deleted(rec)) {
             return DB_SUCCESS;
         }
@@ -61,9 +66,11 @@ dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *
     return err == DB_NOT_FOUND ? DB_SUCCESS : err;
 }
 
-dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk, byte *rec)
+dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk, byte *rec,
+                      uint32_t *len)
 {
-    return btr_get(pool, &table->indexes[0].tree, pk, rec);
+    dberr_t err = btr_get(pool, &table->indexes[0].tree, pk, rec, len);
+    return err == DB_SUCCESS ? dict_rec_check(table, rec, *len, &buf_env(pool)->err) : err;
 }
 
 dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
@@ -73,11 +80,10 @@ dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const by
     return btr_update(pool, &table->indexes[0].tree, pk, 0, &b, 1);
 }
 
-dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec)
+dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                           uint32_t len)
 {
-    const btr_t *tree = &table->indexes[0].tree;
-    uint32_t from = dict_rec_trx_id_offset(table);
-    return btr_update(pool, tree, rec_payload(rec), from, rec + from, tree->leaf_rec_size - from);
+    return btr_replace(pool, &table->indexes[0].tree, rec, len);
 }
 
 dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk, trx_id_t id,
@@ -90,20 +96,62 @@ dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byt
                       sizeof(ids));
 }
 
+/* ---- long values ---- */
+
+dberr_t row_store_chains(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                         const byte *row)
+{
+    const btr_t *tree = &table->indexes[0].tree;
+    dict_ext_t ext;
+    dberr_t err = DB_SUCCESS;
+    dict_rec_ext(table, rec, &ext);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+        if (ext.is[i] && ext.refs[i].len == 0) {
+            uint32_t len = 0;
+            const byte *value = dict_col_value(&table->cols[i], row, &len);
+            err = btr_blob_store(pool, tree, rec_payload(rec), ext.offsets[i], value, len);
+        }
+    }
+    return err;
+}
+
+dberr_t row_free_chains(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                        const dict_ext_t *ext, const dict_ext_t *keep, uint64_t *counter)
+{
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < table->n_cols; i++) {
+        bool stays = keep != NULL && dict_ext_is_same(ext, keep, i);
+        if (ext->is[i] && ext->refs[i].len > 0 && !stays) {
+            err = btr_blob_free(pool, &table->indexes[0].tree, pk, ext->offsets[i]);
+            (*counter)++;
+        }
+    }
+    return err;
+}
+
 /* ---- statements ---- */
 
-/** Reads the clustered record and applies the conflict rules; DB_NOT_FOUND if there is none. */
-static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk, byte *rec)
+/** The row of the version in bufs.rec, into bufs.row and bufs.ext. */
+static dberr_t row_read_version(trx_sys_t *sys, const dict_table_t *table)
 {
+    row_bufs_t *bufs = &sys->bufs;
+    dict_rec_ext(table, bufs->rec, &bufs->ext);
+    return dict_rec_read(sys->pool, table, bufs->rec, bufs->rec_len, bufs->row);
+}
+
+/** Reads the clustered record into bufs.rec and applies the conflict rules; DB_NOT_FOUND if there is none. */
+static dberr_t row_lock(trx_t *trx, const dict_table_t *table, const byte *pk)
+{
+    row_bufs_t *bufs = &trx->sys->bufs;
     if (table->building && table->watch == NULL) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_TABLE_LOCKED,
                        "table '%s': a build is running", table->name);
     }
-    dberr_t err = row_clust_get(trx->sys->pool, table, pk, rec);
+    dberr_t err = row_clust_get(trx->sys->pool, table, pk, bufs->rec, &bufs->rec_len);
     if (err != DB_SUCCESS) {
         return err;
     }
-    trx_id_t owner = dict_rec_trx_id(table, rec);
+    trx_id_t owner = dict_rec_trx_id(table, bufs->rec);
     if (owner != 0 && owner != trx->id && trx_sys_is_active(trx->sys, owner)) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_LOCK_CONFLICT,
                        "table %s: the row was changed by another open transaction", table->name);
@@ -160,22 +208,36 @@ static uint32_t row_start_undo(trx_t *trx, const dict_table_t *table, uint32_t t
     return undo_rec_start(trx->sys->bufs.undo, &undo);
 }
 
-/** An UPDATE undo record with every column that is not in the primary key, from row. */
-static uint32_t row_undo_whole(trx_t *trx, const dict_table_t *table, const byte *pk,
-                               const byte *row)
+/** An UPDATE undo record with these columns as they are in bufs.row. It owns the chains that bufs.ext2 does not
+have any more. */
+static uint32_t row_undo_cols(trx_t *trx, const dict_table_t *table, const byte *pk,
+                              const bool *cols)
 {
+    row_bufs_t *bufs = &trx->sys->bufs;
     uint32_t n = 0;
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        n += row_col_is_pk(table, i) ? 0 : 1;
+        n += cols[i] ? 1 : 0;
     }
     uint32_t len = row_start_undo(trx, table, UNDO_UPDATE, pk, n);
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        const dict_col_t *col = &table->cols[i];
-        if (!row_col_is_pk(table, i)) {
-            len = undo_rec_add_col(trx->sys->bufs.undo, len, i, row + col->row_offset, col->len);
+        blob_ref_t ref = bufs->ext.refs[i];
+        ref.owner = !dict_ext_is_same(&bufs->ext, &bufs->ext2, i);
+        if (cols[i]) {
+            len = undo_rec_add_col(bufs->undo, len, table, i, bufs->row,
+                                   bufs->ext.is[i] ? &ref : NULL);
         }
     }
     return len;
+}
+
+/** The same with every column that is not in the primary key. */
+static uint32_t row_undo_whole(trx_t *trx, const dict_table_t *table, const byte *pk)
+{
+    bool cols[COLUMNS_MAX];
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        cols[i] = !row_col_is_pk(table, i);
+    }
+    return row_undo_cols(trx, table, pk, cols);
 }
 
 /** Ends a statement: after an error (a damaged or failing database excepted) it leaves no change
@@ -194,7 +256,8 @@ static dberr_t row_statement_end(trx_t *trx, uint64_t savepoint, dberr_t err)
 /** Puts the entry of a new version into an index, if a unique one has room for its key. */
 static dberr_t row_enter(trx_t *trx, const dict_index_t *index, byte *entry)
 {
-    dberr_t err = index->unique ? row_unique_check(trx, index, entry) : DB_SUCCESS;
+    bool asks = index->unique && !dict_key_has_null(index, rec_payload(entry));
+    dberr_t err = asks ? row_unique_check(trx, index, entry) : DB_SUCCESS;
     return err == DB_SUCCESS ? row_sec_put(trx->sys->pool, index, entry) : err;
 }
 
@@ -222,8 +285,12 @@ static dberr_t row_insert_new(trx_t *trx, dict_table_t *table, const byte *pk, c
     if (err != DB_SUCCESS) {
         return err;
     }
-    dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
-    err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec);
+    dict_ext_plan(table, row, NULL, &bufs->ext2);
+    bufs->rec_len = dict_row_to_rec(table, row, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
+    err = btr_insert(trx->sys->pool, &table->indexes[0].tree, bufs->rec, bufs->rec_len);
+    if (err == DB_SUCCESS) {
+        err = row_store_chains(trx->sys->pool, table, bufs->rec, row);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -238,13 +305,19 @@ static dberr_t row_revive(trx_t *trx, dict_table_t *table, const byte *pk, const
     row_bufs_t *bufs = &trx->sys->bufs;
     buf_pool_t *pool = trx->sys->pool;
     roll_ptr_t roll_ptr = 0;
-    dict_rec_to_row(table, bufs->rec, bufs->row);
-    dberr_t err = row_write_undo(trx, table, row_undo_whole(trx, table, pk, bufs->row), &roll_ptr);
+    dberr_t err = row_read_version(trx->sys, table);
+    dict_ext_plan(table, row, NULL, &bufs->ext2);
+    if (err == DB_SUCCESS) {
+        err = row_write_undo(trx, table, row_undo_whole(trx, table, pk), &roll_ptr);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
-    dict_row_to_rec(table, row, trx->id, roll_ptr, bufs->rec);
-    err = row_clust_set_data(pool, table, bufs->rec);
+    bufs->rec_len = dict_row_to_rec(table, row, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
+    err = row_clust_set_data(pool, table, bufs->rec, bufs->rec_len);
+    if (err == DB_SUCCESS) {
+        err = row_store_chains(pool, table, bufs->rec, row);
+    }
     if (err == DB_SUCCESS) {
         err = row_clust_set_info(pool, table, pk, 0);
     }
@@ -261,7 +334,7 @@ dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row)
     uint64_t savepoint = trx_savepoint(trx);
     byte pk[PAGE_SIZE_MAX / 2];
     dict_row_to_pk(table, row, pk);
-    dberr_t err = row_lock(trx, table, pk, bufs->rec);
+    dberr_t err = row_lock(trx, table, pk);
     if (err == DB_NOT_FOUND) {
         err = row_insert_new(trx, table, pk, row);
     } else if (err == DB_SUCCESS && !rec_is_deleted(bufs->rec)) {
@@ -277,15 +350,12 @@ dberr_t row_insert(trx_t *trx, dict_table_t *table, const byte *row)
 static dberr_t row_find_live(trx_t *trx, const dict_table_t *table, const byte *pk)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
-    dberr_t err = row_lock(trx, table, pk, bufs->rec);
+    dberr_t err = row_lock(trx, table, pk);
     if (err == DB_NOT_FOUND || (err == DB_SUCCESS && rec_is_deleted(bufs->rec))) {
         return err_set(&trx_sys_env(trx->sys)->err, DB_RECORD_NOT_FOUND,
                        "table %s: no row with this primary key", table->name);
     }
-    if (err == DB_SUCCESS) {
-        dict_rec_to_row(table, bufs->rec, bufs->row);
-    }
-    return err;
+    return err == DB_SUCCESS ? row_read_version(trx->sys, table) : err;
 }
 
 /** Builds the secondary records of bufs.row (old) and bufs.row2 (new): do they differ? */
@@ -296,21 +366,24 @@ static bool row_entry_changes(const row_bufs_t *bufs, const dict_index_t *index)
     return memcmp(bufs->sec, bufs->sec2, index->tree.leaf_rec_size) != 0;
 }
 
+/** The undo record of bufs.row becoming bufs.row2. A column that it does not set may get pages of its own. */
 static uint32_t row_update_undo(trx_t *trx, const dict_table_t *table, const byte *pk,
                                 const row_upd_t *upd, uint32_t n_upd)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
+    bool cols[COLUMNS_MAX] = {false};
     for (uint32_t i = 0; i < table->n_indexes; i++) {
         if (row_index_is_kept(&table->indexes[i]) && row_entry_changes(bufs, &table->indexes[i])) {
-            return row_undo_whole(trx, table, pk, bufs->row);
+            return row_undo_whole(trx, table, pk);
         }
     }
-    uint32_t len = row_start_undo(trx, table, UNDO_UPDATE, pk, n_upd);
     for (uint32_t i = 0; i < n_upd; i++) {
-        const dict_col_t *col = &table->cols[upd[i].col];
-        len = undo_rec_add_col(bufs->undo, len, upd[i].col, bufs->row + col->row_offset, col->len);
+        cols[upd[i].col] = true;
     }
-    return len;
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        cols[i] = cols[i] || (bufs->ext2.is[i] && !bufs->ext.is[i]);
+    }
+    return row_undo_cols(trx, table, pk, cols);
 }
 
 /** Delete-marks the entry of a live row: it must be there (I10). */
@@ -335,8 +408,12 @@ static dberr_t row_update_low(trx_t *trx, dict_table_t *table, const byte *pk, c
     dberr_t err =
         row_write_undo(trx, table, row_update_undo(trx, table, pk, upd, n_upd), &roll_ptr);
     if (err == DB_SUCCESS) {
-        dict_row_to_rec(table, bufs->row2, trx->id, roll_ptr, bufs->rec);
-        err = row_clust_set_data(pool, table, bufs->rec);
+        bufs->rec_len =
+            dict_row_to_rec(table, bufs->row2, &bufs->ext2, trx->id, roll_ptr, bufs->rec);
+        err = row_clust_set_data(pool, table, bufs->rec, bufs->rec_len);
+    }
+    if (err == DB_SUCCESS) {
+        err = row_store_chains(pool, table, bufs->rec, bufs->row2);
     }
     if (err == DB_SUCCESS) {
         row_tell(table, bufs->row, bufs->row2);
@@ -372,11 +449,13 @@ dberr_t row_update(trx_t *trx, dict_table_t *table, const byte *pk, const row_up
     if (err != DB_SUCCESS) {
         return err;
     }
+    dict_ext_t kept = bufs->ext;
     memcpy(bufs->row2, bufs->row, table->row_size);
     for (uint32_t i = 0; i < n_upd; i++) {
-        const dict_col_t *col = &table->cols[upd[i].col];
-        memcpy(bufs->row2 + col->row_offset, upd[i].value, col->len);
+        dict_col_set(&table->cols[upd[i].col], bufs->row2, upd[i].value);
+        kept.is[upd[i].col] = false;
     }
+    dict_ext_plan(table, bufs->row2, &kept, &bufs->ext2);
     err = row_update_low(trx, table, pk, upd, n_upd);
     return row_statement_end(trx, savepoint, err);
 }
@@ -420,13 +499,11 @@ dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk)
 dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row)
 {
     byte rec[PAGE_SIZE_MAX / 2];
-    dberr_t err = row_clust_get(pool, table, pk, rec);
+    uint32_t len = 0;
+    dberr_t err = row_clust_get(pool, table, pk, rec, &len);
     if (err == DB_NOT_FOUND || (err == DB_SUCCESS && rec_is_deleted(rec))) {
         return err_set(&buf_env(pool)->err, DB_RECORD_NOT_FOUND,
                        "table %s: no row with this primary key", table->name);
     }
-    if (err == DB_SUCCESS) {
-        dict_rec_to_row(table, rec, row);
-    }
-    return err;
+    return err == DB_SUCCESS ? dict_rec_read(pool, table, rec, len, row) : err;
 }

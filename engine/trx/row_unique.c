@@ -59,7 +59,8 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
     }
     *absent = undo.type == UNDO_INSERT;
     if (undo.type == UNDO_UPDATE) {
-        undo_rec_restore(&undo, index->table, bufs->other_row);
+        dict_ext_t ext;
+        undo_rec_restore(&undo, index->table, bufs->other_row, &ext);
     }
     *info = undo.type == UNDO_UPDATE ? undo.old_info : 0;
     *id = undo.old_trx_id;
@@ -69,7 +70,7 @@ static dberr_t row_version_before(const trx_t *trx, const dict_index_t *index, t
 
 /** The row in bufs.other_rec, whose newest version is owner's: which of its versions have entry's key? */
 static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict_index_t *index,
-                                const byte *entry, version_keys_t *keys)
+                                const byte *entry, uint32_t rec_len, version_keys_t *keys)
 {
     row_bufs_t *bufs = &trx->sys->bufs;
     const dict_table_t *table = index->table;
@@ -78,7 +79,10 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
     uint32_t info = rec_info(bufs->other_rec);
     bool absent = false;
     *keys = (version_keys_t){.some = false, .all = true};
-    dict_rec_to_row(table, bufs->other_rec, bufs->other_row);
+    dberr_t err = dict_rec_read(trx->sys->pool, table, bufs->other_rec, rec_len, bufs->other_row);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     for (uint64_t n = 0; n <= owner->n_recs; n++) {
         dict_row_to_sec(index, bufs->other_row, bufs->other_sec);
         bool has = !absent && (info & REC_INFO_DELETE_MARK) == 0
@@ -88,7 +92,7 @@ static dberr_t row_version_keys(const trx_t *trx, const trx_t *owner, const dict
         if (absent || id != owner->id) {
             return DB_SUCCESS;
         }
-        dberr_t err = row_version_before(trx, index, &id, &roll_ptr, &info, &absent);
+        err = row_version_before(trx, index, &id, &roll_ptr, &info, &absent);
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -103,15 +107,16 @@ static dberr_t row_unique_entry(trx_t *trx, const dict_index_t *index, const byt
     stats_t *stats = &trx_sys_env(trx->sys)->stats;
     bool marked = rec_is_deleted(found);
     const byte *key = rec_payload(found);
+    uint32_t len = 0;
     dberr_t err =
-        row_clust_get(trx->sys->pool, index->table, key + index->unique_len, bufs->other_rec);
+        row_clust_get(trx->sys->pool, index->table, key + index->unique_len, bufs->other_rec, &len);
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? row_unique_corrupt(trx, index, "an entry has no row") : err;
     }
     const trx_t *owner = row_other_owner(trx, dict_rec_trx_id(index->table, bufs->other_rec));
     version_keys_t keys = {.some = !marked, .all = !marked};
     if (owner != NULL) {
-        err = row_version_keys(trx, owner, index, key, &keys);
+        err = row_version_keys(trx, owner, index, key, len, &keys);
     }
     if (err != DB_SUCCESS) {
         return err;

@@ -70,7 +70,7 @@ WARN_UNUSED dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *d
 /** New value of one column, at the column's width. */
 typedef struct row_upd {
     uint32_t col;
-    const byte *value;
+    const byte *value; /**< dict_col_row_len() bytes as in a row; NULL: the value NULL */
 } row_upd_t;
 
 /** Statements; an error changes nothing (a partly done statement is rolled back to its start).
@@ -83,5 +83,16 @@ WARN_UNUSED dberr_t row_delete(trx_t *trx, dict_table_t *table, const byte *pk);
 /** The newest version if it is not delete-marked; DB_RECORD_NOT_FOUND. row: table->row_size bytes.
 */
 WARN_UNUSED dberr_t row_get(dict_table_t *table, buf_pool_t *pool, const byte *pk, byte *row);
+
+/* ---- long values, also of rows that a build puts into its table ---- */
+
+/** Stores the long values of the row whose record, with references but without pages, is in the tree. */
+WARN_UNUSED dberr_t row_store_chains(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                                     const byte *row);
+/** Frees the chains of the record in the tree that `keep` (NULL: none) does not have; ext: of the record. *counter
+gets their number added. */
+WARN_UNUSED dberr_t row_free_chains(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
+                                    const dict_ext_t *ext, const dict_ext_t *keep,
+                                    uint64_t *counter);
 
 #endif

@@ -6,10 +6,13 @@
 #include "trx/trx.h"
 #include "trx/undo_format.h"
 
-/** Scratch memory of statements, rollback and purge (one at a time): each buffer is one page long,
-which no row, record or undo record exceeds. */
+/** Scratch memory of statements, rollback and purge (one at a time): each buffer has ROW_SIZE_MAX bytes at
+least, which no row, record or undo record exceeds. */
 typedef struct row_bufs {
-    byte *rec;       /**< clustered record */
+    byte *rec; /**< clustered record */
+    uint32_t rec_len;
+    dict_ext_t ext;  /**< of row */
+    dict_ext_t ext2; /**< of row2 */
     byte *row;       /**< row bytes of the version in the tree */
     byte *row2;      /**< row bytes of the other version */
     byte *sec;       /**< secondary record of row */
@@ -108,16 +111,21 @@ typedef struct undo_rec {
 /** Encodes everything but the columns; undo_rec_add_col() follows for an UPDATE, then
 undo_rec_finish(). Each returns the length so far; buf has room for a page. */
 uint32_t undo_rec_start(byte *buf, const undo_rec_t *rec);
-uint32_t undo_rec_add_col(byte *buf, uint32_t len, uint32_t pos, const byte *value,
-                          uint32_t value_len);
+/** The column at this position as it is in row. ref: to the pages that it has, NULL: it has none. */
+uint32_t undo_rec_add_col(byte *buf, uint32_t len, const dict_table_t *table, uint32_t pos,
+                          const byte *row, const blob_ref_t *ref);
 uint32_t undo_rec_finish(byte *buf, uint32_t len);
 
 /** Decodes the record of exactly len bytes at buf; DB_CORRUPTION without a message. */
 WARN_UNUSED dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec);
 /** Do primary key and columns fit the table? DB_CORRUPTION without a message. */
 WARN_UNUSED dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table);
-/** Puts the old column values into row. The record has passed undo_rec_check(). */
-void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row);
+/** Puts the old column values into row, of texts that have pages of their own as much as indexes look at, and
+the references to these into ext. The record has passed undo_rec_check(). */
+void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row, dict_ext_t *ext);
+/** The next chain that the record owns, from *at on (first 0): where its reference is, counted from the start of
+the record. False: there is none. */
+bool undo_rec_next_chain(const undo_rec_t *rec, const byte *buf, uint32_t *at, uint32_t *offset);
 
 /* ---- undo.c ---- */
 
@@ -197,7 +205,7 @@ static inline bool row_index_is_kept(const dict_index_t *index)
 
 static inline bool row_col_is_pk(const dict_table_t *table, uint32_t pos)
 {
-    return table->cols[pos].rec_offset < dict_rec_trx_id_offset(table);
+    return table->cols[pos].primary;
 }
 
 /** The clustered record has become another version: tells the build of the table, if one goes on beside
@@ -216,13 +224,14 @@ WARN_UNUSED dberr_t row_sec_mark(buf_pool_t *pool, const dict_index_t *index, co
 /** Removes the entry for good, if it is there; with only_marked, only when it is delete-marked. */
 WARN_UNUSED dberr_t row_sec_remove(buf_pool_t *pool, const dict_index_t *index, const byte *entry,
                                    bool only_marked);
+/** A record of the table that is one of its rows; len bytes. */
 WARN_UNUSED dberr_t row_clust_get(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
-                                  byte *rec);
+                                  byte *rec, uint32_t *len);
 WARN_UNUSED dberr_t row_clust_set_info(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                        uint32_t info);
-/** Overwrites what follows the primary key: DB_TRX_ID, DB_ROLL_PTR and the other columns. */
-WARN_UNUSED dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table,
-                                       const byte *rec);
+/** Replaces what follows the primary key: DB_TRX_ID, DB_ROLL_PTR and the other columns. */
+WARN_UNUSED dberr_t row_clust_set_data(buf_pool_t *pool, const dict_table_t *table, const byte *rec,
+                                       uint32_t len);
 /** Overwrites DB_TRX_ID and DB_ROLL_PTR only. */
 WARN_UNUSED dberr_t row_clust_set_ids(buf_pool_t *pool, const dict_table_t *table, const byte *pk,
                                       trx_id_t id, roll_ptr_t roll_ptr);

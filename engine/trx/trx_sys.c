@@ -139,9 +139,9 @@ static dberr_t trx_sys_resurrect(trx_sys_t *sys, uint32_t slot)
 
 static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
 {
-    size_t page_size = buf_page_size(pool);
+    size_t size = buf_page_size(pool) > ROW_SIZE_MAX ? buf_page_size(pool) : ROW_SIZE_MAX;
     trx_sys_t *sys = calloc(1, sizeof(*sys));
-    byte *mem = calloc(ROW_N_BUFS, page_size);
+    byte *mem = calloc(ROW_N_BUFS, size);
     if (sys == NULL || mem == NULL) {
         free(sys);
         free(mem);
@@ -154,7 +154,7 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
                                &sys->bufs.sec,       &sys->bufs.sec2,      &sys->bufs.undo,
                                &sys->bufs.other_rec, &sys->bufs.other_row, &sys->bufs.other_sec};
     for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
-        *bufs[i] = mem + i * page_size;
+        *bufs[i] = mem + i * size;
     }
     *out = sys;
     return DB_SUCCESS;

@@ -52,7 +52,11 @@ Undo record: what rollback needs to bring back the version before the change, an
     26+P    1  info byte of the clustered record before the change (REC_INFO_DELETE_MARK: the
                change revived a deleted row), else 0
     27+P    2  number of columns that follow
-    29+P    .. per column: 2 position in the table, 2 length, then the value before the change.
+    29+P    .. per column: 2 position in the table, 2 length, then the value before the change, as in the
+               clustered record but without the length of a VARCHAR; length 65535 and nothing: NULL;
+               length with 32768 added: of a text that has pages of its own the reference (20), and as
+               many bytes of its start as indexes look at. The undo record owns these pages if the change
+               has left them
                All columns outside the primary key when a secondary key changed or a row was revived
             -- all types --
     L-2     2  L again, so that a page can be walked backwards
@@ -99,9 +103,11 @@ DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by 
 #define UNDO_REC_OLD_ROLL_PTR 17
 #define UNDO_REC_PK_LEN 24
 #define UNDO_REC_PK 26
-#define UNDO_REC_TRAILER 2U      /**< the length again */
-#define UNDO_REC_UPDATE_FIXED 3U /**< info byte and number of columns */
-#define UNDO_REC_COL_FIXED 4U    /**< position and length of one column */
+#define UNDO_REC_TRAILER 2U       /**< the length again */
+#define UNDO_REC_UPDATE_FIXED 3U  /**< info byte and number of columns */
+#define UNDO_REC_COL_FIXED 4U     /**< position and length of one column */
+#define UNDO_COL_NULL 0xFFFFU     /**< in place of the length */
+#define UNDO_COL_EXTERNAL 0x8000U /**< added to it */
 #define UNDO_REC_LEN_MIN (UNDO_REC_PK + 1U + UNDO_REC_TRAILER)
 
 #define UNDO_INSERT 1U

@@ -4,9 +4,8 @@ Place: bottom of trx/, no I/O. Layout in undo_format.h.
 
 Invariants
 1. a decoded record never points outside its bytes, whatever they are;
-2. the longest record of any table that the catalogue accepts fits an empty undo page: a clustered
-   record is less than half a page, and an undo record adds less than UNDO_REC_EXTRA_MAX bytes to
-   it. */
+2. the longest record of any table that the catalogue accepts fits an empty undo page: what it adds to the
+   values of a clustered record and the starts of texts is less than DICT_UNDO_OVERHEAD. */
 #include <string.h>
 
 #include "base/check.h"
@@ -16,8 +15,8 @@ Invariants
 #define UNDO_REC_EXTRA_MAX                                                                         \
     (UNDO_REC_PK + UNDO_REC_UPDATE_FIXED + UNDO_REC_COL_FIXED * COLUMNS_MAX + UNDO_REC_TRAILER)
 
-_Static_assert(PAGE_SIZE_MIN / 2 + UNDO_REC_EXTRA_MAX
-                   < PAGE_SIZE_MIN - UNDO_RECS - FIL_PAGE_TRAILER,
+_Static_assert(UNDO_REC_EXTRA_MAX + UNDO_RECS + FIL_PAGE_TRAILER
+                   <= DICT_UNDO_OVERHEAD + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN,
                "an undo record fits a page");
 
 uint32_t undo_rec_start(byte *buf, const undo_rec_t *rec)
@@ -37,10 +36,28 @@ uint32_t undo_rec_start(byte *buf, const undo_rec_t *rec)
     return len;
 }
 
-uint32_t undo_rec_add_col(byte *buf, uint32_t len, uint32_t pos, const byte *value,
-                          uint32_t value_len)
+uint32_t undo_rec_add_col(byte *buf, uint32_t len, const dict_table_t *table, uint32_t pos,
+                          const byte *row, const blob_ref_t *ref)
 {
+    const dict_col_t *col = &table->cols[pos];
+    const byte *value;
+    uint32_t value_len = 0;
+
     mach_write_2(buf + len, pos);
+    if (dict_col_is_null(col, row)) {
+        mach_write_2(buf + len + 2, UNDO_COL_NULL);
+        return len + UNDO_REC_COL_FIXED;
+    }
+    value = dict_col_value(col, row, &value_len);
+    if (ref != NULL) {
+        uint32_t start = dict_col_prefix(table, pos);
+        start = start < value_len ? start : value_len;
+        mach_write_2(buf + len + 2, UNDO_COL_EXTERNAL | (BLOB_REF_SIZE + start));
+        blob_ref_write(buf + len + UNDO_REC_COL_FIXED, ref);
+        len += UNDO_REC_COL_FIXED + BLOB_REF_SIZE;
+        memcpy(buf + len, value, start);
+        return len + start;
+    }
     mach_write_2(buf + len + 2, value_len);
     memcpy(buf + len + UNDO_REC_COL_FIXED, value, value_len);
     return len + UNDO_REC_COL_FIXED + value_len;
@@ -90,6 +107,58 @@ dberr_t undo_rec_decode(const byte *buf, uint32_t len, undo_rec_t *rec)
     return DB_SUCCESS;
 }
 
+/** A column of an undo record, decoded. */
+typedef struct undo_col {
+    uint32_t pos;
+    bool null;
+    bool external;
+    blob_ref_t ref;     /**< external */
+    const byte *value;  /**< external: the start of the text */
+    uint32_t value_len; /**< of value */
+    uint32_t size;      /**< bytes of the undo record */
+} undo_col_t;
+
+/** Decodes the column at p, of room bytes that are left. False: it cannot be one. */
+static bool undo_col_read(const byte *p, uint32_t room, undo_col_t *out)
+{
+    if (room < UNDO_REC_COL_FIXED) {
+        return false;
+    }
+    uint32_t len = mach_read_2(p + 2);
+    *out = (undo_col_t){.pos = mach_read_2(p),
+                        .null = len == UNDO_COL_NULL,
+                        .external = len != UNDO_COL_NULL && (len & UNDO_COL_EXTERNAL) != 0,
+                        .value = p + UNDO_REC_COL_FIXED};
+    len = out->null ? 0 : len & ~UNDO_COL_EXTERNAL;
+    if (len > room - UNDO_REC_COL_FIXED) {
+        return false;
+    }
+    out->size = UNDO_REC_COL_FIXED + len;
+    out->value_len = len;
+    if (out->external) {
+        if (len < BLOB_REF_SIZE || !blob_ref_read(out->value, &out->ref)) {
+            return false;
+        }
+        out->value += BLOB_REF_SIZE;
+        out->value_len -= BLOB_REF_SIZE;
+    }
+    return true;
+}
+
+/** Can the column have this value? */
+static bool undo_col_fits(const dict_table_t *table, const undo_col_t *c)
+{
+    const dict_col_t *col = &table->cols[c->pos];
+    if (c->null) {
+        return col->nullable;
+    }
+    if (c->external) {
+        return col->type == DICT_VARCHAR && c->value_len <= col->len && c->ref.len <= col->len
+               && c->ref.space == table->space;
+    }
+    return col->type == DICT_VARCHAR ? c->value_len <= col->len : c->value_len == col->len;
+}
+
 dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table)
 {
     if (rec->pk_len != table->pk_len) {
@@ -98,27 +167,47 @@ dberr_t undo_rec_check(const undo_rec_t *rec, const dict_table_t *table)
     const byte *p = rec->cols;
     uint32_t room = rec->cols_len;
     for (uint32_t i = 0; i < rec->n_cols; i++) {
-        if (room < UNDO_REC_COL_FIXED) {
+        undo_col_t c;
+        if (!undo_col_read(p, room, &c) || c.pos >= table->n_cols || row_col_is_pk(table, c.pos)
+            || !undo_col_fits(table, &c)) {
             return DB_CORRUPTION;
         }
-        uint32_t pos = mach_read_2(p);
-        uint32_t len = mach_read_2(p + 2);
-        if (pos >= table->n_cols || len != table->cols[pos].len || len > room - UNDO_REC_COL_FIXED
-            || row_col_is_pk(table, pos)) {
-            return DB_CORRUPTION;
-        }
-        p += UNDO_REC_COL_FIXED + len;
-        room -= UNDO_REC_COL_FIXED + len;
+        p += c.size;
+        room -= c.size;
     }
     return room == 0 ? DB_SUCCESS : DB_CORRUPTION;
 }
 
-void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row)
+void undo_rec_restore(const undo_rec_t *rec, const dict_table_t *table, byte *row, dict_ext_t *ext)
 {
     const byte *p = rec->cols;
     for (uint32_t i = 0; i < rec->n_cols; i++) {
-        const dict_col_t *col = &table->cols[mach_read_2(p)];
-        memcpy(row + col->row_offset, p + UNDO_REC_COL_FIXED, col->len);
-        p += UNDO_REC_COL_FIXED + col->len;
+        undo_col_t c;
+        CHECK(undo_col_read(p, UINT32_MAX, &c));
+        const dict_col_t *col = &table->cols[c.pos];
+        if (c.null) {
+            dict_col_set(col, row, NULL);
+        } else {
+            dict_col_put(col, row, c.value, c.value_len);
+        }
+        ext->is[c.pos] = c.external;
+        ext->refs[c.pos] = c.ref;
+        ext->refs[c.pos].owner = true;
+        p += c.size;
     }
+}
+
+bool undo_rec_next_chain(const undo_rec_t *rec, const byte *buf, uint32_t *at, uint32_t *offset)
+{
+    while (*at < rec->cols_len) {
+        const byte *p = rec->cols + *at;
+        undo_col_t c;
+        CHECK(undo_col_read(p, rec->cols_len - *at, &c));
+        *at += c.size;
+        if (c.external && c.ref.owner && c.ref.len > 0) {
+            *offset = (uint32_t)(p - buf) + UNDO_REC_COL_FIXED;
+            return true;
+        }
+    }
+    return false;
 }

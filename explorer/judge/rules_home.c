@@ -88,11 +88,14 @@ static fs_site_t site_of(const byte *bytes, uint64_t key, bool unlogged)
     if (type == FIL_PAGE_UNDO_LOG) {
         return SITE_UNDO_PAGE;
     }
-    if (type != FIL_PAGE_INDEX) {
+    if (type != FIL_PAGE_INDEX && type != FIL_PAGE_TYPE_BLOB) {
         return SITE_SYSTEM_PAGE;
     }
     if (unlogged) {
         return SITE_INDEX_LOAD_PAGE;
+    }
+    if (type == FIL_PAGE_TYPE_BLOB) {
+        return SITE_DATA_PAGE;
     }
     if (key_space(key) == SPACE_SYSTEM || page_index_id(bytes) < DICT_INDEX_MAX) {
         return SITE_DICT_PAGE;
@@ -152,8 +155,9 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     if (rules->log.found && !page->written) {
         rules_recv_write(rules, page, restored);
     }
-    bool unlogged = rules->journal && fil_page_get_type(bytes) == FIL_PAGE_INDEX
-                    && lsn >= rules->redo.from_lsn
+    uint32_t type = fil_page_get_type(bytes);
+    bool of_index = type == FIL_PAGE_INDEX || type == FIL_PAGE_TYPE_BLOB;
+    bool unlogged = rules->journal && of_index && lsn >= rules->redo.from_lsn
                     && !redo_has_record(&rules->redo, page->key, lsn);
     event->site = page_no == 0 ? SITE_PAGE0
                   : restored   ? SITE_OTHER

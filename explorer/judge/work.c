@@ -14,21 +14,22 @@ Rules
 #include "explorer/judge/work.h"
 
 #define XXH_INLINE_ALL
-#include <inttypes.h>
 #include <xxhash.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
-#include "explorer/model/models.h"
+#include "explorer/judge/work_row.h"
 
 #define VICTIMS 10U /**< rows that are changed: two by A, the others by B */
 #define TRIES 64U   /**< for a row whose keys nobody has */
 #define CHANGES_MAX 24U
 #define INSERTS_MAX 12U
 #define CLEAN_PAGES 4U
+#define PREFIX_LEN 20U /**< of a VARCHAR that is longer, in a new index */
 
 typedef struct work_row {
     bool live; /**< after the last commit */
@@ -152,21 +153,14 @@ static bool read_rows(work_t *work)
                 "scan");
 }
 
-static void draw_value(work_t *work, const dict_col_t *col, byte *value)
-{
-    for (uint32_t i = 0; i < col->len; i++) {
-        uint64_t drawn = stream_next(&work->stream);
-        value[i] = col->type == DICT_BIGINT ? (byte)drawn : (byte)('a' + drawn % 26);
-    }
-}
-
 static bool same_unique_key(const dict_index_t *index, const byte *a, const byte *b)
 {
     byte *recs = mem_alloc(2 * (size_t)index->tree.leaf_rec_size);
     byte *other = recs + index->tree.leaf_rec_size;
     dict_row_to_sec(index, a, recs);
     dict_row_to_sec(index, b, other);
-    bool same = memcmp(recs + 1, other + 1, index->unique_len) == 0;
+    bool same =
+        memcmp(recs + 1, other + 1, index->unique_len) == 0 && !dict_key_has_null(index, recs + 1);
     free(recs);
     return same;
 }
@@ -202,7 +196,7 @@ static work_row_t *new_row(work_t *work)
     work_row_t *row = make_row(table, NULL);
     for (uint32_t i = 0; i < TRIES; i++) {
         for (uint32_t j = 0; j < table->n_cols; j++) {
-            draw_value(work, &table->cols[j], row->bytes + table->cols[j].row_offset);
+            work_draw_value(&work->stream, &table->cols[j], row->bytes);
         }
         if (is_new(work, row, NULL)) {
             return keep_row(work, row);
@@ -284,8 +278,9 @@ static bool update(work_t *work, work_trx_t *trx, work_row_t *row)
         return false;
     }
     work_row_t *after = keep_row(work, make_row(table, row->bytes));
-    row_upd_t upd = {.col = col, .value = after->bytes + table->cols[col].row_offset};
-    draw_value(work, &table->cols[col], after->bytes + table->cols[col].row_offset);
+    work_draw_value(&work->stream, &table->cols[col], after->bytes);
+    bool null = dict_col_is_null(&table->cols[col], after->bytes);
+    row_upd_t upd = {.col = col, .value = null ? NULL : after->bytes + table->cols[col].row_offset};
     if (!is_new(work, after, row)
         || !done(work,
                  engine_update(work->engine, trx->trx, work->table->name, primary_key(work, row),
@@ -309,17 +304,14 @@ static void sum_index(check_table_t *sum, const dict_index_t *index, const byte 
     if (entry == sum->indexes + sum->n_indexes) {
         return;
     }
-    byte *rec = mem_alloc(index->tree.leaf_rec_size);
-    dict_row_to_sec(index, row, rec);
-    uint64_t hash = XXH64(rec + 1, index->tree.leaf_rec_size - 1, 0);
-    free(rec);
+    uint64_t hash = work_entry_hash(index, row);
     entry->entries += comes ? 1 : UINT64_MAX;
     entry->hash += comes ? hash : 0 - hash;
 }
 
 static void sum_row(check_table_t *sum, const dict_table_t *table, const byte *row, bool comes)
 {
-    uint64_t hash = XXH64(row, table->row_size, 0);
+    uint64_t hash = work_row_hash(table, row);
     sum->rows += comes ? 1 : UINT64_MAX;
     sum->hash += comes ? hash : 0 - hash;
     for (uint32_t i = 1; i < table->n_indexes; i++) {
@@ -415,6 +407,7 @@ static void add_index(work_t *work, char *name)
     (void)snprintf(name, NAME_LEN_MAX + 1, "w_%08" PRIx32, (uint32_t)stream_next(&work->stream));
     memcpy(def.name, name, NAME_LEN_MAX + 1);
     memcpy(def.fields[0].col, col->name, sizeof(col->name));
+    def.fields[0].prefix_len = col->type == DICT_VARCHAR && col->len > PREFIX_LEN ? PREFIX_LEN : 0;
     const ddl_alter_t alter = {
         .kind = ALTER_ADD_INDEX, .table = sum->name, .defs = &def, .n_defs = 1};
     issue(work);

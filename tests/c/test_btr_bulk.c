@@ -23,7 +23,7 @@ static void rec_set(const btr_t *btr, uint32_t k, byte *rec)
 
 static btr_t load(btr_fixture_t *fx, const load_t *l)
 {
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, l->key_len, l->rec_size};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, l->key_len, l->rec_size, false};
     btr_bulk_t *bulk = NULL;
     byte rec[8192];
 
@@ -31,7 +31,7 @@ static btr_t load(btr_fixture_t *fx, const load_t *l)
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, l->redo ? 0 : btr.id, l->fill, &bulk));
     for (uint32_t k = 0; k < l->n; k++) {
         rec_set(&btr, 2 * k, rec);
-        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
     }
     ASSERT_OK(fx, btr_bulk_finish(bulk));
     btr_bulk_free(bulk);
@@ -77,7 +77,7 @@ static void check_load(const load_t *l)
     check_scan(fx, &btr, l->n);
     for (uint32_t k = 0; k < l->n; k += 3) {
         rec_set(&btr, 2 * k + 1, rec);
-        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec));
+        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec, btr.leaf_rec_size));
     }
     for (uint32_t k = 0; k < l->n; k += 3) {
         rec_set(&btr, 2 * k + 1, rec);
@@ -113,7 +113,7 @@ static void test_loads(void **state)
 static void test_order(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 32, BFX_SPACE);
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
     btr_bulk_t *bulk = NULL;
     byte rec[1800];
 
@@ -122,10 +122,10 @@ static void test_order(void **state)
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 10; k < 15; k++) {
         rec_set(&btr, k, rec);
-        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
-        assert_int_equal(btr_bulk_add(bulk, rec), DB_DUPLICATE_KEY);
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
+        assert_int_equal(btr_bulk_add(bulk, rec, btr.leaf_rec_size), DB_DUPLICATE_KEY);
         rec_set(&btr, k - 1, rec);
-        assert_int_equal(btr_bulk_add(bulk, rec), DB_DUPLICATE_KEY);
+        assert_int_equal(btr_bulk_add(bulk, rec, btr.leaf_rec_size), DB_DUPLICATE_KEY);
     }
     btr_bulk_free(bulk);
     bfx_destroy(fx);
@@ -136,7 +136,7 @@ static void test_order(void **state)
 static void test_interrupted(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
     btr_bulk_t *bulk = NULL;
     byte rec[1800];
 
@@ -145,7 +145,7 @@ static void test_interrupted(void **state)
     ASSERT_OK(fx, btr_bulk_create(fx->pool, &btr, false, 100, &bulk));
     for (uint32_t k = 0; k < 61; k++) {
         rec_set(&btr, k, rec);
-        ASSERT_OK(fx, btr_bulk_add(bulk, rec));
+        ASSERT_OK(fx, btr_bulk_add(bulk, rec, btr.leaf_rec_size));
     }
     btr_bulk_free(bulk);
     tree_free(&fx->env, fx->pool, &btr);

@@ -24,14 +24,14 @@ static void key_set(uint32_t k, byte *key)
 static tree_t tree_create_full(void)
 {
     tree_t t = {bfx_create(4096, 400, BFX_SPACE),
-                {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE}};
+                {INDEX_ID, BFX_SPACE, FIL_NULL, KEY_LEN, REC_SIZE, false}};
     byte rec[REC_SIZE] = {0};
     byte *root;
 
     tree_create(&t.fx->env, t.fx->pool, &t.btr);
     for (uint32_t k = 0; k < N_KEYS; k++) {
         key_set(2 * ((k * 7919) % N_KEYS), rec + 1);
-        ASSERT_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec));
+        ASSERT_OK(t.fx, btr_insert(t.fx->pool, &t.btr, rec, t.btr.leaf_rec_size));
     }
     root = bfx_page(t.fx, BFX_SPACE, t.btr.root);
     assert_int_equal(page_level(root), 2);
@@ -71,11 +71,12 @@ static void tree_damage(tree_t *t, page_no_t page_no, uint32_t offset, const byt
 
 static void expect_get(tree_t *t, uint32_t k, const char *message)
 {
+    uint32_t len = 0;
     byte key[KEY_LEN];
     byte rec[REC_SIZE];
 
     key_set(k, key);
-    assert_int_equal(btr_get(t->fx->pool, &t->btr, key, rec), DB_CORRUPTION);
+    assert_int_equal(btr_get(t->fx->pool, &t->btr, key, rec, &len), DB_CORRUPTION);
     assert_non_null(strstr(t->fx->env.err.msg, "space 5 page"));
     if (strstr(t->fx->env.err.msg, message) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", t->fx->env.err.msg, message);
@@ -150,11 +151,12 @@ static void test_bad_contents(void **state)
             tree_damage(&t, path[1], offset + 1, bytes, KEY_LEN);
         }
         free(page);
+        uint32_t len = 0;
         key_set(N_KEYS, key);
-        assert_int_equal(btr_get(t.fx->pool, &t.btr, key, rec), DB_CORRUPTION);
-        assert_int_equal(
-            btr_insert(t.fx->pool, &t.btr, (memcpy(rec + 1, key, KEY_LEN), rec[0] = 0, rec)),
-            DB_CORRUPTION);
+        assert_int_equal(btr_get(t.fx->pool, &t.btr, key, rec, &len), DB_CORRUPTION);
+        assert_int_equal(btr_insert(t.fx->pool, &t.btr,
+                                    (memcpy(rec + 1, key, KEY_LEN), rec[0] = 0, rec), REC_SIZE),
+                         DB_CORRUPTION);
         assert_int_equal(btr_delete(t.fx->pool, &t.btr, key), DB_CORRUPTION);
         assert_false(t.fx->env.io_failed);
         bfx_destroy(t.fx);
@@ -278,6 +280,7 @@ static void fuzz_page(tree_t *t, uint64_t *seed)
 
 static void fuzz_ops(tree_t *t, uint64_t *seed)
 {
+    uint32_t len = 0;
     byte rec[REC_SIZE] = {0};
     btr_cursor_t cursor;
     const byte *found = NULL;
@@ -288,11 +291,11 @@ static void fuzz_ops(tree_t *t, uint64_t *seed)
         key_set((uint32_t)(random_star(seed) % (2 * N_KEYS)), rec + 1);
         switch (random_star(seed) % 3) {
         case 0:
-            err = btr_get(t->fx->pool, &t->btr, rec + 1, rec);
+            err = btr_get(t->fx->pool, &t->btr, rec + 1, rec, &len);
             rec[0] = 0;
             break;
         case 1:
-            err = btr_insert(t->fx->pool, &t->btr, rec);
+            err = btr_insert(t->fx->pool, &t->btr, rec, t->btr.leaf_rec_size);
             break;
         default:
             err = btr_delete(t->fx->pool, &t->btr, rec + 1);

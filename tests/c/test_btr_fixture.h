@@ -119,7 +119,8 @@ static inline void bfx_walk_page(bfx_walk_t *w, page_no_t page_no, uint32_t leve
     }
     assert_int_equal(page_level(page), level);
     assert_int_equal(page_index_id(page), btr->id);
-    assert_int_equal(page_rec_size(page), level == 0 ? btr->leaf_rec_size : btr_node_rec_size(btr));
+    uint32_t leaf_size = btr->leaf_varies ? PAGE_REC_VARIES : btr->leaf_rec_size;
+    assert_int_equal(page_rec_size(page), level == 0 ? leaf_size : btr_node_rec_size(btr));
     assert_int_equal(page_key_len(page), btr->key_len);
     assert_true(n > 0 || (page_no == btr->root && level == 0));
     assert_int_equal(w->reached[page_no], 0);

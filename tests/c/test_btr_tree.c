@@ -11,15 +11,19 @@ typedef struct shape {
     uint32_t key_len;
     uint32_t rec_size;
     uint32_t domain; /* keys 0 ... domain - 1 */
+    bool varies;     /* rec_size is that of the longest record */
 } shape_t;
 
 static const shape_t SHAPES[] = {
-    {"two records a leaf", 4096, 8, 1800, 600},
-    {"two records a leaf, five pointers a node", 4096, 768, 1900, 700},
-    {"fifteen of each", 4096, 263, 264, 3000},
-    {"tiny records", 4096, 3, 4, 30000},
-    {"wide leaves on 16k", 16384, 8, 5000, 500},
-    {"many records on 16k", 16384, 16, 40, 12000},
+    {"two records a leaf", 4096, 8, 1800, 600, false},
+    {"two records a leaf, five pointers a node", 4096, 768, 1900, 700, false},
+    {"fifteen of each", 4096, 263, 264, 3000, false},
+    {"tiny records", 4096, 3, 4, 30000, false},
+    {"wide leaves on 16k", 16384, 8, 5000, 500, false},
+    {"many records on 16k", 16384, 16, 40, 12000, false},
+    {"any size up to half a page", 4096, 8, 1998, 800, true},
+    {"any small size", 4096, 20, 90, 4000, true},
+    {"any size on 16k", 16384, 263, 8142, 400, true},
 };
 
 typedef struct model {
@@ -44,11 +48,22 @@ static void key_of(const model_t *m, uint32_t k, byte *key)
     }
 }
 
-static void rec_of(const model_t *m, uint32_t k, uint32_t version, byte *rec)
+/** @return its length */
+static uint32_t rec_of(const model_t *m, uint32_t k, uint32_t version, byte *rec)
 {
-    memset(rec, (int)(version & 0xFF), m->shape->rec_size);
+    uint32_t least = m->shape->key_len + 2;
+    uint32_t len = m->shape->rec_size;
+
+    if (m->shape->varies) {
+        uint32_t drawn = (k * 2654435761U ^ version * 40503U) >> 4;
+        uint32_t most = drawn % 5 == 0 ? len : least + (len - least) / 6;
+
+        len = drawn % 13 == 0 ? most : least + drawn % (most - least + 1);
+    }
+    memset(rec, (int)(version & 0xFF), len);
     rec[0] = 0;
     key_of(m, k, rec + 1);
+    return len;
 }
 
 static model_t model_create_in(const shape_t *shape, uint64_t seed, uint32_t log_format)
@@ -56,7 +71,7 @@ static model_t model_create_in(const shape_t *shape, uint64_t seed, uint32_t log
     model_t m = {.shape = shape, .seed = seed};
 
     m.fx = bfx_create_in(shape->page_size, 64, BFX_SPACE, log_format);
-    m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size};
+    m.btr = (btr_t){INDEX_ID, BFX_SPACE, FIL_NULL, shape->key_len, shape->rec_size, shape->varies};
     m.version = calloc(shape->domain, sizeof(*m.version));
     assert_non_null(m.version);
     tree_create(&m.fx->env, m.fx->pool, &m.btr);
@@ -81,10 +96,10 @@ static void model_insert(model_t *m, uint32_t k)
     lsn_t before;
     dberr_t err;
 
-    rec_of(m, k, version, rec);
+    uint32_t len = rec_of(m, k, version, rec);
     ASSERT_OK(m->fx, buf_log_free_check(m->fx->pool));
     before = log_lsn(m->fx->log);
-    err = btr_insert(m->fx->pool, &m->btr, rec);
+    err = btr_insert(m->fx->pool, &m->btr, rec, len);
     if (log_lsn(m->fx->log) - before > m->log_max) {
         m->log_max = log_lsn(m->fx->log) - before;
     }
@@ -118,17 +133,32 @@ static void model_get(model_t *m, uint32_t k)
     byte key[1024];
     byte rec[8192];
     byte want[8192];
+    uint32_t len = 0;
     dberr_t err;
 
     key_of(m, k, key);
-    err = btr_get(m->fx->pool, &m->btr, key, rec);
+    err = btr_get(m->fx->pool, &m->btr, key, rec, &len);
     if (m->version[k] == 0) {
         assert_int_equal(err, DB_NOT_FOUND);
         return;
     }
     ASSERT_OK(m->fx, err);
-    rec_of(m, k, m->version[k], want);
-    assert_memory_equal(rec, want, m->shape->rec_size);
+    assert_int_equal(len, rec_of(m, k, m->version[k], want));
+    assert_memory_equal(rec, want, len);
+}
+
+/** The record gets another version, of another size. */
+static void model_replace(model_t *m, uint32_t k)
+{
+    byte rec[8192];
+    uint32_t version = ++m->stamp;
+    uint32_t len = rec_of(m, k, version, rec);
+    dberr_t err = btr_replace(m->fx->pool, &m->btr, rec, len);
+
+    assert_int_equal(err, m->version[k] != 0 ? DB_SUCCESS : DB_NOT_FOUND);
+    if (m->version[k] != 0) {
+        m->version[k] = version;
+    }
 }
 
 static void model_update(model_t *m, uint32_t k)
@@ -139,6 +169,10 @@ static void model_update(model_t *m, uint32_t k)
     uint32_t len = m->shape->rec_size - offset;
     dberr_t err;
 
+    if (m->shape->varies) {
+        model_replace(m, k);
+        return;
+    }
     if (len == 0) {
         return;
     }
@@ -164,11 +198,12 @@ static bfx_walk_t model_check(model_t *m)
     ASSERT_OK(m->fx, btr_cursor_open(&cursor, m->fx->pool, &m->btr, NULL, 0));
     for (uint32_t k = 0; k < m->shape->domain; k++) {
         if (m->version[k] != 0) {
-            rec_of(m, k, m->version[k], want);
+            uint32_t len = rec_of(m, k, m->version[k], want);
             assert_memory_equal(w.keys + (size_t)n * m->shape->key_len, want + 1,
                                 m->shape->key_len);
             ASSERT_OK(m->fx, btr_cursor_next(&cursor, &rec));
-            assert_memory_equal(rec, want, m->shape->rec_size);
+            assert_int_equal(cursor.len, len);
+            assert_memory_equal(rec, want, len);
             n++;
         }
     }
@@ -197,8 +232,7 @@ static void model_seek(model_t *m, uint32_t k)
         assert_int_equal(err, DB_NOT_FOUND);
     } else {
         ASSERT_OK(m->fx, err);
-        rec_of(m, k, m->version[k], want);
-        assert_memory_equal(rec, want, m->shape->rec_size);
+        assert_memory_equal(rec, want, rec_of(m, k, m->version[k], want));
     }
     btr_cursor_close(&cursor);
 }
@@ -260,6 +294,7 @@ static void random_mix(const shape_t *shape, uint64_t seed, uint32_t log_format)
     assert_true(deepest >= 2);
     assert_true(m.log_max <= (uint64_t)MTR_LOG_MAX_PAGES * shape->page_size);
     assert_true(m.fx->env.stats.btr_splits > 0);
+    assert_int_equal(m.fx->env.stats.pages_reorganized > 0, shape->varies);
     model_free(&m);
 }
 
@@ -282,14 +317,14 @@ static void test_ordered(void **state)
         const shape_t *shape = &SHAPES[i];
         model_t m = model_create(shape, 7);
         uint32_t n = shape->domain / 2;
-        uint32_t capacity = page_capacity(shape->page_size, shape->rec_size);
+        uint32_t capacity = shape->varies ? 0 : page_capacity(shape->page_size, shape->rec_size);
         bfx_walk_t w;
 
         for (uint32_t k = 0; k < n; k++) {
             model_insert(&m, k);
         }
         w = model_check(&m);
-        assert_int_equal(w.leaves, (n + capacity - 1) / capacity);
+        assert_true(shape->varies || w.leaves == (n + capacity - 1) / capacity);
         for (uint32_t k = 0; k < n; k++) {
             model_delete(&m, k);
             if (k % (n / 4) == 0) {
@@ -342,7 +377,7 @@ static void test_merges(void **state)
 static void test_prefix(void **state)
 {
     btr_fixture_t *fx = bfx_create(4096, 64, BFX_SPACE);
-    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800};
+    btr_t btr = {INDEX_ID, BFX_SPACE, FIL_NULL, 8, 1800, false};
     byte rec[1800] = {0};
     byte prefix[4];
 
@@ -351,7 +386,7 @@ static void test_prefix(void **state)
     for (uint32_t i = 0; i < 200; i++) {
         mach_write_4(rec + 1, i / 20 * 2);
         mach_write_4(rec + 5, i % 20);
-        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec));
+        ASSERT_OK(fx, btr_insert(fx->pool, &btr, rec, btr.leaf_rec_size));
     }
     for (uint32_t p = 0; p < 20; p++) {
         btr_cursor_t cursor;
@@ -379,13 +414,14 @@ static void test_free_and_mark(void **state)
     byte mark = REC_INFO_DELETE_MARK;
     byte key[8];
     byte rec[1800];
+    uint32_t len = 0;
 
     (void)state;
     model_churn(&m, 500, 80);
     model_insert(&m, 3);
     key_of(&m, 3, key);
     ASSERT_OK(m.fx, btr_update(m.fx->pool, &m.btr, key, 0, &mark, 1));
-    ASSERT_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec));
+    ASSERT_OK(m.fx, btr_get(m.fx->pool, &m.btr, key, rec, &len));
     assert_true(rec_is_deleted(rec));
     tree_free(&m.fx->env, m.fx->pool, &m.btr);
     uint32_t limit = space_field(&m.fx->env, m.fx->pool, BFX_SPACE, FSP_FREE_LIMIT);

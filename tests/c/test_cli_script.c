@@ -144,7 +144,7 @@ static void test_values(void **state)
     assert_string_equal(insert->trx, "-");
     assert_int_equal(insert->n_assigns, 3);
     assert_true(insert->assigns[0].number == INT64_MIN);
-    assert_true(insert->assigns[1].is_text);
+    assert_int_equal(insert->assigns[1].kind, VALUE_TEXT);
     assert_int_equal(insert->assigns[1].len, 12);
     assert_memory_equal(insert->assigns[1].text, "x y = \"\\ \0\xff#", 12);
     assert_int_equal(insert->assigns[2].len, 0);
@@ -184,13 +184,19 @@ static void test_other_statements(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
-    char text[1024];
+    static char text[VARCHAR_LEN_MAX + 64];
     assert_refused("status\nfrobnicate\n", 2, "unknown statement 'frobnicate'");
     assert_refused("#\n#\ndrop", 3, "unknown statement");
     assert_refused("status now", 1, "'now' is too much");
     assert_refused("create table t a:int primary a", 1, "type must be");
     assert_refused("create table t a:char(0) primary a", 1, "type must be");
     assert_refused("create table t a:char(256) primary a", 1, "type must be");
+    assert_refused("create table t a:varchar(0) primary a", 1, "type must be");
+    assert_refused("create table t a:varchar(16001) primary a", 1, "type must be");
+    assert_refused("create table t a:varchar primary a", 1, "type must be");
+    assert_refused("create table t a:bigint not primary a", 1, "`null` expected");
+    assert_refused("create table t null primary a", 1, "COLUMN:TYPE");
+    assert_refused("insert - t a=nul", 1, "64-bit integer");
     assert_refused("create table t a:bigint primary b", 1, "no column 'b'");
     assert_refused("create table t a:bigint a:bigint primary a", 1, "twice");
     assert_refused("create table t a:bigint primary a,a", 1, "twice");
@@ -227,9 +233,9 @@ static void test_refusals(void **state)
     assert_refused("bad\x1b[31m", 1, "'bad?[31m'");
     memset(text, 'x', sizeof(text));
     memcpy(text, "insert - t b=\"", 14);
-    text[14 + 256] = '"';
-    text[14 + 257] = '\0';
-    assert_refused(text, 1, "longer than 255 bytes");
+    text[14 + VARCHAR_LEN_MAX + 1] = '"';
+    text[14 + VARCHAR_LEN_MAX + 2] = '\0';
+    assert_refused(text, 1, "longer than 16000 bytes");
     memcpy(text, "drop table ", 11);
     memset(text + 11, 'n', 64);
     text[11 + 64] = '\0';
@@ -240,13 +246,13 @@ static void test_refusals(void **state)
 static void test_longest_value(void **state)
 {
     (void)state;
-    char text[512];
+    static char text[VARCHAR_LEN_MAX + 64];
     memset(text, 'x', sizeof(text));
     memcpy(text, "insert - t b=\"", 14);
-    text[14 + 255] = '"';
-    text[14 + 256] = '\0';
+    text[14 + VARCHAR_LEN_MAX] = '"';
+    text[14 + VARCHAR_LEN_MAX + 1] = '\0';
     script_t *s = parse_ok(text);
-    assert_int_equal(script_stmt(s, 0)->assigns[0].len, 255);
+    assert_int_equal(script_stmt(s, 0)->assigns[0].len, VARCHAR_LEN_MAX);
     script_free(s);
 }
 

@@ -29,8 +29,8 @@ static void cat_put(void *ctx, sys_table_t which, const byte *row)
     dict_table_t *sys = dict_sys_table(c->dict, which);
     byte rec[SYS_ROW_MAX + 32];
 
-    dict_row_to_rec(sys, row, 7, 0, rec);
-    ASSERT_OK(c->fx, btr_insert(c->fx->pool, &sys->indexes[0].tree, rec));
+    uint32_t len = dict_row_to_rec(sys, row, NULL, 7, 0, rec);
+    ASSERT_OK(c->fx, btr_insert(c->fx->pool, &sys->indexes[0].tree, rec, len));
 }
 
 static void cat_put_table(cat_t *c, const dict_table_t *table)
@@ -222,7 +222,7 @@ static void damage_col_name(dict_table_t *t)
 }
 static void damage_type(dict_table_t *t)
 {
-    t->cols[1].type = (dict_type_t)3;
+    t->cols[1].type = (dict_type_t)4;
 }
 static void damage_len(dict_table_t *t)
 {

@@ -63,7 +63,7 @@ static void test_replay(void **state)
         mach_write_8(rec + 1, random_next(&seed));
         mach_write_8(rec + 20, random_next(&seed));
         uint32_t slot = page_search(block->frame, 4096, rec + 1, 8, &exact);
-        if (page_has_room(block->frame, 4096)) {
+        if (page_has_room(block->frame, 4096, page_rec_size(block->frame))) {
             FX_OK(fx, mtr_rec_insert(&mtr, block, slot, rec, sizeof(rec)));
         } else if (i % 2 == 0) {
             FX_OK(fx, mtr_list_end_delete(&mtr, block, at));

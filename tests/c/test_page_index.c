@@ -83,17 +83,17 @@ static void test_capacity(void **state)
 
         make_page(page, size, 0, REC_SIZE);
         for (uint32_t i = 0; i < n; i++) {
-            assert_true(page_has_room(page, size));
+            assert_true(page_has_room(page, size, page_rec_size(page)));
             make_rec(rec, i, 1);
             assert_int_equal(insert_rec(page, size, i, rec, REC_SIZE), DB_SUCCESS);
         }
         assert_valid(page, size);
-        assert_false(page_has_room(page, size));
+        assert_false(page_has_room(page, size, page_rec_size(page)));
         memcpy(copy, page, size);
         assert_int_equal(insert_rec(page, size, 0, rec, REC_SIZE), DB_CORRUPTION);
         assert_memory_equal(page, copy, size);
         assert_int_equal(page_rec_delete(page, size, n / 2), DB_SUCCESS);
-        assert_true(page_has_room(page, size));
+        assert_true(page_has_room(page, size, page_rec_size(page)));
         assert_int_equal(insert_rec(page, size, n / 2, rec, REC_SIZE), DB_SUCCESS);
         assert_valid(page, size);
     }
@@ -126,7 +126,7 @@ static void test_random_against_model(void **state)
         if (exact) {
             assert_int_equal(page_rec_delete(page, sizeof(page), slot), DB_SUCCESS);
             model[key] = false;
-        } else if (page_has_room(page, sizeof(page))) {
+        } else if (page_has_room(page, sizeof(page), page_rec_size(page))) {
             insert_key(page, sizeof(page), key);
             model[key] = true;
         }
@@ -280,9 +280,10 @@ static void test_validate_names_the_item(void **state)
     damage_and_restore(page, PAGE_FREE, PAGE_DATA, "free list");
     damage_and_restore(page, PAGE_FREE, freed + 1, "free list");
     damage_and_restore(page, PAGE_LEVEL, 16, "level, record size or key length");
-    damage_and_restore(page, PAGE_REC_SIZE, 0, "level, record size or key length");
+    damage_and_restore(page, PAGE_REC_SIZE, 2, "level, record size or key length");
+    damage_and_restore(page, PAGE_REC_SIZE, PAGE_REC_VARIES, "free list head");
     damage_and_restore(page, PAGE_KEY_LEN, REC_SIZE, "level, record size or key length");
-    damage_and_restore(page, PAGE_RESERVED, 1, "reserved bytes");
+    damage_and_restore(page, PAGE_GARBAGE, 1, "reserved bytes");
     damage_and_restore(page, slot_0, 0, "directory slot");
     damage_and_restore(page, slot_0, freed, "directory slot");
     damage_and_restore(page, slot_0, 65535, "directory slot");
@@ -326,7 +327,7 @@ static void attack(byte *page, uint32_t size, uint64_t *seed)
         assert_true(page_search(page, size, rec, len, &exact) <= n);
         break;
     default:
-        (void)page_has_room(page, size);
+        (void)page_has_room(page, size, page_rec_size(page));
         err = page_index_validate(page, size, NULL);
         break;
     }

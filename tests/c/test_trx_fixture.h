@@ -312,9 +312,10 @@ static inline void tfx_verify(trx_fixture_t *fx, const tfx_row_t *model, uint32_
         assert_memory_equal(want, got, fx->table->row_size);
         for (uint32_t i = 1; i < fx->table->n_indexes; i++) {
             byte entry[TFX_ROW_MAX];
+            uint32_t len = 0;
             const btr_t *tree = &fx->table->indexes[i].tree;
             dict_row_to_sec(&fx->table->indexes[i], want, entry);
-            ASSERT_OK(fx, btr_get(fx->pool, tree, entry + 1, rec));
+            ASSERT_OK(fx, btr_get(fx->pool, tree, entry + 1, rec, &len));
             assert_memory_equal(entry, rec, tree->leaf_rec_size);
         }
     }

@@ -19,7 +19,7 @@ from tornpage.workloads.parse import parse_script
 USAGE = 2
 EXAMPLE = re.compile(r"^\| [a-z_]+ .*?\| `(.+?)` \||^\| status \| `(status)` \|", re.MULTILINE)
 LONG = "n" * 63
-TEXT = "x" * 255
+TEXT = "x" * 16_000
 
 GOOD = [
     "",
@@ -39,6 +39,10 @@ GOOD = [
     "purge 2147483647",
     "create table t primary:bigint primary primary",
     "create table t a:char(255) b:char(01) primary b,a",
+    "create table t a:bigint null b:varchar(16000) not null c:varchar(1) null primary a",
+    "create table null not:bigint null null:bigint primary not",
+    "insert - t a=null b=1 null=null",
+    'insert - t b="ab"*5 c="x"*16000 d="abc"*1',
     "create table t " + " ".join(f"c{i}:bigint" for i in range(32)) + " primary c31",
     "add index t " + " ".join(f"i{i}(b)" for i in range(64)),
     "add unique index t i(b) j(c:3)",
@@ -46,7 +50,7 @@ GOOD = [
     "start unique index t i(b)",
     "drop index unique i",
     "add index t i(" + ",".join(f"c{i}" for i in range(32)) + ")",
-    "add index t i(b:255,c,b)",
+    "add index t i(b:3072,c,b)",
     "start index t i(b) i(b)",
     "add index t i(b) algorithm=copy lock=none",
     "add unique index t i(b) lock=shared algorithm=instant",
@@ -119,6 +123,21 @@ BAD = [
     "create table t a primary a",
     "create table t a:char(0) primary a",
     "create table t a:char(256) primary a",
+    "create table t a:varchar(0) primary a",
+    "create table t a:varchar(16001) primary a",
+    "create table t a:varchar primary a",
+    "create table t a:bigint not primary a",
+    "create table t a:bigint not not null primary a",
+    "create table t a:bigint null null primary a",
+    "create table t null primary a",
+    "insert - t a=NULL",
+    "insert - t a=null1",
+    'insert - t b=""*5',
+    'insert - t b="a"*0',
+    'insert - t b="a"*16001',
+    'insert - t b="a"*',
+    'insert - t b="a"*x',
+    'insert - t b="a"*2 "b"',
     "create table t a:char() primary a",
     "create table t " + " ".join(f"c{i}:bigint" for i in range(33)) + " primary c0",
     "add index t",
@@ -148,7 +167,7 @@ BAD = [
     "add index t i(b,)",
     "add index t i(b:)",
     "add index t i(b:0)",
-    "add index t i(b:256)",
+    "add index t i(b:3073)",
     "add index t i(b) x",
     "add index t i(b)(c)",
     "add index t " + " ".join(f"i{i}(b)" for i in range(65)),

@@ -6,10 +6,11 @@ tables per commit prefix: prefix p is the state after the first p commits in scr
 Three-valued: an acknowledged commit must be there, the one in flight may, one never issued must not.
 So the state after a crash must equal a prefix between the last acknowledged and the last issued (I3).
 
-Digests are those of engine/check/check.h over the bytes of engine/dict/dict.h, computed here anew: a
-table is its number of rows and the sum modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign
-bit inverted; CHAR padded with spaces), plus that of the names of its columns; an index the same over key
-columns, cut to their prefix, and primary key, plus 1 if it is unique.
+Digests are those of engine/check/check.h, computed here anew: a table is its number of rows and the sum
+modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign bit inverted; CHAR padded with spaces;
+VARCHAR its length in 2 bytes and its text; in front of what may be NULL a byte, 0 for NULL), plus that of
+the names of its columns; an index the same over key columns, cut to their prefix or padded with spaces, and
+primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
@@ -25,7 +26,7 @@ from types import MappingProxyType
 
 from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import State
-from tornpage.oracle.table import Failure, Table, built_index, index_cuts
+from tornpage.oracle.table import Failure, Row, Table, built_index, entry_maker, index_parts
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import (
     AUTOCOMMIT,
@@ -34,6 +35,7 @@ from tornpage.workloads.script import (
     Script,
     Statement,
     Verb,
+    row_size,
 )
 
 __all__ = ["Oracle", "Step"]
@@ -160,7 +162,7 @@ class Oracle:
         table = self._table(statement.table)
         if table.build is not None and table.logs is None:
             raise Failure("DB_TABLE_LOCKED")
-        planned: list[tuple[bytes, bytes | None]] = []
+        planned: list[tuple[bytes, Row | None]] = []
         try:
             self._plan(table, statement, planned)
         except Failure:
@@ -174,11 +176,11 @@ class Oracle:
             self._commit(touched, statement.line)
 
     def _plan(
-        self, table: Table, statement: Statement, planned: list[tuple[bytes, bytes | None]]
+        self, table: Table, statement: Statement, planned: list[tuple[bytes, Row | None]]
     ) -> None:
         """Plans all row changes of a statement. Its first error comes before anything has changed; planned
         has the changes until then, and the one that a unique index refuses."""
-        unknown = set(statement.values or {}) - set(table.offsets)
+        unknown = set(statement.values or {}) - set(table.positions)
         if unknown:
             raise WorkloadError(f"line {statement.line}: no column {sorted(unknown)[0]!r}")
         if statement.verb is Verb.INSERT:
@@ -198,20 +200,20 @@ class Oracle:
         if statement.verb is Verb.DELETE:
             planned.append((key, None))
             return
-        image = bytearray(row)
+        image = list(row)
         for name, value in (statement.values or {}).items():
             if name in table.primary:
                 raise WorkloadError(f"line {statement.line}: {name} is of the primary key")
-            image[slice(*table.offsets[name])] = table.encode(name, value)
-        planned.append((key, bytes(image)))
-        table.check_unique(statement.trx, key, bytes(image), row)
+            image[table.positions[name]] = table.encode(name, value)
+        planned.append((key, tuple(image)))
+        table.check_unique(statement.trx, key, tuple(image), row)
 
     def _plan_insert(
         self,
         table: Table,
         trx: str,
-        row: bytes,
-        planned: list[tuple[bytes, bytes | None]],
+        row: Row,
+        planned: list[tuple[bytes, Row | None]],
     ) -> None:
         key = table.key_of(row)
         self._check_lock(table, trx, key)
@@ -253,15 +255,11 @@ class Oracle:
     def _create_table(self, statement: Statement) -> None:
         if statement.table in self._tables:
             raise Failure("DB_ALREADY_EXISTS")
-        offsets, at = {}, 0
-        for column in statement.columns:
-            length = column.length or 8
-            offsets[column.name] = (at, at + length)
-            at += length
-        if set(statement.primary) - set(offsets):
+        positions = {column.name: at for at, column in enumerate(statement.columns)}
+        if set(statement.primary) - set(positions):
             raise WorkloadError(f"line {statement.line}: unknown column in primary key")
         self._tables[statement.table] = Table(
-            statement.table, statement.columns, offsets, statement.primary
+            statement.table, statement.columns, positions, statement.primary
         )
 
     def _drop_table(self, statement: Statement) -> None:
@@ -288,18 +286,19 @@ class Oracle:
         if len(table.indexes) + len(names) > INDEXES_MAX:
             raise Failure("DB_ERROR")
         for definition in statement.indexes:
-            index_cuts(table, definition)
+            index_parts(table, definition)
         self._begin_build(table, statement)
 
     def _begin_build(self, table: Table, statement: Statement) -> None:
         """The build of these indexes; without any, a rebuild."""
         table.build = statement.indexes
         if statement.lock is Lock.NONE:
-            entries = [index_cuts(table, definition) for definition in statement.indexes]
+            keys = [table.columns[table.positions[name]].size for name in table.primary]
             table.logs = RowLogs(
                 options=self._options,
-                entries=entries,
-                key_size=sum(end - at for at, end in map(table.offsets.__getitem__, table.primary)),
+                entries=[entry_maker(index_parts(table, item)) for item in statement.indexes],
+                row_size=row_size(table.columns),
+                key_size=sum(keys),
             )
 
     def _building(self, statement: Statement) -> Table:
@@ -356,9 +355,9 @@ class Oracle:
 
     def _rename_column(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
-        if statement.name not in table.offsets:
+        if statement.name not in table.positions:
             raise Failure("DB_NOT_FOUND")
-        if statement.to in table.offsets:
+        if statement.to in table.positions:
             raise Failure("DB_ALREADY_EXISTS")
         table.rename_column(statement.name, statement.to)
 

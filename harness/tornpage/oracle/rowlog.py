@@ -9,7 +9,7 @@ May import: rowlog, workload.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tornpage.workloads.rowlog import log_capacity
@@ -20,17 +20,17 @@ __all__ = ["DEFAULTS", "RowLogs"]
 DEFAULTS = {"sort_buffer_size": "1m", "online_alter_log_max_size": "1m"}
 """The engine's own."""
 
-Cuts = tuple[tuple[int, int], ...]
-"""Ranges of the row bytes."""
+Row = tuple[bytes, ...]
 
 
 @dataclass(slots=True)
 class RowLogs:
-    """The logs of one build, for a target with these options. entries: of each new index; a rebuild has none,
-    and logs rows whose primary key has key_size bytes."""
+    """The logs of one build, for a target with these options. entries: what makes those of each new
+    index; a rebuild has none, and logs rows of row_size bytes, whose primary key has key_size bytes."""
 
     options: Mapping[str, str]
-    entries: Sequence[Cuts]
+    entries: Sequence[Callable[[Row], bytes]]
+    row_size: int
     key_size: int
     written: list[int] = field(init=False)
 
@@ -46,16 +46,12 @@ class RowLogs:
         )
         return max(self.written) > log_capacity(buffer, most, len(self.written))
 
-    def add(self, before: bytes | None, after: bytes | None) -> None:
+    def add(self, before: Row | None, after: Row | None) -> None:
         """A row becomes another; None: it is not there."""
         if not self.entries:
-            self.written[0] += 1 + (self.key_size if after is None else len(after))
+            self.written[0] += 1 + (self.key_size if after is None else self.row_size)
             return
-        for number, cuts in enumerate(self.entries):
-            entries = [_entry(cuts, row) for row in (before, after)]
+        for number, entry_of in enumerate(self.entries):
+            entries = [b"" if row is None else entry_of(row) for row in (before, after)]
             if entries[0] != entries[1]:
                 self.written[number] += sum(1 + len(entry) for entry in entries if entry)
-
-
-def _entry(cuts: Cuts, row: bytes | None) -> bytes:
-    return b"" if row is None else b"".join(row[start:end] for start, end in cuts)

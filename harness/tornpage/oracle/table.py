@@ -6,7 +6,7 @@ May import: errors, rowlog, script, state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -17,47 +17,81 @@ from tornpage.oracle.state import TableDigest, names_hash
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.workloads.script import Column, IndexDef, Value
 
-__all__ = ["Failure", "Index", "Table", "built_index", "index_cuts"]
+__all__ = ["Failure", "Index", "Row", "Table", "built_index", "entry_maker", "index_parts"]
 
 MASK64 = (1 << 64) - 1
+BIGINT = 8
+"""Bytes of one."""
+Row = tuple[bytes, ...]
+"""The bytes of each column, as the digest of a table is over them."""
+NULL, VALUE = b"\0", b"\1"
+"""In front of a column that may be NULL."""
 
 
 class Failure(Exception):
     """A predicted run-time error of a statement; the argument is its DB_ name."""
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A column in a key: where it stands in a row, and how much of it counts."""
+
+    position: int
+    column: Column
+    length: int
+
+    def of(self, row: Row) -> bytes:
+        """Its bytes in the key of a row: cut or padded, with a byte in front if it may be NULL."""
+        value = row[self.position]
+        flag = b""
+        if self.column.nullable:
+            flag, value = value[:1], value[1:]
+            if flag == NULL:
+                return NULL + bytes(self.length)
+        if self.column.varying:
+            value = value[2:]
+        return flag + value[: self.length].ljust(self.length, b" ")
+
+
 @dataclass(slots=True)
 class Index:
     name: str
-    cuts: tuple[tuple[int, int], ...]
-    """Ranges of the row bytes: key columns, then primary key."""
-    unique_cuts: tuple[tuple[int, int], ...] = ()
-    """Of a unique index: those of the key columns."""
+    parts: tuple[Part, ...]
+    """Key columns, then primary key."""
+    unique_parts: tuple[Part, ...] = ()
+    """Of a unique index: the key columns."""
     entries: int = 0
     hash: int = 0
     holders: dict[bytes, set[bytes]] = field(default_factory=dict)
     """Of a unique index: primary keys of the rows that have, or once had, these key columns."""
 
-    def hold(self, key: bytes, row: bytes | None) -> None:
+    def hold(self, key: bytes, row: Row | None) -> None:
         """The row of this primary key gets a version."""
-        if self.unique_cuts and row is not None:
-            self.holders.setdefault(self.unique_key(row), set()).add(key)
+        wanted = None if row is None else self.unique_key(row)
+        if wanted is not None:
+            self.holders.setdefault(wanted, set()).add(key)
 
-    def unique_key(self, row: bytes) -> bytes:
-        return b"".join(row[start:end] for start, end in self.unique_cuts)
+    def unique_key(self, row: Row) -> bytes | None:
+        """What no other row may have; None: nothing, because it is NULL or the index is not unique."""
+        parts = self.unique_parts
+        if not parts or any(
+            part.column.nullable and row[part.position][:1] == NULL for part in parts
+        ):
+            return None
+        return b"".join(part.of(row) for part in parts)
 
 
 @dataclass(slots=True)
 class Table:
     name: str
     columns: tuple[Column, ...]
-    offsets: dict[str, tuple[int, int]]
+    positions: dict[str, int]
     primary: tuple[str, ...]
-    committed: dict[bytes, bytes] = field(default_factory=dict)
-    newest: dict[bytes, bytes | None] = field(default_factory=dict)
+    committed: dict[bytes, Row] = field(default_factory=dict)
+    newest: dict[bytes, Row | None] = field(default_factory=dict)
     """Rows changed by open transactions; None = deleted."""
     owner: dict[bytes, str] = field(default_factory=dict)
-    versions: dict[bytes, list[bytes | None]] = field(default_factory=dict)
+    versions: dict[bytes, list[Row | None]] = field(default_factory=dict)
     """Of the rows in `newest`: every version that the owner has made."""
     hash: int = 0
     indexes: dict[str, Index] = field(default_factory=dict)
@@ -67,7 +101,7 @@ class Table:
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
 
-    def current(self, key: bytes) -> bytes | None:
+    def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
 
     def digest(self) -> TableDigest:
@@ -78,25 +112,26 @@ class Table:
         return len(self.committed), (self.hash + names_hash(self.columns)) & MASK64, indexes
 
     def encode(self, name: str, value: Value) -> bytes:
-        start, end = self.offsets[name]
-        column = next(item for item in self.columns if item.name == name)
-        if column.is_char:
-            if not isinstance(value, bytes) or len(value.rstrip(b" ")) > column.length:
-                raise WorkloadError(f"{self.name}.{name}: not a CHAR({column.length}): {value!r}")
-            return value.ljust(end - start, b" ")[: end - start]
-        if not isinstance(value, int):
-            raise WorkloadError(f"{self.name}.{name}: not a BIGINT: {value!r}")
-        return ((value & MASK64) ^ (1 << 63)).to_bytes(8, "big")
+        """The bytes of a column with this value."""
+        column = self.columns[self.positions[name]]
+        if value is None:
+            if not column.nullable:
+                raise WorkloadError(f"{self.name}.{name}: cannot be NULL")
+            return NULL
+        data = _encode(column, value)
+        if data is None:
+            raise WorkloadError(f"{self.name}.{name}: not a value of the column: {value!r}")
+        return VALUE + data if column.nullable else data
 
-    def row(self, values: Mapping[str, Value]) -> bytes:
-        parts = []
-        for column in self.columns:
-            default: Value = b"" if column.is_char else 0
-            parts.append(self.encode(column.name, values.get(column.name, default)))
-        return b"".join(parts)
+    def row(self, values: Mapping[str, Value]) -> Row:
+        """The row of these values; NULL, 0 or no text where there is none."""
+        return tuple(
+            self.encode(column.name, values.get(column.name, _default(column)))
+            for column in self.columns
+        )
 
-    def key_of(self, row: bytes) -> bytes:
-        return b"".join(row[slice(*self.offsets[name])] for name in self.primary)
+    def key_of(self, row: Row) -> bytes:
+        return b"".join(row[self.positions[name]] for name in self.primary)
 
     def rename_index(self, name: str, new: str) -> None:
         """An index gets another name."""
@@ -109,10 +144,10 @@ class Table:
         self.columns = tuple(
             replace(item, name=new) if item.name == name else item for item in self.columns
         )
-        self.offsets = {new if item == name else item: at for item, at in self.offsets.items()}
+        self.positions = {new if item == name else item: at for item, at in self.positions.items()}
         self.primary = tuple(new if item == name else item for item in self.primary)
 
-    def change(self, key: bytes, row: bytes | None, trx: str) -> None:
+    def change(self, key: bytes, row: Row | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""
         self.log(self.current(key), row)
         self.newest[key] = row
@@ -121,12 +156,12 @@ class Table:
         for index in self.indexes.values():
             index.hold(key, row)
 
-    def log(self, before: bytes | None, after: bytes | None) -> None:
+    def log(self, before: Row | None, after: Row | None) -> None:
         """Tells a build with LOCK=NONE of a change."""
         if self.logs is not None:
             self.logs.add(before, after)
 
-    def log_refused(self, attempts: Sequence[tuple[bytes, bytes | None]]) -> None:
+    def log_refused(self, attempts: Sequence[tuple[bytes, Row | None]]) -> None:
         """A statement was refused after it had made these changes, which are undone."""
         for key, row in attempts:
             self.log(self.current(key), row)
@@ -139,7 +174,7 @@ class Table:
             self.log(before, after)
         self.settle(key)
 
-    def settle(self, key: bytes) -> bytes | None:
+    def settle(self, key: bytes) -> Row | None:
         """Forgets the versions of a transaction that ends, and returns the newest one."""
         del self.owner[key]
         del self.versions[key]
@@ -149,16 +184,16 @@ class Table:
         self,
         trx: str,
         key: bytes,
-        row: bytes,
-        old: bytes | None,
-        planned: Sequence[tuple[bytes, bytes | None]] = (),
+        row: Row,
+        old: Row | None,
+        planned: Sequence[tuple[bytes, Row | None]] = (),
     ) -> None:
         """May the row of this primary key become `row`? old: what an update replaces; planned: rows that
         the same statement has made."""
         for index in self.indexes.values():
-            if not index.unique_cuts:
-                continue
             wanted = index.unique_key(row)
+            if wanted is None:
+                continue
             if old is not None and index.unique_key(old) == wanted:
                 continue
             if any(index.unique_key(other) == wanted for _, other in planned if other):
@@ -178,7 +213,7 @@ class Table:
         if any(has):
             raise Failure("DB_LOCK_CONFLICT")
 
-    def put(self, key: bytes, row: bytes | None) -> None:
+    def put(self, key: bytes, row: Row | None) -> None:
         """Sets or removes a committed row, keeping all digests."""
         old = self.committed.pop(key, None)
         if row is not None:
@@ -190,21 +225,45 @@ class Table:
             index.entries += (row is not None) - (old is not None)
 
 
-def _row_hash(row: bytes | None) -> int:
-    return 0 if row is None else xxhash.xxh64_intdigest(row)
+def _default(column: Column) -> Value:
+    if column.nullable:
+        return None
+    return b"" if column.is_text else 0
 
 
-def _entry_hash(index: Index, row: bytes | None) -> int:
+def _encode(column: Column, value: int | bytes) -> bytes | None:
+    """The bytes of a value that is not NULL; None if the column cannot have it."""
+    if column.is_text != isinstance(value, bytes):
+        return None
+    if isinstance(value, int):
+        return ((value & MASK64) ^ (1 << 63)).to_bytes(8, "big")
+    if column.varying:
+        return len(value).to_bytes(2, "big") + value if len(value) <= column.length else None
+    if len(value.rstrip(b" ")) > column.length:
+        return None
+    return value.ljust(column.length, b" ")[: column.length]
+
+
+def _row_hash(row: Row | None) -> int:
+    return 0 if row is None else xxhash.xxh64_intdigest(b"".join(row))
+
+
+def entry_maker(parts: Sequence[Part]) -> Callable[[Row], bytes]:
+    """What makes the entry of a row."""
+    return lambda row: b"".join(part.of(row) for part in parts)
+
+
+def _entry_hash(index: Index, row: Row | None) -> int:
     if row is None:
         return 0
-    return xxhash.xxh64_intdigest(b"".join(row[start:end] for start, end in index.cuts))
+    return xxhash.xxh64_intdigest(b"".join(part.of(row) for part in index.parts))
 
 
 def built_index(table: Table, definition: IndexDef) -> Index:
     """The index over the committed rows."""
-    cuts = index_cuts(table, definition)
+    parts = index_parts(table, definition)
     index = Index(
-        definition.name, cuts, cuts[: len(definition.columns)] if definition.unique else ()
+        definition.name, parts, parts[: len(definition.columns)] if definition.unique else ()
     )
     for key, row in table.committed.items():
         index.hash = (index.hash + _entry_hash(index, row)) & MASK64
@@ -216,14 +275,16 @@ def built_index(table: Table, definition: IndexDef) -> Index:
     return index
 
 
-def index_cuts(table: Table, definition: IndexDef) -> tuple[tuple[int, int], ...]:
-    cuts = []
-    for name, length in definition.columns:
-        if name not in table.offsets:
+def index_parts(table: Table, definition: IndexDef) -> tuple[Part, ...]:
+    """Of an entry: key columns, then the primary key."""
+    parts = []
+    for name, length in (*definition.columns, *((name, 0) for name in table.primary)):
+        if name not in table.positions:
             raise WorkloadError(f"index {definition.name}: no column {name!r}")
-        start, end = table.offsets[name]
-        if length > end - start:
+        position = table.positions[name]
+        column = table.columns[position]
+        whole = column.length or BIGINT
+        if length > whole:
             raise WorkloadError(f"index {definition.name}: prefix longer than {name!r}")
-        cuts.append((start, start + length if length else end))
-    cuts.extend(table.offsets[name] for name in table.primary)
-    return tuple(cuts)
+        parts.append(Part(position, column, length or whole))
+    return tuple(parts)

@@ -318,10 +318,12 @@ class EngineTarget:
 def _page_site(facts: Mapping[str, str]) -> Site:
     if facts["type"] == "undo":
         return Site.UNDO_PAGE
-    if facts["type"] != "index":
+    if facts["type"] not in ("index", "blob"):
         return Site.SYSTEM_PAGE
     if facts["load"] == "1":
         return Site.INDEX_LOAD_PAGE
+    if facts["type"] == "blob":
+        return Site.DATA_PAGE
     if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
         return Site.DICT_PAGE
     return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE

@@ -14,7 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tornpage.workloads.rowlog import Changes, log_capacity
-from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Lock, Statement, Value, Verb
+from tornpage.workloads.script import (
+    AUTOCOMMIT,
+    Algorithm,
+    Column,
+    IndexDef,
+    Lock,
+    Statement,
+    Value,
+    Verb,
+)
 from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 
 __all__ = ["Book", "Table"]
@@ -23,6 +32,8 @@ WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "
 HOT_MAX = 12
 """Keys of a table that count as hot."""
 HOT_SHARE = 0.5
+NULL_SHARE = 0.2
+"""Values that are NULL, of a column that may be."""
 COPIED_SHARE = 0.06
 """Values of a serial column that another row has, while a unique index refuses that."""
 COPIED_SHARE_FREE = 0.004
@@ -136,14 +147,45 @@ class Book:
             word = word.ljust(self.rng.randint(20, 200), self.rng.choice("xyz"))
         return word.encode()[:limit]
 
+    def value(self, column: Column) -> Value:
+        """A new value for the column."""
+        if column.nullable and self.rng.random() < NULL_SHARE:
+            return None
+        if column.varying:
+            return self.varying_text(column.length)
+        return self.text(column.length) if column.is_text else self.rng.randrange(1000)
+
+    def varying_text(self, limit: int) -> bytes:
+        """A text of any length: mostly a short one, sometimes a long one, or one at the limit of the column,
+        of half a page, of the pages that a long value has, or of what never leaves its record."""
+        chance = self.rng.random()
+        if chance < 0.6:
+            return self.text(limit)
+        if chance < 0.65:
+            return self.text(3) + b" " * self.rng.randrange(3)
+        half, part = (self.page_size - 92) // 2 - 4, self.page_size - 66
+        edges = (40, half - 60, half - 40, half, part, 2 * part, limit)
+        length = self.rng.choice(edges) + self.rng.choice((-1, 0, 0, 1))
+        if chance < 0.8:
+            length = self.rng.randint(0, limit)
+        self.serial += 1
+        unit = f"{self.rng.choice(WORDS)}{self.serial:05d}.".encode()
+        length = min(length, limit)
+        return (unit * (length // len(unit) + 1))[:length]
+
     def values(self, table: Table, chance: float) -> dict[str, Value]:
         """New values for some columns."""
         return {
-            column.name: self.text(column.length) if column.is_char else self.rng.randrange(1000)
+            column.name: self.value(column)
             for column in table.shape.columns
             if column.name not in (table.shape.primary, table.shape.serial)
             and self.rng.random() < chance
         }
+
+    def _is_null(self, shape: Shape) -> bool:
+        """Does a row get no value of the serial column?"""
+        nullable = any(column.name == shape.serial and column.nullable for column in shape.columns)
+        return nullable and self.rng.random() < NULL_SHARE
 
     def serial_value(self, table: Table) -> bytes:
         """A new value of the serial column; now and then one that a row has, the start of one, or one that a
@@ -248,7 +290,7 @@ class Book:
         key = self._key_for(table, key, live=False)
         if key is not None:
             values = self.values(table, 0.7)
-            if table.shape.serial and serial is None:
+            if table.shape.serial and serial is None and not self._is_null(table.shape):
                 serial = self.serial_value(table)
             self._change(table, trx, key, serial, Verb.INSERT, values)
 

@@ -15,7 +15,7 @@ __all__ = ["Tree", "clustered_tree", "edges", "secondary_tree"]
 Tree = tuple[int, int]
 """Size of a leaf record, length of the key."""
 
-PAGE_OVERHEAD = 72
+PAGE_OVERHEAD = 92
 """Page header and trailer of an index page."""
 SLOT = 2
 INFO = 1
@@ -25,16 +25,21 @@ SYSTEM_COLUMNS = 13
 BIGINT = 8
 
 
-def clustered_tree(columns: Iterable[Column], primary: Iterable[str]) -> Tree:
-    """The tree of a table's rows."""
+def clustered_tree(columns: Iterable[Column], primary: Iterable[str]) -> Tree | None:
+    """The tree of a table's rows; None if these have sizes of their own."""
+    columns = tuple(columns)
+    if any(column.varying or column.nullable for column in columns):
+        return None
     sizes = _sizes(columns)
     return INFO + SYSTEM_COLUMNS + sum(sizes.values()), sum(sizes[name] for name in primary)
 
 
 def secondary_tree(index: IndexDef, columns: Iterable[Column], primary: Iterable[str]) -> Tree:
     """The tree of a secondary index, whose key is all that it has."""
+    columns = tuple(columns)
     sizes = _sizes(columns)
-    key = sum(length or sizes[name] for name, length in index.columns)
+    nullable = {column.name for column in columns if column.nullable}
+    key = sum((length or sizes[name]) + (name in nullable) for name, length in index.columns)
     key += sum(sizes[name] for name in primary)
     return INFO + key, key
 

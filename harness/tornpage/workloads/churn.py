@@ -1,6 +1,7 @@
 """The workload "churn": what moves the structures that the workload "smoke" hardly touches.
 
-Wide keys give trees of three levels from few rows; phases that grow and shrink them split, merge, raise and
+Wide keys give trees of three levels from few rows, rows of any size pages that have to be put together, long
+values pages of their own; phases that grow and shrink them split, merge, raise and
 lower; transactions change one row again and again, bring back what they deleted and fill several undo
 pages; two names are created, renamed and dropped in turn while the log still has all of it.
 
@@ -17,7 +18,7 @@ from tornpage.workloads.book import Book
 from tornpage.workloads.builds import build, name_burst
 from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes, settle
 from tornpage.workloads.script import Script
-from tornpage.workloads.shapes import SMALL, WIDE
+from tornpage.workloads.shapes import LONG, SMALL, VARYING, WIDE
 
 __all__ = ["ChurnParams", "generate_churn"]
 
@@ -25,14 +26,14 @@ NAMES = ("n1", "n2")
 
 
 class ChurnParams(BaseModel):
-    """Rounds of growing and shrinking one table of wide keys."""
+    """Rounds of growing and shrinking one table of wide keys, one of rows of any size, one of long values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     rounds: int = Field(default=2, ge=1, le=1000)
     """How often the table grows and shrinks."""
     rows: int = Field(default=120, ge=16, le=100_000)
-    """Rows of the table when it is at its largest."""
+    """Rows of the table of wide keys when it is at its largest; the others have a quarter or less."""
     bursts: int = Field(default=6, ge=0, le=1000)
     """File operations on the two names, per round."""
 
@@ -41,16 +42,25 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
     """The script of these parameters."""
     book = Book(rng)
     table = book.create("w", WIDE)
+    varying = [book.create("v", VARYING), book.create("o", LONG)]
     for _ in range(params.rounds):
+        for other in varying:
+            fill(book, other, params.rows // 4 // other.shape.share * 2)
+        book.rebuild(varying[-1], in_steps=False)
         fill(book, table, params.rows)
         build(book, table)
         rewrite(book, table, params.rows // 3)
+        for other in varying:
+            rewrite(book, other, params.rows // 12)
         name_burst(book, NAMES, SMALL, params.bursts)
         revive(book, table)
         rolled_back_deletes(book, table)
         drain(book, table)
         name_burst(book, NAMES, SMALL, params.bursts)
         revive(book, table)
+        for other in varying:
+            revive(book, other)
+            drain(book, other)
     if rng.random() < 0.5:
         settle(book)
     return Script.of(book.out)

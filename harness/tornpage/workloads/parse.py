@@ -29,7 +29,9 @@ STEP_ROWS = 1000
 WORDS_MAX = 128
 COLUMNS_MAX = 32
 INDEXES_MAX = 64
-TEXT_MAX = 255
+CHAR_MAX = 255
+VARCHAR_MAX = 16_000
+PREFIX_MAX = 3072
 INT32_MAX = (1 << 31) - 1
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -38,9 +40,9 @@ _TOKEN = re.compile(r'(?:[^ \t"]|"(?:[^"\\]|\\.)*(?:"|\\?$))+')
 _NAME = re.compile(r"[A-Za-z0-9_]{1,63}")
 _TRX = re.compile(r"[A-Za-z0-9]{1,63}")
 _INTEGER = re.compile(r"-?[0-9]+")
-_TYPE = re.compile(r"char\((-?[0-9]{1,8})\)")
+_TYPE = re.compile(r"(var|)char\((-?[0-9]{1,8})\)")
 _INDEX = re.compile(r"([^(]*)\((.*)\)")
-_TEXT = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]|\\x[0-9a-fA-F]{2})*)"')
+_TEXT = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\]|\\x[0-9a-fA-F]{2})*)"(?:\*(.*))?')
 _ESCAPE = re.compile(rb'\\(?:x([0-9a-fA-F]{2})|(["\\]))')
 
 
@@ -144,7 +146,7 @@ def _create_table(words: _Words, s: Statement) -> Statement:
     table = words.name()
     columns: list[Column] = []
     while words.more() and not words.word("primary"):
-        columns.append(_column(words.next()))
+        columns.append(_nullable(words, _column(words.next())))
     primary = words.next().split(",")
     names = [column.name for column in columns]
     if len(set(names)) < len(names) or len(set(primary)) < len(primary):
@@ -315,7 +317,18 @@ def _column(token: str) -> Column:
     match = _TYPE.fullmatch(kind)
     if match is None:
         raise ValueError(f"bad type {kind!r}")
-    return Column(_name(name), _integer(match[1], 1, TEXT_MAX))
+    varying = match[1] == "var"
+    length = _integer(match[2], 1, VARCHAR_MAX if varying else CHAR_MAX)
+    return Column(_name(name), length, varying)
+
+
+def _nullable(words: _Words, column: Column) -> Column:
+    """`null` or `not null` behind a type."""
+    refused = words.word("not")
+    nullable = words.word("null")
+    if refused and not nullable:
+        raise ValueError("`null` expected behind `not`")
+    return replace(column, nullable=nullable and not refused)
 
 
 def _index(token: str) -> IndexDef:
@@ -325,19 +338,29 @@ def _index(token: str) -> IndexDef:
     columns = []
     for part in match[2].split(","):
         name, sep, length = part.partition(":")
-        columns.append((_name(name), _integer(length, 1, TEXT_MAX) if sep else 0))
+        columns.append((_name(name), _integer(length, 1, PREFIX_MAX) if sep else 0))
     if len(columns) > COLUMNS_MAX:
         raise ValueError("too many columns")
     return IndexDef(_name(match[1]), tuple(columns))
 
 
 def _value(text: str) -> Value:
+    if text == "null":
+        return None
     if not text.startswith('"'):
         return _integer(text, INT64_MIN, INT64_MAX)
     match = _TEXT.fullmatch(text)
     if match is None:
         raise ValueError("text is not closed, or has a bad character or escape")
     data = _ESCAPE.sub(lambda m: bytes([int(m[1], 16)]) if m[1] else m[2], match[1].encode("ascii"))
-    if len(data) > TEXT_MAX:
-        raise ValueError(f"text is longer than {TEXT_MAX} bytes")
-    return data
+    if len(data) > VARCHAR_MAX:
+        raise ValueError(f"text is longer than {VARCHAR_MAX} bytes")
+    return data if match[2] is None else _repeated(data, match[2])
+
+
+def _repeated(data: bytes, number: str) -> bytes:
+    """The text again and again, so many bytes together."""
+    length = _integer(number, 1, VARCHAR_MAX)
+    if not data:
+        raise ValueError("no text cannot be repeated")
+    return (data * (length // len(data) + 1))[:length]

@@ -181,7 +181,8 @@ def edge(book: Book, table: Table, most: int) -> int:
     """A number of rows at which full pages hold them all in one of the table's trees, one less, or one
     more."""
     shape = table.shape
-    trees = [clustered_tree(shape.columns, (shape.primary,))]
+    rows = clustered_tree(shape.columns, (shape.primary,))
+    trees = [rows] if rows is not None else []
     trees += [secondary_tree(index, shape.columns, (shape.primary,)) for index in shape.indexes]
     numbers = edges(book.rng.choice(trees), book.page_size, most)
     if not numbers:

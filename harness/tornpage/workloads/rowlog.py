@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.script import Column, IndexDef
+from tornpage.workloads.script import Column, IndexDef, row_size
 
 __all__ = ["Changes", "log_capacity"]
 
@@ -70,8 +70,9 @@ class Changes:
 
     def _size(self, log: int, after: bool = True) -> int:
         """Of one record: the entry of an index, a row, or its primary key."""
-        lengths = {column.name: column.length or 8 for column in self.columns}
+        columns = {column.name: column for column in self.columns}
+        key = columns[self.primary].size
         if self.indexes:
-            columns = self.indexes[log].columns
-            return 1 + sum(cut or lengths[name] for name, cut in columns) + lengths[self.primary]
-        return 1 + (sum(lengths.values()) if after else lengths[self.primary])
+            parts = [(columns[name], cut) for name, cut in self.indexes[log].columns]
+            return 1 + sum((cut or c.length or 8) + c.nullable for c, cut in parts) + key
+        return 1 + (row_size(self.columns) if after else key)

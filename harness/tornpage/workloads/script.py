@@ -8,7 +8,7 @@ May import: nothing of the package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,12 +23,19 @@ __all__ = [
     "Value",
     "Verb",
     "format_value",
+    "row_size",
 ]
 
 AUTOCOMMIT = "-"
 """In place of a transaction: the statement is one of its own."""
 
-Value = int | bytes
+REPEATED_MIN = 64
+"""Shorter texts are written as they are."""
+PERIOD_MAX = 40
+"""Longest text that is looked for as what a long one repeats."""
+
+Value = int | bytes | None
+"""Of a column; None is NULL."""
 
 
 class Verb(StrEnum):
@@ -85,15 +92,22 @@ class Lock(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: length is bytes of a CHAR, 0 for BIGINT."""
+    """A column: length is bytes of a CHAR or, at most, of a VARCHAR; 0 for BIGINT. nullable: may be NULL."""
 
     name: str
     length: int = 0
+    varying: bool = False
+    nullable: bool = False
 
     @property
-    def is_char(self) -> bool:
-        """CHAR(length) rather than BIGINT."""
+    def is_text(self) -> bool:
+        """CHAR(length) or VARCHAR(length) rather than BIGINT."""
         return self.length > 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in a row in memory."""
+        return (self.length or 8) + 2 * self.varying
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +166,25 @@ class Script:
         return cls("".join(item.text() + "\n" for item in numbered), numbered)
 
 
+def row_size(columns: Collection[Column]) -> int:
+    """Bytes of a row in memory, which is what a rebuild logs: VARCHAR at its full length, and NULL bits."""
+    nullable = sum(column.nullable for column in columns)
+    return sum(column.size for column in columns) + (nullable + 7) // 8
+
+
 def format_value(value: Value) -> str:
-    """A VALUE of the grammar: a decimal integer or quoted text."""
+    """A VALUE of the grammar: null, a decimal integer or quoted text, a long one by what it repeats."""
+    if value is None:
+        return "null"
     if isinstance(value, int):
         return str(value)
+    for period in range(1, PERIOD_MAX + 1) if len(value) >= REPEATED_MIN else ():
+        if value[period:] == value[:-period]:
+            return f"{_quoted(value[:period])}*{len(value)}"
+    return _quoted(value)
+
+
+def _quoted(value: bytes) -> str:
     out = ['"']
     for byte in value:
         if byte in (0x22, 0x5C):
@@ -188,7 +217,9 @@ def _options_text(statement: Statement) -> str:
 
 
 def _column_text(column: Column) -> str:
-    return f"{column.name}:char({column.length})" if column.is_char else f"{column.name}:bigint"
+    kind = "varchar" if column.varying else "char"
+    sized = f"{kind}({column.length})" if column.is_text else "bigint"
+    return f"{column.name}:{sized}" + (" null" if column.nullable else "")
 
 
 _FORMAT: dict[Verb, Callable[[Statement], str]] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tornpage.workloads.script import Column, IndexDef, Value
+from tornpage.workloads.script import Column, IndexDef, Value, row_size
 
 __all__ = ["LARGE", "LIST", "MANY", "SHAPES", "SMALL", "UNIQUE", "UNIQUE_PREFIX", "WIDE", "Shape"]
 
@@ -36,7 +36,7 @@ class Shape:
     @property
     def row_size(self) -> int:
         """Bytes of a row."""
-        return sum(column.length or 8 for column in self.columns)
+        return row_size(self.columns)
 
     def key(self, number: int) -> dict[str, Value]:
         """The primary key of this number, in the order of the numbers."""
@@ -122,7 +122,45 @@ UNIQUE = Shape(
     serial="s",
 )
 """Rows that may be each other's duplicates, but for `uk`, which ends with the primary key."""
-SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE)
+VARYING = Shape(
+    (
+        Column("k"),
+        Column("b", 700, varying=True, nullable=True),
+        Column("c", 300, varying=True),
+        Column("d", nullable=True),
+        Column("e", 12, nullable=True),
+        Column("s", 24, varying=True, nullable=True),
+        Column("f", 600, varying=True),
+    ),
+    "k",
+    (
+        *_indexes(("vb", "b", 30), ("vc", "c", 12), ("vd", "d", 0)),
+        IndexDef("vf", (("f", 5), ("e", 0))),
+        IndexDef("vs", (("s", 0),), unique=True),
+        IndexDef("vp", (("s", UNIQUE_PREFIX),), unique=True),
+        IndexDef("vk", (("d", 0), ("k", 0)), unique=True),
+    ),
+    serial="s",
+    share=2,
+)
+"""Rows from 30 bytes to nearly half a page of 4k, which grow and shrink; NULL in keys."""
+LONG = Shape(
+    (
+        Column("k"),
+        Column("b", 9000, varying=True, nullable=True),
+        Column("c", 4200, varying=True),
+        Column("d", nullable=True),
+        Column("e", 60, varying=True),
+    ),
+    "k",
+    (
+        *_indexes(("ob", "b", 40), ("oc", "c", 12), ("od", "d", 0)),
+        IndexDef("oe", (("e", 10), ("b", 5))),
+    ),
+    share=6,
+)
+"""Rows whose texts have pages of their own, some or none of them."""
+SHAPES = (LARGE, SMALL, WIDE, LIST, UNIQUE, VARYING, VARYING, LONG, LONG)
 MANY = Shape(
     WIDE.columns,
     "k",

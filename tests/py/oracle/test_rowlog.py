@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rowlog import RowLogs
 from tornpage.workloads.parse import parse_script
+from tornpage.workloads.script import row_size
 
 OPTIONS = {"sort_buffer_size": "64k", "online_alter_log_max_size": "64k"}
 TABLE = "create table t k:bigint v:char(10) primary k\n"
 ROW, KEY = 18, 8
-CUTS = ((8, 13), (0, 8))
-"""Of an index on v:5."""
 ENTRY = 13
+"""Of an index on v:5."""
+Row = tuple[bytes, ...]
 
 
-def row(key: int, text: bytes) -> bytes:
-    """The bytes of a row."""
-    return key.to_bytes(8, "big") + text.ljust(10)
+def row(key: int, text: bytes) -> Row:
+    """A row, by columns."""
+    return (key.to_bytes(8, "big"), text.ljust(10))
 
 
-def logs(*entries: tuple[tuple[int, int], ...]) -> RowLogs:
+def entry(values: Row) -> bytes:
+    """That of a row in the index."""
+    return values[1][:5] + values[0]
+
+
+def logs(*entries: Callable[[Row], bytes]) -> RowLogs:
     """Of a build that adds these indexes; without any, of a rebuild."""
-    return RowLogs(OPTIONS, entries, KEY)
+    return RowLogs(OPTIONS, entries, ROW, KEY)
 
 
 def test_an_index_logs_entries_that_change() -> None:
     """One record comes or goes, two if the entry becomes another, none if it stays."""
-    log = logs(CUTS)
+    log = logs(entry)
     log.add(None, row(1, b"abcdefg"))
     assert log.written == [1 + ENTRY]
     log.add(row(1, b"abcdefg"), row(1, b"abcdexx"))
@@ -52,7 +60,7 @@ def test_a_rebuild_logs_rows() -> None:
 @pytest.mark.parametrize(("entries", "capacity"), [(1, 65536), (3, 65535)])
 def test_what_a_log_has_room_for(entries: int, capacity: int) -> None:
     """Whole blocks, which are the smaller, the more logs there are."""
-    log = logs(*[CUTS] * entries)
+    log = logs(*[entry] * entries)
     log.written[-1] = capacity
     assert not log.overflowed
     log.written[-1] += 1
@@ -114,3 +122,9 @@ def test_a_copy_has_no_log() -> None:
         "DB_UNSUPPORTED",
         "DB_NOT_FOUND",
     ]
+
+
+def test_a_row_of_any_size_is_logged_whole() -> None:
+    """VARCHAR at its full length, whatever it has, and the NULL bits."""
+    columns = parse_script("create table t k:bigint v:varchar(100) null w:char(3) primary k\n")
+    assert row_size(columns.statements[0].columns) == 8 + 102 + 3 + 1

@@ -13,7 +13,7 @@ from tornpage.workloads.script import Lock, Script, Statement, Verb
 from tornpage.workloads.shapes import LARGE, LIST
 from tornpage.workloads.workload import generate
 
-SEEDS_TRIED = range(40)
+SEEDS_TRIED = range(80, 120)
 WANTED_ERRORS = {
     "DB_UNSUPPORTED",
     "DB_DUPLICATE_KEY",

@@ -97,6 +97,8 @@ def _problem(statement: Statement, open_trx: str) -> str:
             return f"SQLite has one writer, and transaction {open_trx} is open"
     elif not open_trx and of_trx and statement.trx != AUTOCOMMIT:
         return f"transaction {statement.trx} is not open"
+    if any(column.varying or column.nullable for column in statement.columns):
+        return "SQLite's tables have no VARCHAR here, and no NULL"
     names = [statement.table] if statement.table else []
     names += [column.name for column in statement.columns]
     named = (Verb.RENAME_TABLE, Verb.DROP_INDEX, Verb.RENAME_COLUMN)
@@ -114,7 +116,7 @@ def _problem(statement: Statement, open_trx: str) -> str:
     return ""
 
 
-def _bind(value: Value) -> int | str:
+def _bind(value: Value) -> int | str | None:
     return value.rstrip(b" ").decode("ascii") if isinstance(value, bytes) else value
 
 
@@ -261,7 +263,7 @@ class Driver:
         where, keys = _where(statement.key or {})
         self._change_one(f"DELETE FROM {quote(statement.table)} WHERE {where}", keys)
 
-    def _change_one(self, sql: str, values: list[int | str]) -> None:
+    def _change_one(self, sql: str, values: list[int | str | None]) -> None:
         if self._db.execute(sql, values).rowcount == 0:
             raise _Failed("DB_RECORD_NOT_FOUND")
 
@@ -308,7 +310,7 @@ _EXECUTE: dict[Verb, Callable[[Driver, Statement], None]] = {
 }
 
 
-def _where(key: Mapping[str, Value]) -> tuple[str, list[int | str]]:
+def _where(key: Mapping[str, Value]) -> tuple[str, list[int | str | None]]:
     return " AND ".join(f"{quote(name)} = ?" for name in key), [_bind(v) for v in key.values()]
 
 

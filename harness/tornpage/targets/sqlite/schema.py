@@ -70,7 +70,7 @@ def create_table_sql(statement: Statement) -> str:
     for column in statement.columns:
         if single and column.name == statement.primary[0]:
             parts.append(f"{quote(column.name)} INTEGER PRIMARY KEY")
-        elif column.is_char:
+        elif column.is_text:
             parts.append(f"{quote(column.name)} CHAR({column.length}) NOT NULL DEFAULT ''")
         else:
             parts.append(f"{quote(column.name)} INTEGER NOT NULL DEFAULT 0")
@@ -82,7 +82,7 @@ def create_table_sql(statement: Statement) -> str:
 
 
 def _is_bigint(statement: Statement, name: str) -> bool:
-    return any(column.name == name and not column.is_char for column in statement.columns)
+    return any(column.name == name and not column.is_text for column in statement.columns)
 
 
 def index_sql_name(name: str, line: int) -> str:

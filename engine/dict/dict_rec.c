@@ -1,0 +1,461 @@
+/* Values, rows and records: conversions by the layout of a table object (dict_layout.c).
+
+    row       NULL bits | each column at its width
+    record    info | primary key | DB_TRX_ID | DB_ROLL_PTR | NULL bits | values, as long as they are, or
+              references to them
+    entry     info | key columns, each at its prefix length | primary key
+
+1. A record that has passed dict_rec_check() is read to its end and not beyond; conversions of rows and of such
+   records cannot fail.
+2. A row has one form for its values: what a value does not use of its column is zero, a NULL column is zero, and
+   so are the NULL bits of no column. Rows with the same values are equal as bytes. */
+#include <string.h>
+
+#include "base/check.h"
+#include "base/mach.h"
+#include "btr/btr_blob.h"
+#include "dict/dict.h"
+
+/* ---- values ---- */
+
+uint32_t dict_col_row_len(const dict_col_t *col)
+{
+    return col->len + (col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0);
+}
+
+static bool null_bit(const byte *bits, const dict_col_t *col)
+{
+    return col->nullable && (bits[col->null_bit / 8] >> (col->null_bit % 8) & 1U) != 0;
+}
+
+static void null_bit_set(byte *bits, const dict_col_t *col, bool null)
+{
+    byte bit = (byte)(1U << (col->null_bit % 8));
+
+    if (null) {
+        bits[col->null_bit / 8] |= bit;
+    } else if (col->nullable) {
+        bits[col->null_bit / 8] &= (byte)~bit;
+    }
+}
+
+bool dict_col_is_null(const dict_col_t *col, const byte *row)
+{
+    return null_bit(row, col);
+}
+
+void dict_col_set(const dict_col_t *col, byte *row, const byte *value)
+{
+    uint32_t size = dict_col_row_len(col);
+
+    CHECK(value != NULL || col->nullable);
+    null_bit_set(row, col, value == NULL);
+    if (value == NULL) {
+        memset(row + col->row_offset, 0, size);
+        return;
+    }
+    memcpy(row + col->row_offset, value, size);
+}
+
+const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len)
+{
+    const byte *value = row + col->row_offset;
+
+    if (col->type != DICT_VARCHAR) {
+        *len = col->len;
+        return value;
+    }
+    *len = mach_read_2(value);
+    CHECK(*len <= col->len);
+    return value + DICT_LEN_SIZE;
+}
+
+void dict_col_put(const dict_col_t *col, byte *row, const byte *bytes, uint32_t len)
+{
+    byte *to = row + col->row_offset;
+
+    CHECK(len <= col->len);
+    null_bit_set(row, col, false);
+    if (col->type == DICT_VARCHAR) {
+        mach_write_2(to, len);
+        to += DICT_LEN_SIZE;
+    }
+    memcpy(to, bytes, len);
+    memset(to + len, col->type == DICT_CHAR ? ' ' : 0, col->len - len);
+}
+
+void dict_row_init(const dict_table_t *table, byte *row)
+{
+    memset(row, 0, table->row_size);
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        const dict_col_t *col = &table->cols[i];
+
+        if (col->nullable) {
+            null_bit_set(row, col, true);
+        } else if (col->type == DICT_BIGINT) {
+            mach_write_8(row + col->row_offset, dict_bigint_encode(0));
+        } else if (col->type == DICT_CHAR) {
+            memset(row + col->row_offset, ' ', col->len);
+        }
+    }
+}
+
+/* ---- clustered records ---- */
+
+uint32_t dict_rec_trx_id_offset(const dict_table_t *table)
+{
+    return 1 + table->pk_len;
+}
+
+static uint32_t rec_nulls_offset(const dict_table_t *table)
+{
+    return dict_rec_trx_id_offset(table) + DATA_TRX_ID_LEN + DATA_ROLL_PTR_LEN;
+}
+
+/** Bytes of a column in the record, if it is not in pages of its own. */
+static uint32_t rec_local_size(const dict_col_t *col, const byte *row)
+{
+    uint32_t len = 0;
+
+    if (dict_col_is_null(col, row)) {
+        return 0;
+    }
+    (void)dict_col_value(col, row, &len);
+    return len + (col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0);
+}
+
+/** The column whose text is the longest in the record; n_cols: none is worth it. */
+static uint32_t ext_longest(const dict_table_t *table, const byte *row, const dict_ext_t *ext)
+{
+    uint32_t found = table->n_cols;
+    uint32_t most = DICT_LEN_SIZE + DICT_LOCAL_MAX;
+
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        const dict_col_t *col = &table->cols[i];
+
+        if (col->type == DICT_VARCHAR && !ext->is[i] && rec_local_size(col, row) > most) {
+            most = rec_local_size(col, row);
+            found = i;
+        }
+    }
+    return found;
+}
+
+void dict_ext_plan(const dict_table_t *table, const byte *row, const dict_ext_t *kept,
+                   dict_ext_t *out)
+{
+    uint32_t max = table->indexes[0].tree.leaf_rec_size;
+    uint32_t size = rec_nulls_offset(table) + table->null_len;
+
+    memset(out->is, 0, sizeof(out->is));
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        out->is[i] = kept != NULL && kept->is[i];
+        if (out->is[i]) {
+            out->refs[i] = kept->refs[i];
+            size += DICT_LEN_SIZE + BLOB_REF_SIZE;
+        } else if (!table->cols[i].primary) {
+            size += rec_local_size(&table->cols[i], row);
+        }
+    }
+    while (size > max) {
+        uint32_t col = ext_longest(table, row, out);
+
+        CHECK(col < table->n_cols); /* the layout sees to that */
+        size -= rec_local_size(&table->cols[col], row) - DICT_LEN_SIZE - BLOB_REF_SIZE;
+        out->is[col] = true;
+        out->refs[col] = (blob_ref_t){.space = table->space, .page_no = FIL_NULL, .owner = true};
+    }
+}
+
+bool dict_ext_is_same(const dict_ext_t *a, const dict_ext_t *b, uint32_t col)
+{
+    return a->is[col] && b->is[col] && a->refs[col].page_no == b->refs[col].page_no;
+}
+
+/** Puts a column that is not NULL into the record. @return its end */
+static byte *rec_put(const dict_table_t *table, uint32_t i, const byte *row, const dict_ext_t *ext,
+                     byte *to)
+{
+    const dict_col_t *col = &table->cols[i];
+    uint32_t len = 0;
+    const byte *value = dict_col_value(col, row, &len);
+
+    if (ext != NULL && ext->is[i]) {
+        mach_write_2(to, DICT_LEN_EXTERNAL);
+        blob_ref_write(to + DICT_LEN_SIZE, &ext->refs[i]);
+        return to + DICT_LEN_SIZE + BLOB_REF_SIZE;
+    }
+    if (col->type == DICT_VARCHAR) {
+        mach_write_2(to, len);
+        to += DICT_LEN_SIZE;
+    }
+    memcpy(to, value, len);
+    return to + len;
+}
+
+uint32_t dict_row_to_rec(const dict_table_t *table, const byte *row, const dict_ext_t *ext,
+                         trx_id_t trx_id, roll_ptr_t roll_ptr, byte *rec)
+{
+    byte *sys_cols = rec + dict_rec_trx_id_offset(table);
+    byte *to = rec + rec_nulls_offset(table);
+
+    rec[0] = 0;
+    dict_row_to_pk(table, row, rec + 1);
+    mach_write_6(sys_cols, trx_id);
+    mach_write_7(sys_cols + DATA_TRX_ID_LEN, roll_ptr);
+    memcpy(to, row, table->null_len);
+    to += table->null_len;
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        if (!table->cols[i].primary && !dict_col_is_null(&table->cols[i], row)) {
+            to = rec_put(table, i, row, ext, to);
+        }
+    }
+    return (uint32_t)(to - rec);
+}
+
+/** A value as it stands in a record. */
+typedef struct rec_value {
+    const byte *bytes;
+    uint32_t len;
+    uint32_t size; /**< of the record: what it takes */
+    bool external; /**< bytes are a reference */
+} rec_value_t;
+
+/** The value of a column at `at`, of `left` bytes that are left of the record. False: it is longer than that, or
+than the column. */
+static bool rec_value(const dict_col_t *col, const byte *at, uint32_t left, rec_value_t *value)
+{
+    uint32_t in_front = col->type == DICT_VARCHAR ? DICT_LEN_SIZE : 0;
+
+    if (left < in_front) {
+        return false;
+    }
+    value->len = col->type == DICT_VARCHAR ? mach_read_2(at) : col->len;
+    value->external = col->type == DICT_VARCHAR && value->len == DICT_LEN_EXTERNAL;
+    if (value->external) {
+        value->len = BLOB_REF_SIZE;
+    }
+    value->bytes = at + in_front;
+    value->size = in_front + value->len;
+    return (value->external || value->len <= col->len) && value->size <= left;
+}
+
+/** Is this the reference of a chain that the record owns, of a text that the column can have? */
+static bool rec_ref_is_valid(const dict_table_t *table, const dict_col_t *col, const byte *bytes)
+{
+    blob_ref_t ref;
+
+    return blob_ref_read(bytes, &ref) && ref.space == table->space && ref.owner
+           && ref.len <= col->len;
+}
+
+/** Are the NULL bits that belong to no column zero? */
+static bool null_bits_are_valid(const dict_table_t *table, const byte *bits)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        n += table->cols[i].nullable ? 1 : 0;
+    }
+    return n % 8 == 0 || bits[n / 8] >> (n % 8) == 0;
+}
+
+/** Are the values behind the NULL bits those of the table, and nothing else? */
+static bool rec_values_are_valid(const dict_table_t *table, const byte *rec, uint32_t len)
+{
+    uint32_t at = rec_nulls_offset(table) + table->null_len;
+    const byte *nulls = rec + rec_nulls_offset(table);
+
+    if (len < at || !null_bits_are_valid(table, nulls)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        const dict_col_t *col = &table->cols[i];
+        rec_value_t value;
+
+        if (col->primary || null_bit(nulls, col)) {
+            continue;
+        }
+        if (!rec_value(col, rec + at, len - at, &value)
+            || (value.external && !rec_ref_is_valid(table, col, value.bytes))) {
+            return false;
+        }
+        at += value.size;
+    }
+    return at == len;
+}
+
+dberr_t dict_rec_check(const dict_table_t *table, const byte *rec, uint32_t len, err_sink_t *err)
+{
+    return rec_values_are_valid(table, rec, len)
+               ? DB_SUCCESS
+               : err_set(err, DB_CORRUPTION, "table %s: a record is not one of its rows",
+                         table->name);
+}
+
+/** Calls fn for each column outside the primary key that is not NULL, in order. */
+typedef dberr_t (*rec_value_fn)(void *ctx, uint32_t col, const rec_value_t *value);
+
+static dberr_t rec_each(const dict_table_t *table, const byte *rec, rec_value_fn fn, void *ctx)
+{
+    const byte *nulls = rec + rec_nulls_offset(table);
+    const byte *at = nulls + table->null_len;
+    dberr_t err = DB_SUCCESS;
+
+    for (uint32_t i = 0; i < table->n_cols && err == DB_SUCCESS; i++) {
+        const dict_col_t *col = &table->cols[i];
+        rec_value_t value;
+
+        if (!col->primary && !null_bit(nulls, col)) {
+            CHECK(rec_value(col, at, UINT32_MAX, &value));
+            err = fn(ctx, i, &value);
+            at += value.size;
+        }
+    }
+    return err;
+}
+
+typedef struct ext_reading {
+    const byte *rec;
+    dict_ext_t *out;
+} ext_reading_t;
+
+static dberr_t ext_read(void *ctx, uint32_t col, const rec_value_t *value)
+{
+    const ext_reading_t *reading = ctx;
+
+    if (value->external) {
+        reading->out->is[col] = true;
+        reading->out->offsets[col] = (uint32_t)(value->bytes - reading->rec);
+        CHECK(blob_ref_read(value->bytes, &reading->out->refs[col]));
+    }
+    return DB_SUCCESS;
+}
+
+void dict_rec_ext(const dict_table_t *table, const byte *rec, dict_ext_t *out)
+{
+    ext_reading_t reading = {rec, out};
+
+    memset(out->is, 0, sizeof(out->is));
+    CHECK(rec_each(table, rec, ext_read, &reading) == DB_SUCCESS);
+}
+
+typedef struct row_reading {
+    buf_pool_t *pool;
+    const dict_table_t *table;
+    byte *row;
+} row_reading_t;
+
+/** The text of a chain becomes that of the row's column. */
+static dberr_t row_read_chain(const row_reading_t *reading, const dict_col_t *col,
+                              const byte *bytes)
+{
+    byte *to = reading->row + col->row_offset;
+    blob_ref_t ref;
+
+    CHECK(blob_ref_read(bytes, &ref));
+    mach_write_2(to, ref.len);
+    memset(to + DICT_LEN_SIZE + ref.len, 0, col->len - ref.len);
+    return btr_blob_read(reading->pool, &reading->table->indexes[0].tree, &ref, to + DICT_LEN_SIZE);
+}
+
+static dberr_t row_read(void *ctx, uint32_t i, const rec_value_t *value)
+{
+    const row_reading_t *reading = ctx;
+    const dict_col_t *col = &reading->table->cols[i];
+
+    if (value->external) {
+        return row_read_chain(reading, col, value->bytes);
+    }
+    dict_col_put(col, reading->row, value->bytes, value->len);
+    return DB_SUCCESS;
+}
+
+dberr_t dict_rec_read(buf_pool_t *pool, const dict_table_t *table, const byte *rec, uint32_t len,
+                      byte *row)
+{
+    const dict_index_t *primary = &table->indexes[0];
+    row_reading_t reading = {pool, table, row};
+
+    if (!rec_values_are_valid(table, rec, len)) {
+        return dict_rec_check(table, rec, len, &buf_env(pool)->err);
+    }
+    memset(row, 0, table->row_size);
+    memcpy(row, rec + rec_nulls_offset(table), table->null_len);
+    for (uint32_t i = 0; i < primary->n_fields; i++) {
+        const dict_col_t *col = &table->cols[primary->fields[i].col];
+
+        memcpy(row + col->row_offset, rec + col->rec_offset, col->len);
+    }
+    return rec_each(table, rec, row_read, &reading);
+}
+
+trx_id_t dict_rec_trx_id(const dict_table_t *table, const byte *rec)
+{
+    return mach_read_6(rec + dict_rec_trx_id_offset(table));
+}
+
+roll_ptr_t dict_rec_roll_ptr(const dict_table_t *table, const byte *rec)
+{
+    return mach_read_7(rec + dict_rec_trx_id_offset(table) + DATA_TRX_ID_LEN);
+}
+
+/* ---- keys and entries ---- */
+
+void dict_row_to_pk(const dict_table_t *table, const byte *row, byte *pk)
+{
+    const dict_index_t *primary = &table->indexes[0];
+
+    for (uint32_t i = 0; i < primary->n_fields; i++) {
+        const dict_col_t *col = &table->cols[primary->fields[i].col];
+
+        memcpy(pk, row + col->row_offset, col->len);
+        pk += col->len;
+    }
+}
+
+/** One key column: NULL byte if it may be that, then prefix_len bytes. */
+static byte *key_field(const dict_col_t *col, uint32_t prefix_len, const byte *row, byte *to)
+{
+    const byte *value;
+    uint32_t len = 0;
+
+    if (col->nullable) {
+        *to++ = dict_col_is_null(col, row) ? 0 : 1;
+    }
+    if (dict_col_is_null(col, row)) {
+        memset(to, 0, prefix_len);
+        return to + prefix_len;
+    }
+    value = dict_col_value(col, row, &len);
+    len = len < prefix_len ? len : prefix_len;
+    memcpy(to, value, len);
+    memset(to + len, ' ', prefix_len - len);
+    return to + prefix_len;
+}
+
+void dict_row_to_sec(const dict_index_t *index, const byte *row, byte *rec)
+{
+    const dict_table_t *table = index->table;
+    byte *to = rec + 1;
+
+    CHECK(!index->clustered);
+    rec[0] = 0;
+    for (uint32_t i = 0; i < index->n_fields; i++) {
+        to = key_field(&table->cols[index->fields[i].col], index->fields[i].prefix_len, row, to);
+    }
+    dict_row_to_pk(table, row, to);
+}
+
+bool dict_key_has_null(const dict_index_t *index, const byte *key)
+{
+    for (uint32_t i = 0; i < index->n_fields; i++) {
+        const dict_col_t *col = &index->table->cols[index->fields[i].col];
+
+        if (col->nullable && *key == 0) {
+            return true;
+        }
+        key += (col->nullable ? 1 : 0) + index->fields[i].prefix_len;
+    }
+    return false;
+}
