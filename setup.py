@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-CARRIED = ("workloads", "reports", "docs/INVARIANTS.md")
+CARRIED = ("workloads", "reports", "marking", "docs/INVARIANTS.md")
 
 
 class BuildWithData(build_py):

@@ -23,6 +23,7 @@ one place of the project where that is unavoidable.
 #include <string.h>
 #include <unistd.h>
 
+#include "faults/control.h"
 #include "faults/fiu_points.h"
 #include "faults/io.h"
 #include "faults/real.h"
@@ -37,6 +38,7 @@ static struct {
     atomic_bool passive; /* another process owns the trace */
     atomic_bool claimed; /* this process has had an event */
     bool uses_fiu;
+    const char *control; /* name of the control socket, or NULL */
     uint32_t threads;
     plan_t plan;
     record_log_t log;
@@ -86,6 +88,16 @@ static void layer_unlock(void)
     (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
 }
 
+/* Of the process that is recorded, as soon as it is. */
+static void layer_open_control(void)
+{
+    int failure = layer.control != NULL ? control_start(layer.control) : 0;
+
+    if (failure != 0) {
+        layer_refuse("TORNPAGE_CONTROL=%s: %s", layer.control, strerror(failure));
+    }
+}
+
 static bool layer_lock(void)
 {
     int saved = errno;
@@ -107,6 +119,7 @@ static bool layer_lock(void)
             errno = saved;
             return false;
         }
+        layer_open_control();
     }
     if (layer_self.number == 0) {
         layer_self.number = ++layer.threads;
@@ -364,6 +377,7 @@ __attribute__((constructor)) static void layer_start(void)
         layer_load_trace(trace);
     }
     layer_load_fiu();
+    layer.control = env_get("TORNPAGE_CONTROL");
     if (trace == NULL && plan == NULL && !layer.uses_fiu) {
         return;
     }

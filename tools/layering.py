@@ -45,14 +45,14 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "rowlog", "rules", "state"},
-        {"judgement", "root", "table"},
+        {"judgement", "observed", "root", "table"},
         {"oracle"},
     ],
     "targets": [
         {"option"},
         {"sqlite.options"},
-        {"target", "sqlite.schema"},
-        {"sqlite.image", "sqlite.target"},
+        {"target", "sqlite.schema", "command.file", "command.skeleton"},
+        {"sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry"},
     ],
     "store": [
@@ -72,6 +72,7 @@ HARNESS = {
     "campaigns": [
         {"campaign", "census"},
         {
+            "admission",
             "crew",
             "images",
             "origin",
@@ -81,11 +82,11 @@ HARNESS = {
             "timeline",
             "trial",
         },
-        {"catalogue", "evidence", "workers"},
+        {"catalogue", "evidence", "fitting", "workers"},
         {"lossrunner", "publish"},
         {"prune", "undisturbed"},
         {"replay", "runner"},
-        {"recheck"},
+        {"attempt", "recheck"},
         {"night"},
     ],
     "shrinking": [
@@ -115,7 +116,8 @@ HARNESS = {
             "qualify",
         }
         | {"replay", "report", "run", "runs"}
-        | {"show", "shrink"},
+        | {"show", "shrink", "target"},
+        {"attempt"},
         {"main"},
     ],
     "": [{"__main__"}],

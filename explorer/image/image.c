@@ -290,7 +290,7 @@ uint32_t image_name(image_t *image, const char *path, size_t len)
         (image_name_t){.text = text, .hash = hash, .dir = number, .inode = IMAGE_NONE};
     *slot = number + 1;
     if (!(len == 1 && path[0] == '.')) {
-        const char *slash = memchr(path, '/', len);
+        const char *slash = memrchr(path, '/', len);
         uint32_t dir = slash == NULL ? image_name(image, ".", 1)
                                      : image_name(image, path, (size_t)(slash - path));
         image->names[number].dir = dir;

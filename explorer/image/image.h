@@ -24,7 +24,7 @@ uint32_t image_name(image_t *image, const char *path, size_t len);
 /** The same for a path that may be unknown: IMAGE_NONE then. */
 uint32_t image_name_find(const image_t *image, const char *path);
 const char *image_name_text(const image_t *image, uint32_t name);
-/** The directory of a path: the number of "." or of its first component. */
+/** The directory of a path: the number of "." or of what stands before its last slash. */
 uint32_t image_name_dir(const image_t *image, uint32_t name);
 
 /** An empty file without a name. Numbers count up from 0 and are given back by undo. */

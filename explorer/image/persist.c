@@ -11,18 +11,19 @@ Rules
 4. Nothing becomes durable by itself. What reached the disk early anyway is one of the crash states.
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
-6. An ignored fsync does nothing at all. */
+6. An ignored fsync does nothing at all.
+7. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
+   keeps a beginning of what waits of it (models.c). */
 #include "explorer/image/persist.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 
 #include "base/check.h"
 
 void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
-                  const ignore_list_t *ignore)
+                  const disk_profile_t *disk)
 {
-    *persist = (persist_t){.image = image, .list = list, .ignore = ignore};
+    *persist = (persist_t){.image = image, .list = list, .disk = disk};
 }
 
 void persist_free(persist_t *persist)
@@ -68,6 +69,11 @@ void persist_apply(image_t *image, const fs_event_t *event)
     CHECK(fits);
 }
 
+bool persist_is_ordered(const persist_t *persist)
+{
+    return persist->disk != NULL && persist->disk->ordered;
+}
+
 static bool is_content(const fs_event_t *event)
 {
     return event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
@@ -76,6 +82,9 @@ static bool is_content(const fs_event_t *event)
 /** Does this fsync make this waiting event durable? */
 static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const fs_event_t *event)
 {
+    if (persist_is_ordered(persist) && !is_content(event)) {
+        return true;
+    }
     if (sync->kind == FS_SYNC) {
         return is_content(event) && event->inode == sync->inode;
     }
@@ -87,13 +96,8 @@ static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const 
 
 static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
 {
-    for (uint32_t i = 0; persist->ignore != NULL && i < persist->ignore->n; i++) {
-        if (fnmatch(persist->ignore->patterns[i], image_name_text(persist->image, sync->name), 0)
-            == 0) {
-            return true;
-        }
-    }
-    return false;
+    return persist->disk != NULL
+           && path_set_has(&persist->disk->lies, image_name_text(persist->image, sync->name));
 }
 
 static void persist_sync(persist_t *persist, const fs_event_t *sync)
@@ -151,7 +155,7 @@ static void persist_step(persist_t *persist, uint32_t index)
         persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
         persist_sync(persist, event);
-        if (event->kind == FS_SYNC_DIR) {
+        if (event->kind == FS_SYNC_DIR || persist_is_ordered(persist)) {
             persist_forget(persist);
         }
     }
@@ -166,9 +170,9 @@ void persist_advance(persist_t *persist, uint32_t to)
 }
 
 void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
-                          const ignore_list_t *ignore, uint32_t n_waiting)
+                          const disk_profile_t *disk, uint32_t n_waiting)
 {
-    persist_init(persist, list, image, ignore);
+    persist_init(persist, list, image, disk);
     for (uint32_t i = 0; i < n_waiting; i++) {
         persist_wait(persist, i);
     }

@@ -7,36 +7,38 @@ crash keeps any part of what waits. explorer/image/README.md has the rules and t
 #define EXPLORER_PERSIST_H
 
 #include "explorer/image/image.h"
+#include "explorer/image/path_set.h"
 
-#define IGNORE_MAX 8U
-
-/** Files whose fsync is a lie, by fnmatch pattern on the path ("." for the directory). */
-typedef struct ignore_list {
-    const char *patterns[IGNORE_MAX];
-    uint32_t n;
-} ignore_list_t;
+/** What a disk, and the file system on it, make of an fsync. */
+typedef struct disk_profile {
+    path_set_t lies; /**< files whose fsync does nothing ("." for the directory) */
+    bool ordered; /**< names become durable in order, and any fsync takes those before it along */
+} disk_profile_t;
 
 typedef struct persist {
     image_t *image;
     const fs_list_t *list;
-    const ignore_list_t *ignore;
-    uint32_t n_before; /**< events that waited at the start */
-    uint32_t next;     /**< event that comes next: the crash point */
-    uint32_t *pending; /**< events that are not durable, ascending */
+    const disk_profile_t *disk; /**< NULL: an honest one, names by the directory's fsync only */
+    uint32_t n_before;          /**< events that waited at the start */
+    uint32_t next;              /**< event that comes next: the crash point */
+    uint32_t *pending;          /**< events that are not durable, ascending */
     uint32_t n_pending;
     uint32_t capacity;
 } persist_t;
 
-/** image: what is durable before the first event; every inode of the list exists in it. ignore may
+/** image: what is durable before the first event; every inode of the list exists in it. disk may
 be NULL. */
 void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
-                  const ignore_list_t *ignore);
+                  const disk_profile_t *disk);
 /** The same, but the first n_waiting events have happened, and none of them is durable. */
 void persist_init_waiting(persist_t *persist, const fs_list_t *list, image_t *image,
-                          const ignore_list_t *ignore, uint32_t n_waiting);
+                          const disk_profile_t *disk, uint32_t n_waiting);
 void persist_free(persist_t *persist);
 /** Goes to the crash point after `to` events; never back. */
 void persist_advance(persist_t *persist, uint32_t to);
+
+/** Names become durable in order. */
+bool persist_is_ordered(const persist_t *persist);
 
 /** The i-th event that waits. */
 const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);

@@ -17,6 +17,7 @@ pages. */
 
 #include "base/check.h"
 #include "explorer/image/fs_event.h"
+#include "explorer/judge/told.h"
 
 /* ---- digests ---- */
 
@@ -50,59 +51,6 @@ uint64_t allowed_digest(const check_table_t *tables, uint32_t n)
 
 /* ---- reading ---- */
 
-static bool read_name(const json_t *object, char name[NAME_LEN_MAX + 1])
-{
-    const char *text = json_string_value(json_object_get(object, "name"));
-    if (text == NULL || strlen(text) > NAME_LEN_MAX) {
-        return false;
-    }
-    memcpy(name, text, strlen(text) + 1);
-    return true;
-}
-
-/** The hash as 16 hex digits, or as a number. */
-static bool read_hash(const json_t *object, uint64_t *out)
-{
-    const json_t *value = json_object_get(object, "hash");
-    const char *text = json_string_value(value);
-    if (json_is_integer(value)) {
-        *out = (uint64_t)json_integer_value(value);
-        return true;
-    }
-    if (text == NULL || strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16) {
-        return false;
-    }
-    *out = strtoull(text, NULL, 16);
-    return true;
-}
-
-static bool read_count(const json_t *object, const char *key, uint64_t *out)
-{
-    const json_t *value = json_object_get(object, key);
-    *out = (uint64_t)json_integer_value(value);
-    return json_is_integer(value) && json_integer_value(value) >= 0;
-}
-
-static bool read_table(const json_t *object, check_table_t *table)
-{
-    const json_t *indexes = json_object_get(object, "indexes");
-    size_t n = json_array_size(indexes);
-    if (!read_name(object, table->name) || !read_count(object, "rows", &table->rows)
-        || !read_hash(object, &table->hash) || n > INDEXES_MAX) {
-        return false;
-    }
-    table->n_indexes = (uint32_t)n;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *index = json_array_get(indexes, i);
-        if (!read_name(index, table->indexes[i].name)
-            || !read_count(index, "entries", &table->indexes[i].entries)
-            || !read_hash(index, &table->indexes[i].hash)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void prefix_set(allowed_prefix_t *prefix, const check_table_t *tables, uint32_t n)
 {
     prefix->n_tables = n;
@@ -116,25 +64,19 @@ static void prefix_set(allowed_prefix_t *prefix, const check_table_t *tables, ui
 
 static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t *prefix)
 {
-    uint64_t k;
-    uint64_t line;
-    const json_t *tables = json_object_get(object, "tables");
-    if (!read_count(object, "prefix", &k) || k != number || !read_count(object, "line", &line)
-        || line > UINT32_MAX || !json_is_array(tables)) {
+    const json_t *k = json_object_get(object, "prefix");
+    const json_t *line = json_object_get(object, "line");
+    check_table_t *tables;
+    uint32_t n;
+    if (!json_is_integer(k) || json_integer_value(k) != number || !json_is_integer(line)
+        || json_integer_value(line) < 0 || json_integer_value(line) > UINT32_MAX
+        || !told_tables(json_object_get(object, "tables"), &tables, &n)) {
         return false;
     }
-    uint32_t n = (uint32_t)json_array_size(tables);
-    check_table_t *read = mem_alloc(n * sizeof(*read));
-    bool ok = true;
-    for (uint32_t i = 0; i < n && ok; i++) {
-        ok = read_table(json_array_get(tables, i), &read[i]);
-    }
-    if (ok) {
-        prefix->line = (uint32_t)line;
-        prefix_set(prefix, read, n);
-    }
-    free(read);
-    return ok;
+    prefix->line = (uint32_t)json_integer_value(line);
+    prefix_set(prefix, tables, n);
+    free(tables);
+    return true;
 }
 
 static allowed_prefix_t *prefix_new(allowed_t *allowed)

@@ -39,6 +39,9 @@ void rules_report(const rules_t *rules, uint32_t invariant, const char *rule, co
 {
     char what[VERDICT_WHAT_MAX];
     va_list args;
+    if (rules->config.found == NULL) {
+        return;
+    }
     va_start(args, format);
     (void)vsnprintf(what, sizeof(what), format, args);
     va_end(args);

@@ -243,6 +243,7 @@ typedef struct applier {
     const persist_t *persist;
     stream_t *stream;
     torn_t *torn;
+    bool *name_lost; /**< a change of names before the present event is lost */
 } applier_t;
 
 static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
@@ -349,6 +350,7 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
         if (event->kind == FS_WRITE) {
             torn_add(applier->torn, event, TEAR_DROPPED);
         }
+        *applier->name_lost |= fs_changes_name(event);
     }
 }
 
@@ -356,6 +358,9 @@ static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         const fs_event_t *event = persist_pending(applier->persist, i);
+        if (*applier->name_lost && fs_changes_name(event) && persist_is_ordered(applier->persist)) {
+            continue;
+        }
         persist_apply(applier->persist->image, event);
         tell_kept(applier, i, 0, model_sectors(applier->config, event));
     }
@@ -488,7 +493,12 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
                  const persist_t *persist, torn_t *torn)
 {
     stream_t stream = state_stream(config, model, k, point);
-    applier_t applier = {.config = config, .persist = persist, .stream = &stream, .torn = torn};
+    bool name_lost = false;
+    applier_t applier = {.config = config,
+                         .persist = persist,
+                         .stream = &stream,
+                         .torn = torn,
+                         .name_lost = &name_lost};
     uint32_t n = persist->n_pending;
     uint32_t at;
     switch (model) {

@@ -9,16 +9,14 @@ Request   trace: path; base: directory that the process found, or "" for an empt
 Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
           checkpoint, end, last}; or error: why there is no verdict
 Exit codes: 0 at the end of the input, 2 usage. */
-#include <dirent.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/check.h"
-#include "explorer/run/trace_read.h"
+#include "explorer/judge/trace_read.h"
+#include "explorer/run/base.h"
 
 #define RULE_FINDINGS_MAX 8U
 #define RULES_MAX 64U
@@ -74,48 +72,6 @@ static void on_finding(void *ctx, uint32_t invariant, const char *rule, const ch
     CHECK(json_array_append_new(session->findings, finding) == 0);
 }
 
-/* ---- the files that the process found ---- */
-
-static bool base_file(image_t *image, const char *dir, const char *name)
-{
-    char path[PATH_MAX];
-    struct stat st;
-    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
-    FILE *file = fopen(path, "re");
-    if (file == NULL || fstat(fileno(file), &st) != 0) {
-        return false;
-    }
-    bool ok = true;
-    if (S_ISREG(st.st_mode)) {
-        byte bytes[65536];
-        uint64_t at = 0;
-        uint32_t inode = image_inode_create(image);
-        image_link(image, image_name(image, name, strlen(name)), inode);
-        for (size_t n = 1; ok && n > 0; at += n) {
-            n = fread(bytes, 1, sizeof(bytes), file);
-            ok = ferror(file) == 0 && image_write(image, inode, at, bytes, n);
-        }
-    }
-    (void)fclose(file);
-    return ok;
-}
-
-/** Data directories are flat. */
-static bool base_load(image_t *image, const char *dir)
-{
-    DIR *entries = opendir(dir);
-    const struct dirent *entry;
-    bool ok = entries != NULL;
-    while (ok && (entry = readdir(entries)) != NULL) {
-        bool skip = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-        ok = skip || base_file(image, dir, entry->d_name);
-    }
-    if (entries != NULL) {
-        (void)closedir(entries);
-    }
-    return ok;
-}
-
 /* ---- one request ---- */
 
 static json_t *log_facts(const rules_t *rules)
@@ -143,8 +99,11 @@ static json_t *judge_request(const char *trace, const char *base, bool live, boo
     session_t *session = mem_alloc(sizeof(*session));
     image_t *image = image_create();
     json_t *answer = NULL;
+    const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
     const trace_config_t config = {
-        .rules = {.doublewrite = doublewrite, .found = on_finding, .ctx = session}, .live = live};
+        .rules = {.doublewrite = doublewrite, .found = on_finding, .ctx = session},
+        .live = live,
+        .ignored = &lock};
     session->findings = json_array();
     image_set_hashing(image, false);
     if (base[0] != '\0' && !base_load(image, base)) {

@@ -112,7 +112,7 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
     persist_t persist;
     image_mark(image);
     image_set_hashing(image, false);
-    persist_init(&persist, &trace->list, image, &campaign->ignore);
+    persist_init(&persist, &trace->list, image, &campaign->disk);
     plan->base[0] = (class_counts_t){.n = {0}};
     for (uint32_t point = 0; point < plan->n_points; point++) {
         uint64_t seq = point_seq(&trace->list, point);

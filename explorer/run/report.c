@@ -253,11 +253,12 @@ static json_t *torn_pages_of(const shared_t *shared, uint32_t site, uint32_t lat
 
 /** The torn-page matrix: by site, flush and tear the recorded writes that could be lost that way, and the
 states in which one was. */
-static json_t *torn_pages_object(const shared_t *shared, bool engine)
+static json_t *torn_pages_object(const shared_t *shared, const summary_t *summary)
 {
     json_t *object = json_object();
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
-        if (!fs_site_is_of((fs_site_t)site, engine)) {
+        if (!(summary->sites != NULL ? site_map_has(summary->sites, (fs_site_t)site)
+                                     : fs_site_is_of((fs_site_t)site, summary->engine))) {
             continue;
         }
         json_t *entry = json_object();
@@ -282,7 +283,7 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
     set(object, "by_invariant", by_invariant(records, n));
     set(object, "by_model", by_model(shared, records, n));
     set(object, "paths", paths_object(shared));
-    set(object, "torn_pages", torn_pages_object(shared, summary->engine));
+    set(object, "torn_pages", torn_pages_object(shared, summary));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));
     set(object, "batches", number(summary->batches));

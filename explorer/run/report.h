@@ -11,7 +11,8 @@ typedef struct summary {
     uint32_t batches; /**< planned */
     uint32_t batches_run;
     uint64_t events;
-    bool engine; /**< the bundled engine's crash states, not another target's */
+    bool engine;             /**< the bundled engine's crash states, not another target's */
+    const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
     double seconds;
 } summary_t;
 

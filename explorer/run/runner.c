@@ -111,6 +111,7 @@ static _Noreturn void child_batch(const runner_t *runner, const batch_t *batch, 
     for (uint32_t point = batch->first; point < batch->end; point++) {
         child_point(runner, point, from);
     }
+    target_free(&runner->explorer->target);
     child_exit(EXIT_SUCCESS);
 }
 
@@ -123,6 +124,7 @@ static _Noreturn void child_only(const runner_t *runner, uint32_t point)
     if (only->level[0].k < model_count(&explorer->campaign->models, model, &explorer->persist)) {
         explorer_visit(explorer, model, only->level[0].k);
     }
+    target_free(&explorer->target);
     child_exit(explorer->only_found ? EXIT_SUCCESS : EXIT_NO_STATE);
 }
 

@@ -258,7 +258,7 @@ static bool explore_recording(explorer_t *explorer, const visit_case_t *parent,
     persist_t persist;
     image_mark(explorer->image);
     create_inodes(explorer->image, list);
-    persist_init_waiting(&persist, list, explorer->image, &explorer->campaign->ignore, n_waiting);
+    persist_init_waiting(&persist, list, explorer->image, &explorer->campaign->disk, n_waiting);
     bool clean = explorer->campaign->only.depth > 0
                      ? nested_only(explorer, parent, &persist, image_hash)
                      : nested_all(explorer, parent, &persist, image_hash, counted);
@@ -469,7 +469,7 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
         .campaign = campaign, .trace = trace, .shared = shared, .image = image, .allowed = allowed};
     explorer->progress = &shared->progress[0];
     target_init(&explorer->target, image, options, campaign->external, trace->rules);
-    persist_init(&explorer->persist, &trace->list, image, &campaign->ignore);
+    persist_init(&explorer->persist, &trace->list, image, &campaign->disk);
     count_possible(explorer, &trace->list);
 }
 

@@ -3,14 +3,14 @@ it. */
 #ifndef EXPLORER_STATE_H
 #define EXPLORER_STATE_H
 
+#include "explorer/judge/trace_read.h"
 #include "explorer/run/shared.h"
-#include "explorer/run/trace_read.h"
 #include "explorer/targets/target.h"
 
 /** What is explored and how; the same in all processes. */
 typedef struct campaign {
     model_config_t models;
-    ignore_list_t ignore;
+    disk_profile_t disk;
     uint32_t depth;                    /**< 1 ... DEPTH_MAX */
     uint32_t nested;                   /**< states inside each recovery */
     const external_config_t *external; /**< NULL: the engine */

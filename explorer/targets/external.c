@@ -25,30 +25,46 @@ typedef struct writer {
     dberr_t status;
 } writer_t;
 
-/** Images are flat. */
-static dberr_t clear_dir(const external_t *external, err_sink_t *err)
+static dberr_t file_error(const external_t *external, const char *path, err_sink_t *err)
 {
-    DIR *dir = opendir(external->dir);
-    if (dir == NULL) {
-        return err_set(err, DB_IO_ERROR, "%s: %s", external->dir, strerrordesc_np(errno));
-    }
-    dberr_t status = DB_SUCCESS;
-    const struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0
-            && unlinkat(external->dir_fd, entry->d_name, 0) != 0) {
-            status = err_set(err, DB_IO_ERROR, "%.200s/%.200s: %s", external->dir, entry->d_name,
-                             strerrordesc_np(errno));
-        }
-    }
-    closedir(dir);
-    return status;
+    return err_set(err, DB_IO_ERROR, "%.200s/%.200s: %s", external->dir, path,
+                   strerrordesc_np(errno));
 }
 
-dberr_t external_open(external_t *external, const verifier_t *verifier, const char *dir,
+/** Removes what is in the directory, which it closes. @return false and errno */
+static bool clear_below(int dir_fd)
+{
+    DIR *dir = dir_fd >= 0 ? fdopendir(dir_fd) : NULL;
+    const struct dirent *entry;
+    bool ok = dir != NULL;
+    while (ok && (entry = readdir(dir)) != NULL) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+            continue;
+        }
+        ok = unlinkat(dirfd(dir), name, 0) == 0;
+        if (!ok && errno == EISDIR) {
+            int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+            ok = clear_below(openat(dirfd(dir), name, flags))
+                 && unlinkat(dirfd(dir), name, AT_REMOVEDIR) == 0;
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+    return ok;
+}
+
+static dberr_t clear_dir(const external_t *external, err_sink_t *err)
+{
+    int fd = openat(external->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return clear_below(fd) ? DB_SUCCESS : file_error(external, ".", err);
+}
+
+dberr_t external_open(external_t *external, const external_config_t *config, const char *dir,
                       err_sink_t *err)
 {
-    *external = (external_t){.verifier = verifier, .dir_fd = -1};
+    *external = (external_t){.config = config, .dir_fd = -1};
     int len = snprintf(external->dir, sizeof(external->dir), "%s", dir);
     if (len < 0 || (size_t)len >= sizeof(external->dir)) {
         return err_set(err, DB_IO_ERROR, "%.200s: path too long", dir);
@@ -56,6 +72,7 @@ dberr_t external_open(external_t *external, const verifier_t *verifier, const ch
     if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
         return err_set(err, DB_IO_ERROR, "%s: %s", dir, strerrordesc_np(errno));
     }
+    (void)snprintf(external->trace, sizeof(external->trace), "%s.trace", external->dir);
     external->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (external->dir_fd < 0) {
         return err_set(err, DB_IO_ERROR, "%s: %s", dir, strerrordesc_np(errno));
@@ -65,14 +82,22 @@ dberr_t external_open(external_t *external, const verifier_t *verifier, const ch
 
 void external_close(external_t *external)
 {
+    const verifier_t *verifier = external->config->verifier;
     if (external->dir_fd >= 0) {
-        err_sink_t ignored = {.msg = ""};
-        dberr_t status = clear_dir(external, &ignored);
+        if (verifier->stop != NULL) {
+            verifier->stop(verifier->self);
+        }
         close(external->dir_fd);
         external->dir_fd = -1;
-        if (status == DB_SUCCESS) {
-            rmdir(external->dir);
-        }
+        (void)unlink(external->trace);
+        external_remove(external->dir);
+    }
+}
+
+void external_remove(const char *dir)
+{
+    if (clear_below(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC))) {
+        (void)rmdir(dir);
     }
 }
 
@@ -89,20 +114,33 @@ static bool write_all(int fd, const byte *bytes, uint64_t len)
     return true;
 }
 
+/** The folders above a file. */
+static bool make_parents(int dir_fd, const char *path)
+{
+    char folder[PATH_LEN_MAX + 1];
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+        if (mkdirat(dir_fd, folder, 0755) != 0 && errno != EEXIST) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void write_file(void *ctx, uint32_t name, uint32_t inode)
 {
     writer_t *writer = ctx;
+    int dir_fd = writer->external->dir_fd;
     const char *path = image_name_text(writer->image, name);
-    if (writer->status != DB_SUCCESS || !writer->external->verifier->is_image_file(path)) {
+    if (writer->status != DB_SUCCESS) {
         return;
     }
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
-    int fd = openat(writer->external->dir_fd, path, flags, 0644);
+    int fd = make_parents(dir_fd, path) ? openat(dir_fd, path, flags, 0644) : -1;
     bool ok = fd >= 0
               && write_all(fd, image_bytes(writer->image, inode), image_size(writer->image, inode));
     if (!ok) {
-        writer->status = err_set(writer->err, DB_IO_ERROR, "%.200s/%.200s: %s",
-                                 writer->external->dir, path, strerrordesc_np(errno));
+        writer->status = file_error(writer->external, path, writer->err);
     }
     if (fd >= 0) {
         close(fd);
@@ -122,9 +160,10 @@ static void add_findings(const check_report_t *report, verdict_t *verdict)
 static dberr_t judge_again(const external_t *external, const check_report_t *first,
                            verdict_t *verdict, err_sink_t *err)
 {
+    const verifier_t *verifier = external->config->verifier;
     check_report_t report;
     err_sink_t sink = {.msg = ""};
-    dberr_t status = external->verifier->run(external->dir, &report, &sink);
+    dberr_t status = verifier->run(verifier->self, external->dir, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
         verdict_add(verdict, SOURCE_RECOVERY, 17, "recovered twice: refused: %.200s", sink.msg);
         return DB_SUCCESS;
@@ -151,8 +190,39 @@ static dberr_t materialise(const external_t *external, const image_t *image, err
     return writer.status;
 }
 
-dberr_t external_judge(external_t *external, const image_t *image, const allowed_t *allowed,
-                       uint32_t low, uint32_t high, bool twice, verdict_t *verdict, err_sink_t *err)
+/** What the recovery did, in the names and inodes of the image. */
+static dberr_t read_record(const external_t *external, image_t *image, fs_list_t *record,
+                           err_sink_t *err)
+{
+    trace_t trace;
+    const trace_config_t config = {.ignored = external->config->ignored,
+                                   .sites = external->config->sites};
+    dberr_t status = trace_load(external->trace, image, &config, &trace, err);
+    if (status != DB_SUCCESS) {
+        return status;
+    }
+    for (uint32_t i = 0; i < trace.list.n; i++) {
+        const fs_event_t *event = &trace.list.events[i];
+        fs_event_t *copy = fs_list_add(record, event->kind);
+        uint64_t seq = copy->seq;
+        *copy = *event;
+        copy->seq = seq;
+        copy->data = event->data != NULL ? fs_list_copy(record, event->data, event->length) : NULL;
+    }
+    trace_free(&trace);
+    return DB_SUCCESS;
+}
+
+static dberr_t recover(const external_t *external, bool recorded, check_report_t *report,
+                       err_sink_t *err)
+{
+    const verifier_t *verifier = external->config->verifier;
+    return recorded ? verifier->record(verifier->self, external->dir, external->trace, report, err)
+                    : verifier->run(verifier->self, external->dir, report, err);
+}
+
+dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
+                       verdict_t *verdict, err_sink_t *err)
 {
     check_report_t report;
     err_sink_t sink = {.msg = ""};
@@ -160,7 +230,10 @@ dberr_t external_judge(external_t *external, const image_t *image, const allowed
     if (status != DB_SUCCESS) {
         return status;
     }
-    status = external->verifier->run(external->dir, &report, &sink);
+    if (c->record != NULL) {
+        fs_list_clear(c->record);
+    }
+    status = recover(external, c->record != NULL, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
         verdict_add(verdict, SOURCE_RECOVERY, 30, "refused: %.200s", sink.msg);
         return DB_SUCCESS;
@@ -169,8 +242,11 @@ dberr_t external_judge(external_t *external, const image_t *image, const allowed
         return err_set(err, status, "%s", sink.msg);
     }
     add_findings(&report, verdict);
-    allowed_judge(allowed, &report, low, high, "", verdict);
-    if (twice) {
+    if (!external->config->any_state) {
+        allowed_judge(c->allowed, &report, c->low, c->high, "", verdict);
+    }
+    status = c->record != NULL ? read_record(external, image, c->record, err) : DB_SUCCESS;
+    if (status == DB_SUCCESS && c->twice) {
         status = judge_again(external, &report, verdict, err);
     }
     check_report_free(&report);

@@ -5,31 +5,47 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 
 #include "explorer/image/image.h"
 #include "explorer/judge/allowed.h"
+#include "explorer/judge/trace_read.h"
 #include "explorer/targets/verifier.h"
 
 /** Which target, and where its images are laid out: a directory that holds one for each process. */
 typedef struct external_config {
     const verifier_t *verifier;
     const char *base;
+    bool any_state; /**< no state is promised, only that recovery comes to an end */
+    const path_set_t *ignored; /**< files that are no part of an image */
+    const site_map_t *sites;   /**< of what recovery writes; NULL: as trace_read.h says */
 } external_config_t;
 
 typedef struct external {
-    const verifier_t *verifier;
+    const external_config_t *config;
     int dir_fd;
     char dir[PATH_LEN_MAX + 1];
+    char trace[PATH_LEN_MAX + 8]; /**< of a recovery that is recorded: beside the directory */
 } external_t;
 
+/** A state to judge: it must be one of the prefixes low to high. */
+typedef struct external_case {
+    const allowed_t *allowed;
+    uint32_t low;
+    uint32_t high;
+    bool twice;        /**< open what the first recovery left once more: the state must be the same (I17) */
+    fs_list_t *record; /**< gets what the recovery does to the files; may be NULL */
+} external_case_t;
+
 /** dir: of this process alone, made if it is not there; what is in it goes. DB_IO_ERROR and a message. */
-WARN_UNUSED dberr_t external_open(external_t *external, const verifier_t *verifier, const char *dir,
-                                  err_sink_t *err);
-/** Removes the directory with what is in it. */
+WARN_UNUSED dberr_t external_open(external_t *external, const external_config_t *config,
+                                  const char *dir, err_sink_t *err);
+/** Ends the verifier; removes the directory with what is in it. */
 void external_close(external_t *external);
 
-/** Recovers, checks, compares with the prefixes low to high. The image is not touched.
-twice: opens what the first recovery left once more: the state must be the same (I17).
-@return other than DB_SUCCESS: the machine failed (no space, no memory), and the verdict says nothing */
-WARN_UNUSED dberr_t external_judge(external_t *external, const image_t *image,
-                                   const allowed_t *allowed, uint32_t low, uint32_t high,
-                                   bool twice, verdict_t *verdict, err_sink_t *err);
+/** Removes a directory with what is in it, as the processes have left it. */
+void external_remove(const char *dir);
+
+/** Recovers, checks, compares. The image is left as it was.
+@return other than DB_SUCCESS: the machine failed (no space, no memory), or what recovery did cannot be followed, and
+the verdict says nothing */
+WARN_UNUSED dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
+                                   verdict_t *verdict, err_sink_t *err);
 
 #endif

@@ -13,14 +13,18 @@ static void judge_external(target_t *target, const judge_case_t *c, verdict_t *v
     const judge_t *judge = &target->judge;
     err_sink_t err = {.msg = ""};
     dberr_t status = DB_SUCCESS;
-    if (target->directory.verifier == NULL) {
+    if (target->directory.config == NULL) {
         char dir[PATH_LEN_MAX + 1];
         (void)snprintf(dir, sizeof(dir), "%.200s/%ld", target->external->base, (long)getppid());
-        status = external_open(&target->directory, target->external->verifier, dir, &err);
+        status = external_open(&target->directory, target->external, dir, &err);
     }
     if (status == DB_SUCCESS) {
-        status = external_judge(&target->directory, judge->image, c->allowed, c->low, c->high,
-                                c->twice, verdict, &err);
+        const external_case_t what = {.allowed = c->allowed,
+                                      .low = c->low,
+                                      .high = c->high,
+                                      .twice = c->twice,
+                                      .record = c->record};
+        status = external_judge(&target->directory, judge->image, &what, verdict, &err);
     }
     if (status != DB_SUCCESS) {
         (void)fprintf(stderr, "ERROR: %s\n", err.msg);
@@ -48,5 +52,8 @@ void target_init(target_t *target, image_t *image, const engine_options_t *optio
 
 void target_free(target_t *target)
 {
+    if (target->directory.config != NULL) {
+        external_close(&target->directory);
+    }
     judge_free(&target->judge);
 }

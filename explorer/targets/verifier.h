@@ -8,16 +8,22 @@ what is in it. The answer has the form of the engine's scanner, so that one judg
 
 typedef struct verifier {
     const char *name;
+    void *self; /**< the verifier's own; handed to its functions */
 
     /** Opens the image in dir, an existing directory whose files it may change, which recovers it; checks
     it, and digests every table and index by the oracle's definition.
     @return DB_SUCCESS: the report is complete, whatever it found; the caller frees it by
     check_report_free(). DB_UNRECOVERABLE: the target refused, or did not come to an end; err says why in
     the target's own words. DB_IO_ERROR, DB_OUT_OF_MEMORY: the machine failed, not the target. */
-    dberr_t (*run)(const char *dir, check_report_t *report, err_sink_t *err);
+    dberr_t (*run)(void *self, const char *dir, check_report_t *report, err_sink_t *err);
 
-    /** Which files belong to an image; others are left out when it is materialised. */
-    bool (*is_image_file)(const char *path);
+    /** The same by a process of its own that is recorded: the file `trace` gets what it does below
+    dir until its end (faults/trace.h). NULL: its recovery cannot be recorded. */
+    dberr_t (*record)(void *self, const char *dir, const char *trace, check_report_t *report,
+                      err_sink_t *err);
+
+    /** Ends what it has started; NULL: nothing. */
+    void (*stop)(void *self);
 } verifier_t;
 
 #endif

@@ -17,7 +17,7 @@ typedef struct persist_fixture {
     image_t *image;
     fs_list_t list;
     persist_t persist;
-    ignore_list_t ignore;
+    disk_profile_t disk;
 } persist_fixture_t;
 
 static inline int persist_teardown(void **state)

@@ -24,6 +24,7 @@
 typedef struct fixture {
     image_t *image;
     allowed_t allowed;
+    external_config_t config;
     external_t external;
     unsigned char *bytes; /**< of a database with prefix 1 */
     sqlite3_int64 size;
@@ -51,9 +52,10 @@ static int setup(void **state)
     assert_non_null(fx->bytes);
     sqlite3_close(db);
     fx->image = image_create();
+    fx->config = (external_config_t){.verifier = &verify_sqlite};
     char dir[] = "/tmp/test_external_dir_XXXXXX";
     assert_non_null(mkdtemp(dir));
-    if (external_open(&fx->external, &verify_sqlite, dir, &err) != DB_SUCCESS) {
+    if (external_open(&fx->external, &fx->config, dir, &err) != DB_SUCCESS) {
         fail_msg("%s", err.msg);
     }
     *state = fx;
@@ -85,8 +87,8 @@ static verdict_t judge(fixture_t *fx, uint32_t low, uint32_t high)
 {
     verdict_t verdict = {.n = 0};
     err_sink_t err = {.msg = ""};
-    dberr_t status =
-        external_judge(&fx->external, fx->image, &fx->allowed, low, high, true, &verdict, &err);
+    const external_case_t what = {.allowed = &fx->allowed, .low = low, .high = high, .twice = true};
+    dberr_t status = external_judge(&fx->external, fx->image, &what, &verdict, &err);
     if (status != DB_SUCCESS) {
         fail_msg("%s", err.msg);
     }
@@ -109,20 +111,21 @@ static void test_prefixes(void **state)
     assert_int_equal(early.findings[0].invariant, 3);
 }
 
-/** What one state left behind, or what is no part of an image, does not reach the next. */
+/** What one state left behind, in folders too, does not reach the next. */
 static void test_states_do_not_meet(void **state)
 {
     fixture_t *fx = *state;
     image_mark(fx->image);
     put_file(fx, "main.db", fx->bytes, (uint64_t)fx->size);
     put_file(fx, "main.db-wal", "garbage", 7);
-    put_file(fx, "main.db-shm", "garbage", 7);
+    put_file(fx, "sub/deep/file", "garbage", 7);
     assert_int_equal(judge(fx, 1, 1).n, 0);
-    char shm[PATH_LEN_MAX + 16];
-    snprintf(shm, sizeof(shm), "%s/main.db-shm", fx->external.dir);
-    assert_int_not_equal(access(shm, F_OK), 0);
+    char deep[PATH_LEN_MAX + 16];
+    snprintf(deep, sizeof(deep), "%s/sub/deep/file", fx->external.dir);
+    assert_int_equal(access(deep, F_OK), 0);
     image_undo(fx->image);
     assert_int_equal(judge(fx, 0, 0).n, 0);
+    assert_int_not_equal(access(deep, F_OK), 0);
 }
 
 /** I30: a refusal is a finding with SQLite's words. */

@@ -461,6 +461,42 @@ static void test_names(void **state)
     }
 }
 
+/** On an ordered file system no change of names is kept where an earlier one is lost, whatever the model. */
+static void test_ordered_names(void **state)
+{
+    static const char *const NAMES[] = {"n0", "n1", "n2", "n3", "n4", "n5"};
+    persist_fixture_t *f = *state;
+    disk_profile_t disk = {.ordered = true};
+    uint32_t out_of_order[2] = {0};
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    for (uint32_t i = 0; i < 6; i++) {
+        add_entry(&f->list, f->image, FS_LINK, 0, NAMES[i], NULL);
+        add_fill(&f->list, 0, 0, 512, 'a');
+    }
+    for (uint32_t ordered = 0; ordered < 2; ordered++) {
+        persist_init(&f->persist, &f->list, f->image, ordered != 0 ? &disk : NULL);
+        persist_advance(&f->persist, 12);
+        for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+            for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
+                torn_t torn = {.n = {{{0}}}};
+                bool lost = false;
+                image_mark(f->image);
+                model_apply(&CONFIG, (model_t)m, k, 11, &f->persist, &torn);
+                for (uint32_t i = 0; i < 6; i++) {
+                    bool there = image_lookup(f->image, name_of(f->image, NAMES[i])) != IMAGE_NONE;
+                    out_of_order[ordered] += there && lost;
+                    lost |= !there;
+                }
+                image_undo(f->image);
+            }
+        }
+        persist_free(&f->persist);
+    }
+    assert_true(out_of_order[0] > 0);
+    assert_int_equal(out_of_order[1], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_possible_tears, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, setup, persist_teardown),
         cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_ordered_names, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@ static int setup(void **state)
     f = (persist_fixture_t){.image = image_create()};
     (void)image_inode_create(f.image);
     (void)image_inode_create(f.image);
-    persist_init(&f.persist, &f.list, f.image, &f.ignore);
+    persist_init(&f.persist, &f.list, f.image, &f.disk);
     *state = &f;
     return 0;
 }
@@ -118,9 +118,9 @@ static void test_forget(void **state)
 static void test_ignore(void **state)
 {
     persist_fixture_t *f = *state;
-    f->ignore.patterns[0] = "*.ibd";
-    f->ignore.patterns[1] = ".";
-    f->ignore.n = 2;
+    f->disk.lies.patterns[0] = "*.ibd";
+    f->disk.lies.patterns[1] = ".";
+    f->disk.lies.n = 2;
     add_write(&f->list, 0, 0, "a");
     add_write(&f->list, 1, 0, "b");
     add_entry(&f->list, f->image, FS_LINK, 0, "t1.ibd", NULL);
@@ -133,6 +133,27 @@ static void test_ignore(void **state)
     assert_int_equal(image_size(f->image, 1), 1);
 }
 
+/** On an ordered file system the fsync of any file takes all earlier names along, and no content of others. */
+static void test_ordered(void **state)
+{
+    persist_fixture_t *f = *state;
+    f->disk.ordered = true;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_write(&f->list, 0, 0, "a");
+    add_entry(&f->list, f->image, FS_LINK, 1, "tmp/b", NULL);
+    add_sync(&f->list, f->image, 1, "tmp/b");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a", "c");
+    persist_advance(&f->persist, 5);
+    assert_int_equal(f->persist.n_pending, 2);
+    assert_file(f->image, "a", "");
+    assert_file(f->image, "tmp/b", "");
+    assert_absent(f->image, "c");
+    add_sync(&f->list, f->image, 0, "c");
+    persist_advance(&f->persist, 6);
+    assert_absent(f->image, "a");
+    assert_file(f->image, "c", "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +163,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_truncate, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_forget, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ignore, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

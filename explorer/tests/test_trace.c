@@ -7,7 +7,7 @@ modelled is refused. */
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "explorer/run/trace_read.h"
+#include "explorer/judge/trace_read.h"
 #include "faults/trace.h"
 
 typedef struct builder {
@@ -91,7 +91,8 @@ static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink
         assert_int_equal(pwrite(fd, head, 16, 0), 16);
     }
     (void)close(fd);
-    const trace_config_t config = {.rules = {.found = ignore}};
+    const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
+    const trace_config_t config = {.rules = {.found = ignore}, .ignored = &lock};
     dberr_t e = trace_load(path, image, &config, trace, err);
     (void)unlink(path);
     return e;

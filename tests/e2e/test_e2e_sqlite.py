@@ -132,6 +132,17 @@ def test_power_loss_keeps_the_promises(tornpage: Tornpage) -> None:
     assert {"I1", "I30"} <= set(caught.data["by_invariant"])
 
 
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_recovery_may_be_crashed_too(mode: str, tornpage: Tornpage) -> None:
+    """What SQLite writes when it opens a crashed database is recorded and crashed again."""
+    answer = tornpage(
+        *("run", "powerloss", "--target", "sqlite", "--depth", "2", "--scripts", "1"),
+        *("--states", "1500", "--set", f"journal_mode={mode}", "--set", "synchronous=extra"),
+    )
+    assert answer.code == 0, answer.text
+    assert answer.data["depth"] == 2 and answer.data["counters"]["second_crash"] > 200
+
+
 def test_rollback_journal_needs_extra_to_be_durable(tornpage: Tornpage) -> None:
     """Full does not sync the unlink of the journal, and may lose the last commit; extra is clean."""
     answers = [

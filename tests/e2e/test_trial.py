@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.campaigns import census as census_module
-from tornpage.campaigns import trial as trial_module
 from tornpage.campaigns.census import census_key, load_baseline, take_census
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
@@ -379,15 +377,16 @@ class _Replaced(EngineTarget):
 
     run_instead: tuple[str, ...] | None = None
     recover_instead: tuple[str, ...] | None = None
+    deadline_s = 60.0
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         if self.run_instead is not None:
-            return Command((*self.run_instead, str(data), str(script)))
+            return Command((*self.run_instead, str(data), str(script)), {}, self.deadline_s)
         return super().run_command(data, script, options)
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         if self.recover_instead is not None:
-            return Command((*self.recover_instead, str(data)))
+            return Command((*self.recover_instead, str(data)), {}, self.deadline_s)
         return super().recover_command(data, options)
 
 
@@ -406,11 +405,11 @@ def _replaced(target: EngineTarget) -> _Replaced:
 )
 def test_a_recovery_that_crashes_or_hangs_is_a_verdict(
     script: str, numbers: list[int], word: str, census: Census, target: EngineTarget,
-    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    scratch: Path, tmp_path: Path,
 ) -> None:  # fmt: skip
     """A signal, a sanitizer's exit, silence, a hang: I30 with the cause, never an exception."""
-    monkeypatch.setattr(trial_module, "RECOVERY_DEADLINE_S", 1.5)
     broken = _replaced(target)
+    broken.deadline_s = 1.5
     broken.recover_instead = ("/bin/sh", "-c", script)
     result = run(kill_at(census.writes[-1], "none"), broken, scratch, tmp_path)
     assert result.outcome is Outcome.VIOLATION
@@ -533,12 +532,10 @@ def test_keys_tell_configurations_apart() -> None:
     assert len({census_key(other) for other in [spec, *others]}) == 4
 
 
-def test_deadline_of_the_census_holds(
-    target: EngineTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_deadline_of_the_census_holds(target: EngineTarget, tmp_path: Path) -> None:
     """A target that hangs in the undisturbed run ends the census with a clear error."""
-    monkeypatch.setattr(census_module, "RUN_DEADLINE_S", 0.5)
     hanging = _replaced(target)
+    hanging.deadline_s = 0.5
     hanging.run_instead = (sys.executable, "-c", "import signal; signal.pause()")
     with pytest.raises(CensusError, match="hung"):
         take_census(make_spec(), hanging, tmp_path)

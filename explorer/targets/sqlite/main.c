@@ -1,9 +1,11 @@
 /* verify_sqlite DIR...: what the verifier says of each directory, one JSON object per line, in the form of
 `python -m tornpage.targets.sqlite.image`. A directory's files are changed by the recovery. Exit codes: 0 ok, 1 findings,
-2 usage, 3 refused; the highest of all directories. */
+3 refused; the highest of all directories. Without a DIR they come as lines of standard input, each opened and closed as an application
+does it: what recovery writes then is what a user's would. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "explorer/targets/sqlite/verify_sqlite.h"
 
@@ -39,11 +41,11 @@ static json_t *report_json(const check_report_t *report)
                      tables);
 }
 
-static int verify_one(const char *dir)
+static int verify_one(const verifier_t *verifier, const char *dir)
 {
     check_report_t report;
     err_sink_t sink = {.msg = ""};
-    dberr_t err = verify_sqlite.run(dir, &report, &sink);
+    dberr_t err = verifier->run(verifier->self, dir, &report, &sink);
     int code = 3;
     json_t *answer;
     if (err == DB_SUCCESS) {
@@ -60,15 +62,29 @@ static int verify_one(const char *dir)
     return code;
 }
 
+/** One line per directory on standard input. */
+static int verify_lines(void)
+{
+    char *line = NULL;
+    size_t room = 0;
+    ssize_t len;
+    while ((len = getline(&line, &room, stdin)) > 0) {
+        line[len - (line[len - 1] == '\n')] = '\0';
+        (void)verify_one(&verify_sqlite_application, line);
+        (void)fflush(stdout);
+    }
+    free(line);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        fprintf(stderr, "usage: verify_sqlite DIR...\n");
-        return 2;
+        return verify_lines();
     }
     int worst = 0;
     for (int i = 1; i < argc; i++) {
-        int code = verify_one(argv[i]);
+        int code = verify_one(&verify_sqlite, argv[i]);
         worst = code > worst ? code : worst;
     }
     return worst;

@@ -6,7 +6,8 @@ On top of sqlite_schema.c and sqlite_digest.c. Rules:
  2. A missing or empty main.db is an empty database, as for every program that opens one.
  3. What SQLite reports as damage is a refusal in its own words; lines of integrity_check are findings.
  4. The connection locks exclusively, so that the log's index is in private memory and not in a -shm file, and
-    leaves the log where it is when it closes: neither changes what recovery reads.
+    leaves the log where it is when it closes: neither changes what recovery reads. Where what recovery writes is
+    recorded, it does none of this.
  5. The work on one image is bounded, whatever its bytes say. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,7 +156,7 @@ static dberr_t digest(sq_t *sq, check_report_t *report)
     return err == DB_SUCCESS ? counts_check(sq, report) : err;
 }
 
-static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
+static dberr_t verify_open(sq_t *sq, const char *dir, bool as_application, uint32_t *calls)
 {
     char path[4096];
     int len = snprintf(path, sizeof(path), "%s/main.db", dir);
@@ -167,8 +168,11 @@ static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
         return sq->db != NULL ? sq_error(sq) : err_set(sq->err, DB_OUT_OF_MEMORY, "no memory");
     }
     sqlite3_extended_result_codes(sq->db, 1);
-    sqlite3_db_config(sq->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     sqlite3_progress_handler(sq->db, STEPS_PER_CALL, progress, calls);
+    if (as_application) {
+        return DB_SUCCESS;
+    }
+    sqlite3_db_config(sq->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)NULL);
     if (sqlite3_exec(sq->db, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF", NULL,
                      NULL, NULL)
         != SQLITE_OK) {
@@ -177,13 +181,13 @@ static dberr_t verify_open(sq_t *sq, const char *dir, uint32_t *calls)
     return DB_SUCCESS;
 }
 
-static dberr_t verify_run(const char *dir, check_report_t *report, err_sink_t *err)
+static dberr_t verify_run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
 {
     uint32_t calls = 0;
     err_sink_t sink = {.msg = ""};
     sq_t sq = {.db = NULL, .err = &sink};
     *report = (check_report_t){.needs_recovery = false};
-    dberr_t status = verify_open(&sq, dir, &calls);
+    dberr_t status = verify_open(&sq, dir, self != NULL, &calls);
     if (status == DB_SUCCESS) {
         status = integrity_check(&sq, report);
     }
@@ -200,16 +204,15 @@ static dberr_t verify_run(const char *dir, check_report_t *report, err_sink_t *e
     return status;
 }
 
-/** -shm is not part of a crashed image: it is a shared mapping that no recorder of writes sees, nothing
-syncs it, and the first connection after a crash makes it anew. */
-static bool is_image_file(const char *path)
-{
-    return strcmp(path, "main.db") == 0 || strcmp(path, "main.db-wal") == 0
-           || strcmp(path, "main.db-journal") == 0;
-}
+static const bool AS_APPLICATION = true;
+
+const verifier_t verify_sqlite_application = {
+    .name = "sqlite",
+    .self = (void *)(uintptr_t)&AS_APPLICATION,
+    .run = verify_run,
+};
 
 const verifier_t verify_sqlite = {
     .name = "sqlite",
     .run = verify_run,
-    .is_image_file = is_image_file,
 };

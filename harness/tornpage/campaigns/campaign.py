@@ -9,7 +9,7 @@ trial 17 needs no other trial.
 A script is a number: it decides the seed of the workload and what is drawn from the lists of `vary`.
 Numbers go on from scripts that are crashed to those that only run undisturbed, so that none is run twice.
 
-May import: aim, codec, errors, model, seeds, workload.
+May import: aim, codec, errors, model, registry, seeds, workload.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
+from tornpage.targets.registry import family_of
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
@@ -294,11 +295,11 @@ class Draw:
 
 def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
     """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it
-    ends in .toml. Targets have options and workloads of their own.
+    ends in .toml. Targets have options and workloads of their own; TARGET of a target file is "command".
 
     Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
     """
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}-{target}.toml"
+    path = Path(name) if name.endswith(".toml") else folder / f"{name}-{family_of(target)}.toml"
     if not name.endswith(".toml") and not path.is_file():
         path = folder / f"{name}.toml"
     if not path.is_file():

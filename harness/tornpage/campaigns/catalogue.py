@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tornpage.campaigns.campaign import load_campaign
 from tornpage.campaigns.powerloss import loss_models
-from tornpage.targets.registry import TARGETS, explorer_path, make_target
+from tornpage.targets.registry import TARGET_FILE, TARGETS, explorer_path, make_target
 from tornpage.vocabulary.documented import first_sentence, keys_of, meanings
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.invariants import load_invariants
@@ -48,7 +48,7 @@ def _campaigns(paths: Paths) -> list[Item]:
 def _campaign(path: Path, folder: Path) -> Item:
     """A file NAME-TARGET.toml is the campaign NAME of that target."""
     name, _, target = path.stem.rpartition("-")
-    if target not in TARGETS:
+    if target not in (*TARGETS, TARGET_FILE):
         name, target = path.stem, DEFAULT_TARGET
     campaign = load_campaign(name, folder, target)
     facts = {"target": target, "crash model": campaign.crash_model}

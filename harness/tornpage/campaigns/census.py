@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, oracle, paths, preload, process, rules, store, stream,
-target, trace, workload.
+May import: codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
+store, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from pathlib import Path
 
 import xxhash
 
-from tornpage.faults.image import remove_image
+from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge
+from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.oracle.state import State
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
@@ -57,7 +59,6 @@ __all__ = [
     "take_census",
 ]
 
-RUN_DEADLINE_S = 60.0
 _WHOLE = {"TORNPAGE_PAYLOAD": "full"}
 """Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
@@ -81,12 +82,14 @@ class Journal:
 class Baseline:
     """All that a trial needs of the census.
 
-    by_seq: its writes by event number; starts: byte position of every event in the trace.
+    by_seq: its writes by event number; starts: byte position of every event in the trace; found: folder with
+    what was there before the run.
     """
 
     census: Census
     script: Path
-    oracle: Oracle
+    found: Path
+    oracle: Oracle | ObservedOracle
     trace: Trace
     setting: Setting
     journal: Journal
@@ -101,6 +104,7 @@ class _Facts:
 
     census: Census
     page_size: int
+    told: Mapping[int, State] | None
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -127,29 +131,48 @@ def take_baseline(
     spec: TrialSpec, target: Target, scratch: Path, *, share: bool = True
 ) -> Baseline:
     """The same, with all that a trial needs of it. share: other processes will load it too."""
-    missing = {Capability.ACKS, Capability.DETERMINISTIC} - target.capabilities
-    if missing:
-        raise TargetError(f"target {target.name} lacks {sorted(missing)[0]}: no census of it yet")
+    _check_capable(target)
     key = census_key(spec)
     folder = scratch / f"census-{key}"
     work = scratch / f"census-{key}.{os.getpid()}"
     run = run_undisturbed(spec, target, work)
+    if Capability.DETERMINISTIC not in target.capabilities:
+        _check_repeatable(spec, target, scratch / f"repeat-{key}.{os.getpid()}", run)
     setting = run.setting
     census = Census(
         key=key,
         writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
         trace_hash=run.hash,
         events=run.trace.events_declared,
-        statements=len(run.oracle.steps),
+        statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
         violations=run.violations,
         counters={name: int(value) for name, value in run.answer.status.items()},
     )
     if share:
-        facts = _Facts(census, setting.page_size)
+        facts = _Facts(census, setting.page_size, run.answer.told)
         (work / "facts.json").write_text(to_json(facts), "utf-8")
     remove_image(folder)
     work.rename(folder)
-    return _baseline(census, folder / "script", run.oracle, run.trace, setting, run.findings)
+    return _baseline(census, folder, run.oracle, run.trace, setting, run.findings)
+
+
+def _check_capable(target: Target) -> None:
+    """A trial needs acknowledgements, and a run that comes again: to the byte, or in its states."""
+    enough = {Capability.DETERMINISTIC, Capability.OBSERVED} & target.capabilities
+    if Capability.ACKS not in target.capabilities or not enough:
+        raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
+
+
+def _check_repeatable(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> None:
+    """CensusError if a second run has other states: nothing could be said of a third that is killed."""
+    try:
+        again = run_undisturbed(spec, target, work)
+    finally:
+        remove_image(work)
+    if again.oracle.states != run.oracle.states:
+        raise CensusError(
+            "two undisturbed runs come to different states: only power loss can be judged"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +185,7 @@ class UndisturbedRun:
     """
 
     answer: RunAnswer
-    oracle: Oracle
+    oracle: Oracle | ObservedOracle
     trace: Trace
     hash: str
     setting: Setting
@@ -173,30 +196,35 @@ class UndisturbedRun:
 def run_undisturbed(
     spec: TrialSpec, target: Target, work: Path, *, contents: bool = False
 ) -> UndisturbedRun:
-    """Runs the workload of `spec` in the new folder `work`, where script and trace stay. contents:
-    leave the contents of its writes in the trace. Raises FailedRunError when the target failed,
-    CensusError when the run cannot be made or did what its stream does not show."""
+    """Runs the workload of `spec` in the new folder `work`, where script and trace stay, and in `found`
+    what was there before the run. contents: leave the contents of its writes in the trace. Raises
+    FailedRunError when the target failed, CensusError when the run cannot be made or did what its
+    stream does not show."""
     remove_image(work)
     data = work / "data"
-    data.mkdir(parents=True)
+    found = work / "found"
+    found.mkdir(parents=True)
+    target.lay_out(found)
+    copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
     preload = target.preload_env(data, work / "trace", None)
-    child = run_child(command.argv, {**command.env, **preload, **_WHOLE}, RUN_DEADLINE_S)
+    child = run_child(command.argv, {**command.env, **preload, **_WHOLE}, command.deadline_s)
     answer = target.parse_run(child)
+    observed = Capability.OBSERVED in target.capabilities
     what = f"undisturbed run of {spec.config or spec.workload}"
     if not answer.ok:
         _check_machine(work, what)
-        error = CensusError if child.exit_code in NOT_THE_TARGETS else FailedRunError
-        raise error(f"{what} failed: {answer.message}")
-    trace = Trace.load(work / "trace")
-    _check_stream(trace, target, data, what)
+        ours = observed or child.exit_code in NOT_THE_TARGETS
+        raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
+    trace = _load_recording(work, what)
+    _check_stream(trace, target, data, found, what)
     usual = trace if preload.items() >= _WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
         (work / "trace").write_bytes(trace.data)
-    oracle = Oracle(script, spec.options)
+    oracle = _oracle_of(spec, answer.told, trace)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
     findings = judge_run(target, work / "trace", setting, live=False)
     violations = (
@@ -211,6 +239,44 @@ def run_undisturbed(
     )
     remove_image(data)
     return UndisturbedRun(answer, oracle, trace, usual.hash(), setting, findings, violations)
+
+
+def _load_recording(work: Path, what: str) -> Trace:
+    """CensusError if nothing was recorded."""
+    if not (work / "trace").exists():
+        raise CensusError(
+            f"{what}: nothing was recorded: is the program linked statically, or set-user-id?"
+        )
+    return Trace.load(work / "trace")
+
+
+def _oracle_of(
+    spec: TrialSpec, told: Mapping[int, State] | None, trace: Trace
+) -> Oracle | ObservedOracle:
+    if told is None:
+        return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
+    return ObservedOracle(told, _acknowledged(trace))
+
+
+def _acknowledged(trace: Trace) -> list[int]:
+    """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
+    CensusError if there is no such mark, or one is none."""
+    found: list[int] = []
+    ready = False
+    for event in trace.events():
+        if event.kind != Op.MARK:
+            continue
+        verb, facts = trace.mark(event)
+        ready |= verb == "ready"
+        if verb in ("issue", "ack") and not (ready and facts.get("n", "").isdecimal()):
+            raise CensusError(
+                f"mark `{trace.text(event)}`: `ready` comes first, then `{verb} n=NUMBER`"
+            )
+        if verb == "ack":
+            found.append(int(facts["n"]))
+    if not ready:
+        raise CensusError("run never marked `ready`: from there on its folder is crashed")
+    return found
 
 
 def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
@@ -247,17 +313,19 @@ def _check_machine(work: Path, what: str) -> None:
             raise MachineError(f"{what}: an operation failed by {starved}")
 
 
-def _check_stream(trace: Trace, target: Target, data: Path, what: str) -> None:
+def _check_stream(trace: Trace, target: Target, data: Path, found: Path, what: str) -> None:
     """CensusError if the stream is not all that happened to the files, MachineError if a full machine took
     part."""
     if trace.starved():
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
     if trace.foreign:
-        raise CensusError(f"{what}: another process used the data directory")
+        raise CensusError(
+            f"{what}: another process used the data directory than the one that did it first"
+        )
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
         raise CensusError(f"{what}: the preload cannot follow {unseen}")
-    difference = stream_difference(trace, data, target.unrecorded)
+    difference = stream_difference(trace, data, target.unrecorded, found)
     if difference:
         raise CensusError(f"{what}: the recorded stream is not what happened: {difference}")
 
@@ -270,22 +338,23 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
-    oracle = Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
+    oracle = _oracle_of(spec, facts.told, trace)
     findings = judge_run(target, folder / "trace", setting, live=False)
-    return _baseline(facts.census, folder / "script", oracle, trace, setting, findings)
+    return _baseline(facts.census, folder, oracle, trace, setting, findings)
 
 
 def _baseline(
     census: Census,
-    script: Path,
-    oracle: Oracle,
+    folder: Path,
+    oracle: Oracle | ObservedOracle,
     trace: Trace,
     setting: Setting,
     findings: tuple[Finding, ...],
 ) -> Baseline:
     return Baseline(
         census=census,
-        script=script,
+        script=folder / "script",
+        found=folder / "found",
         oracle=oracle,
         trace=trace,
         setting=setting,
@@ -370,7 +439,7 @@ def list_writes(
     ]
 
 
-def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
+def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) -> list[Violation]:
     """Every statement must end as the model says: an error that changes nothing, or none."""
     found = []
     for step in oracle.steps:
@@ -381,10 +450,12 @@ def _judge_errors(oracle: Oracle, failed: Mapping[int, str]) -> list[Violation]:
     return found
 
 
-def _judge_end(oracle: Oracle, target: Target, data: Path, spec: TrialSpec) -> list[Violation]:
+def _judge_end(
+    oracle: Oracle | ObservedOracle, target: Target, data: Path, spec: TrialSpec
+) -> list[Violation]:
     """The cleanly closed database must equal the last prefix and pass the scanner."""
     command = target.recover_command(data, spec.options)
-    child = run_child(command.argv, command.env, RUN_DEADLINE_S)
+    child = run_child(command.argv, command.env, command.deadline_s)
     answer = target.parse_recovery(child)
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]

@@ -2,7 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, model, oracle, process, state, target.
+May import: census, errors, image, model, observed, oracle, process, state, target, trace.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 from tornpage.campaigns.census import census_key, run_undisturbed
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.trace import Op, Trace
+from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
 from tornpage.targets.target import Capability, Target, last_object
@@ -40,6 +42,7 @@ __all__ = [
     "lay_out_state",
     "loss_models",
     "loss_plan",
+    "prefixes_of",
     "recorded_run",
     "replay_state",
 ]
@@ -60,7 +63,8 @@ class Limits:
     """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
     = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
     3 that one too; events: only crash points after events of these numbers, both included, None = all;
-    state_s: seconds until a state counts as hung, 0 = the explorer's own choice."""
+    state_s: seconds until a state counts as hung, 0 = the explorer's own choice; ignored_fsyncs: patterns of
+    files whose fsync is a lie."""
 
     models: tuple[str, ...] = ()
     states: int = 0
@@ -69,15 +73,19 @@ class Limits:
     jobs: int = 1
     events: tuple[int, int] | None = None
     state_s: int = 0
+    ignored_fsyncs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run in scratch: trace with contents, and the prefixes that a crash may leave. violations:
-    what is wrong with the run itself, whatever crash follows; counters: its status at the end."""
+    """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, and what was
+    found before it. ready: number of the event before the first crash. violations: what is wrong with
+    the run itself, whatever crash follows; counters: its status at the end."""
 
     trace: Path
     allowed: Path
+    found: Path
+    ready: int
     trace_hash: str
     events: int
     violations: tuple[Violation, ...]
@@ -115,10 +123,12 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
     folder = scratch / f"recording-{census_key(spec)}"
     try:
         run = run_undisturbed(spec, target, folder, contents=True)
-        (folder / "allowed").write_text(_prefixes(run.oracle), "ascii")
+        (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
         yield Recording(
             trace=folder / "trace",
             allowed=folder / "allowed",
+            found=folder / "found",
+            ready=_ready(run.trace),
             trace_hash=run.hash,
             events=run.trace.events_declared,
             violations=run.violations,
@@ -141,6 +151,10 @@ def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limit
     if limits.events is not None:
         first, last = limits.events
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
+    elif recording.ready:
+        arguments += ["--from-seq", str(recording.ready)]
+    for pattern in limits.ignored_fsyncs:
+        arguments += ["--ignore-fsync", pattern]
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
@@ -190,12 +204,18 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
     )
 
 
-def _prefixes(oracle: Oracle) -> str:
+def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
         lines.append(json.dumps({"prefix": number, "line": line, "tables": plain_tables(state)}))
     return "\n".join(lines) + "\n"
+
+
+def _ready(trace: Trace) -> int:
+    """The event of the mark `ready`; 0: there is none, and all is crashed."""
+    marks = (event for event in trace.events() if event.kind == Op.MARK)
+    return next((event.seq for event in marks if trace.mark(event).verb == "ready"), 0)
 
 
 def _what(item: Mapping[str, Any]) -> str:
@@ -218,6 +238,8 @@ def _run(
     deadline_s: float,
 ) -> ChildResult:
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
+    if any(recording.found.iterdir()):
+        arguments += ["--base", str(recording.found)]
     child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s)
     if child.exit_code == EXIT_MACHINE:
         raise MachineError(f"the explorer: {child.last_line}")

@@ -22,8 +22,6 @@ from tornpage.vocabulary.paths import Paths
 __all__ = ["INDEX", "write_index", "write_report"]
 
 INDEX = "index.html"
-INLINE = "inline"
-"""Workload of a trial that holds its script: one that was shrunk."""
 
 
 def write_report(store: Store, summary: Summary, paths: Paths, out: Path) -> Path:
@@ -79,7 +77,7 @@ def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
         trial=f"{run}.{number}",
         what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
         replay=command_line(f"tornpage replay {run}.{number}", store.path.parent),
-        script=str(row.spec.params["script"]) if row.spec.workload == INLINE else "",
+        script=str(row.spec.params.get("script", "")),
     )
 
 

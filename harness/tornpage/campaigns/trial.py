@@ -38,7 +38,14 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside, run_child
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import FAULT_KIND_MASK, HEADER_SIZE, Event, Op, Trace
+from tornpage.faults.trace import (
+    FAULT_KIND_MASK,
+    FAULT_RULE_SHIFT,
+    HEADER_SIZE,
+    Event,
+    Op,
+    Trace,
+)
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
@@ -55,13 +62,12 @@ from tornpage.vocabulary.model import (
     TrialResult,
     TrialSpec,
     Violation,
+    WriteEvent,
 )
 from tornpage.vocabulary.paths import require_floor
 
 __all__ = ["run_aimed", "run_trial"]
 
-RUN_DEADLINE_S = 60.0
-RECOVERY_DEADLINE_S = 60.0
 TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
@@ -180,7 +186,7 @@ class _Trial:
 
     def run(self) -> TrialResult:
         """All of it."""
-        self.data.mkdir()
+        copy_image(self.base.found, self.data)
         child = self._child("run", self.spec.plan.run)
         trace = self.trace = self._load_trace("run", child)
         if not trace.fired:
@@ -220,9 +226,8 @@ class _Trial:
                 plan = self.work / f"{phase}.plan"
                 plan.write_text(compile_plan(faults), "ascii")
             env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
-        deadline = RUN_DEADLINE_S if phase == "run" else RECOVERY_DEADLINE_S
         killed = any(fault.action is Action.KILL for fault in faults or ())
-        child = run_child(command.argv, env, deadline, may_be_killed=killed)
+        child = run_child(command.argv, env, command.deadline_s, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(f"the preload refused: {child.last_line}")
@@ -257,11 +262,24 @@ class _Trial:
             self.hit = _first_hit(trace, HEADER_SIZE)
         if self.hit is None:
             raise ChildError("the trace says that a fault fired, and does not show it")
-        write = self.base.by_seq.get(self.hit.seq)
+        write = self._write_hit()
         if write is not None:
             self.site = write.site
         elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
             self.site = Site.FILE_OP
+
+    def _write_hit(self) -> WriteEvent | None:
+        """The write of the census that was hit. Of a target whose operations come in no fixed order,
+        the one that the plan names."""
+        if self.hit is None:
+            return None
+        if Capability.DETERMINISTIC in self.target.capabilities:
+            return self.base.by_seq.get(self.hit.seq)
+        rule = self.spec.plan.run[
+            min(self.hit.flags >> FAULT_RULE_SHIFT, len(self.spec.plan.run) - 1)
+        ]
+        named = (w for w in self.base.census.writes if (w.file, w.nth) == (rule.file, rule.nth))
+        return next(named, None)
 
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
         hit = self.hit
@@ -276,7 +294,7 @@ class _Trial:
             findings = judge_run(self.target, path, self.base.setting, live=True)
             self._add(finding.violation for finding in findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
-        if not equal:
+        if not equal and Capability.DETERMINISTIC in self.target.capabilities:
             self._add_of_run("the run differs from the census before the fault")
         if child.timed_out:
             self._add_of_run(f"the run hung: {child.describe()}")
@@ -413,7 +431,7 @@ class _Trial:
         copy_image(self.image, clean)
         stale.remove(clean)
         command = self.target.recover_command(clean, self.spec.options)
-        child = run_child(command.argv, command.env, RECOVERY_DEADLINE_S)
+        child = run_child(command.argv, command.env, command.deadline_s)
         return self.target.parse_recovery(child).ok
 
     def _recover_again(self) -> None:
@@ -449,7 +467,7 @@ class _Trial:
         damage = self.trace.damage(self.hit)
         if damage is None:
             return None
-        write = self.base.by_seq.get(self.hit.seq)
+        write = self._write_hit()
         small = self.hit.length <= TORN_BYTES_MAX
         return TornWrite(
             path=write.file if write else "",
@@ -463,7 +481,7 @@ class _Trial:
 
     def _result(self, outcome: Outcome, reason: str) -> TrialResult:
         hit, trace = self.hit, self.trace
-        write = self.base.by_seq.get(hit.seq) if hit is not None else None
+        write = self._write_hit()
         torn = self._torn() if outcome is not Outcome.CLEAN else None
         page = None
         if write is not None and write.facts.get("page"):

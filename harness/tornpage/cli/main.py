@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process, prune,
-qualify, replay, report, run, runs, show, shrink.
+May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process,
+prune, qualify, replay, report, run, runs, show, shrink, target.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import typer
 
 from tornpage import __version__
 from tornpage.cli import (
+    attempt,
     bench,
     bugs,
     diff,
@@ -40,6 +41,7 @@ from tornpage.cli import (
     runs,
     show,
     shrink,
+    target,
 )
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
@@ -56,11 +58,13 @@ app = typer.Typer(
     epilog="In a checkout, `make help` lists coverage, benchmarks and tests.",
 )
 files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
+targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobody here wrote.")
 DEVELOPERS = "For developers of Tornpage"
 benches = typer.Typer(no_args_is_help=True, help="Measures beside figures that others published.")
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
+app.command("try", epilog=attempt.EPILOG)(attempt.try_target)
 app.command(epilog=nightly.EPILOG)(nightly.nightly)
 app.command(epilog=replay.EPILOG)(replay.replay)
 app.command(epilog=show.EPILOG)(show.show)
@@ -73,6 +77,9 @@ app.command(epilog=prune.EPILOG)(prune.prune)
 app.command("list", epilog=listing.EPILOG)(listing.listing)
 app.add_typer(files, name="new")
 files.command(epilog=new.EPILOG)(new.campaign)
+app.add_typer(targets, name="target")
+targets.command("new", epilog=target.NEW_EPILOG)(target.new)
+targets.command("check", epilog=target.CHECK_EPILOG)(target.check)
 app.command(epilog=doctor.EPILOG)(doctor.doctor)
 app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
 app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)

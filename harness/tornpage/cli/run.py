@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, crew, errors, options, origin, paths, progress, prune, publish, registry,
-runner, store.
+May import: campaign, console, crew, errors, fitting, options, origin, paths, progress, prune, publish,
+registry, runner, store.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tornpage.campaigns.campaign import (
     STATES_MAX,
     TRIALS_MAX,
     Campaign,
-    load_campaign,
 )
 from tornpage.campaigns.crew import Crew
+from tornpage.campaigns.fitting import campaign_of
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
@@ -45,7 +45,7 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
+from tornpage.targets.registry import full_name, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -61,7 +61,9 @@ EPILOG = (
 
 def run(
     campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
-    target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
+    target: Annotated[
+        str, typer.Option(help="What to torture: a name, or a target file.")
+    ] = "engine",
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")
     ] = None,
@@ -105,8 +107,10 @@ def run(
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    loaded = load_campaign(campaign, paths.workloads, target)
-    origin = origin_of(loaded, make_target(target, paths.build))
+    target = full_name(target)
+    made = make_target(target, paths.build)
+    loaded = campaign_of(campaign, paths.workloads, made)
+    origin = origin_of(loaded, made)
     sizes = _given({"seed": seed, "trials": trials, "undisturbed": undisturbed})
     if loaded.explore is None:
         sizes |= _given({"scripts": scripts})

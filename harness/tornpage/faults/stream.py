@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
@@ -37,39 +37,50 @@ def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
     return ""
 
 
-def stream_difference(trace: Trace, data: Path, ignored: Sequence[str]) -> str:
-    """How the files of a directory that was empty before the trace differ from what its stream gives, as
-    "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace must have contents."""
-    disk = _Disk()
+def stream_difference(
+    trace: Trace, data: Path, ignored: Sequence[str], found: Path | None = None
+) -> str:
+    """How the files of a directory differ from what the stream gives of those that were `found` before
+    it (None: there were none), as "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace
+    must have contents."""
+    disk = _Disk(_files_below(found) if found is not None else {})
     for event in trace.events():
         problem = disk.play(trace, event)
         if problem:
             return problem
     expected = {path: disk.files[number] for path, number in disk.names.items()}
-    found = {
-        str(path.relative_to(data)): path
-        for path in sorted(data.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
-    for path in sorted({*expected, *found}):
+    there = _files_below(data)
+    for path in sorted({*expected, *there}):
         if _is_ignored(path, ignored):
             continue
-        if path not in found:
+        if path not in there:
             return f"{path} is not there"
         if path not in expected:
             return f"{path} was not seen to be created"
-        problem = _difference(bytes(expected[path]), found[path].read_bytes())
+        problem = _difference(bytes(expected[path]), there[path].read_bytes())
         if problem:
             return f"{path} {problem}"
     return ""
 
 
-class _Disk:
-    """Files by the trace's ids, and the names that lead to them."""
+def _files_below(folder: Path) -> dict[str, Path]:
+    return {
+        str(path.relative_to(folder)): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    }
 
-    def __init__(self) -> None:
+
+class _Disk:
+    """Files by the trace's ids, and the names that lead to them. Those that were there before have ids of
+    their own, below 0."""
+
+    def __init__(self, before: Mapping[str, Path]) -> None:
         self.files: dict[int, bytearray] = {}
         self.names: dict[str, int] = {}
+        for number, (name, path) in enumerate(before.items(), 1):
+            self.files[-number] = bytearray(path.read_bytes())
+            self.names[name] = -number
 
     def play(self, trace: Trace, event: Event) -> str:
         """One event; what cannot be followed, else ""."""
@@ -96,6 +107,10 @@ class _Disk:
         if event.flags & DIRECTORY or not event.file:
             return
         path = trace.text(event)
+        before = self.names.get(path, 0)
+        if before < 0 and event.file not in self.files and not event.flags & CREATED:
+            self.files[event.file] = self.files.pop(before)
+            self.names[path] = event.file
         if event.flags & CREATED or event.file not in self.files:
             self.files[event.file] = bytearray()
             if event.offset & os.O_TMPFILE != os.O_TMPFILE:

@@ -24,6 +24,9 @@ import xxhash
 from tornpage.vocabulary.errors import TraceError
 
 __all__ = [
+    "FAULT_KIND_MASK",
+    "FAULT_RULE_SHIFT",
+    "HEADER_SIZE",
     "Damage",
     "Event",
     "FilePaths",

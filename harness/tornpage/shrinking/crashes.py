@@ -48,9 +48,13 @@ class CrashSearch(Protocol):
 
 
 def inline_spec(spec: TrialSpec, script: Script, plan: FaultPlan) -> TrialSpec:
-    """The trial with its script in full, so that it needs no generator."""
+    """The trial with its script in full, so that it needs no generator or file. A target's own work
+    stays as it is."""
+    if spec.workload == "own":
+        return replace(spec, number=0, plan=plan)
     params: dict[str, int | str] = {"script": script.text}
-    return replace(spec, number=0, workload="inline", params=params, plan=plan)
+    workload = "lines" if spec.workload == "lines" else "inline"
+    return replace(spec, number=0, workload=workload, params=params, plan=plan)
 
 
 def choose_violation(

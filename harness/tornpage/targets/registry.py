@@ -6,14 +6,31 @@ May import: errors, preload, target.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import cast
 
 from tornpage.faults.preload import preload_path
+from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.sqlite.target import SqliteTarget
 from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["TARGETS", "explorer_path", "make_target"]
+__all__ = [
+    "TARGETS",
+    "TARGET_FILE",
+    "explorer_path",
+    "family_of",
+    "full_name",
+    "is_target_file",
+    "make_target",
+]
+
+FILE_SUFFIX = ".toml"
+ENTRY_POINTS = "tornpage.targets"
+"""Group of installed ones: the Path of a target file, or what takes a build folder and makes a Target."""
+TARGET_FILE = "command"
+"""What the campaigns of all target files are called."""
 
 
 def explorer_path(build: Path) -> Path:
@@ -30,10 +47,47 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
 """Known targets: name -> constructor that takes the build folder."""
 
 
+def is_target_file(name: str) -> bool:
+    """Whether a target is named by its file."""
+    return name.endswith(FILE_SUFFIX)
+
+
+def full_name(name: str) -> str:
+    """What a store keeps of a target's name: the absolute path of a target file."""
+    return str(Path(name).resolve()) if is_target_file(name) else name
+
+
+def family_of(name: str) -> str:
+    """Whose campaigns it has: all target files share theirs."""
+    return TARGET_FILE if is_target_file(name) else name
+
+
 def make_target(name: str, build: Path) -> Target:
-    """The target of this name from a build folder (as build/release). Raises ConfigError, TargetError."""
-    if name not in TARGETS:
-        raise ConfigError(f"unknown target {name!r} (known: {', '.join(sorted(TARGETS))})")
-    target = TARGETS[name](build.resolve())
+    """The target of this name, of this file, or of an installed entry point, from a build folder (as
+    build/release). Raises ConfigError, TargetError."""
+    build = build.resolve()
+    target = TARGETS[name](build) if name in TARGETS else _from_outside(name, build)
     target.check_ready()
     return target
+
+
+def _from_outside(name: str, build: Path) -> Target:
+    if is_target_file(name):
+        return _of_file(Path(name), build)
+    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+    if name not in installed:
+        known = ", ".join(sorted({*TARGETS, *installed}))
+        raise ConfigError(f"unknown target {name!r} (known: {known}, or a target file NAME.toml)")
+    try:
+        made = installed[name].load()
+    except Exception as error:  # whatever a stranger's module does
+        raise ConfigError(f"entry point {name!r}: {type(error).__name__}: {error}") from error
+    if isinstance(made, Path):
+        return _of_file(made, build)
+    if not callable(made):
+        raise ConfigError(f"entry point {name!r}: neither the path of a target file nor callable")
+    return cast(Target, made(build))
+
+
+def _of_file(path: Path, build: Path) -> Target:
+    return CommandTarget(path, preload_path(build), explorer_path(build))

@@ -49,24 +49,31 @@ class Capability(StrEnum):
     """The same script gives the same events, byte for byte."""
     EXPLORE = "explore"
     """The power-loss explorer can recover its images (explore_command)."""
+    OBSERVED = "observed"
+    """It makes its work itself and tells its states, which are the oracle; scripts are not for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run: absolute path first; env is added to the harness's own additions."""
+    """A program to run: absolute path first; env is added to the harness's own additions. deadline_s: seconds
+    after which it hangs."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    deadline_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What an undisturbed run said: failed statements (line -> error name)."""
+    """What an undisturbed run said: failed statements (line -> error name). told: with
+    Capability.OBSERVED the state after each statement, by its number, 0 for the state that it began
+    with."""
 
     ok: bool
     message: str
     failed: Mapping[int, str]
     status: Mapping[str, int]
+    told: Mapping[int, State] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +107,12 @@ class Target(Protocol):
     capabilities: frozenset[Capability]
     unrecorded: tuple[str, ...]
     """Patterns of files whose changes the trace need not show: no crashed image needs them."""
+    sites: frozenset[Site]
+    """What its writes may be for."""
+    lines: Path | None
+    """A file with statements in its own language, which its run takes."""
+    crossed: Mapping[str, list[str]]
+    """Options of which power loss takes every value, unless the campaign says another."""
 
     def check_ready(self) -> None:
         """Raises TargetError if programs or libraries are missing."""
@@ -113,6 +126,10 @@ class Target(Protocol):
     def options(self) -> tuple[TargetOption, ...]:
         """What --set and a campaign's options may name. Raises TargetError."""
 
+    def lay_out(self, data: Path) -> None:
+        """Puts into an empty data directory what is to be there, and durable, before a run. Raises
+        CensusError."""
+
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """Runs the script on the data directory, which may be missing."""
 
@@ -120,7 +137,8 @@ class Target(Protocol):
         """Opens, recovers, closes cleanly and scans the data directory."""
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
-        """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py)."""
+        """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py). Further
+        options are added behind."""
 
     def judge_command(self) -> Command:
         """The program that holds recordings against the rules (rules.py). Raises TargetError without
@@ -180,6 +198,9 @@ class EngineTarget:
 
     name = "engine"
     unrecorded: tuple[str, ...] = ()
+    sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
+    crossed: Mapping[str, list[str]] = {}
+    lines: Path | None = None
     capabilities = frozenset(
         {
             Capability.ACKS,
@@ -222,6 +243,9 @@ class EngineTarget:
             TargetOption(item["name"], item["values"], item["default"], item["what"])
             for item in data["options"]
         )
+
+    def lay_out(self, data: Path) -> None:
+        """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""

@@ -61,7 +61,7 @@ def find_paths() -> Paths:
 
 
 def data_folder(name: str) -> Path:
-    """`workloads` or `reports`: the wheel's own copy, or the checkout's folder."""
+    """`workloads`, `reports` or `marking`: the wheel's own copy, or the checkout's folder."""
     return (_CARRIED if _CARRIED.is_dir() else ROOT) / name
 
 

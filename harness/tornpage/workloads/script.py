@@ -70,6 +70,8 @@ class Verb(StrEnum):
     FLUSH_LOG = "flush log"
     SET = "set"
     STATUS = "status"
+    LINE = "line"
+    """Of a target's own language: `name` is the whole of it, and nothing here reads it."""
 
 
 class Algorithm(StrEnum):
@@ -254,4 +256,5 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.FLUSH_LOG: lambda _: "flush log",
     Verb.SET: lambda s: f"set log_optimize_ddl {'on' if s.full else 'off'}",
     Verb.STATUS: lambda _: "status",
+    Verb.LINE: lambda s: s.name,
 }

@@ -27,7 +27,7 @@ from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
 from tornpage.workloads.parse import parse_script
-from tornpage.workloads.script import Script
+from tornpage.workloads.script import Script, Statement, Verb
 from tornpage.workloads.smoke import (
     SmokeParams,
     SqliteSmokeParams,
@@ -69,15 +69,18 @@ class InlineParams(BaseModel):
 
 
 def _generate_file(params: FileParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
-    text = _read_script(params.path)
-    if params.hash not in ("", _hash_of(text)):
-        raise WorkloadError(
-            f"{params.path}: the script has changed since the run; put the old text back"
-        )
+    text = _read_pinned(params.path, params.hash)
     try:
         return parse_script(text)
     except WorkloadError as error:
         raise WorkloadError(f"{params.path}: {error}") from error
+
+
+def _read_pinned(path: Path, known: str) -> str:
+    text = _read_script(path)
+    if known not in ("", _hash_of(text)):
+        raise WorkloadError(f"{path}: the script has changed since the run; put the old text back")
+    return text
 
 
 def _read_script(path: Path) -> str:
@@ -95,6 +98,35 @@ def _hash_of(text: str) -> str:
     return xxhash.xxh3_64_hexdigest(text.encode("ascii"))
 
 
+class OwnParams(BaseModel):
+    """The work that the target's own run command makes; no script, and the seed changes nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _generate_own(params: OwnParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
+    return Script("", ())
+
+
+class LinesParams(BaseModel):
+    """Statements in the target's own language, one per line, which its run command takes from a file;
+    the seed changes nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    path: Path | None = None
+    """The file."""
+    hash: str = ""
+    """As of `file`."""
+    script: str = Field(default="", max_length=16_000_000)
+    """Without a path: the text."""
+
+
+def _generate_lines(params: LinesParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
+    text = params.script if params.path is None else _read_pinned(params.path, params.hash)
+    return Script.of(Statement(0, Verb.LINE, name=line) for line in text.splitlines())
+
+
 def _generate_inline(params: InlineParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
     return parse_script(params.script)
 
@@ -107,6 +139,8 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
     "inline": (InlineParams, _generate_inline),
+    "own": (OwnParams, _generate_own),
+    "lines": (LinesParams, _generate_lines),
 }
 _FITTED = ("page_size", "dblwr_pages", "sort_buffer_size", "online_alter_log_max_size")
 """Parameters that are options of the target too."""
@@ -135,7 +169,7 @@ def fit_params(
         key: bytes_of(key, options[key]) for key in _FITTED if key in known and key in options
     }
     pinned: dict[str, int | str] = {}
-    if name == "file" and isinstance(params.get("path"), str) and "hash" not in params:
+    if name in ("file", "lines") and isinstance(params.get("path"), str) and "hash" not in params:
         path = Path(str(params["path"])).resolve()
         pinned = {"hash": _hash_of(_read_script(path)), "path": str(path)}
     return {**fitted, **params, **pinned}

@@ -82,6 +82,11 @@ class SqliteTarget:
 
     name = "sqlite"
     unrecorded: tuple[str, ...] = ("*-shm",)
+    crossed: Mapping[str, list[str]] = {}
+    lines: Path | None = None
+    sites = frozenset(
+        {Site.PAGE0, Site.DATA_PAGE, Site.REDO, Site.CHECKPOINT_HEADER, Site.ROLLBACK_JOURNAL}
+    )
     capabilities = frozenset({Capability.ACKS, Capability.DETERMINISTIC, Capability.EXPLORE})
 
     def __init__(self, preload: Path, explorer: Path) -> None:
@@ -116,6 +121,9 @@ class SqliteTarget:
         """Those of the driver."""
         return tuple(option.told() for option in OPTIONS)
 
+    def lay_out(self, data: Path) -> None:
+        """Nothing: it makes its database."""
+
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """python -m tornpage.targets.sqlite.driver DIR SCRIPT --journal-mode ... ."""
         promise_of(options)
@@ -142,7 +150,8 @@ class SqliteTarget:
         if not self.explorer.is_file():
             raise TargetError(f"{self.explorer} is missing: build it first (make build)")
         program = (str(self.explorer), "--target", "sqlite", "--scratch", str(trace.parent))
-        return Command((*program, "--trace", str(trace), "--allowed", str(allowed)))
+        recorder = ("--preload", str(self.preload))
+        return Command((*program, *recorder, "--trace", str(trace), "--allowed", str(allowed)))
 
     def judge_command(self) -> Command:
         """There is none: what SQLite writes is not decoded."""

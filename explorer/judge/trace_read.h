@@ -3,6 +3,7 @@
 #define EXPLORER_TRACE_READ_H
 
 #include "base/err.h"
+#include "explorer/image/path_set.h"
 #include "explorer/judge/rules.h"
 
 typedef struct trace {
@@ -17,13 +18,16 @@ typedef struct trace {
 typedef struct trace_config {
     /** Of the rules that the stream is held against. */
     rules_config_t rules;
-    /** A process of a trial: it found the files that the image holds, what the one before it did not fsync among
-    them, and it may be disturbed. False: an undisturbed run in an empty directory. */
+    /** A process of a trial: what the one before it did not fsync is in the files that it found, and it may be
+    disturbed. False: an undisturbed run, whose files were durable. */
     bool live;
+    const path_set_t *ignored; /**< files that are no part of an image; may be NULL */
+    const site_map_t
+        *sites; /**< what writes are for; NULL: what the rules know of the engine and SQLite */
 } trace_config_t;
 
-/** Maps and decodes the file; names and inodes are those of image, which must be new unless the trace is live. The
-trace must hold the data of all writes. The image is left without content, or, if live, as the process left it.
+/** Maps and decodes the file; names and inodes are those of image, which holds what the process found. The
+trace must hold the data of all writes. The image is left as it was, or, if live, as the process left it.
 @return DB_ERROR and a message; nothing is left to free then */
 WARN_UNUSED dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config,
                                trace_t *trace, err_sink_t *err);

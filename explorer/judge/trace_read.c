@@ -6,15 +6,14 @@ there.
 Rules
 1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
    transferred.
-2. "engine.lock" is left out: the lock is held by the process, the file's existence means nothing. So is "main.db-shm",
-   SQLite's shared memory: it is never synced, and made anew after a crash.
+2. What the target declares as ignored is left out, as a lock file: its existence means nothing.
 3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
-   without its data, a file that was there before) refuses the trace; it is never guessed. A live trace may have
+   without its data, a file that nobody told of) refuses the trace; it is never guessed. A live trace may have
    faults: it is only judged, by what the process was told that it did, and ends with its kill.
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
    survive at this point too, since nothing was written in between; a line issued after this event
    cannot have. */
-#include "explorer/run/trace_read.h"
+#include "explorer/judge/trace_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +29,6 @@ Rules
 #include "explorer/model/flush.h"
 #include "faults/trace.h"
 
-#define LOCK_FILE_NAME "engine.lock"
-#define SHARED_MEMORY_NAME "main.db-shm" /**< SQLite's: never synced, made anew after a crash */
 #define PATH_ROOM 4096U
 
 typedef struct file_map {
@@ -49,7 +46,7 @@ typedef struct reader {
     size_t payload_bytes;
     file_map_t *files; /**< by file id */
     uint32_t n_files;
-    bool live;
+    const trace_config_t *config;
     bool killed;
     rules_t *rules;
     uint32_t acked_line;
@@ -110,9 +107,9 @@ static uint32_t name_of(reader_t *reader, const char *path)
     return image_name(reader->image, path, strlen(path));
 }
 
-static bool path_is_ignored(const char *path)
+static bool path_is_ignored(const reader_t *reader, const char *path)
 {
-    return strcmp(path, LOCK_FILE_NAME) == 0 || strcmp(path, SHARED_MEMORY_NAME) == 0;
+    return path_set_has(reader->config->ignored, path);
 }
 
 static dberr_t on_open(reader_t *reader)
@@ -122,11 +119,11 @@ static dberr_t on_open(reader_t *reader)
     if (!payload_path(reader, 0, path) || file == NULL) {
         return refuse(reader, "damaged");
     }
-    if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || path_is_ignored(path)) {
+    if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || path_is_ignored(reader, path)) {
         *file = (file_map_t){.inode = IMAGE_NONE, .name = name_of(reader, path), .known = true};
         return DB_SUCCESS;
     }
-    if (!file->known && reader->live) {
+    if (!file->known) {
         uint32_t name = name_of(reader, path);
         uint32_t inode = image_lookup(reader->image, name);
         *file = (file_map_t){.inode = inode, .name = name, .known = inode != IMAGE_NONE};
@@ -142,8 +139,7 @@ static dberr_t on_open(reader_t *reader)
         return DB_SUCCESS;
     }
     if (!file->known) {
-        return refuse(reader,
-                      "a file that was there before the recording; record into an empty directory");
+        return refuse(reader, "a file that was there before the recording, and is not in --base");
     }
     if ((reader->rec.offset & O_TRUNC) != 0) {
         fs_event_t *event = event_add(reader, FS_TRUNCATE);
@@ -191,6 +187,9 @@ static dberr_t on_write(reader_t *reader)
     rules_before(reader->rules, event->inode, path, event->offset, length);
     persist_apply(reader->image, event);
     rules_event(reader->rules, event, path);
+    if (reader->config->sites != NULL) {
+        event->site = site_map_find(reader->config->sites, path);
+    }
     event->first_flush |= empty;
     reader->site = event->site;
     return DB_SUCCESS;
@@ -216,6 +215,26 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
     return err;
 }
 
+/** What reserves space and keeps the size changes nothing that is seen; what lets a file grow is a new size. */
+static dberr_t on_fallocate(reader_t *reader)
+{
+    file_map_t *file = NULL;
+    dberr_t err = known_file(reader, &file);
+    if (err != DB_SUCCESS || file == NULL || reader->rec.flags == FALLOC_FL_KEEP_SIZE) {
+        return err;
+    }
+    if (reader->rec.flags != 0 || reader->rec.offset > IMAGE_FILE_MAX
+        || reader->rec.length > IMAGE_FILE_MAX) {
+        return refuse(reader, "a fallocate that makes holes is not modelled");
+    }
+    uint64_t end = reader->rec.offset + reader->rec.length;
+    if (end <= image_size(reader->image, file->inode)) {
+        return DB_SUCCESS;
+    }
+    reader->rec.offset = end;
+    return on_content(reader, FS_TRUNCATE);
+}
+
 static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
 {
     for (uint32_t i = 0; i < reader->n_files; i++) {
@@ -232,10 +251,13 @@ static dberr_t on_rename(reader_t *reader)
     if (!payload_path(reader, 0, from) || !payload_path(reader, strlen(from) + 1, to)) {
         return refuse(reader, "a rename out of or into the directory");
     }
+    if (path_is_ignored(reader, from) && path_is_ignored(reader, to)) {
+        return DB_SUCCESS;
+    }
     uint32_t name = name_of(reader, from);
     uint32_t inode = image_lookup(reader->image, name);
     if (inode == IMAGE_NONE) {
-        return refuse(reader, "a rename of an unknown file");
+        return refuse(reader, "a rename of an unknown file, or of a folder");
     }
     fs_event_t *event = event_add(reader, FS_RENAME);
     event->inode = inode;
@@ -254,7 +276,7 @@ static dberr_t on_unlink(reader_t *reader)
     if (!payload_path(reader, 0, path)) {
         return refuse(reader, "damaged");
     }
-    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0 || path_is_ignored(path)) {
+    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0 || path_is_ignored(reader, path)) {
         return DB_SUCCESS;
     }
     uint32_t name = name_of(reader, path);
@@ -316,9 +338,10 @@ static dberr_t on_mark(reader_t *reader)
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
-    if (!on_journal(reader, text) && !reader->live && strncmp(text, "unseen ", 7) == 0) {
+    if (!on_journal(reader, text) && !reader->config->live && strncmp(text, "unseen ", 7) == 0) {
         const char *path = strstr(text, " path=");
-        return path != NULL && path_is_ignored(path + 6) ? DB_SUCCESS : refuse(reader, text);
+        return path != NULL && path_is_ignored(reader, path + 6) ? DB_SUCCESS
+                                                                 : refuse(reader, text);
     }
     return DB_SUCCESS;
 }
@@ -346,7 +369,7 @@ static void on_other(reader_t *reader)
 static dberr_t on_record(reader_t *reader)
 {
     bool fault = reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT;
-    if (fault && !reader->live) {
+    if (fault && !reader->config->live) {
         return refuse(reader, "a fault was injected; record an undisturbed run");
     }
     if (fault || reader->rec.result < 0) {
@@ -365,7 +388,7 @@ static dberr_t on_record(reader_t *reader)
     case TP_OP_TRUNCATE:
         return on_content(reader, FS_TRUNCATE);
     case TP_OP_FALLOCATE:
-        return refuse(reader, "fallocate is not modelled");
+        return on_fallocate(reader);
     case TP_OP_RENAME:
         return on_rename(reader);
     case TP_OP_UNLINK:
@@ -437,7 +460,7 @@ static void unplay(image_t *image)
 dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config, trace_t *trace,
                    err_sink_t *err)
 {
-    CHECK((config->live || image_inode_count(image) == 0) && image_marks(image) == 0);
+    CHECK(!config->live || image_marks(image) == 0);
     *trace = (trace_t){.map = NULL};
     dberr_t e = map_file(path, trace, err);
     if (e != DB_SUCCESS) {
@@ -450,7 +473,7 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
     memcpy(&flags, bytes + 16, sizeof(flags));
     trace->rules = rules_create(&config->rules);
     reader_t reader = {
-        .image = image, .trace = trace, .err = err, .live = config->live, .rules = trace->rules};
+        .image = image, .trace = trace, .err = err, .config = config, .rules = trace->rules};
     rules_start(trace->rules, image, config->live, NULL);
     image_set_hashing(image, false);
     if (!config->live) {

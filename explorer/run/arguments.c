@@ -1,0 +1,407 @@
+/* The command line. Place: below main.c, above runner.c. */
+#include "explorer/run/arguments.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "explorer/targets/sqlite/verify_sqlite.h"
+
+#define ENGINE_NAME "engine"
+#define SQLITE_PROGRAM "targets/sqlite/verify_sqlite"
+#define ENGINE_IGNORED "engine.lock" /**< only the lock on it means something */
+#define WATCH_EXTRA_S 10U
+
+const char ARGUMENTS_HELP[] =
+    "usage: tornpage-explore --trace FILE --allowed FILE [options]\n"
+    "Every power loss that one recorded run could have suffered, recovered and judged.\n"
+    "\n"
+    "  --trace FILE       recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
+    "  --allowed FILE     the oracle's commit prefixes, one JSON object per line\n"
+    "  --target NAME      engine (default), recovered in memory; in files below --scratch: sqlite, "
+    "or\n"
+    "                     command: what --recover says\n"
+    "  --scratch DIR      default /dev/shm\n"
+    "  --recover ARG      program and arguments, one each time: gets a folder per line, answers "
+    "with a\n"
+    "                     JSON line; --long-lived: one process for many states, not one for each\n"
+    "  --preload FILE     records what another target's recovery writes: for --depth above 1\n"
+    "  --fs NAME          posix (default): names by the directory's fsync; ordered: by any, in "
+    "order\n"
+    "  --base DIR         the files that the recorded run found\n"
+    "  --ignore PATTERN   files that are no part of an image; repeatable\n"
+    "  --site SITE=PATTERN   what the writes of these files are for; repeatable\n"
+    "  --promise NAME     durable (default); consistent: any older prefix; start: any state\n"
+    "  --set NAME=VALUE   option of the recovering engine\n"
+    "  --model NAME       of --list-models; repeatable, default all (kill: with --depth)\n"
+    "  --list-models      of what was not fsynced, what each model keeps\n"
+    "  --sector BYTES     512 (default) or 4096\n"
+    "  --seed N           of all choices; default 1\n"
+    "  --states N         about as many, spread over the trace; default all\n"
+    "  --budget SECONDS   stop after this time\n"
+    "  --depth N          1 (default) to 3: crash the recovery again\n"
+    "  --nested N         states inside each recovery; default 8\n"
+    "  --jobs N           worker processes; default 1\n"
+    "  --from-seq N, --to-seq N   crash points after these events only\n"
+    "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
+    "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
+    "level,\n"
+    "                     the last operations before the crash and what became of each\n"
+    "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
+    "  --json             JSON lines: violations, last a summary\n"
+    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 the machine failed: no "
+    "verdict\n";
+
+int arguments_usage(const char *what, const char *value)
+{
+    (void)fprintf(stderr, "tornpage-explore: %s%s%s\n", what, value[0] != '\0' ? ": " : "", value);
+    return EXIT_USAGE;
+}
+
+static bool parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    char *end;
+    if (*text < '0' || *text > '9') {
+        return false;
+    }
+    *out = strtoull(text, &end, 10);
+    return *end == '\0' && *out >= min && *out <= max;
+}
+
+static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+    uint64_t n;
+    if (!parse_u64(text, min, max, &n)) {
+        return false;
+    }
+    *out = (uint32_t)n;
+    return true;
+}
+
+static bool parse_budget(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && (*end == '\0' || strcmp(end, "s") == 0) && *out > 0 && *out < 1e9;
+}
+
+static bool parse_set(const char *text, engine_options_t *options, err_sink_t *err)
+{
+    char name[64];
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || (size_t)(equals - text) >= sizeof(name)) {
+        (void)err_set(err, DB_ERROR, "--set %.100s: NAME=VALUE expected", text);
+        return false;
+    }
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    return options_parse(options, name, equals + 1, err) == DB_SUCCESS;
+}
+
+static bool add_model(uint32_t *enabled, const char *text)
+{
+    model_t model;
+    if (!model_parse(text, strlen(text), &model)) {
+        return false;
+    }
+    *enabled |= 1U << model;
+    return true;
+}
+
+enum {
+    OPT_TRACE = 256,
+    OPT_ALLOWED,
+    OPT_SET,
+    OPT_MODEL,
+    OPT_LIST_MODELS,
+    OPT_SECTOR,
+    OPT_SEED,
+    OPT_STATES,
+    OPT_BUDGET,
+    OPT_DEPTH,
+    OPT_NESTED,
+    OPT_JOBS,
+    OPT_FROM,
+    OPT_TO,
+    OPT_IGNORE,
+    OPT_ONLY,
+    OPT_DUMP,
+    OPT_WAY,
+    OPT_BATCH,
+    OPT_DEADLINE,
+    OPT_TARGET,
+    OPT_SCRATCH,
+    OPT_RECOVER,
+    OPT_LONG_LIVED,
+    OPT_PRELOAD,
+    OPT_BASE,
+    OPT_IGNORED,
+    OPT_SITE,
+    OPT_PROMISE,
+    OPT_FS,
+    OPT_JSON,
+    OPT_HELP
+};
+
+static const struct option LONG_OPTIONS[] = {
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"allowed", required_argument, NULL, OPT_ALLOWED},
+    {"set", required_argument, NULL, OPT_SET},
+    {"model", required_argument, NULL, OPT_MODEL},
+    {"list-models", no_argument, NULL, OPT_LIST_MODELS},
+    {"sector", required_argument, NULL, OPT_SECTOR},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"states", required_argument, NULL, OPT_STATES},
+    {"budget", required_argument, NULL, OPT_BUDGET},
+    {"depth", required_argument, NULL, OPT_DEPTH},
+    {"nested", required_argument, NULL, OPT_NESTED},
+    {"jobs", required_argument, NULL, OPT_JOBS},
+    {"from-seq", required_argument, NULL, OPT_FROM},
+    {"to-seq", required_argument, NULL, OPT_TO},
+    {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
+    {"only", required_argument, NULL, OPT_ONLY},
+    {"dump-state", required_argument, NULL, OPT_DUMP},
+    {"way", required_argument, NULL, OPT_WAY},
+    {"batch", required_argument, NULL, OPT_BATCH},
+    {"deadline", required_argument, NULL, OPT_DEADLINE},
+    {"target", required_argument, NULL, OPT_TARGET},
+    {"scratch", required_argument, NULL, OPT_SCRATCH},
+    {"recover", required_argument, NULL, OPT_RECOVER},
+    {"long-lived", no_argument, NULL, OPT_LONG_LIVED},
+    {"preload", required_argument, NULL, OPT_PRELOAD},
+    {"base", required_argument, NULL, OPT_BASE},
+    {"ignore", required_argument, NULL, OPT_IGNORED},
+    {"site", required_argument, NULL, OPT_SITE},
+    {"promise", required_argument, NULL, OPT_PROMISE},
+    {"fs", required_argument, NULL, OPT_FS},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static bool parse_sector(const char *text, uint32_t *out)
+{
+    return parse_u32(text, 512, 4096, out) && (*out == 512 || *out == 4096);
+}
+
+/** In this process; only what it writes is recorded of another. */
+static dberr_t run_sqlite(void *self, const char *dir, check_report_t *report, err_sink_t *err)
+{
+    (void)self;
+    return verify_sqlite.run(NULL, dir, report, err);
+}
+
+static bool parse_target(const char *text, arguments_t *args)
+{
+    args->external.verifier = NULL;
+    args->ignored.n = 0;
+    if (strcmp(text, verify_sqlite.name) == 0) {
+        args->verifier = (verifier_t){.name = verify_sqlite.name,
+                                      .self = &args->command,
+                                      .run = run_sqlite,
+                                      .record = verify_command_record,
+                                      .stop = verify_command_stop};
+        args->external.verifier = &args->verifier;
+        return path_set_add(&args->ignored, VERIFY_SQLITE_IGNORED);
+    }
+    args->verifier = verify_command_verifier(&args->command);
+    if (strcmp(text, args->verifier.name) == 0) {
+        args->external.verifier = &args->verifier;
+        return true;
+    }
+    return strcmp(text, ENGINE_NAME) == 0 && path_set_add(&args->ignored, ENGINE_IGNORED);
+}
+
+static bool add_recover(verify_command_t *command, const char *value)
+{
+    if (command->n_args == COMMAND_ARGS_MAX) {
+        return false;
+    }
+    command->argv[command->n_args++] = value;
+    return true;
+}
+
+static bool parse_promise(const char *text, arguments_t *args)
+{
+    args->campaign.relaxed = strcmp(text, "durable") != 0;
+    args->external.any_state = strcmp(text, "start") == 0;
+    return !args->campaign.relaxed || args->external.any_state || strcmp(text, "consistent") == 0;
+}
+
+/** Those of --target command. False: the value is not one. */
+static bool parse_command_option(arguments_t *args, int option, const char *value)
+{
+    switch (option) {
+    case OPT_RECOVER:
+        return add_recover(&args->command, value);
+    case OPT_LONG_LIVED:
+        return args->command.long_lived = true;
+    case OPT_PRELOAD:
+        args->command.preload = value;
+        return true;
+    case OPT_BASE:
+        args->base = value;
+        return true;
+    case OPT_IGNORED:
+        return path_set_add(&args->ignored, value);
+    case OPT_SITE:
+        return site_map_add(&args->sites, value);
+    case OPT_FS:
+        args->campaign.disk.ordered = strcmp(value, "ordered") == 0;
+        return args->campaign.disk.ordered || strcmp(value, "posix") == 0;
+    case OPT_PROMISE:
+        return parse_promise(value, args);
+    default:
+        return false;
+    }
+}
+
+/** False: the value is not one. */
+static bool parse_option(arguments_t *args, int option, const char *value, err_sink_t *err)
+{
+    switch (option) {
+    case OPT_TRACE:
+        args->trace = value;
+        return true;
+    case OPT_ALLOWED:
+        args->allowed = value;
+        return true;
+    case OPT_SET:
+        return parse_set(value, &args->options, err);
+    case OPT_MODEL:
+        return add_model(&args->campaign.models.enabled, value);
+    case OPT_LIST_MODELS:
+        return args->list_models = true;
+    case OPT_SECTOR:
+        return parse_sector(value, &args->campaign.models.sector);
+    case OPT_SEED:
+        return parse_u64(value, 0, UINT64_MAX, &args->campaign.models.seed);
+    case OPT_STATES:
+        return parse_u64(value, 1, UINT64_MAX >> 8, &args->plan.states);
+    case OPT_BUDGET:
+        return parse_budget(value, &args->run.budget_s);
+    case OPT_DEPTH:
+        return parse_u32(value, 1, DEPTH_MAX, &args->campaign.depth);
+    case OPT_NESTED:
+        return parse_u32(value, 1, 4096, &args->campaign.nested);
+    case OPT_JOBS:
+        return parse_u32(value, 1, JOBS_MAX, &args->run.jobs);
+    case OPT_FROM:
+        return parse_u64(value, 0, UINT64_MAX, &args->plan.from_seq);
+    case OPT_TO:
+        return parse_u64(value, 0, UINT64_MAX, &args->plan.to_seq);
+    case OPT_IGNORE:
+        return path_set_add(&args->campaign.disk.lies, value);
+    case OPT_ONLY:
+        return state_path_parse(value, &args->campaign.only);
+    case OPT_DUMP:
+        args->campaign.dump_dir = value;
+        return true;
+    case OPT_WAY:
+        args->campaign.way_file = value;
+        return true;
+    case OPT_BATCH:
+        return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
+    case OPT_DEADLINE:
+        return parse_u32(value, 1, 3600, &args->run.deadline_s);
+    case OPT_TARGET:
+        return parse_target(value, args);
+    case OPT_SCRATCH:
+        args->scratch = value;
+        return true;
+    case OPT_JSON:
+        return args->json = true;
+    case OPT_HELP:
+        return args->help = true;
+    default:
+        return parse_command_option(args, option, value);
+    }
+}
+
+/** The program that is recorded instead of the verifier in this process, which lies below this one. */
+static bool add_sqlite_recorder(arguments_t *args)
+{
+    static char path[PATH_LEN_MAX + sizeof(SQLITE_PROGRAM)];
+    ssize_t len = readlink("/proc/self/exe", path, PATH_LEN_MAX);
+    if (len <= 0) {
+        return false;
+    }
+    path[len] = '\0';
+    (void)strcpy(strrchr(path, '/') + 1, SQLITE_PROGRAM);
+    args->command.deadline_s = args->run.deadline_s;
+    return access(path, X_OK) == 0 && add_recover(&args->command, path);
+}
+
+/** What options together mean. */
+static int check_arguments(int argc, char **argv, arguments_t *args)
+{
+    if (optind < argc) {
+        return arguments_usage("unknown argument", argv[optind]);
+    }
+    if (args->trace == NULL || args->allowed == NULL) {
+        return arguments_usage("--trace and --allowed are needed; see --help", "");
+    }
+    if ((args->campaign.dump_dir != NULL || args->campaign.way_file != NULL)
+        && args->campaign.only.depth == 0) {
+        return arguments_usage("--dump-state and --way need --only", "");
+    }
+    bool command = args->external.verifier != NULL && args->verifier.run != run_sqlite;
+    if (command != (args->command.n_args > 0)) {
+        return arguments_usage("--target command and --recover belong together", "");
+    }
+    if (args->external.verifier != NULL
+        && (args->campaign.depth > 1 || args->campaign.only.depth > 1)) {
+        if (args->command.preload == NULL) {
+            return arguments_usage("--depth above 1: --preload records another target's recovery",
+                                   "");
+        }
+        if (!command && !add_sqlite_recorder(args)) {
+            return arguments_usage("verify_sqlite is not where this program expects it", "");
+        }
+    }
+    if (args->campaign.models.enabled == 0) {
+        /* Alone, a kill is what all-persisted and log-cut are. */
+        args->campaign.models.enabled =
+            args->campaign.depth > 1 ? MODELS_ALL : MODELS_ALL & ~(1U << MODEL_KILL);
+    }
+    if (args->campaign.only.depth > 0) {
+        args->campaign.models.enabled = MODELS_ALL;
+    }
+    args->campaign.relaxed |= args->options.flush_log_at_trx_commit != 1;
+    if (command) {
+        /* It sees for itself that a state hangs; it may be asked twice. */
+        args->command.deadline_s = args->run.deadline_s;
+        args->run.deadline_s = 2 * args->run.deadline_s + WATCH_EXTRA_S;
+    }
+    return EXIT_CLEAN;
+}
+
+int arguments_parse(int argc, char **argv, arguments_t *args)
+{
+    *args = (arguments_t){
+        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8},
+        .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
+        .run = {.jobs = 1, .deadline_s = 20},
+        .scratch = "/dev/shm",
+    };
+    options_set_defaults(&args->options);
+    (void)parse_target(ENGINE_NAME, args);
+    for (;;) {
+        int index = 0;
+        err_sink_t err = {.msg = ""};
+        int option = getopt_long(argc, argv, "", LONG_OPTIONS, &index);
+        if (option == -1) {
+            break;
+        }
+        if (option == '?') {
+            return EXIT_USAGE;
+        }
+        if (!parse_option(args, option, optarg, &err)) {
+            return err.msg[0] != '\0' ? arguments_usage(err.msg, "")
+                                      : arguments_usage(LONG_OPTIONS[index].name, "bad value");
+        }
+    }
+    return args->help || args->list_models ? EXIT_CLEAN : check_arguments(argc, argv, args);
+}

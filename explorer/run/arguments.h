@@ -1,0 +1,37 @@
+/** The command line of tornpage-explore. */
+#ifndef EXPLORER_ARGUMENTS_H
+#define EXPLORER_ARGUMENTS_H
+
+#include "explorer/run/runner.h"
+#include "explorer/targets/command/verify_command.h"
+
+enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
+
+/** What is asked for. It must stay where it is: parts point to others. */
+typedef struct arguments {
+    const char *trace;
+    const char *allowed;
+    const char *base; /**< folder with the files that the run found; NULL: none */
+    engine_options_t options;
+    campaign_t campaign;
+    plan_limits_t plan;
+    run_limits_t run;
+    const char *scratch;
+    external_config_t external; /**< verifier NULL: the engine */
+    verify_command_t command;   /**< of target command; of another, what is recorded */
+    verifier_t verifier;        /**< of the target, unless it is the engine */
+    path_set_t ignored;         /**< files that are no part of an image */
+    site_map_t sites;           /**< of writes, if any is said */
+    bool json;
+    bool help;
+    bool list_models;
+} arguments_t;
+
+extern const char ARGUMENTS_HELP[];
+
+/** Prints one line. @return EXIT_USAGE */
+int arguments_usage(const char *what, const char *value);
+/** @return EXIT_CLEAN, or EXIT_USAGE after a line on standard error */
+int arguments_parse(int argc, char **argv, arguments_t *args);
+
+#endif

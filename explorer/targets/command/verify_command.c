@@ -1,0 +1,387 @@
+/* A verifier that is a program.
+
+On top of observed.c. Rules:
+ 1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says something else has not
+    recovered: that is a refusal without a message, in the words of how it ended.
+ 2. What the command has started ends with it: orphans become this process's children, and are killed with it.
+ 3. A full disk is the machine's failure, whatever the command makes of it. */
+#include "explorer/targets/command/verify_command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "explorer/image/fs_event.h"
+#include "explorer/judge/told.h"
+
+#define ANSWER_MAX ((size_t)64 << 20)
+#define FREE_MIN_BYTES ((uint64_t)1 << 20)
+#define FINDING_INVARIANT 6
+#define INVARIANT_MAX 30
+
+/* ---- the process ---- */
+
+static bool open_pipes(verify_command_t *command, int *child_in, int *child_out)
+{
+    int in[2];
+    int out[2];
+    if (pipe2(in, O_CLOEXEC) != 0) {
+        return false;
+    }
+    if (pipe2(out, O_CLOEXEC) != 0) {
+        (void)close(in[0]);
+        (void)close(in[1]);
+        return false;
+    }
+    *child_in = in[0];
+    *child_out = out[1];
+    command->to_fd = in[1];
+    command->from_fd = out[0];
+    return true;
+}
+
+/** What records a recovery: faults/README.md. */
+static bool set_recorder(const verify_command_t *command)
+{
+    return command->trace == NULL
+           || (setenv("LD_PRELOAD", command->preload, 1) == 0
+               && setenv("TORNPAGE_ROOT", command->root, 1) == 0
+               && setenv("TORNPAGE_TRACE", command->trace, 1) == 0
+               && setenv("TORNPAGE_PAYLOAD", "full", 1) == 0);
+}
+
+static _Noreturn void become(const verify_command_t *command, pid_t parent, int in, int out)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)signal(SIGPIPE, SIG_DFL);
+    if (getppid() == parent && dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0
+        && dup2(command->log_fd, STDERR_FILENO) >= 0 && set_recorder(command)) {
+        (void)execvp(command->argv[0], (char *const *)(uintptr_t)command->argv);
+        (void)dprintf(STDERR_FILENO, "%s: %s\n", command->argv[0], strerrordesc_np(errno));
+    }
+    _exit(127);
+}
+
+static dberr_t start(verify_command_t *command, err_sink_t *err)
+{
+    int in;
+    int out;
+    if (command->pid != 0) {
+        return DB_SUCCESS;
+    }
+    command->log_fd = memfd_create("recover", MFD_CLOEXEC);
+    if (command->log_fd < 0 || !open_pipes(command, &in, &out)) {
+        return err_set(err, DB_IO_ERROR, "recover: %s", strerrordesc_np(errno));
+    }
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)signal(SIGPIPE, SIG_IGN);
+    pid_t parent = getpid();
+    command->pid = fork();
+    if (command->pid == 0) {
+        become(command, parent, in, out);
+    }
+    (void)close(in);
+    (void)close(out);
+    return command->pid > 0
+               ? DB_SUCCESS
+               : err_set(err, DB_IO_ERROR, "recover: fork: %s", strerrordesc_np(errno));
+}
+
+/** One after the other kills the children that a text of the kernel names. @return how many */
+static uint32_t kill_named(char *text, pid_t spared)
+{
+    uint32_t n = 0;
+    char *end;
+    for (char *at = text;; at = end) {
+        pid_t pid = (pid_t)strtol(at, &end, 10);
+        if (end == at) {
+            return n;
+        }
+        if (pid != spared) {
+            (void)kill(pid, SIGKILL);
+            (void)waitpid(pid, NULL, 0);
+            n++;
+        }
+    }
+}
+
+/** Kills every child of this process but one, until there is no other. */
+static void kill_children(pid_t spared)
+{
+    char path[64];
+    char text[4096];
+    ssize_t n;
+    (void)snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)getpid(),
+                   (long)getpid());
+    do {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+        if (fd >= 0) {
+            (void)close(fd);
+        }
+        text[n > 0 ? n : 0] = '\0';
+    } while (n > 0 && kill_named(text, spared) > 0);
+}
+
+/** @return its wait status: it ended by itself if it had not been killed */
+static int stop(verify_command_t *command, bool wait)
+{
+    int status = 0;
+    if (command->pid == 0) {
+        return 0;
+    }
+    if (command->to_fd >= 0) {
+        (void)close(command->to_fd);
+    }
+    (void)close(command->from_fd);
+    if (!wait) {
+        (void)kill(command->pid, SIGKILL);
+    }
+    while (waitpid(command->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    kill_children(command->spared);
+    (void)close(command->log_fd);
+    command->pid = 0;
+    return status;
+}
+
+void verify_command_stop(void *self)
+{
+    verify_command_t *command = self;
+    (void)stop(command, false);
+    free(command->answer);
+    command->answer = NULL;
+    command->room = 0;
+}
+
+/* ---- question and answer ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void ask(const verify_command_t *command, const char *dir)
+{
+    char line[PATH_LEN_MAX + 2];
+    size_t len = (size_t)snprintf(line, sizeof(line), "%s\n", dir);
+    /* One that does not read has ended, or will not answer: the reader sees both. */
+    (void)!write(command->to_fd, line, len);
+}
+
+typedef enum reading { READ_LINE, READ_END, READ_LATE } reading_t;
+
+/** The line is terminated by a zero byte instead of its newline. */
+static reading_t read_answer(verify_command_t *command, int64_t deadline)
+{
+    command->used = 0;
+    for (;;) {
+        struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
+        int64_t left = deadline - now_ms();
+        if (left <= 0 || poll(&p, 1, (int)left) == 0) {
+            return READ_LATE;
+        }
+        if (command->room - command->used < 2 && command->room < ANSWER_MAX) {
+            command->room = command->room == 0 ? 65536 : command->room * 2;
+            command->answer = mem_grow(command->answer, command->room);
+        }
+        size_t space = command->room - command->used - 1;
+        ssize_t n = space > 0 ? read(command->from_fd, command->answer + command->used, space) : 0;
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return READ_END;
+        }
+        char *newline = memchr(command->answer + command->used, '\n', (size_t)n);
+        command->used += (size_t)n;
+        if (newline != NULL) {
+            *newline = '\0';
+            return READ_LINE;
+        }
+    }
+}
+
+/** The last line of its standard error. */
+static void last_line(const verify_command_t *command, char *text, size_t room)
+{
+    char words[2048];
+    off_t size = lseek(command->log_fd, 0, SEEK_END);
+    off_t from = size > (off_t)sizeof(words) - 1 ? size - (off_t)sizeof(words) + 1 : 0;
+    ssize_t n = pread(command->log_fd, words, sizeof(words) - 1, from);
+    n = n > 0 ? n : 0;
+    while (n > 0 && (words[n - 1] == '\n' || words[n - 1] == ' ')) {
+        n--;
+    }
+    words[n] = '\0';
+    const char *line = strrchr(words, '\n');
+    (void)snprintf(text, room, "%.*s", (int)room - 1, line != NULL ? line + 1 : words);
+}
+
+/** Rule 1. */
+static dberr_t no_answer(verify_command_t *command, reading_t how, err_sink_t *err)
+{
+    char words[160];
+    last_line(command, words, sizeof(words));
+    int status = stop(command, how == READ_END);
+    if (how == READ_LATE) {
+        return err_set(err, DB_UNRECOVERABLE, "recover hung: no answer within %u s: %s",
+                       command->deadline_s, words);
+    }
+    if (WIFSIGNALED(status)) {
+        return err_set(err, DB_UNRECOVERABLE, "recover died by signal %d: %s", WTERMSIG(status),
+                       words);
+    }
+    return err_set(err, DB_UNRECOVERABLE, "recover ended without an answer, exit code %d: %s",
+                   WEXITSTATUS(status), words);
+}
+
+static bool read_finding(const json_t *item, check_finding_t *finding)
+{
+    const json_t *number = json_object_get(item, "invariant");
+    const char *what =
+        json_string_value(json_is_object(item) ? json_object_get(item, "what") : item);
+    json_int_t invariant = number != NULL ? json_integer_value(number) : FINDING_INVARIANT;
+    if (what == NULL || invariant < 1 || invariant > INVARIANT_MAX) {
+        return false;
+    }
+    *finding = (check_finding_t){.invariant = (uint32_t)invariant, .page_no = FIL_NULL};
+    (void)snprintf(finding->path, sizeof(finding->path), "recover");
+    (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
+    return true;
+}
+
+static bool read_findings(const json_t *list, check_report_t *report)
+{
+    size_t n = json_array_size(list);
+    if (list != NULL && !json_is_array(list)) {
+        return false;
+    }
+    report->n_findings = n;
+    report->findings = mem_alloc(CHECK_FINDINGS_MAX * sizeof(*report->findings));
+    for (size_t i = 0; i < n && i < CHECK_FINDINGS_MAX; i++) {
+        if (!read_finding(json_array_get(list, i), &report->findings[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_state(const json_t *answer, const json_t *check, check_report_t *report)
+{
+    return check != NULL
+               ? told_tables(json_object_get(check, "tables"), &report->tables, &report->n_tables)
+               : told_texts(json_object_get(answer, "state"), &report->tables, &report->n_tables);
+}
+
+static dberr_t read_report(const char *text, check_report_t *report, err_sink_t *err)
+{
+    json_error_t error;
+    json_t *answer = json_loads(text, 0, &error);
+    const json_t *check = json_object_get(answer, "check");
+    const json_t *ok = json_object_get(answer, "ok");
+    const char *message = json_string_value(json_object_get(answer, "message"));
+    dberr_t status = DB_SUCCESS;
+    *report = (check_report_t){.needs_recovery = false};
+    if (json_is_false(ok) && message != NULL) {
+        status = err_set(err, DB_UNRECOVERABLE, "%.200s", message);
+    } else if (!json_is_true(ok)
+               || !read_findings(json_object_get(check != NULL ? check : answer, "findings"),
+                                 report)
+               || !read_state(answer, check, report)) {
+        status = err_set(err, DB_UNRECOVERABLE, "recover gave no answer of the right form: %.100s",
+                         text);
+    }
+    if (status != DB_SUCCESS) {
+        check_report_free(report);
+    }
+    json_decref(answer);
+    return status;
+}
+
+/** Rule 3. */
+static dberr_t check_room(const char *dir, dberr_t status, err_sink_t *err)
+{
+    struct statvfs fs;
+    if (status == DB_UNRECOVERABLE && statvfs(dir, &fs) == 0
+        && (uint64_t)fs.f_bavail * fs.f_frsize < FREE_MIN_BYTES) {
+        return err_set(err, DB_IO_ERROR, "%.200s: no space", dir);
+    }
+    return status;
+}
+
+/** Reads on until the process ends, which may still write to its files. */
+static void read_to_end(verify_command_t *command, int64_t deadline)
+{
+    char rest[256];
+    int64_t left;
+    while ((left = deadline - now_ms()) > 0) {
+        struct pollfd p = {.fd = command->from_fd, .events = POLLIN};
+        if (poll(&p, 1, (int)left) > 0 && read(command->from_fd, rest, sizeof(rest)) <= 0) {
+            return;
+        }
+    }
+}
+
+static dberr_t run(void *self, const char *dir, check_report_t *report, err_sink_t *err)
+{
+    verify_command_t *command = self;
+    int64_t deadline = now_ms() + (int64_t)command->deadline_s * 1000;
+    dberr_t status = start(command, err);
+    if (status != DB_SUCCESS) {
+        return status;
+    }
+    ask(command, dir);
+    reading_t how = read_answer(command, deadline);
+    if (how != READ_LINE) {
+        return check_room(dir, no_answer(command, how, err), err);
+    }
+    status = read_report(command->answer, report, err);
+    if (command->trace != NULL) {
+        (void)close(command->to_fd);
+        command->to_fd = -1;
+        read_to_end(command, deadline);
+    }
+    if (!command->long_lived) {
+        (void)stop(command, false);
+    }
+    return check_room(dir, status, err);
+}
+
+dberr_t verify_command_record(void *self, const char *dir, const char *trace,
+                              check_report_t *report, err_sink_t *err)
+{
+    const verify_command_t *command = self;
+    verify_command_t recorded = {.n_args = command->n_args,
+                                 .deadline_s = command->deadline_s,
+                                 .preload = command->preload,
+                                 .spared = command->pid,
+                                 .root = dir,
+                                 .trace = trace};
+    memcpy(recorded.argv, command->argv, sizeof(recorded.argv));
+    dberr_t status = run(&recorded, dir, report, err);
+    free(recorded.answer);
+    return status;
+}
+
+verifier_t verify_command_verifier(verify_command_t *command)
+{
+    return (verifier_t){.name = "command",
+                        .self = command,
+                        .run = run,
+                        .record = verify_command_record,
+                        .stop = verify_command_stop};
+}

@@ -1,0 +1,44 @@
+/** The verifier of a target that is a command: a folder per line in, a JSON line out.
+
+    {"ok": true, "state": {"accounts": "1 100\n2 250\n", ...}, "findings": ["a broken page", ...]}
+    {"ok": false, "message": "why it refuses to start"}
+
+"state" has a text for each name (observed.h); "findings" may be left out, and one may be
+{"invariant": N, "what": "..."} instead of a text, which is I6. A program that computes digests as the model does answers
+with the scanner's object instead: {"ok": true, "check": {"tables": [...], "findings": [...]}}. */
+#ifndef COMMAND_VERIFY_COMMAND_H
+#define COMMAND_VERIFY_COMMAND_H
+
+#include <sys/types.h>
+
+#include "explorer/targets/verifier.h"
+
+#define COMMAND_ARGS_MAX 64U
+
+/** What is run, and the process that runs now: each process of the explorer has one of its own. */
+typedef struct verify_command {
+    const char *argv[COMMAND_ARGS_MAX + 1]; /**< ends with NULL */
+    uint32_t n_args;
+    uint32_t deadline_s; /**< of one state */
+    bool long_lived;     /**< one process answers for many states; else one for each */
+    const char *preload; /**< the library that records; NULL: no recovery can be recorded */
+    const char *root;    /**< of this process: what is recorded, and where */
+    const char *trace;
+    pid_t pid;           /**< 0: none */
+    pid_t spared;        /**< a process of another command, which goes on; 0: none */
+    int to_fd;
+    int from_fd;
+    int log_fd; /**< its standard error */
+    char *answer;
+    size_t used;
+    size_t room;
+} verify_command_t;
+
+/** The verifier of the command, which stays where it is. */
+verifier_t verify_command_verifier(verify_command_t *command);
+/** verifier_t's record and stop, for a verifier whose self is a command and which has a run of its own. */
+dberr_t verify_command_record(void *self, const char *dir, const char *trace,
+                              check_report_t *report, err_sink_t *err);
+void verify_command_stop(void *self);
+
+#endif

@@ -1,0 +1,137 @@
+/** The verifier that is a command: what it says, and what it does instead of answering. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "explorer/targets/command/verify_command.h"
+
+#define OK "{\"ok\": true, \"state\": {\"t\": \"1 a\\n2 b\", \"empty\": \"\"}}"
+#define TELL(text) "read folder; printf '%s\\n' '" text "'"
+
+/** A command that a shell runs. */
+static verify_command_t command_of(const char *script)
+{
+    verify_command_t command = {.argv = {"/bin/sh", "-c", script}, .n_args = 3, .deadline_s = 1};
+    return command;
+}
+
+static dberr_t ask(verify_command_t *command, check_report_t *report, err_sink_t *err)
+{
+    verifier_t verifier = verify_command_verifier(command);
+    *err = (err_sink_t){.msg = ""};
+    return verifier.run(verifier.self, "/tmp", report, err);
+}
+
+/** Rows are lines; the hash is XXH64 of the text, as in harness/tornpage/oracle/observed.py. */
+static void test_state(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command = command_of(TELL(OK));
+    assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
+    assert_int_equal(report.n_tables, 2);
+    assert_string_equal(report.tables[0].name, "t");
+    assert_int_equal(report.tables[0].rows, 2);
+    assert_true(report.tables[0].hash == 0xdded3a146e1ceff2ULL);
+    assert_int_equal(report.tables[1].rows, 0);
+    assert_true(report.tables[1].hash == 0xef46db3751d8e999ULL);
+    assert_int_equal(report.n_findings, 0);
+    assert_int_equal(command.pid, 0);
+    check_report_free(&report);
+    verify_command_verifier(&command).stop(&command);
+}
+
+static void test_findings(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command = command_of(
+        TELL("{\"ok\": true, \"state\": {}, \"findings\": [\"a torn page\", {\"invariant\": 10, "
+             "\"what\": \"an index\"}]}"));
+    assert_int_equal(ask(&command, &report, &err), DB_SUCCESS);
+    assert_int_equal(report.n_findings, 2);
+    assert_int_equal(report.findings[0].invariant, 6);
+    assert_string_equal(report.findings[0].what, "a torn page");
+    assert_int_equal(report.findings[1].invariant, 10);
+    check_report_free(&report);
+    verify_command_verifier(&command).stop(&command);
+}
+
+/** What is no answer is a refusal in the words of what happened. */
+static void test_no_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *script;
+        const char *told;
+    } cases[] = {
+        {TELL("{\"ok\": false, \"message\": \"the log is torn\"}"), "the log is torn"},
+        {"echo first >&2; echo last words >&2; exit 3", "exit code 3: last words"},
+        {"kill -SEGV $$", "signal 11"},
+        {"sleep 60", "hung: no answer within 1 s"},
+        {"setsid sleep 60 & sleep 60", "hung"},
+        {TELL("hello"), "right form: hello"},
+        {TELL("{\"ok\": true}"), "right form"},
+        {TELL("{\"ok\": true, \"state\": {\"t\": 7}}"), "right form"},
+        {TELL(
+             "{\"ok\": true, \"state\": {}, \"findings\": [{\"invariant\": 99, \"what\": \"x\"}]}"),
+         "right form"},
+        {"printf '{\"ok\": true, \"state\": {}}'", "ended without an answer"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        check_report_t report;
+        err_sink_t err;
+        verify_command_t command = command_of(cases[i].script);
+        assert_int_equal(ask(&command, &report, &err), DB_UNRECOVERABLE);
+        if (strstr(err.msg, cases[i].told) == NULL) {
+            fail_msg("%s: told %s", cases[i].script, err.msg);
+        }
+        assert_int_equal(command.pid, 0);
+        verify_command_verifier(&command).stop(&command);
+    }
+}
+
+/** One process answers for many states where it is asked to, and a new one follows where it ended. */
+static void test_long_lived(void **state)
+{
+    (void)state;
+    check_report_t report;
+    err_sink_t err;
+    verify_command_t command =
+        command_of("n=0; while read folder && [ $n -lt 2 ]; do n=$((n + 1)); "
+                   "echo '{\"ok\": true, \"state\": {\"n\": \"'$n'\"}}'; done");
+    command.long_lived = true;
+    uint64_t hashes[4];
+    static const dberr_t EXPECTED[] = {DB_SUCCESS, DB_SUCCESS, DB_UNRECOVERABLE, DB_SUCCESS};
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(ask(&command, &report, &err), EXPECTED[i]);
+        if (EXPECTED[i] == DB_SUCCESS) {
+            hashes[i] = report.tables[0].hash;
+            check_report_free(&report);
+        }
+    }
+    assert_true(hashes[0] != hashes[1]);
+    assert_true(hashes[0] == hashes[3]);
+    verify_command_verifier(&command).stop(&command);
+    assert_int_equal(command.pid, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_state),
+        cmocka_unit_test(test_findings),
+        cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_long_lived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+"""The admission test of a target file: one undisturbed run, recorded, replayed in memory, compared with
+the files, recovered; and the same run once more.
+
+What a crash state says is worth as much as this: a write that the recording does not show is in no state.
+
+May import: census, errors, image, model, target, trace, workload.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.faults.image import remove_image
+from tornpage.faults.trace import Op
+from tornpage.targets.target import Target
+from tornpage.vocabulary.errors import CensusError
+from tornpage.vocabulary.model import FaultPlan, TrialSpec
+from tornpage.workloads.workload import fit_params
+
+__all__ = ["Admission", "admit", "own_work", "work_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
+    same states, so that kills can be judged."""
+
+    commits: int
+    events: int
+    writes: int
+    syncs: int
+    files: int
+    repeatable: bool
+
+
+def own_work(target: Target) -> TrialSpec:
+    """The work that a target file's run command makes."""
+    plan = FaultPlan(name="undisturbed")
+    work, params = work_of(target)
+    return TrialSpec(
+        "try", target.name, "default", {}, work, fit_params(work, params, {}), 1, 1, 0, plan
+    )
+
+
+def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
+    """The workload, and its parameters."""
+    return ("own", {}) if target.lines is None else ("lines", {"path": str(target.lines)})
+
+
+def admit(target: Target, scratch: Path) -> Admission:
+    """Raises CensusError with the first thing that is wrong."""
+    spec = own_work(target)
+    work = scratch / f"admission-{census_key(spec)}"
+    try:
+        run = run_undisturbed(spec, target, work)
+        if run.violations:
+            raise CensusError(f"without any crash: {run.violations[0].what}")
+        repeatable = run_undisturbed(spec, target, work).oracle.states == run.oracle.states
+    finally:
+        remove_image(work)
+    kinds = Counter(event.kind for event in run.trace.events() if event.result >= 0)
+    files = {event.file for event in run.trace.events() if event.kind == Op.WRITE}
+    return Admission(
+        commits=len(run.oracle.states) - 1,
+        events=run.trace.events_declared,
+        writes=kinds[Op.WRITE],
+        syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
+        files=len(files),
+        repeatable=repeatable,
+    )

@@ -1,0 +1,70 @@
+"""`tornpage target`: a target file to begin with, and its conformance test.
+
+May import: attempt, console, errors, options, paths, registry, skeleton.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tornpage.campaigns.attempt import check_target
+from tornpage.cli.console import make_console
+from tornpage.cli.options import JsonOption
+from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.targets.registry import full_name, is_target_file
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["CHECK_EPILOG", "NEW_EPILOG", "check", "new", "target_file"]
+
+NEW_EPILOG = "Examples: [bold]tornpage target new mydb[/] · tornpage target new mydb --language c"
+CHECK_EPILOG = "Example: [bold]tornpage target check mydb/mydb.toml[/]"
+
+
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder NAME is made.")],
+    language: Annotated[Language, typer.Option(help="Of the store in it.")] = Language.PYTHON,
+    json_output: JsonOption = False,
+) -> int:
+    """Writes a target file with a small store that works."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+        raise ConfigError(f"{name!r}: a target's name has letters, digits, _ and -")
+    made = write_skeleton(name, language, Path())
+    command = f"tornpage try {made.file}"
+    if json_output:
+        print(json.dumps({"file": str(made.file), "build": made.build, "run": command}))
+    else:
+        print("\n".join(filter(None, [f"{made.file}", made.build, command])))
+    return 0
+
+
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file.")],
+    json_output: JsonOption = False,
+) -> int:
+    """Says whether a target file fits: what crash states of it say is worth as much."""
+    seen = check_target(target_file(file), find_paths())
+    if json_output:
+        print(json.dumps({"ok": True, **asdict(seen)}))
+        return 0
+    text = (
+        f"{file} fits: {seen.commits} commits, {seen.writes} writes and {seen.syncs} syncs recorded, "
+        f"the recording equals the files, and recovery comes to the last state"
+    )
+    if not seen.repeatable:
+        text += "; two runs come to different states, so that kills are left out"
+    make_console().print(text, highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def target_file(text: str) -> str:
+    """The full name of what must be a target file. ConfigError."""
+    if not is_target_file(text):
+        raise ConfigError(f"{text!r}: a target file is called NAME.toml")
+    return full_name(text)

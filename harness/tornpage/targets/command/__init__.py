@@ -1,0 +1,4 @@
+"""Targets that are a file: three commands and a promise.
+
+May import: faults, oracle, targets, vocabulary.
+"""

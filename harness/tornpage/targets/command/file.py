@@ -1,0 +1,173 @@
+"""The target file: what it says of a stranger's store, and where that is wrong.
+
+May import: codec, errors, model.
+"""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tornpage.vocabulary.codec import first_error
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Site
+
+__all__ = ["Commands", "Promise", "TargetFile", "load_target_file"]
+
+FILE_MAX_BYTES = 1 << 20
+PATTERNS_MAX = 24
+DIR = "{dir}"
+LINES = "{lines}"
+
+_STRICT = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+"""The docstring behind a key is what docs/TARGETS.md says of it."""
+
+FileSystem = Literal["posix", "ordered"]
+Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=PATTERNS_MAX)]
+
+
+class Commands(BaseModel):
+    """What is run, with the folder of the file as working directory. No shell: words as a shell splits
+    them; what needs one says `sh -c '...'`."""
+
+    model_config = _STRICT
+
+    prepare: str = ""
+    """Makes what is there before the run, in the folder `{dir}`: durable before the first recorded
+    operation."""
+    run: str
+    """Works in the folder `{dir}` and marks `ready`, `issue n=N`, `ack n=N`; on standard output one line
+    `{"n": N, "state": {...}}` for each commit, and one with `"n": 0` when it is ready."""
+    recover: str
+    """Reads the path of a crashed folder from a line of standard input, recovers it, and answers with
+    one line: `{"ok": true, "state": {...}}`, or `{"ok": false, "message": "..."}` if it refuses to
+    start."""
+
+    @field_validator("prepare", "run", "recover")
+    @classmethod
+    def _splits(cls, text: str) -> str:
+        shlex.split(text)  # ValueError: an open quote
+        return text
+
+    @model_validator(mode="after")
+    def _names_the_folder(self) -> Commands:
+        for name in ("prepare", "run"):
+            text = getattr(self, name)
+            if DIR not in text and (text or name == "run"):
+                raise ValueError(f"{name} must have {DIR}, the folder that it works in")
+        if DIR in self.recover or not self.recover:
+            raise ValueError(f"recover reads its folders from standard input, and has no {DIR}")
+        return self
+
+
+class Promise(BaseModel):
+    """What a power loss must leave."""
+
+    model_config = _STRICT
+
+    durable: bool = True
+    """What was acknowledged is there."""
+    consistent: bool = True
+    """The state is that after some acknowledgement, never a mixture. Without it only a recovery that
+    fails, hangs or reports findings of its own breaks the promise."""
+
+    @model_validator(mode="after")
+    def _durable_is_consistent(self) -> Promise:
+        if self.durable and not self.consistent:
+            raise ValueError(
+                "what is durable is consistent: durable = true needs consistent = true"
+            )
+        return self
+
+    @property
+    def level(self) -> str:
+        """The explorer's word."""
+        return "durable" if self.durable else "consistent" if self.consistent else "start"
+
+
+class TargetFile(BaseModel):
+    """A store that nobody here wrote."""
+
+    model_config = _STRICT
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
+    """What reports call it."""
+    ignore: Patterns = []
+    """Files that no crash needs, by pattern (`*` matches slashes too): lock files, text logs."""
+    sites: dict[Site, str | list[str]] = {}
+    """What the writes to files are for, by pattern: names of `tornpage list sites`. The log as `redo` is cut
+    at each of its sectors. Anything else counts as `other`."""
+    fs: FileSystem | Annotated[list[FileSystem], Field(min_length=1)] = "posix"
+    """What an fsync makes durable of names: of `posix` only the folder's own fsync does; of `ordered`
+    any fsync takes all earlier changes of names along, in their order, as on ext4 and xfs. A list:
+    both, one after the other."""
+    oracle: Literal["observed"] = "observed"
+    """Which states a crash may leave: those that the undisturbed run has shown."""
+    long_lived: bool = False
+    """One recover process answers for many folders, a line each, and keeps nothing of one for the next.
+    Without it there is a process for each."""
+    server: bool = False
+    """The store is a server: run starts it and is its client. The server is recorded, marks of the
+    client go through a socket, and at the end of run the server is killed."""
+    lines: str = ""
+    """A file with a statement per line, in a language of your own, whose path run gets as `{lines}`.
+    The number of a statement is that of its line. `tornpage shrink` leaves lines out."""
+    page_size: int = Field(default=4096, ge=512, le=65536)
+    """Bytes by which reports show a file."""
+    run_deadline_s: float = Field(default=60.0, gt=0, le=3600)
+    """Seconds for prepare and run."""
+    state_deadline_s: int = Field(default=20, ge=1, le=600)
+    """Seconds for the recovery of one crashed folder: one that takes longer hangs."""
+    env: dict[str, str] = {}
+    """Environment of the commands, besides PATH, HOME (the folder of the file), LANG and what finds the
+    marking library. Nothing is inherited."""
+    commands: Commands
+    """What is run."""
+    promise: Promise = Promise()
+    """What must hold."""
+
+    def file_systems(self) -> list[str]:
+        """At least one; the first is the usual one."""
+        return [self.fs] if isinstance(self.fs, str) else [*self.fs]
+
+    def site_patterns(self) -> list[tuple[Site, str]]:
+        """In the order of the file."""
+        return [
+            (site, pattern)
+            for site, patterns in self.sites.items()
+            for pattern in ([patterns] if isinstance(patterns, str) else patterns)
+        ]
+
+    @model_validator(mode="after")
+    def _lines_are_for_run(self) -> TargetFile:
+        if bool(self.lines) != (LINES in self.commands.run):
+            raise ValueError(f"lines and {LINES} in commands.run belong together")
+        return self
+
+    @model_validator(mode="after")
+    def _sites_are_of_writes(self) -> TargetFile:
+        if Site.FILE_OP in self.sites:
+            raise ValueError("sites: file_op is no write")
+        if len(self.site_patterns()) > PATTERNS_MAX:
+            raise ValueError(f"sites: more than {PATTERNS_MAX} patterns")
+        return self
+
+
+def load_target_file(path: Path) -> TargetFile:
+    """Reads it. Raises ConfigError naming file and key."""
+    try:
+        if path.stat().st_size > FILE_MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {FILE_MAX_BYTES >> 20} MiB, no target file")
+        return TargetFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_error(error)}") from error
+    except ValueError as error:  # no UTF-8, or no TOML
+        raise ConfigError(f"{path}: {error}") from error

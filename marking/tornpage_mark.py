@@ -1,0 +1,92 @@
+"""Marks and answers of a target of Tornpage: all that a store in Python needs. Python's own library is enough.
+
+A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the commit,
+ack(n, state). A recovery: serve(recover), where recover(folder) returns the state or raises Refused. A state is a
+dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
+"""
+
+import ctypes
+import json
+import os
+import socket
+import sys
+
+
+class Refused(Exception):
+    """Recovery says clearly why it does not start."""
+
+
+def mark(text):
+    """Puts a mark into the stream of this process's file operations; of a client (`server = true` in the target
+    file) into that of its server, which must have opened its store."""
+    name = os.environ.get("TORNPAGE_CONTROL")
+    if name:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect("\0" + name)
+            server.sendall(text.encode("ascii") + b"\n")
+            if server.recv(16) != b"ok\n":
+                raise ConnectionError("the server is gone")
+        return
+    try:
+        function = ctypes.CDLL(None).tp_trace_mark
+    except AttributeError:
+        return
+    data = text.encode("ascii")
+    function(data, ctypes.c_size_t(len(data)))
+
+
+def ready(state):
+    """What was made so far is durable, and this is the state that it holds."""
+    mark("ready")
+    _say({"n": 0, "state": _texts(state)})
+
+
+def issue(n):
+    """Statement n, from 1, begins: its effect may be there from now on."""
+    mark(f"issue n={n}")
+
+
+def ack(n, state):
+    """Statement n is committed: it must be there from now on, and the state is this."""
+    mark(f"ack n={n}")
+    _say({"n": n, "state": _texts(state)})
+
+
+def serve(recover):
+    """Answers for each folder that comes as a line of standard input, in a child process of its own, so that
+    nothing of one is left for the next (long_lived = true)."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _answer(recover, line.rstrip("\n"))
+        _, status = os.waitpid(child, 0)
+        if status:
+            sys.exit(1)
+
+
+def _answer(recover, folder):
+    code = 1
+    try:
+        try:
+            _say({"ok": True, "state": _texts(recover(folder))})
+        except Refused as why:
+            _say({"ok": False, "message": str(why)})
+        code = 0
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    os._exit(code)
+
+
+def _texts(state):
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for name, value in state.items()
+    }
+
+
+def _say(value):
+    print(json.dumps(value), flush=True)
+
+
+if __name__ == "__main__":
+    mark(" ".join(sys.argv[1:]))

@@ -1,0 +1,363 @@
+"""Target files: the skeletons fit, a missing fsync is found, and what does not fit is told in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from e2e_support import Tornpage
+
+from tornpage.campaigns.attempt import check_target
+from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.paths import Paths, data_folder
+
+LINES = "    for line in open"
+FEW = ("--states", "150", "--trials", "12", "--jobs", "1")
+
+
+def make(folder: Path, language: Language = Language.PYTHON) -> Path:
+    """The skeleton `mydb` in this folder, built."""
+    made = write_skeleton("mydb", language, folder)
+    if made.build:
+        subprocess.run(made.build.split(), check=True, timeout=60)
+    return made.file
+
+
+def changed(file: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """The target file with these texts replaced, in it or in the program beside it."""
+    for path in (file, file.parent / "store.py"):
+        text = path.read_text("utf-8")
+        for old, new in changes:
+            text = text.replace(old, new)
+        path.write_text(text, "utf-8")
+    return file.rename(file.with_name(f"{name}.toml"))
+
+
+@pytest.fixture
+def paths(build: Path) -> Paths:
+    """Of the checkout."""
+    return Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
+
+
+@pytest.mark.parametrize(("language", "lines"), [(Language.PYTHON, 30), (Language.C, 40)])
+def test_a_skeleton_fits(language: Language, lines: int, tmp_path: Path, paths: Paths) -> None:
+    """It passes the admission test, comes to the same states each time, and is short."""
+    file = make(tmp_path, language)
+    (source,) = file.parent.glob("store.[pc]*")
+    assert len(source.read_text("utf-8").splitlines()) <= lines
+    seen = check_target(str(file), paths)
+    assert (seen.commits, seen.writes, seen.files, seen.repeatable) == (30, 30, 1, True)
+
+
+def test_a_right_store_is_clean_and_the_control_is_not(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Power loss and kills find nothing; a disk whose fsyncs lie breaks the promise."""
+    answer = tornpage("try", str(make(tmp_path, Language.C)), *FEW)
+    assert answer.code == 0, answer.text
+    assert answer.data["control"]["kinds"] > 0 and not answer.data["vacuous"]
+    loss, kills = answer.data["runs"]
+    assert (loss["violations"], kills["violations"]) == (0, 0)
+    assert (loss["states"] >= 200, loss["depth"], kills["exercised"]) == (True, 2, 12)
+    assert loss["counters"]["second_crash"] > 0
+
+
+def test_a_missing_fsync_is_found_and_replayed(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Acknowledged commits that were never synced are gone (I1); the first such state replays."""
+    file = changed(make(tmp_path), "bad", ("        os.fsync(log)\n", ""))
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == 1, answer.text
+    bug = answer.data["runs"][0]["bugs"][0]
+    assert 1 in bug["invariants"]
+    again = tornpage("replay", bug["trial"])
+    assert again.code == 1 and again.data["answer"] == "reproduced", again.text
+
+
+def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Both campaigns, by the file's path from anywhere."""
+    file = make(tmp_path, Language.C)
+    kills = tornpage("run", "smoke", "--target", str(file), "--trials", "12", "--jobs", "1")
+    assert kills.code == 0 and kills.data["exercised"] == 12, kills.text
+    assert set(kills.data["by_site"]) == {"redo"}
+    loss = tornpage("run", "powerloss", "--target", str(file), "--states", "60", "--jobs", "1")
+    assert loss.code == 0 and loss.data["states"] >= 100, loss.text
+
+
+def test_a_recovery_that_cannot_be_crashed_is_found_at_depth_2(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """One that writes its log anew in place is right, unless the power fails while it does."""
+    file = changed(
+        make(tmp_path), "anew",
+        ("        rows[key] = str(int(value))\n    return",
+         "        rows[key] = str(int(value))\n"
+         '    text = open(f"{folder}/store.log", errors="replace").read()\n'
+         '    with open(f"{folder}/store.log", "w") as log:\n'
+         '        log.write(text), log.flush(), os.fsync(log)\n    return'),
+    )  # fmt: skip
+    run = ("run", "powerloss", "--target", str(file), "--states", "150", "--depth")
+    first, second = tornpage(*run, "1"), tornpage(*run, "2")
+    assert first.code == 0, first.text
+    assert (second.code, 1 in second.data["bugs"][0]["invariants"]) == (1, True), second.text
+    replayed = tornpage("replay", second.data["bugs"][0]["trial"])
+    assert replayed.code == 1, replayed.text
+
+
+def test_a_promise_of_nothing_is_vacuous(tmp_path: Path, tornpage: Tornpage) -> None:
+    """Where no state can break the promise the set-up says so, with an exit code of its own."""
+    file = changed(
+        make(tmp_path), "loose", ("durable = true", "durable = false"),
+        ("consistent = true", "consistent = false"),
+        (LINES, f"    os.close(os.open(f'{{folder}}/store.log', os.O_CREAT))\n{LINES}"),
+    )  # fmt: skip
+    answer = tornpage("try", str(file), *FEW)
+    assert (answer.code, answer.data["vacuous"]) == (3, True), answer.text
+
+
+def test_a_store_may_lose_what_it_does_not_promise(tmp_path: Path, tornpage: Tornpage) -> None:
+    """durable = false: the same missing fsync leaves older states, which are right, and no mixture."""
+    file = changed(
+        make(tmp_path),
+        "late",
+        ("        os.fsync(log)\n", ""),
+        ("durable = true", "durable = false"),
+    )
+    answer = tornpage("run", "powerloss", "--target", str(file), "--states", "150")
+    assert answer.code == 0, answer.text
+
+
+def test_files_that_were_there_before_are_part_of_every_image(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """What prepare makes is durable: a run that begins with it, in a folder, is judged as any other."""
+    file = changed(
+        make(tmp_path), "prepared",
+        ("[commands]", "[commands]\nprepare = \"sh -c 'mkdir {dir}/d && echo 7 >{dir}/d/base'\""),
+        ("    rows = {}\n", '    rows = {"base": open(f"{folder}/d/base").read().strip()}\n'),
+    )  # fmt: skip
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == 0, answer.text
+    assert answer.data["control"]["kinds"] > 0
+
+
+def test_a_missing_folder_fsync_is_found_on_posix_and_not_on_an_ordered_file_system(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """The log's name: on posix only the folder's fsync makes it durable. Both may be asked for; the run says
+    which of them broke."""
+    file = changed(
+        make(tmp_path), "both",
+        ("    os.fsync(os.open(folder, os.O_RDONLY))  # the name of the log\n", "    os.fsync(log)\n"),
+        ('fs = "posix"', 'fs = ["posix", "ordered"]'),
+    )  # fmt: skip
+    run = ("run", "powerloss", "--target", str(file), "--states", "100", "--depth", "1")
+    both = tornpage(*run)
+    assert both.code == 1, both.text
+    assert {cell["config"] for cell in both.data["coverage"]["cells"]} == {"fs=posix", "fs=ordered"}
+    assert [tornpage(*run, "--set", f"fs={fs}").code for fs in ("posix", "ordered")] == [1, 0]
+    unknown = tornpage(*run, "--set", "fs=fat")
+    assert (unknown.code, "fs=fat: posix or ordered" in unknown.text) == (2, True)
+
+
+GARBAGE = "    print('hello')\n"
+RUN = ("    rows = {}\n    ready", "{}    rows = {{}}\n    ready")
+RECOVER = ("    rows = {}\n    for line", "{}    rows = {{}}\n    for line")
+
+
+def wrong(place: tuple[str, str], code: str) -> tuple[str, str]:
+    """Puts code into the run or the recovery."""
+    return place[0], place[1].format(code)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (wrong(RUN, "    sys.exit('no disk today')\n"), r"run .*failed: exit code 1: no disk today"),
+        (wrong(RUN, "    os.kill(os.getpid(), 11)\n"), r"failed: died by SIGSEGV"),
+        (wrong(RUN, "    __import__('signal').pause()\n"), r"failed: hung: killed after"),
+        (wrong(RUN, GARBAGE), r"line 1 of its output is 'hello': no JSON"),
+        (("    ready({", "    print({"), r"line 1 of its output"),
+        (("        ack(n, ", "        (lambda *_: None)(n, "), r"acknowledged nothing"),
+        (("    for n in range(1, 31)", "    for n in range(31, 1, -1)"), r"numbers must grow"),
+        (wrong(RECOVER, "    sys.exit('lost')\n"), r"does not open: recover gave no answer"),
+        (wrong(RECOVER, "    __import__('signal').pause()\n"), r"recover gave no answer: hung"),
+        (wrong(RECOVER, GARBAGE + "    sys.stdout.flush(); os._exit(0)\n"), r"recover gave no answer"),
+        (("str(int(value))", "'1'"), r"without any crash: .*no commit prefix"),
+        (("./store.py load", "./stare.py load"), r"commands.run: ./stare.py: no such program"),
+        (("durable = true", "durble = true"), r"promise.durble: unknown key"),
+        (("load {dir}", "load"), r"run must have {dir}"),
+        (("consistent = true", "consistent = false"), r"what is durable is consistent"),
+        (('redo = ', 'red = '), r"sites.red"),
+        (('name = "mydb"', 'name = "my db"'), r"name: String should match"),
+        (('name = "mydb"', 'name = mydb'), r"Invalid value"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_told_in_one_line(
+    change: tuple[str, str], told: str, tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """The file or the key, or how the command ended; exit code 2, and nothing is left behind."""
+    file = changed(make(tmp_path), "wrong", change)
+    text = file.read_text("utf-8")
+    file.write_text(f"run_deadline_s = 4\nstate_deadline_s = 3\n{text}", "utf-8")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    answer = tornpage("try", str(file), TORNPAGE_TMP=str(scratch))
+    line = answer.text.strip().splitlines()[-1]
+    assert answer.code == 2, answer.text
+    assert line.startswith("tornpage: ") and "Traceback" not in answer.text
+    assert re.search(told, line), line
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_recovery_that_dies_or_hangs_on_a_crashed_folder_is_found(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """I30, with its last words, where the log is torn; the state after it is asked of a new process."""
+    file = changed(
+        make(tmp_path), "dies", ("            break  # torn by the crash: never acknowledged",
+                                 "            raise ValueError('a torn line')"),
+    )  # fmt: skip
+    answer = tornpage("run", "powerloss", "--target", str(file), "--states", "150")
+    assert answer.code == 1, answer.text
+    assert set(answer.data["by_invariant"]) == {"I30"}
+    assert "a torn line" in json.dumps(answer.data["bugs"]) + answer.text
+
+
+def test_a_program_that_the_preload_cannot_see_is_refused(tmp_path: Path, paths: Paths) -> None:
+    """A write through stdio is in the file and not in the recording."""
+    file = make(tmp_path, Language.C)
+    source = file.parent / "store.c"
+    text = source.read_text("utf-8").replace(
+        "    for (int n = 0;", '    fputs("x", fopen("other", "w"));\n    for (int n = 0;'
+    )
+    source.write_text(text, "utf-8")
+    subprocess.run(
+        ["cc", "-o", file.parent / "store", source], check=True, timeout=60, capture_output=True
+    )
+    with pytest.raises(TornpageError, match="cannot follow fopen of other"):
+        check_target(str(file), paths)
+
+
+def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Tornpage) -> None:
+    """A package names its target file by an entry point of the group tornpage.targets."""
+    file = make(tmp_path, Language.C)
+    site = tmp_path / "site"
+    info = site / "mydb-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mydb\nVersion: 1\n", "utf-8")
+    (info / "entry_points.txt").write_text("[tornpage.targets]\nmydb = mydb_target:FILE\n", "utf-8")
+    code = f"from pathlib import Path\nFILE = Path({str(file)!r})\n"
+    (site / "mydb_target.py").write_text(code, "utf-8")
+    path = f"{site}:{os.environ.get('PYTHONPATH', '')}"
+    answer = tornpage(*("run", "powerloss", "--target", "mydb", "--states", "40"), PYTHONPATH=path)
+    assert (answer.code, answer.data["target"]) == (0, "mydb"), answer.text
+    unknown = tornpage("run", "powerloss", "--target", "yourdb", PYTHONPATH=path)
+    assert unknown.code == 2 and "known: engine, mydb, sqlite" in unknown.text
+
+
+FULL = """set -e
+mount -t tmpfs -o size=300m none scratch
+TORNPAGE_TMP=$PWD/scratch "$@"
+"""
+
+
+def test_a_run_that_fills_the_disk_is_the_machines_failure(tmp_path: Path) -> None:
+    """Exit code 2, and a line that says so."""
+    file = changed(
+        make(tmp_path), "greedy",
+        wrong(RUN, "    [os.write(log, bytes(1 << 20)) for _ in range(1000)]\n"),
+    )  # fmt: skip
+    (tmp_path / "scratch").mkdir()
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", FULL, "sh"]
+    command += [sys.executable, "-m", "tornpage", "try", str(file), "--out", "out"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert re.search("MiB free|ENOSPC", done.stderr.splitlines()[-1]), done.stderr
+
+
+SERVER = """#!/usr/bin/env python3
+import os, socket, subprocess, sys, zlib
+import store
+from tornpage_mark import ack, issue, mark, ready
+
+def serve(folder):
+    log = os.open(f"{folder}/store.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.fsync(os.open(folder, os.O_RDONLY))
+    print("open", flush=True)
+    for line in sys.stdin:
+        os.write(log, store.line_of(line.strip()).encode())
+        SYNC
+        print("done", flush=True)
+
+def client(folder):
+    server = subprocess.Popen([__file__, "server", folder], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    rows = {}
+    server.stdout.readline()
+    ready({"rows": rows})
+    for n in range(1, 21):
+        issue(n)
+        rows[f"key{n % 5}"] = str(n)
+        server.stdin.write(f"key{n % 5} {n:01200}\\n")
+        server.stdin.flush()
+        if server.stdout.readline() != "done\\n":
+            sys.exit("the server is gone")
+        ack(n, {"rows": rows})
+
+serve(sys.argv[2]) if sys.argv[1] == "server" else client(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize(("sync", "code"), [("os.fsync(log)", 0), ("pass", 1)])
+def test_a_server_is_recorded_and_its_client_marks(
+    sync: str, code: int, tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """Both share one order: what the server wrote before it answered lies before the client's ack. A
+    server that does not sync is found; nothing of it lives on."""
+    file = changed(
+        make(tmp_path), "server",
+        ("./store.py load", "./server.py load"), ("long_lived", "server = true\nlong_lived"),
+        ('load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)',
+         "if __name__ == '__main__':\n    serve(recover)"),
+    )  # fmt: skip
+    program = file.parent / "server.py"
+    program.write_text(SERVER.replace("SYNC", sync), "utf-8")
+    program.chmod(0o755)
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == code, answer.text
+    assert answer.data["commits"] == 20 and answer.data["repeatable"]
+    assert answer.data["runs"][1]["exercised"] == 12
+    assert str(program) not in " ".join(
+        word
+        for process in psutil.process_iter(["cmdline"])
+        for word in process.info["cmdline"] or []
+    )
+
+
+def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
+    """The statements come from a file; of thirty the finding needs those that are not synced."""
+    file = changed(
+        make(tmp_path), "listed",
+        ("load {dir}", "load {dir} {lines}"), ("long_lived", 'lines = "work.txt"\nlong_lived'),
+        ("def load(folder):", "def load(folder, lines):"),
+        ("load(sys.argv[2])", "load(*sys.argv[2:])"),
+        ("    for n in range(1, 31):", "    for n, word in enumerate(open(lines).read().split(), 1):"),
+        ("        os.fsync(log)\n", "        word == 'lazy' or os.fsync(log)\n"),
+    )  # fmt: skip
+    words = ["safe"] * 30
+    words[11] = words[20] = "lazy"
+    (file.parent / "work.txt").write_text("".join(f"{word}\n" for word in words), "utf-8")
+    found = tornpage("run", "powerloss", "--target", str(file), "--states", "300", "--depth", "1")
+    assert found.code == 1, found.text
+    shrunk = tornpage("shrink", found.data["bugs"][0]["trial"])
+    assert shrunk.code == 0, shrunk.text
+    assert (shrunk.data["before"]["statements"], shrunk.data["script"]) == (30, "lazy\n")
+    replayed = tornpage("replay", shrunk.data["shrunk"])
+    assert replayed.code == 1, replayed.text
