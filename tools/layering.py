@@ -39,8 +39,8 @@ HARNESS = {
         {"book"},
         {"phases"},
         {"builds"},
-        {"churn", "collisions", "online", "smoke"},
-        {"mix"},
+        {"churn", "collisions", "online", "sessions", "smoke"},
+        {"linkbench", "mix", "tpcc"},
         {"workload"},
     ],
     "oracle": [

@@ -8,7 +8,7 @@ A campaign names a workload, and its parameters if they are not the workload's o
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
 
-May import: churn, codec, errors, mix, parse, script, seeds, smoke.
+May import: churn, codec, errors, linkbench, mix, parse, script, seeds, smoke, tpcc.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
 from tornpage.workloads.churn import ChurnParams, generate_churn
+from tornpage.workloads.linkbench import LinkbenchParams, generate_linkbench
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
 from tornpage.workloads.parse import parse_script
 from tornpage.workloads.script import Script, Statement, Verb
@@ -34,6 +35,7 @@ from tornpage.workloads.smoke import (
     generate_smoke,
     generate_sqlite_smoke,
 )
+from tornpage.workloads.tpcc import TpccParams, generate_tpcc
 
 __all__ = [
     "FileParams",
@@ -136,6 +138,8 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "churn": (ChurnParams, generate_churn),
     "mix": (MixParams, generate_mix),
     "storm": (StormParams, generate_storm),
+    "linkbench": (LinkbenchParams, generate_linkbench),
+    "tpcc": (TpccParams, generate_tpcc),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),
     "file": (FileParams, _generate_file),
     "inline": (InlineParams, _generate_inline),
