@@ -42,11 +42,11 @@ typedef struct stats {
     uint64_t blobs_rolled_back; /**< the same of rollback */
     uint64_t blobs_reapplied;   /**< those that a later change in a build's row log has replaced */
     uint64_t pages_reorganized; /**< pages put together because a record needed their garbage */
-    uint64_t bulk_rows;      /**< records added by bulk loads */
-    uint64_t sort_runs;      /**< merge sort runs spilled to a temporary file */
-    uint64_t sort_merges;    /**< groups of runs merged into a longer run */
-    uint64_t sort_bytes;     /**< memory that the merge sorts of index builds hold now */
-    uint64_t sort_bytes_max; /**< the most that they have held */
+    uint64_t bulk_rows;         /**< records added by bulk loads */
+    uint64_t sort_runs;         /**< merge sort runs spilled to a temporary file */
+    uint64_t sort_merges;       /**< groups of runs merged into a longer run */
+    uint64_t sort_bytes;        /**< memory that the merge sorts of index builds hold now */
+    uint64_t sort_bytes_max;    /**< the most that they have held */
     uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
     uint64_t rowlog_records; /**< changes of rows and entries logged for builds with LOCK=NONE */
     uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */

@@ -12,7 +12,7 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 typedef struct external_config {
     const verifier_t *verifier;
     const char *base;
-    bool any_state; /**< no state is promised, only that recovery comes to an end */
+    bool any_state;            /**< no state is promised, only that recovery comes to an end */
     const path_set_t *ignored; /**< files that are no part of an image */
     const site_map_t *sites;   /**< of what recovery writes; NULL: as trace_read.h says */
 } external_config_t;
@@ -29,7 +29,8 @@ typedef struct external_case {
     const allowed_t *allowed;
     uint32_t low;
     uint32_t high;
-    bool twice;        /**< open what the first recovery left once more: the state must be the same (I17) */
+    bool
+        twice; /**< open what the first recovery left once more: the state must be the same (I17) */
     fs_list_t *record; /**< gets what the recovery does to the files; may be NULL */
 } external_case_t;
 

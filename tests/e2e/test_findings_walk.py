@@ -15,12 +15,12 @@ FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 1 of ibdata1",
-    "replay 1.20002",
+    "torn page 0 of t1.ibd",
+    "replay 1.15",
     "reproduced",
-    "192 -> 1",
-    "torn    write ibdata1, page 1, system page 10010100",
-    "3 operations were not synced",
+    "244 -> 1",
+    "torn    write ibdata1, page 7, dict page 11111100",
+    "8 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

@@ -134,12 +134,16 @@ def test_a_store_may_lose_what_it_does_not_promise(tmp_path: Path, tornpage: Tor
 def test_files_that_were_there_before_are_part_of_every_image(
     tmp_path: Path, tornpage: Tornpage
 ) -> None:
-    """What prepare makes is durable: a run that begins with it, in a folder, is judged as any other."""
+    """Template and what prepare makes of it are durable: a run that begins with them, in a folder, is
+    judged as any other."""
     file = changed(
         make(tmp_path), "prepared",
-        ("[commands]", "[commands]\nprepare = \"sh -c 'mkdir {dir}/d && echo 7 >{dir}/d/base'\""),
+        ("[commands]", 'template = "before"\n[commands]\nprepare = "cp {dir}/d/seven {dir}/d/base"'),
         ("    rows = {}\n", '    rows = {"base": open(f"{folder}/d/base").read().strip()}\n'),
     )  # fmt: skip
+    folder = file.parent / "before" / "d"
+    folder.mkdir(parents=True)
+    (folder / "seven").write_text("7\n", "utf-8")
     answer = tornpage("try", str(file), *FEW)
     assert answer.code == 0, answer.text
     assert answer.data["control"]["kinds"] > 0
@@ -211,7 +215,7 @@ def test_what_does_not_fit_is_told_in_one_line(
     assert answer.code == 2, answer.text
     assert line.startswith("tornpage: ") and "Traceback" not in answer.text
     assert re.search(told, line), line
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.iterdir()) == [] and not (tmp_path / "out").exists()
 
 
 def test_a_recovery_that_dies_or_hangs_on_a_crashed_folder_is_found(

@@ -290,7 +290,7 @@ static bool read_state(const json_t *answer, const json_t *check, check_report_t
 static dberr_t read_report(const char *text, check_report_t *report, err_sink_t *err)
 {
     json_error_t error;
-    json_t *answer = json_loads(text, 0, &error);
+    json_t *answer = json_loads(text, JSON_ALLOW_NUL, &error);
     const json_t *check = json_object_get(answer, "check");
     const json_t *ok = json_object_get(answer, "ok");
     const char *message = json_string_value(json_object_get(answer, "message"));

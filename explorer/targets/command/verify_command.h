@@ -24,8 +24,8 @@ typedef struct verify_command {
     const char *preload; /**< the library that records; NULL: no recovery can be recorded */
     const char *root;    /**< of this process: what is recorded, and where */
     const char *trace;
-    pid_t pid;           /**< 0: none */
-    pid_t spared;        /**< a process of another command, which goes on; 0: none */
+    pid_t pid;    /**< 0: none */
+    pid_t spared; /**< a process of another command, which goes on; 0: none */
     int to_fd;
     int from_fd;
     int log_fd; /**< its standard error */

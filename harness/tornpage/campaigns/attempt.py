@@ -27,21 +27,20 @@ from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Attempt", "attempt", "campaigns_of", "check_target"]
+__all__ = ["Examined", "campaigns_of", "check_target", "examine", "torture"]
 
 CONTROL_STATES = 400
 LIE = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """control: states of the lying disk, and how many kinds of them broke the promise; summaries: of the
-    campaigns."""
+class Examined:
+    """What comes before any verdict. control_states: of the lying disk; control_kinds: how many kinds
+    of them broke the promise."""
 
     admission: Admission
     control_states: int
     control_kinds: int
-    summaries: tuple[Summary, ...]
 
     @property
     def vacuous(self) -> bool:
@@ -68,8 +67,8 @@ def campaigns_of(name: str, states: int, trials: int, seed: int, paths: Paths) -
     ]
 
 
-def attempt(store: Store, name: str, campaigns: list[Campaign], crew: Crew) -> Attempt:
-    """Runs all of it. Kills are left out where two undisturbed runs come to different states."""
+def examine(name: str, crew: Crew) -> Examined:
+    """Admission test and control. Raises what check_target() does; nothing stays."""
     target = make_target(name, crew.paths.build)
     with scratch_folder() as scratch:
         crew.progress.phase("admission", 1)
@@ -78,13 +77,19 @@ def attempt(store: Store, name: str, campaigns: list[Campaign], crew: Crew) -> A
         crew.progress.phase("control", 1)
         control = _control(target, scratch, crew)
         crew.progress.advance(False)
-    summaries = []
-    for campaign in campaigns:
-        if campaign.explore or admission.repeatable:
-            own = replace(crew, origin=origin_of(campaign, target))
-            summaries.append(run_campaign(store, campaign, name, own))
-    states = int(control.summary["states"])
-    return Attempt(admission, states, len(control.broken), tuple(summaries))
+    return Examined(admission, int(control.summary["states"]), len(control.broken))
+
+
+def torture(
+    store: Store, name: str, campaigns: list[Campaign], seen: Examined, crew: Crew
+) -> list[Summary]:
+    """Runs the campaigns. Kills are left out where two undisturbed runs come to different states."""
+    target = make_target(name, crew.paths.build)
+    return [
+        run_campaign(store, campaign, name, replace(crew, origin=origin_of(campaign, target)))
+        for campaign in campaigns
+        if campaign.explore or seen.admission.repeatable
+    ]
 
 
 def _control(target: Target, scratch: Path, crew: Crew) -> Exploration:

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
 May import: attempt, campaign, console, crew, options, origin, paths, progress, publish, registry, store,
-target.
+summary, target.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tornpage.campaigns.attempt import Attempt, attempt, campaigns_of
+from tornpage.campaigns.attempt import Examined, campaigns_of, examine, torture
 from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.origin import origin_of
@@ -21,6 +21,7 @@ from tornpage.cli.console import bug_lines, make_console
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import target_file
+from tornpage.reports.summary import Summary
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -51,48 +52,53 @@ def try_target(
     campaigns = campaigns_of(name, states, trials, seed, paths)
     origin = origin_of(campaigns[0], make_target(name, paths.build))
     progress = make_progress(json_output)
-    with Store(out / "tornpage.db") as store, progress:
-        done = attempt(store, name, campaigns, Crew(paths, jobs, out, progress, origin))
-        reports = [write_report(store, summary, paths, out) for summary in done.summaries]
+    crew = Crew(paths, jobs, out, progress, origin)
+    with progress:
+        seen = examine(name, crew)
+        with Store(out / "tornpage.db") as store:
+            summaries = torture(store, name, campaigns, seen, crew)
+            reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
-        print(json.dumps(_to_json(done, out, reports)))
+        print(json.dumps(_to_json(seen, summaries, out, reports)))
     else:
-        for line in _lines(done, reports):
+        for line in _lines(seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
-    return _exit_code(done)
+    return _exit_code(seen, summaries)
 
 
-def _exit_code(done: Attempt) -> int:
-    codes = [summary.exit_code() for summary in done.summaries]
+def _exit_code(seen: Examined, summaries: list[Summary]) -> int:
+    codes = [summary.exit_code() for summary in summaries]
     if 1 in codes:
         return 1
-    return EXIT_VACUOUS if done.vacuous else max(codes, default=EXIT_VACUOUS)
+    return EXIT_VACUOUS if seen.vacuous else max(codes, default=EXIT_VACUOUS)
 
 
-def _to_json(done: Attempt, out: Path, reports: list[Path]) -> dict[str, Any]:
+def _to_json(
+    seen: Examined, summaries: list[Summary], out: Path, reports: list[Path]
+) -> dict[str, Any]:
     return {
-        "commits": done.admission.commits,
-        "repeatable": done.admission.repeatable,
-        "control": {"states": done.control_states, "kinds": done.control_kinds},
-        "vacuous": done.vacuous,
+        "commits": seen.admission.commits,
+        "repeatable": seen.admission.repeatable,
+        "control": {"states": seen.control_states, "kinds": seen.control_kinds},
+        "vacuous": seen.vacuous,
         "runs": [
             summary.to_json(out / "tornpage.db", report)
-            for summary, report in zip(done.summaries, reports, strict=True)
+            for summary, report in zip(summaries, reports, strict=True)
         ],
     }
 
 
-def _lines(done: Attempt, reports: list[Path]) -> list[str]:
+def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> list[str]:
     """In rich's markup."""
-    seen = done.admission
+    run = seen.admission
     lines = [
-        f"admitted: {seen.commits} commits, {seen.writes} writes to {seen.files} files, {seen.syncs} syncs; "
+        f"admitted: {run.commits} commits, {run.writes} writes to {run.files} files, {run.syncs} syncs; "
         "the recording equals the files",
-        _control_line(done),
+        _control_line(seen),
     ]
-    if not seen.repeatable:
+    if not run.repeatable:
         lines.append("[yellow]two runs come to different states: no kills[/]")
-    for summary, report in zip(done.summaries, reports, strict=True):
+    for summary, report in zip(summaries, reports, strict=True):
         unit = "power-loss states" if summary.explored else "kills"
         lines.append(
             f"{summary.units} {unit}, {summary.exercised} exercised: "
@@ -105,14 +111,14 @@ def _lines(done: Attempt, reports: list[Path]) -> list[str]:
     return lines
 
 
-def _control_line(done: Attempt) -> str:
-    if done.vacuous:
+def _control_line(seen: Examined) -> str:
+    if seen.vacuous:
         return (
-            f"[red]vacuous:[/] on a disk whose every fsync is a lie none of {done.control_states} "
+            f"[red]vacuous:[/] on a disk whose every fsync is a lie none of {seen.control_states} "
             "states broke the promise, so that this set-up cannot find anything: does the run change "
             "enough between its syncs, and does recover read what is there?"
         )
     return (
-        f"control: on a disk whose every fsync is a lie, {done.control_kinds} kinds of "
-        f"{done.control_states} states broke the promise, as they must"
+        f"control: on a disk whose every fsync is a lie, {seen.control_kinds} kinds of "
+        f"{seen.control_states} states broke the promise, as they must"
     )

@@ -311,21 +311,27 @@ def test_smoke_workload_covers_what_it_must(seed: int) -> None:
     assert generate("smoke", {}, seed).text == script.text
     assert parse_script(script.text).statements == script.statements
     oracle = Oracle(script)
-    verbs = [statement.verb for statement in script.statements]
+    steps = [  # but for promises that cannot be kept, which ask for nothing
+        (step, statement.verb)
+        for step, statement in zip(oracle.steps, script.statements, strict=True)
+        if step.error != "DB_UNSUPPORTED"
+    ]
+    verbs = [verb for _, verb in steps]
     assert verbs.count(Verb.ADD_INDEX) == 3 and verbs.count(Verb.DROP_INDEX) == 3
     assert {Verb.RENAME_TABLE, Verb.DROP_TABLE, Verb.CHECKPOINT, Verb.FLUSH_TABLE} <= set(verbs)
     assert verbs.count(Verb.STEP_INDEX) >= 4 and verbs.count(Verb.SET) >= 2
     assert verbs.count(Verb.FINISH_INDEX) == verbs.count(Verb.ABORT_INDEX) == 1
     failed_ddl = [
         step
-        for step, verb in zip(oracle.steps, verbs, strict=True)
+        for step, verb in steps
         if verb
         in (Verb.ADD_INDEX, Verb.STEP_INDEX, Verb.FINISH_INDEX, Verb.DROP_INDEX, Verb.RENAME_TABLE)
         and step.error
     ]
     assert not failed_ddl
     assert len(oracle.states) > 40
-    names = [index[0] for index in oracle.states[-1]["t1"][2]]
+    assert {Verb.RENAME_COLUMN, Verb.RENAME_INDEX} & set(verbs)
+    names = [index[0].removesuffix("_") for index in oracle.states[-1]["t1"][2]]
     assert names == ["ib", "ic", "id", "ie", "if", "ig", "ih"]
 
 
@@ -338,6 +344,7 @@ def test_smoke_workload_expects_each_error_somewhere() -> None:
         "DB_DUPLICATE_KEY",
         "DB_RECORD_NOT_FOUND",
         "DB_TABLE_LOCKED",
+        "DB_UNSUPPORTED",
     }
 
 

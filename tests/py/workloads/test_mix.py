@@ -13,7 +13,9 @@ from tornpage.workloads.script import Lock, Script, Statement, Verb
 from tornpage.workloads.shapes import LARGE, LIST
 from tornpage.workloads.workload import generate
 
-SEEDS_TRIED = range(80, 120)
+SEEDS_TRIED = range(40)
+OPTIONS = {"sort_buffer_size": "64k", "online_alter_log_max_size": "64k"}
+"""What the workload's own parameters are for."""
 WANTED_ERRORS = {
     "DB_UNSUPPORTED",
     "DB_DUPLICATE_KEY",
@@ -40,7 +42,7 @@ def test_the_same_seed_gives_the_same_text(scripts: list[Script]) -> None:
 
 def test_errors_are_those_on_purpose(scripts: list[Script]) -> None:
     """The book is right about what exists: no statement fails for want of a table, an index or a build."""
-    steps = [step for script in scripts for step in Oracle(script).steps]
+    steps = [step for script in scripts for step in Oracle(script, OPTIONS).steps]
     failed = Counter(step.error for step in steps if step.error)
     assert set(failed) <= WANTED_ERRORS
     assert failed.total() < len(steps) / 20
@@ -116,7 +118,7 @@ def test_builds_beside_changes_end_in_every_way(scripts: list[Script]) -> None:
     """Finished, aborted, refused while a transaction is open, for too many changes, for a duplicate."""
     seen: Counter[str] = Counter()
     for script in scripts:
-        errors = {step.line: step.error for step in Oracle(script).steps}
+        errors = {step.line: step.error for step in Oracle(script, OPTIONS).steps}
         online: set[str] = set()
         for statement in script.statements:
             if statement.lock is Lock.NONE:
@@ -126,12 +128,6 @@ def test_builds_beside_changes_end_in_every_way(scripts: list[Script]) -> None:
                 online.discard(statement.table)
             elif statement.table in online and statement.trx:
                 seen["changes"] += 1
-    small = {"sort_buffer_size": "64k", "online_alter_log_max_size": "64k"}
-    overflows = sum(
-        step.error == "DB_ONLINE_LOG_TOO_BIG"
-        for script in scripts
-        for step in Oracle(script, small).steps
-    )
-    wanted = ("", " DB_TABLE_LOCKED", " DB_DUPLICATE_KEY")
-    assert all(seen[f"finish index{error or ' '}"] > 1 for error in wanted), seen
-    assert seen["abort index "] > 5 and seen["changes"] > 1000 and overflows > 1, (seen, overflows)
+    for error in ("", "DB_TABLE_LOCKED", "DB_DUPLICATE_KEY", "DB_ONLINE_LOG_TOO_BIG"):
+        assert seen[f"finish index {error}"] > 1, seen
+    assert seen["abort index "] > 5 and seen["changes"] > 1000, seen

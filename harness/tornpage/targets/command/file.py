@@ -116,8 +116,8 @@ class TargetFile(BaseModel):
     lines: str = ""
     """A file with a statement per line, in a language of your own, whose path run gets as `{lines}`.
     The number of a statement is that of its line. `tornpage shrink` leaves lines out."""
-    page_size: int = Field(default=4096, ge=512, le=65536)
-    """Bytes by which reports show a file."""
+    template: str = ""
+    """A folder whose content is there before prepare and run, durable."""
     run_deadline_s: float = Field(default=60.0, gt=0, le=3600)
     """Seconds for prepare and run."""
     state_deadline_s: int = Field(default=20, ge=1, le=600)

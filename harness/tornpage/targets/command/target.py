@@ -33,7 +33,7 @@ from tornpage.targets.target import (
 )
 from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
-from tornpage.vocabulary.paths import data_folder
+from tornpage.vocabulary.paths import data_folder, require_floor
 
 __all__ = ["CommandTarget"]
 
@@ -44,6 +44,8 @@ ASK = 'cd "$1" && dir=$2 && shift 2 && exec "$@" <<END\n$dir\nEND\n'
 FINDING_INVARIANT = 6
 """Of what a recovery reports about its own structures, if it names no other."""
 LINE_SHOWN = 60
+PAGE_SIZE = 4096
+"""By which reports show a file: nothing is known of it."""
 FS = "fs"
 FILE_SYSTEMS = ("posix", "ordered")
 
@@ -74,6 +76,11 @@ class CommandTarget:
                 raise TargetError(f"{path} is missing: build it first (make setup)")
         for key in self._keys():
             self._program(key)
+        if not self._template().is_dir():
+            raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
+
+    def _template(self) -> Path:
+        return self.path.parent / self.file.template
 
     def _keys(self) -> list[str]:
         return ["prepare", "run", "recover"] if self.file.commands.prepare else ["run", "recover"]
@@ -124,12 +131,15 @@ class CommandTarget:
         return (TargetOption(FS, ", ".join(FILE_SYSTEMS), self.file.file_systems()[0], what),)
 
     def lay_out(self, data: Path) -> None:
-        """Runs prepare. Raises CensusError if it fails."""
+        """Copies the template and runs prepare. Raises CensusError if it fails."""
+        if self.file.template:
+            shutil.copytree(self._template(), data, dirs_exist_ok=True)
         if not self.file.commands.prepare:
             return
         command = _in_folder(self._command(RUN, "prepare"), data)
         child = run_child(command.argv, command.env, command.deadline_s)
         if child.exit_code != 0:
+            require_floor(data)
             raise CensusError(f"prepare failed: {child.describe()}")
 
     def run_command(
@@ -205,7 +215,7 @@ class CommandTarget:
                 message = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
                 return RunAnswer(False, message, {}, {})
             told[statement] = state
-        return RunAnswer(True, "", {}, {"page_size": self.file.page_size}, told)
+        return RunAnswer(True, "", {}, {"page_size": PAGE_SIZE}, told)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The answer, or how recover ended without one."""
