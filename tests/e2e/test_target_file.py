@@ -15,6 +15,7 @@ from e2e_support import Tornpage
 
 from tornpage.campaigns.attempt import check_target
 from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import Paths, data_folder
 
@@ -52,7 +53,7 @@ def test_a_skeleton_fits(language: Language, lines: int, tmp_path: Path, paths: 
     file = make(tmp_path, language)
     (source,) = file.parent.glob("store.[pc]*")
     assert len(source.read_text("utf-8").splitlines()) <= lines
-    seen = check_target(str(file), paths)
+    seen = check_target(make_target(str(file), paths.build))
     assert (seen.commits, seen.writes, seen.files, seen.repeatable) == (30, 30, 1, True)
 
 
@@ -86,6 +87,25 @@ def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     assert set(kills.data["by_site"]) == {"redo"}
     loss = tornpage("run", "powerloss", "--target", str(file), "--states", "60", "--jobs", "1")
     assert loss.code == 0 and loss.data["states"] >= 100, loss.text
+
+
+SHORT = """description = "a few states"
+workload = "own"
+crash_model = "power_loss"
+seed = 1
+[explore]
+states = 40
+"""
+
+
+def test_a_night_tortures_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
+    """By a campaign that is a file, too."""
+    file = make(tmp_path, Language.C)
+    (tmp_path / "short.toml").write_text(SHORT, "utf-8")
+    short = str(tmp_path / "short.toml")
+    answer = tornpage("nightly", short, "--target", str(file), "--jobs", "1")
+    assert answer.code == 0, answer.text
+    assert [run["target"] for run in tornpage("runs").data["runs"]] == [str(file)]
 
 
 def test_a_recovery_that_cannot_be_crashed_is_found_at_depth_2(
@@ -244,7 +264,7 @@ def test_a_program_that_the_preload_cannot_see_is_refused(tmp_path: Path, paths:
         ["cc", "-o", file.parent / "store", source], check=True, timeout=60, capture_output=True
     )
     with pytest.raises(TornpageError, match="cannot follow fopen of other"):
-        check_target(str(file), paths)
+        check_target(make_target(str(file), paths.build))
 
 
 def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Tornpage) -> None:

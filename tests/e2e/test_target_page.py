@@ -12,6 +12,7 @@ import pytest
 
 from tornpage.campaigns.attempt import check_target
 from tornpage.targets.command.file import Commands, Promise, TargetFile
+from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import ROOT, Paths, data_folder
 
 PAGE = (ROOT / "docs" / "TARGETS.md").read_text("utf-8")
@@ -40,7 +41,7 @@ def test_the_store_of_the_page_fits(language: str, build: Path, tmp_path: Path) 
         first = head + commands + "[promise]" + promise.partition("[promise]")[2]
     (tmp_path / "mydb.toml").write_text(first, "utf-8")
     paths = Paths(build, data_folder("workloads"), data_folder("reports"), Path("out"))
-    assert check_target(str(tmp_path / "mydb.toml"), paths).commits == 30
+    assert check_target(make_target(str(tmp_path / "mydb.toml"), paths.build)).commits == 30
     suffix = {"python": "py", "c": "c"}[language]
     assert source == (MARKING / "skeleton" / f"store.{suffix}").read_text("utf-8")
 

@@ -4,8 +4,7 @@ loss, kills.
 The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
 anything, and what it does not find on an honest disk says nothing.
 
-May import: admission, campaign, crew, fitting, origin, paths, powerloss, registry, runner, scratch,
-store, summary, target.
+May import: admission, campaign, crew, fitting, origin, powerloss, runner, scratch, store, summary, target.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Summary
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
-from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Examined", "campaigns_of", "check_target", "examine", "torture"]
 
@@ -48,18 +45,18 @@ class Examined:
         return self.control_kinds == 0
 
 
-def check_target(name: str, paths: Paths) -> Admission:
-    """The admission test alone. Raises ConfigError, TargetError, CensusError."""
-    target = make_target(name, paths.build)
+def check_target(target: Target) -> Admission:
+    """The admission test alone. Raises CensusError."""
     with scratch_folder() as scratch:
         return admit(target, scratch)
 
 
-def campaigns_of(name: str, states: int, trials: int, seed: int, paths: Paths) -> list[Campaign]:
-    """Power loss, and kills."""
-    target = make_target(name, paths.build)
-    loss = campaign_of("powerloss", paths.workloads, target)
-    kills = campaign_of("smoke", paths.workloads, target)
+def campaigns_of(
+    target: Target, states: int, trials: int, seed: int, workloads: Path
+) -> list[Campaign]:
+    """Power loss, and kills. workloads: the folder of campaigns."""
+    loss = campaign_of("powerloss", workloads, target)
+    kills = campaign_of("smoke", workloads, target)
     assert loss.explore is not None, "its file says so"
     return [
         loss.changed({"seed": seed, "explore": loss.explore.model_dump() | {"states": states}}),
@@ -67,9 +64,8 @@ def campaigns_of(name: str, states: int, trials: int, seed: int, paths: Paths) -
     ]
 
 
-def examine(name: str, crew: Crew) -> Examined:
-    """Admission test and control. Raises what check_target() does; nothing stays."""
-    target = make_target(name, crew.paths.build)
+def examine(target: Target, crew: Crew) -> Examined:
+    """Admission test and control. Raises CensusError; nothing stays."""
     with scratch_folder() as scratch:
         crew.progress.phase("admission", 1)
         admission = admit(target, scratch)
@@ -81,12 +77,13 @@ def examine(name: str, crew: Crew) -> Examined:
 
 
 def torture(
-    store: Store, name: str, campaigns: list[Campaign], seen: Examined, crew: Crew
+    store: Store, target: Target, campaigns: list[Campaign], seen: Examined, crew: Crew
 ) -> list[Summary]:
     """Runs the campaigns. Kills are left out where two undisturbed runs come to different states."""
-    target = make_target(name, crew.paths.build)
     return [
-        run_campaign(store, campaign, name, replace(crew, origin=origin_of(campaign, target)))
+        run_campaign(
+            store, campaign, target.name, replace(crew, origin=origin_of(campaign, target))
+        )
         for campaign in campaigns
         if campaign.explore or seen.admission.repeatable
     ]

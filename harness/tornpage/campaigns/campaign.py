@@ -18,7 +18,6 @@ import itertools
 import math
 import random
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
 from tornpage.targets.registry import family_of
-from tornpage.vocabulary.codec import first_error
+from tornpage.vocabulary.codec import first_error, read_toml
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Census, FaultPlan, Site, TrialSpec, WriteEvent, config_of
 from tornpage.vocabulary.seeds import derive_seed, make_rng
@@ -60,7 +59,6 @@ STATES_MAX = 1_000_000_000
 BUDGET_MAX_S = 7 * 24 * 3600.0
 PARAM_MAX = 1_000_000
 CONFIGS_MAX = 1000
-FILE_MAX_BYTES = 1 << 20
 """Bounds of a campaign: beyond them nobody would see the end, or a store could not hold the number."""
 
 SEED_STEP = 1000
@@ -305,19 +303,7 @@ def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
         raise ConfigError(f"no campaign {name!r}; there are: {known}")
-    try:
-        if path.stat().st_size > FILE_MAX_BYTES:
-            raise ConfigError(f"{path}: larger than {FILE_MAX_BYTES >> 20} MiB, no campaign")
-        data: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Campaign.model_validate({"name": path.stem, **data})
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
-    except ValueError as error:  # no UTF-8, or no TOML
-        raise ConfigError(f"{path}: {error}") from error
+    return read_toml(Campaign, path, "campaign", name=path.stem)
 
 
 def default_campaigns(folder: Path) -> list[Campaign]:

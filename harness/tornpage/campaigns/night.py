@@ -1,8 +1,8 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: bugs, campaign, crew, errors, memory, night, origin, paths, publish, recheck, registry, runner,
-seeds, store.
+May import: bugs, campaign, crew, errors, fitting, memory, night, origin, paths, publish, recheck, registry,
+runner, seeds, store.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tornpage.campaigns.campaign import Campaign, default_campaigns, load_campaign
+from tornpage.campaigns.campaign import Campaign, default_campaigns
 from tornpage.campaigns.crew import Crew, Progress
+from tornpage.campaigns.fitting import campaign_of
 from tornpage.campaigns.origin import difference, origin_of
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
@@ -25,7 +26,7 @@ from tornpage.store.bugs import Novelty
 from tornpage.store.memory import Answer, Night
 from tornpage.store.origin import Origin
 from tornpage.store.store import Run, Store
-from tornpage.targets.registry import make_target
+from tornpage.targets.registry import family_of, make_target
 from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, TornpageError
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
@@ -61,9 +62,9 @@ class Team:
 
 def names_of_campaigns(paths: Paths, target: str) -> tuple[str, ...]:
     """Those that a night has if none is chosen: the target's own, or the default ones."""
-    own = sorted(path.stem for path in paths.workloads.glob(f"*-{target}.toml"))
+    own = sorted(path.stem for path in paths.workloads.glob(f"*-{family_of(target)}.toml"))
     if own:
-        return tuple(name.removesuffix(f"-{target}") for name in own)
+        return tuple(name.removesuffix(f"-{family_of(target)}") for name in own)
     return tuple(campaign.name for campaign in default_campaigns(paths.workloads))
 
 
@@ -263,7 +264,8 @@ def _plan_of(night: Night) -> NightPlan:
 
 
 def _load(plan: NightPlan, paths: Paths) -> list[Campaign]:
-    campaigns = [load_campaign(name, paths.workloads, plan.target) for name in plan.campaigns]
+    target = make_target(plan.target, paths.build)
+    campaigns = [campaign_of(name, paths.workloads, target) for name in plan.campaigns]
     for campaign in campaigns:
         campaign.with_settings(dict(plan.settings))
     return campaigns

@@ -48,15 +48,15 @@ def try_target(
 ) -> int:
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
-    name = target_file(file)
-    campaigns = campaigns_of(name, states, trials, seed, paths)
-    origin = origin_of(campaigns[0], make_target(name, paths.build))
+    target = make_target(target_file(file), paths.build)
+    campaigns = campaigns_of(target, states, trials, seed, paths.workloads)
+    origin = origin_of(campaigns[0], target)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with progress:
-        seen = examine(name, crew)
+        seen = examine(target, crew)
         with Store(out / "tornpage.db") as store:
-            summaries = torture(store, name, campaigns, seen, crew)
+            summaries = torture(store, target, campaigns, seen, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
         print(json.dumps(_to_json(seen, summaries, out, reports)))

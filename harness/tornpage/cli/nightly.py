@@ -1,6 +1,7 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, errors, night, options, paths, progress, prune, publish, runner, store.
+May import: campaign, console, errors, night, options, paths, progress, prune, publish, registry, runner,
+store.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
+from tornpage.targets.registry import full_name
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -51,7 +53,9 @@ def nightly(
         list[str] | None,
         typer.Argument(help="Campaigns of workloads/, or .toml files; the default ones."),
     ] = None,
-    target: Annotated[str, typer.Option(help="What to torture.")] = "engine",
+    target: Annotated[
+        str, typer.Option(help="What to torture: a name, or a target file.")
+    ] = "engine",
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Derives all seeds; the date in UTC, as 20261121."),
@@ -77,6 +81,7 @@ def nightly(
     """Plays past findings again, then runs campaigns in turn with new seeds until the time is up, and tells
     which bugs are new, still there, or gone."""
     paths = find_paths()
+    target = full_name(target)
     plan = NightPlan(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
         target=target,

@@ -17,7 +17,7 @@ from tornpage.campaigns.attempt import check_target
 from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
 from tornpage.targets.command.skeleton import Language, write_skeleton
-from tornpage.targets.registry import full_name, is_target_file
+from tornpage.targets.registry import full_name, is_target_file, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -49,7 +49,7 @@ def check(
     json_output: JsonOption = False,
 ) -> int:
     """Says whether a target file fits: what crash states of it say is worth as much."""
-    seen = check_target(target_file(file), find_paths())
+    seen = check_target(make_target(target_file(file), find_paths().build))
     if json_output:
         print(json.dumps({"ok": True, **asdict(seen)}))
         return 0

@@ -130,12 +130,6 @@ def end_child(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _end_group(pid: int) -> None:
-    """Kills what a child that has ended, and is not reaped yet, has left behind in its process group."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
 def run_child(
     argv: Sequence[str | Path],
     env: Mapping[str, str],
@@ -189,7 +183,7 @@ def _run(
         os.waitpid(pid, 0)
         raise
     usage.sample_end()
-    _end_group(pid)
+    end_child(pid)  # what it has left behind in its process group
     _, status, _rusage = os.wait4(pid, 0)
     seconds = time.monotonic() - started
     code = os.waitstatus_to_exitcode(status)

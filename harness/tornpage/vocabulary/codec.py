@@ -1,4 +1,5 @@
-"""JSON for the frozen data classes: text out, typed objects back in, and plain values for `--json`.
+"""JSON for the frozen data classes: text out, typed objects back in, and plain values for `--json`; and TOML
+files that people write, as typed objects.
 
 Reading is strict: an unknown key or a value of another type is an error, so that what another version wrote
 is noticed instead of misread; a missing key takes its default. Bytes are base64.
@@ -9,20 +10,25 @@ May import: errors.
 from __future__ import annotations
 
 import functools
+import tomllib
 import typing
 from collections.abc import Hashable
+from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 from pydantic_core import to_json as write
 from pydantic_core import to_jsonable_python as plain
 
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["first_error", "from_json", "to_json", "to_plain"]
+__all__ = ["first_error", "from_json", "read_toml", "to_json", "to_plain"]
+
+TOML_MAX_BYTES = 1 << 20
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 
 
 def to_json(value: Any) -> str:
@@ -48,6 +54,23 @@ def from_json(cls: type[T], text: str | bytes) -> T:
         return typing.cast(T, _adapter(typing.cast(Hashable, cls)).validate_json(text, strict=True))
     except ValidationError as error:
         raise ConfigError(first_error(error, getattr(cls, "__name__", str(cls)))) from error
+
+
+def read_toml(cls: type[M], path: Path, what: str, **given: Any) -> M:
+    """The file as a `cls`. what: it is meant to be, as "campaign"; given: keys that it may leave out. Raises
+    ConfigError naming file and key."""
+    try:
+        if path.stat().st_size > TOML_MAX_BYTES:
+            raise ConfigError(f"{path}: larger than {TOML_MAX_BYTES >> 20} MiB, no {what}")
+        return cls.model_validate({**given, **tomllib.loads(path.read_text(encoding="utf-8"))})
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_error(error)}") from error
+    except ValueError as error:  # no UTF-8, or no TOML
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def first_error(error: ValidationError, *outer: str) -> str:

@@ -1,24 +1,21 @@
 """The target file: what it says of a stranger's store, and where that is wrong.
 
-May import: codec, errors, model.
+May import: codec, model.
 """
 
 from __future__ import annotations
 
 import shlex
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tornpage.vocabulary.codec import first_error
-from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
 
-__all__ = ["Commands", "Promise", "TargetFile", "load_target_file"]
+__all__ = ["Commands", "FileSystem", "Promise", "TargetFile", "load_target_file"]
 
-FILE_MAX_BYTES = 1 << 20
 PATTERNS_MAX = 24
 DIR = "{dir}"
 LINES = "{lines}"
@@ -159,15 +156,4 @@ class TargetFile(BaseModel):
 
 def load_target_file(path: Path) -> TargetFile:
     """Reads it. Raises ConfigError naming file and key."""
-    try:
-        if path.stat().st_size > FILE_MAX_BYTES:
-            raise ConfigError(f"{path}: larger than {FILE_MAX_BYTES >> 20} MiB, no target file")
-        return TargetFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
-    except ValueError as error:  # no UTF-8, or no TOML
-        raise ConfigError(f"{path}: {error}") from error
+    return read_toml(TargetFile, path, "target file")

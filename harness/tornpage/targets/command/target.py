@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import xxhash
 
@@ -22,7 +22,7 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
-from tornpage.targets.command.file import DIR, LINES, TargetFile, load_target_file
+from tornpage.targets.command.file import DIR, LINES, FileSystem, TargetFile, load_target_file
 from tornpage.targets.option import TargetOption
 from tornpage.targets.target import (
     Capability,
@@ -47,7 +47,7 @@ LINE_SHOWN = 60
 PAGE_SIZE = 4096
 """By which reports show a file: nothing is known of it."""
 FS = "fs"
-FILE_SYSTEMS = ("posix", "ordered")
+FILE_SYSTEMS = get_args(FileSystem)
 
 
 class CommandTarget:
