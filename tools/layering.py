@@ -53,7 +53,8 @@ HARNESS = {
         {"sqlite.options"},
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
-        {"sqlite.driver", "registry"},
+        {"sqlite.driver", "registry", "bundled.server"},
+        {"bundled.mariadb"},
     ],
     "store": [
         {"origin", "runlock"},

@@ -204,7 +204,7 @@ def run_undisturbed(
     data = work / "data"
     found = work / "found"
     found.mkdir(parents=True)
-    target.lay_out(found)
+    target.lay_out(found, spec.options)
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")

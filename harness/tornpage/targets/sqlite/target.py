@@ -81,6 +81,7 @@ class SqliteTarget:
     """The system's SQLite library, driven by tornpage.targets.sqlite.driver."""
 
     name = "sqlite"
+    what = "the SQLite library of this Python"
     unrecorded: tuple[str, ...] = ("*-shm",)
     crossed: Mapping[str, list[str]] = {}
     lines: Path | None = None
@@ -121,7 +122,7 @@ class SqliteTarget:
         """Those of the driver."""
         return tuple(option.told() for option in OPTIONS)
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
