@@ -163,9 +163,15 @@ class Target(Protocol):
         """Reads the output of a recover command."""
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",
     ) -> Site | None:
-        """What a write was for. facts: of the page_write marker right before it, None if there is none.
+        """What a write was for. facts: of the page_write marker right before it, None if there is none; data:
+        what was written, empty where contents were not recorded.
         None: the file is no part of a crashed image, and its writes are no subject."""
 
 
@@ -328,7 +334,12 @@ class EngineTarget:
         )
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",  # noqa: ARG002 - its markers tell
     ) -> Site | None:
         """By file and offset, and for a home write by its marker."""
         if file in LOG_FILES:

@@ -8,7 +8,7 @@ The state is what SQL shows: of each table its definition and a checksum per row
 key. Recovery also has the server check its tables, and counts each index against the clustered one (I10).
 The server's pool and log are the smallest there are, so that pages are written while statements run.
 
-May import: server.
+May import: server, statements.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from tornpage.targets.bundled.server import (
     private_folder,
     unprivileged,
 )
+from tornpage.targets.bundled.statements import parts_of, statements_of
 
 __all__ = ["main"]
 
@@ -190,16 +191,9 @@ def run(setting: Setting, data: Path, lines: Path) -> None:
             ack(number, state_of(connection))
 
 
-def statements_of(lines: Path) -> dict[int, str]:
-    """By number of the line; a line may hold several, as those of a transaction."""
-    text = enumerate(lines.read_text("utf-8").splitlines(), 1)
-    return {number: line for number, line in text if line.strip() and not line.startswith("--")}
-
-
 def _execute_all(connection: Connection[Any], line: str) -> None:
-    for statement in line.split(";"):
-        if statement.strip():
-            execute(connection, statement)
+    for statement in parts_of(line):
+        execute(connection, statement)
 
 
 def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:

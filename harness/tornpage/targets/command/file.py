@@ -21,6 +21,7 @@ __all__ = [
     "LINES",
     "Choice",
     "Commands",
+    "Fetch",
     "FileSystem",
     "Promise",
     "TargetFile",
@@ -87,6 +88,22 @@ class Choice(BaseModel):
     """What it is, in a few words."""
 
 
+class Fetch(BaseModel):
+    """What `tornpage target fetch NAME` gets from package registries, by their own clients, into the folder
+    `{fetched}`. Python finds packages there."""
+
+    model_config = _STRICT
+
+    pip: list[str] = []
+    """Packages of PyPI, as pip takes them, without what they depend on."""
+    maven: list[str] = []
+    """Artifacts of Maven, as GROUP:NAME:VERSION; the jar is unpacked."""
+    debian: str = ""
+    """A release of Debian other than this machine's, from which `packages` come."""
+    packages: list[str] = []
+    """Packages of that release, unpacked and not installed."""
+
+
 class Promise(BaseModel):
     """What a power loss must leave."""
 
@@ -123,6 +140,9 @@ class TargetFile(BaseModel):
     """One line on it, for lists."""
     ignore: Patterns = []
     """Files that no crash needs, by pattern (`*` matches slashes too): lock files, text logs."""
+    format: Literal["", "innodb"] = ""
+    """What the files hold, where Tornpage can decode it: then each write is named by its contents, and the
+    rules on bytes are judged, with `doublewrite` as the option that switches some of them off."""
     sites: dict[Site, str | list[str]] = {}
     """What the writes to files are for, by pattern: names of `tornpage list sites`. The log as `redo` is cut
     at each of its sectors. Anything else counts as `other`."""
@@ -150,6 +170,8 @@ class TargetFile(BaseModel):
     shm: bool = True
     """Whether the store works on /dev/shm as on any other file system. Without it the folder for scratch must
     be elsewhere: TORNPAGE_TMP."""
+    fetch: Fetch = Fetch()
+    """What can be fetched."""
     template: str = ""
     """A folder whose content is there before prepare and run, durable."""
     run_deadline_s: float = Field(default=60.0, gt=0, le=3600)

@@ -1,6 +1,6 @@
 """A store that nobody here wrote, behind the commands of its target file.
 
-May import: errors, file, model, observed, option, paths, preload, process, rules, state, target.
+May import: errors, file, model, observed, option, paths, preload, process, rules, sites, state, target.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
 from tornpage.targets.command.file import DIR, FS, LINES, TargetFile, load_target_file
+from tornpage.targets.innodb.sites import SITES, site_of_write
 from tornpage.targets.option import TargetOption
 from tornpage.targets.target import (
     Capability,
@@ -59,8 +60,6 @@ SHM = Path("/dev/shm")
 class CommandTarget:
     """A target file: its commands make the work, and its states are observed."""
 
-    capabilities = frozenset({Capability.ACKS, Capability.EXPLORE, Capability.OBSERVED})
-
     def __init__(self, path: Path, preload: Path, explorer: Path, name: str = "") -> None:
         """path: of the target file; preload, explorer: absolute paths of the built files; name: by which it
         is known, where that is not the path. ConfigError."""
@@ -73,7 +72,11 @@ class CommandTarget:
             {FS: self.file.file_systems()} if len(self.file.file_systems()) > 1 else {}
         )
         self.lines = self.path.parent / self.file.lines if self.file.lines else None
-        self.sites = frozenset({*self.file.sites, Site.OTHER})
+        self.sites = frozenset({*self.file.sites, Site.OTHER, *(SITES if self.file.format else ())})
+        own = {Capability.RULES} if self.file.format else set()
+        self.capabilities = frozenset(
+            {Capability.ACKS, Capability.EXPLORE, Capability.OBSERVED, *own}
+        )
         self.preload = preload
         self.explorer = explorer
 
@@ -142,7 +145,8 @@ class CommandTarget:
         return found
 
     def _environment(self, options: Mapping[str, str]) -> dict[str, str]:
-        python = f"{data_folder('marking')}:{package_folder()}"
+        folders = (data_folder("marking"), package_folder(), fetched_folder(self.file.name))
+        python = ":".join(str(folder) for folder in folders)
         base = {"PATH": PATH, "HOME": str(self.path.parent), "LANG": "C.UTF-8"}
         own = dict(
             zip(self.file.env, self._filled([*self.file.env.values()], options), strict=True)
@@ -170,6 +174,8 @@ class CommandTarget:
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""
         env = preload_environment(self.preload, data, trace, plan)
+        if self.file.format:
+            env["TORNPAGE_PAYLOAD"] = "full"
         if self.file.server:
             env["TORNPAGE_CONTROL"] = f"tornpage-{xxhash.xxh3_64_hexdigest(str(trace).encode())}"
         return env
@@ -237,16 +243,19 @@ class CommandTarget:
         return Command((str(self.explorer), *arguments, *ours), command.env)
 
     def judge_command(self) -> Command:
-        """There is none: what a stranger writes is not decoded."""
-        raise TargetError(f"no rules on what {self.file.name} writes")
+        """Of a known format only: what else a stranger writes is not decoded."""
+        if not self.file.format:
+            raise TargetError(f"no rules on what {self.file.name} writes")
+        argv = ("/usr/bin/env", f"PYTHONPATH={package_folder()}", sys.executable)
+        return Command((*argv, "-m", f"tornpage.targets.{self.file.format}.judge"))
 
     def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
         """There is none."""
         return None
 
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:  # noqa: ARG002
-        """Only the size of a page: there are no rules."""
-        return Setting(page_size)
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """The size of a page, and whether the option `doublewrite` is off."""
+        return Setting(page_size, options.get("doublewrite", "on") != "off")
 
     def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
         """As promised."""
@@ -286,13 +295,17 @@ class CommandTarget:
     def site_of(
         self,
         file: str,
-        offset: int,  # noqa: ARG002 - sites are files
+        offset: int,
         facts: Mapping[str, str] | None,  # noqa: ARG002
         page_size: int,  # noqa: ARG002
+        data: bytes = b"",
     ) -> Site | None:
-        """By the patterns of the file."""
+        """By what is written, where the format is known; by the patterns of the file."""
         if any(fnmatch.fnmatchcase(file, pattern) for pattern in self.file.ignore):
             return None
+        known = site_of_write(file, offset, data) if self.file.format else None
+        if known is not None:
+            return known
         for site, pattern in self.file.site_patterns():
             if fnmatch.fnmatchcase(file, pattern):
                 return site

@@ -198,6 +198,7 @@ class SqliteTarget:
         offset: int,
         facts: Mapping[str, str] | None,  # noqa: ARG002 - SQLite marks no page writes
         page_size: int,
+        data: bytes = b"",  # noqa: ARG002 - the place tells
     ) -> Site | None:
         """By file and offset; the first bytes of the log say, as a checkpoint does, where it starts."""
         if file.endswith("-shm"):
