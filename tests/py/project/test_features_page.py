@@ -1,5 +1,5 @@
-"""docs/FEATURES.md: each mechanism lives where it says, is claimed by campaigns that would say if it did not run,
-and bugs planted there were found by a broken state."""
+"""docs/FEATURES.md: each mechanism lives where it says, is claimed by campaigns that would say if it did not
+run, and bugs planted there were found by a broken state."""
 
 from __future__ import annotations
 
