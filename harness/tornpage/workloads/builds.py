@@ -11,14 +11,15 @@ from collections.abc import Sequence
 
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
-from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Verb
-from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, Column, IndexDef, Verb
+from tornpage.workloads.shapes import MANY, SHAPES, SMALL, VARYING, Shape
 
 __all__ = [
     "aborted",
     "build",
     "drop_some",
     "force",
+    "lengthen",
     "many",
     "name_burst",
     "rebuild",
@@ -28,6 +29,9 @@ __all__ = [
     "stepped",
     "switch",
 ]
+
+LONGEST = 12_000
+"""Bytes of a VARCHAR that becomes longer: a row has a size that it cannot exceed."""
 
 
 def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
@@ -190,6 +194,28 @@ def rename_parts(book: Book, table: Table) -> None:
             change(book, table)
         if book.rng.random() < 0.2:
             _refused(book, table)
+
+
+def lengthen(book: Book, table: Table) -> None:
+    """A VARCHAR becomes longer, at once or by a copy, as its indexes let it; rows get values that only it has
+    room for. Now and then it becomes as short again before that. A table that has none leaves it to another."""
+    if not any(column.varying for column in table.shape.columns):
+        table = book.tables.get("varying") or book.create("varying", VARYING)
+        fill(book, table, book.rng.randint(2, 30))
+    book.release(table)
+    varying = [column for column in table.shape.columns if column.varying]
+    for column in book.rng.sample(varying, min(len(varying), book.rng.randint(1, 2))):
+        if column.length >= LONGEST:
+            continue
+        length = min(column.length + book.rng.choice((1, 30, column.length)), LONGEST)
+        book.resize_column(table, column.name, length)
+        if book.rng.random() < 0.2:
+            book.resize_column(table, column.name, column.length)
+        for _ in range(book.rng.randint(1, 4)):
+            change(book, table)
+        if book.rng.random() < 0.1:
+            less = (Column(column.name, 1, varying=True),)
+            book.add(Verb.MODIFY_COLUMN, table=table.name, columns=less, algorithm=Algorithm.NOCOPY)
 
 
 def _refused(book: Book, table: Table) -> None:
