@@ -30,8 +30,9 @@ __all__ = [
     "switch",
 ]
 
-LONGEST = 12_000
-"""Bytes of a VARCHAR that becomes longer: a row has a size that it cannot exceed."""
+LONGEST, LONGEST_KEY = 12_000, 200
+"""Bytes of a VARCHAR that becomes longer, and of one that an index may have all of: rows and keys have a size
+that they cannot exceed."""
 
 
 def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
@@ -205,9 +206,11 @@ def lengthen(book: Book, table: Table) -> None:
     book.release(table)
     varying = [column for column in table.shape.columns if column.varying]
     for column in book.rng.sample(varying, min(len(varying), book.rng.randint(1, 2))):
-        if column.length >= LONGEST:
+        whole = any((column.name, 0) in index.columns for index in table.shape.indexes)
+        most = LONGEST_KEY if whole else LONGEST
+        length = min(column.length + book.rng.choice((1, 30, column.length)), most)
+        if length == column.length:
             continue
-        length = min(column.length + book.rng.choice((1, 30, column.length)), LONGEST)
         book.resize_column(table, column.name, length)
         if book.rng.random() < 0.2:
             book.resize_column(table, column.name, column.length)
