@@ -20,6 +20,7 @@ __all__ = [
     "drop_some",
     "force",
     "lengthen",
+    "lengthen_or_fail",
     "many",
     "name_burst",
     "rebuild",
@@ -209,16 +210,23 @@ def lengthen(book: Book, table: Table) -> None:
         whole = any((column.name, 0) in index.columns for index in table.shape.indexes)
         most = LONGEST_KEY if whole else LONGEST
         length = min(column.length + book.rng.choice((1, 30, column.length)), most)
-        if length == column.length:
+        if length <= column.length:
             continue
         book.resize_column(table, column.name, length)
         if book.rng.random() < 0.2:
             book.resize_column(table, column.name, column.length)
         for _ in range(book.rng.randint(1, 4)):
             change(book, table)
-        if book.rng.random() < 0.1:
+
+
+def lengthen_or_fail(book: Book, table: Table) -> None:
+    """The same, and now and then a promise that cannot be kept."""
+    lengthen(book, table)
+    for column in table.shape.columns:
+        if column.varying and book.rng.random() < 0.2:
             less = (Column(column.name, 1, varying=True),)
-            book.add(Verb.MODIFY_COLUMN, table=table.name, columns=less, algorithm=Algorithm.NOCOPY)
+            way = book.rng.choice((Algorithm.INPLACE, Algorithm.NOCOPY, Algorithm.INSTANT))
+            book.add(Verb.MODIFY_COLUMN, table=table.name, columns=less, algorithm=way)
 
 
 def _refused(book: Book, table: Table) -> None:
