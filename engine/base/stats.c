@@ -66,6 +66,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(tables_rebuilt),
     STAT(tables_copied),
     STAT(alters_instant),
+    STAT(varchars_extended),
     STAT(trx_commits),
     STAT(trx_rollbacks),
     STAT(unique_duplicates),

@@ -59,6 +59,7 @@ typedef struct stats {
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
+    uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */
