@@ -65,6 +65,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(indexes_dropped),
     STAT(tables_rebuilt),
     STAT(tables_copied),
+    STAT(tables_truncated),
     STAT(alters_instant),
     STAT(trx_commits),
     STAT(trx_rollbacks),
