@@ -29,6 +29,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(latch_waits),
     STAT(pages_reused_in_flight),
     STAT(pages_freed_in_flight),
+    STAT(pages_freed_unwritten),
+    STAT(pages_scrubbed),
     STAT(spaces_dropped_in_flight),
     STAT(os_log_written),
     STAT(os_log_fsyncs),
