@@ -26,6 +26,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(batches_interleaved),
     STAT(checkpoints_amid_batch),
     STAT(writes_amid_fsync),
+    STAT(log_waits_overtaken),
     STAT(latch_waits),
     STAT(pages_reused_in_flight),
     STAT(pages_freed_in_flight),

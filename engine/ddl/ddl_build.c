@@ -153,6 +153,9 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
         return err;
     }
     dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    if (alter->lock == LOCK_EXCLUSIVE) {
+        dict_table_set_exclusive(trx_sys_dict(sys), build->source->id);
+    }
     if (build->online != NULL) {
         ddl_online_start(build);
     }

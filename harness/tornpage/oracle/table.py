@@ -104,6 +104,8 @@ class Table:
     not changed."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
+    exclusive: bool = False
+    """With LOCK=EXCLUSIVE it cannot even be read."""
 
     def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)

@@ -92,6 +92,7 @@ class Lock(StrEnum):
     DEFAULT = ""
     NONE = "none"
     SHARED = "shared"
+    EXCLUSIVE = "exclusive"
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,6 +248,14 @@ def test_lengths_of_texts_change_where_they_can() -> None:
     assert before["ic"] != after["ic"]
 
 
+def test_an_exclusive_build_lets_nobody_read() -> None:
+    """Until it ends; a build that says nothing lets others read."""
+    uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"
+    for lock, error in (("", ""), (" lock=exclusive", "DB_TABLE_LOCKED")):
+        text = f"insert_seq - t 1 9\nstart rebuild t{lock}\n{uses}abort index t\nselect t a=1\n"
+        assert _errors(text) == ["", "", error, error, error, "DB_TABLE_LOCKED", "", ""]
+
+
 def test_judgement_accepts_exactly_the_range() -> None:
     """Every prefix in [low, high] is right, an older one breaks I1, a newer one I3."""
     states = _states()
