@@ -73,6 +73,7 @@ HARNESS = {
         {"campaign", "census"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
@@ -120,7 +121,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"__main__"}],
 }
 
 
