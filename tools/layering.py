@@ -78,6 +78,7 @@ HARNESS = {
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -121,7 +122,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"api"}, {"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 
