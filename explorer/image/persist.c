@@ -12,7 +12,9 @@ Rules
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
 6. An ignored fsync does nothing at all.
-7. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
+7. A sync covers what had ended when it began. What overlapped it waits on: it may be there or not.
+8. A write that is durable by itself is there when it has ended, and with it what waited of the same bytes, or of the size.
+9. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
    keeps a beginning of what waits of it (models.c). */
 #include "explorer/image/persist.h"
 
@@ -100,18 +102,48 @@ static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
            && path_set_has(&persist->disk->lies, image_name_text(persist->image, sync->name));
 }
 
-static void persist_sync(persist_t *persist, const fs_event_t *sync)
+/** The sync is event number `index` of the list. */
+static void persist_sync(persist_t *persist, uint32_t index)
 {
+    const fs_event_t *sync = &persist->list->events[index];
+    uint32_t ended = sync->late < index ? index - sync->late : 0; /* rule 7 */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
-        if (!sync_covers(persist, sync, event)) {
+        if (persist->pending[i] >= ended || !sync_covers(persist, sync, event)) {
             persist->pending[kept++] = persist->pending[i];
         } else {
             persist_apply(persist->image, event);
         }
     }
     persist->n_pending = kept;
+}
+
+static bool overlaps(const fs_event_t *a, const fs_event_t *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+/** Rule 8. What is older than a size that goes along would undo it. */
+static void persist_through(persist_t *persist, const fs_event_t *write)
+{
+    uint32_t resized = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        resized = event->kind == FS_TRUNCATE && event->inode == write->inode ? i + 1 : resized;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        bool same = is_content(event) && event->inode == write->inode;
+        if (same && (i < resized || overlaps(event, write))) {
+            persist_apply(persist->image, event);
+        } else {
+            persist->pending[kept++] = persist->pending[i];
+        }
+    }
+    persist->n_pending = kept;
+    persist_apply(persist->image, write);
 }
 
 static bool inode_may_be_seen(const persist_t *persist, uint32_t inode)
@@ -151,10 +183,12 @@ static void persist_wait(persist_t *persist, uint32_t index)
 static void persist_step(persist_t *persist, uint32_t index)
 {
     const fs_event_t *event = &persist->list->events[index];
-    if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
+    if (event->kind == FS_WRITE && event->durable && !sync_is_ignored(persist, event)) {
+        persist_through(persist, event);
+    } else if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
         persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
-        persist_sync(persist, event);
+        persist_sync(persist, index);
         if (event->kind == FS_SYNC_DIR || persist_is_ordered(persist)) {
             persist_forget(persist);
         }

@@ -7,7 +7,7 @@ Rules
 1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
    transferred.
 2. What the target declares as ignored is left out, as a lock file: its existence means nothing.
-3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
+3. What the persistence model cannot follow (a fault, a shared mapping, a write
    without its data, a file that nobody told of) refuses the trace; it is never guessed. A live trace may have
    faults: it is only judged, by what the process was told that it did, and ends with its kill.
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
@@ -102,6 +102,17 @@ static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
     return event;
 }
 
+/** How many of the events before the one that was added last had not ended when it began. */
+static uint32_t count_late(const reader_t *reader)
+{
+    const fs_list_t *list = &reader->trace->list;
+    uint32_t late = 0;
+    while (late + 1 < list->n && list->events[list->n - 2 - late].seq > reader->rec.began) {
+        late++;
+    }
+    return late;
+}
+
 static uint32_t name_of(reader_t *reader, const char *path)
 {
     return image_name(reader->image, path, strlen(path));
@@ -183,6 +194,7 @@ static dberr_t on_write(reader_t *reader)
     event->offset = reader->rec.offset;
     event->length = length;
     event->data = reader->payload;
+    event->durable = (reader->rec.flags & TP_WRITE_DURABLE) != 0;
     bool empty = flush_place_is_empty(reader->image, event);
     rules_before(reader->rules, event->inode, path, event->offset, length);
     persist_apply(reader->image, event);
@@ -207,6 +219,7 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
         event->inode = file->inode;
         event->name = file->name;
         event->offset = kind == FS_TRUNCATE ? reader->rec.offset : 0;
+        event->late = kind == FS_SYNC ? count_late(reader) : 0;
         if (kind == FS_TRUNCATE) {
             persist_apply(reader->image, event);
         }
@@ -299,6 +312,7 @@ static dberr_t on_sync_dir(reader_t *reader)
         return refuse(reader, "damaged");
     }
     fs_event_t *event = event_add(reader, FS_SYNC_DIR);
+    event->late = count_late(reader);
     event->name = name_of(reader, path);
     rules_event(reader->rules, event, path);
     return DB_SUCCESS;
@@ -484,8 +498,6 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
         e = err_set(err, DB_ERROR, "%s: not a trace", path);
     } else if ((flags & TP_TRACE_OVERFLOW) != 0) {
         e = err_set(err, DB_ERROR, "%s: the recording ran out of space (TORNPAGE_TRACE_MAX)", path);
-    } else if ((flags & TP_TRACE_FOREIGN) != 0) {
-        e = err_set(err, DB_ERROR, "%s: a child process used the files unseen", path);
     } else {
         e = read_records(&reader, bytes, committed);
     }

@@ -27,7 +27,7 @@ static tp_trace_record_t *put_record(builder_t *b, uint16_t kind, uint32_t file,
                                      const void *payload, size_t len)
 {
     static tp_trace_record_t rec;
-    rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .file = file};
+    rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .began = b->seq - 1, .file = file};
     rec.total = (uint32_t)(TP_TRACE_RECORD_SIZE + (len + 7) / 8 * 8);
     if (kind == TP_OP_WRITE) {
         rec.flags = TP_WRITE_PAYLOAD;
@@ -156,6 +156,37 @@ static void test_first_flushes(void **state)
     image_destroy(image);
 }
 
+/** A sync knows which of the events before it had not ended when it began; a write, whether it is durable. */
+static void test_tickets(void **state)
+{
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    put_record(&b, TP_OP_WRITE, 3, "one", 3)->flags |= TP_WRITE_DURABLE;
+    (void)put_record(&b, TP_OP_WRITE, 3, "two", 3);
+    (void)put_record(&b, TP_OP_READ, 3, NULL, 0);
+    (void)put_record(&b, TP_OP_WRITE, 3, "three", 5);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = 2;
+    put_record(&b, TP_OP_SYNC_DIR, 1, ".", 1)->began = 0;
+    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = UINT64_MAX;
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    const fs_event_t *events = trace.list.events;
+    assert_int_equal(trace.list.n, 8);
+    assert_true(events[1].durable);
+    assert_false(events[2].durable);
+    assert_int_equal(events[4].late, 2);
+    assert_int_equal(events[5].late, 5);
+    assert_int_equal(events[6].late, 0);
+    assert_int_equal(events[7].late, 0);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
 static void assert_refused(const builder_t *b, const char *why)
 {
     trace_t trace;
@@ -230,9 +261,8 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_first_flushes),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_events),  cmocka_unit_test(test_first_flushes),
+        cmocka_unit_test(test_tickets), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
