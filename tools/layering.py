@@ -65,7 +65,7 @@ HARNESS = {
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
-        {"index", "summary"},
+        {"compared", "index", "summary"},
         {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],

@@ -109,15 +109,33 @@ static dberr_t buf_batch_sync_area(buf_pool_t *pool)
     return err;
 }
 
+static dberr_t buf_batch_write_page(buf_pool_t *pool, const buf_batch_page_t *page)
+{
+    buf_batch_t *batch = &pool->batch;
+    bool skip = page->pos >= batch->n_copies;
+    const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "batch";
+    return buf_dblwr_write_home(pool, page->block,
+                                pool->dblwr_buf + (size_t)page->pos * pool->page_size,
+                                skip ? -1 : (int)page->pos, why);
+}
+
+/** The page was freed: nobody needs its home, once the log that says so is durable. */
+static dberr_t buf_batch_drop_page(buf_pool_t *pool, const buf_batch_page_t *page)
+{
+    dberr_t err = buf_dblwr_write_log(pool, page->block->newest_modification);
+    if (err == DB_SUCCESS) {
+        buf_block_discard(pool, page->block);
+        pool->env->stats.pages_freed_unwritten++;
+    }
+    return err;
+}
+
 static dberr_t buf_batch_write_next(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     const buf_batch_page_t *page = &batch->pages[batch->n_home];
-    bool skip = page->pos >= batch->n_copies;
-    const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "batch";
-    dberr_t err = buf_dblwr_write_home(pool, page->block,
-                                       pool->dblwr_buf + (size_t)page->pos * pool->page_size,
-                                       skip ? -1 : (int)page->pos, why);
+    dberr_t err = buf_dblwr_drops(pool, page->block) ? buf_batch_drop_page(pool, page)
+                                                     : buf_batch_write_page(pool, page);
     if (err != DB_SUCCESS) {
         return err;
     }

@@ -37,6 +37,9 @@ static void buf_cleaner_start(buf_pool_t *pool)
 /** An fsync under way takes its time: the step that ends it may have to wait for several turns. */
 static dberr_t buf_cleaner_step(buf_pool_t *pool)
 {
+    if (pool->scrub.n > 0 && sched_draw(&pool->env->sched, BUF_SCRUB_STEPS) == 0) {
+        return buf_scrub_pages(pool, 1 + sched_draw(&pool->env->sched, BUF_SCRUB_STEPS));
+    }
     if (pool->batch.state == BATCH_NONE) {
         buf_cleaner_start(pool);
         return DB_SUCCESS;

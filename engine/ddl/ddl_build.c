@@ -515,5 +515,6 @@ void ddl_build_free(ddl_build_t *build)
     free(build->last_pk);
     free(build->batch);
     free(build->rec);
+    free(build->row);
     free(build);
 }

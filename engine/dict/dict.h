@@ -189,6 +189,11 @@ const byte *dict_col_value(const dict_col_t *col, const byte *row, uint32_t *len
 /** The row of nothing: NULL where that may be, else 0 or the empty text. */
 void dict_row_init(const dict_table_t *table, byte *row);
 
+/** The row with its values as a table has it whose columns are the same but for the lengths of texts. DB_ERROR: one is
+longer than its column. */
+WARN_UNUSED dberr_t dict_row_convert(const dict_table_t *from, const byte *row,
+                                     const dict_table_t *to, byte *out, err_sink_t *err);
+
 /* ---- conversions; sizes as computed by dict_table_layout ---- */
 
 /** The columns of a version of a row that have pages of their own. */

@@ -44,6 +44,7 @@ const char *fs_site_name(fs_site_t site)
                                                   "undo_page",
                                                   "dict_page",
                                                   "system_page",
+                                                  "freed_page",
                                                   "doublewrite",
                                                   "redo",
                                                   "checkpoint_header",

@@ -28,6 +28,7 @@ typedef enum fs_site {
     SITE_UNDO_PAGE,
     SITE_DICT_PAGE,
     SITE_SYSTEM_PAGE,
+    SITE_FREED_PAGE, /**< zeros over a page that is free */
     SITE_DOUBLEWRITE,
     SITE_REDO,
     SITE_CHECKPOINT_HEADER,

@@ -81,6 +81,7 @@ PAGE_SITES = frozenset(
         Site.UNDO_PAGE,
         Site.DICT_PAGE,
         Site.SYSTEM_PAGE,
+        Site.FREED_PAGE,
     }
 )
 """Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For

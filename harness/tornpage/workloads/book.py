@@ -403,6 +403,12 @@ class Book:
         self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
         table.shape = table.shape.rename_column(name, new)
 
+    def resize_column(self, table: Table, name: str, length: int) -> None:
+        """Another length for a VARCHAR whose values are not longer."""
+        self.release(table)
+        self.alter(Verb.MODIFY_COLUMN, table, columns=(Column(name, length, varying=True),))
+        table.shape = table.shape.resize_column(name, length)
+
     def start_build(self, table: Table, indexes: Sequence[IndexDef], online: bool = False) -> None:
         """Starts a build in steps: until it ends, the table takes no changes, unless it is `online`."""
         self.release(table)
