@@ -15,7 +15,9 @@ typedef enum fs_kind {
     FS_LINK,     /**< name now leads to inode: a file was created */
     FS_RENAME,   /**< name, name2; inode is what moves */
     FS_UNLINK,   /**< name; inode is what it led to */
-    FS_SYNC_DIR  /**< name of the directory */
+    FS_SYNC_DIR, /**< name of the directory */
+    FS_ZERO,     /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
+    FS_MOVE_DIR  /**< name, name2 of a directory: all names below it move along */
 } fs_kind_t;
 
 /** What a write is about; the rows of the torn-page matrix. */
@@ -63,7 +65,19 @@ typedef struct fs_event {
 
 static inline bool fs_changes_name(const fs_event_t *event)
 {
-    return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK;
+    return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK
+           || event->kind == FS_MOVE_DIR;
+}
+
+/** Has it two names? */
+static inline bool fs_renames(const fs_event_t *event)
+{
+    return event->kind == FS_RENAME || event->kind == FS_MOVE_DIR;
+}
+
+static inline bool fs_changes_content(const fs_event_t *event)
+{
+    return event->kind == FS_WRITE || event->kind == FS_TRUNCATE || event->kind == FS_ZERO;
 }
 
 typedef struct fs_block fs_block_t;

@@ -199,6 +199,56 @@ static void test_durable(void **state)
     assert_memory_equal(image_bytes(f->image, 0), "dacc\0\0\0\0b", 9);
 }
 
+/** A hole is content: zeros within the file, durable with its fsync. */
+static void test_zero(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "abcdef");
+    add_sync(&f->list, f->image, 0, "a");
+    fs_event_t *hole = fs_list_add(&f->list, FS_ZERO);
+    hole->offset = 2;
+    hole->length = 100;
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "abcdef");
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 6);
+    assert_int_equal(image_size(f->image, 0), 6);
+    assert_memory_equal(image_bytes(f->image, 0), "ab\0\0\0\0", 6);
+}
+
+/** The move of a directory waits for its parent's fsync, or for its own at the new place; it takes along what waited
+of the names in it, and nothing of "dir2". */
+static void test_move_dir(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "dir/a", NULL);
+    add_sync_dir(&f->list, f->image, "dir");
+    add_entry(&f->list, f->image, FS_LINK, 1, "dir2/b", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 1, "dir/sub/b", NULL);
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "dir", "new");
+    add_entry(&f->list, f->image, FS_LINK, 0, "new/c", NULL);
+    add_sync_dir(&f->list, f->image, "dir2");
+    persist_advance(&f->persist, 7);
+    assert_file(f->image, "dir/a", "");
+    assert_file(f->image, "dir2/b", "");
+    assert_int_equal(f->persist.n_pending, 3);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 8);
+    assert_int_equal(f->persist.n_pending, 1);
+    assert_absent(f->image, "dir/a");
+    assert_file(f->image, "new/a", "");
+    assert_file(f->image, "new/sub/b", "");
+    assert_file(f->image, "dir2/b", "");
+    assert_absent(f->image, "new/c");
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "new", "old");
+    add_sync_dir(&f->list, f->image, "old");
+    persist_advance(&f->persist, 10);
+    assert_int_equal(f->persist.n_pending, 0);
+    assert_file(f->image, "old/c", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +261,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_zero, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_move_dir, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

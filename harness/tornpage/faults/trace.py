@@ -289,8 +289,8 @@ class FilePaths:
             for file, path in list(self._paths.items()):
                 if path == new:
                     self._paths[file] = ""
-                elif path == old:
-                    self._paths[file] = new
+                elif path == old or path.startswith(f"{old}/"):
+                    self._paths[file] = new + path[len(old) :]
 
     def __getitem__(self, file: int) -> str:
         """The path relative to the data directory; "" if the id is unknown or was replaced."""
