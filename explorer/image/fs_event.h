@@ -16,8 +16,8 @@ typedef enum fs_kind {
     FS_RENAME,   /**< name, name2; inode is what moves */
     FS_UNLINK,   /**< name; inode is what it led to */
     FS_SYNC_DIR, /**< name of the directory */
-    FS_ZERO,     /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
-    FS_MOVE_DIR  /**< name, name2 of a directory: all names below it move along */
+    FS_ZERO, /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
+    FS_MOVE_DIR /**< name, name2 of a directory: all names below it move along */
 } fs_kind_t;
 
 /** What a write is about; the rows of the torn-page matrix. */
