@@ -59,6 +59,7 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
 static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+
     if (map != MAP_FAILED && fd >= 0 && (protection & PROT_WRITE) != 0
         && (flags & MAP_TYPE) != MAP_PRIVATE) {
         unseen_at_descriptor("mmap", fd);

@@ -69,7 +69,7 @@ HARNESS = {
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
-        {"index", "summary"},
+        {"compared", "index", "summary"},
         {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],
@@ -77,10 +77,12 @@ HARNESS = {
         {"campaign", "census"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -124,7 +126,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 

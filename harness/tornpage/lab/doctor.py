@@ -46,8 +46,6 @@ def examine(paths: Paths) -> list[Finding]:
         lambda: _preload(paths),
         _tmpfs,
         _descriptors,
-        lambda: _tool("fio", ["fio", "--version"]),
-        lambda: _tool("libfiu", ["fiu-ctrl", "-h"]),
     ]
     return [check() for check in checks] + [_target(name, paths) for name in target_names()]
 
@@ -92,12 +90,6 @@ def _target(name: str, paths: Paths) -> Finding:
         seen, _, remedy = str(error).partition(": ")
         return Finding(f"target {name}", False, seen, remedy, needed=name in TARGETS)
     return Finding(f"target {name}", True, target.what)
-
-
-def _tool(name: str, command: list[str]) -> Finding:
-    if shutil.which(command[0]) is None:
-        return Finding(name, False, f"{command[0]} is not installed", "make setup")
-    return Finding(name, True, str(shutil.which(command[0])))
 
 
 def _run(
