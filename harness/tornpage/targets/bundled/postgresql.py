@@ -43,12 +43,19 @@ SETTINGS = (
     "exit_on_error=on",
 )
 CELL = re.compile(r'^\t \d+: \S+ = "(.*)"\t\(typeid = ', re.MULTILINE)
+ERROR = re.compile(r"(ERROR|FATAL|PANIC):")
 END = "end of the answer"
 TABLES = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
 )
 INDEXES = "SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '{}'::regclass"
 ROWS = "SELECT count(*) || ' rows ' || coalesce(md5(string_agg(x::text, ',' ORDER BY x::text)), '') FROM {} x"
+EMPTY = (
+    "pg_notify", "pg_tblspc", "pg_twophase", "pg_replslot", "pg_stat", "pg_stat_tmp", "pg_serial",
+    "pg_snapshots", "pg_dynshmem", "pg_commit_ts", "pg_logical/mappings", "pg_logical/snapshots",
+    "pg_wal/archive_status",
+)  # fmt: skip
+"""Folders of a cluster without files: a crashed image has files only, and no crash removes these."""
 LOCK_SHARED_MEMORY = 6
 """Line of postmaster.pid, from 0, that ends with the id of a segment which survives its processes."""
 
@@ -76,7 +83,7 @@ class Backend:
             answer += line
         self.process.wait()
         words = self.said.read_text("utf-8", "replace").splitlines()
-        errors = [line for line in words if re.match(r"ERROR|FATAL|PANIC", line)]
+        errors = [line[at.start() :] for line in words if (at := ERROR.search(line))]
         raise ServerEnded((errors or words or ["it said nothing"])[-1])
 
 
@@ -108,6 +115,8 @@ def _as_user() -> dict[str, Any]:
 
 def _give(data: Path) -> None:
     """The folder, and the recording that its process makes, to the user of the backend."""
+    if (data / "base").exists():
+        _unrecorded(["mkdir", "-p", *(str(data / name) for name in EMPTY)])
     give_away(data)
     trace = os.environ.get("TORNPAGE_TRACE")
     if trace and Path(trace).exists():

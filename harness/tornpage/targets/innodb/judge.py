@@ -22,6 +22,8 @@ from tornpage.vocabulary.errors import TornpageError
 __all__ = ["answer", "main"]
 
 OF_ONE_RULE_MAX = 8
+WRITE_DURABLE = 4
+"""Flag of a write in the stream: faults/README.md."""
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -51,9 +53,10 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         paths.see(trace, event)
         if event.kind == Op.WRITE and event.result > 0:
             data = trace.payload(event)[: event.result]
-            rules.write(paths[event.file], event.offset, data)
+            durable = bool(event.flags & WRITE_DURABLE)
+            rules.write(paths[event.file], event.offset, data, seq, durable=durable)
         elif event.kind in (Op.FSYNC, Op.FDATASYNC) and event.result == 0:
-            rules.sync(paths[event.file])
+            rules.sync(paths[event.file], event.began)
     log = {"found": rules.found}
     return {"findings": findings, "log": log, "counters": dict(rules.counters)}
 

@@ -53,12 +53,14 @@ def is_tablespace(path: str) -> bool:
 
 @dataclass(slots=True)
 class _Copy:
-    """A page in the area. home_unsynced: its page was written, and the file is not fsynced since."""
+    """A page in the area. written, home: numbers of the events that wrote it, and its page, whose file is not
+    fsynced since; 0 if there is none."""
 
     place: Place
     digest: int
+    written: int
     synced: bool = False
-    home_unsynced: bool = False
+    home: int = 0
 
 
 @dataclass(slots=True)
@@ -89,7 +91,9 @@ class Rules:
     _inits: dict[Place, _Init] = field(default_factory=dict)
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
     _spaces: dict[str, int] = field(default_factory=dict)
-    _dirty: set[str] = field(default_factory=set)
+    _dirty: dict[str, int] = field(default_factory=dict)
+    _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _seq: int = 0
 
     def find(self, path: str, data: bytes) -> None:
         """A file that was there before: all of it is durable. The system tablespace comes first."""
@@ -106,28 +110,42 @@ class Rules:
         """There is a log with a valid checkpoint."""
         return self._log is not None and self.checkpoint > 0
 
-    def write(self, path: str, offset: int, data: bytes) -> None:
-        """One that succeeded."""
+    def write(
+        self, path: str, offset: int, data: bytes, seq: int = 0, *, durable: bool = False
+    ) -> None:
+        """One that succeeded. seq: number of its event; durable: by itself."""
+        self._seq = seq
         if path == LOG_FILE:
             self._write_log(offset, data)
         elif is_tablespace(path) and self.found:
             size = self.page_size
             if offset % size or len(data) % size:
                 return  # fact 1
-            self._dirty.add(path)
+            self._dirty[path] = seq
             for at in range(0, len(data), size):
                 self._write_page(path, (offset + at) // size, data[at : at + size])
 
-    def sync(self, path: str) -> None:
-        """An fsync or fdatasync that succeeded."""
+        if durable:
+            self.sync(path, seq)
+
+    def sync(self, path: str, began: int = 1 << 63) -> None:
+        """An fsync or fdatasync that succeeded. began: number of the last event that had ended when it
+        began (fact 3)."""
         if path == LOG_FILE:
-            self._advance()
-        self._dirty.discard(path)
+            self._sync_log(began)
+        if self._dirty.get(path, 0) <= began:
+            self._dirty.pop(path, None)
+        late = []
         for copy in self._unsynced.pop(path, []):
-            copy.home_unsynced = False
+            if copy.home <= began:
+                copy.home = 0
+            else:
+                late.append(copy)
+        if late:
+            self._unsynced[path] = late
         if path == SYSTEM:
             for copy in self._slots.values():
-                copy.synced = True
+                copy.synced = copy.synced or copy.written <= began
 
     def rename(self, old: str, new: str) -> None:
         """The file keeps what is known of it."""
@@ -136,15 +154,14 @@ class Rules:
         if old in self._unsynced:
             self._unsynced[new] = self._unsynced.pop(old)
         if old in self._dirty:
-            self._dirty.remove(old)
-            self._dirty.add(new)
+            self._dirty[new] = self._dirty.pop(old)
 
     def remove(self, path: str) -> None:
         """The file is gone, and no write of it needs anything any more."""
         self._spaces.pop(path, None)
-        self._dirty.discard(path)
+        self._dirty.pop(path, None)
         for copy in self._unsynced.pop(path, []):
-            copy.home_unsynced = False
+            copy.home = 0
 
     # ---- the log ----
 
@@ -157,11 +174,20 @@ class Rules:
     def _write_log(self, offset: int, data: bytes) -> None:
         if self._log is None:
             return
-        end = offset + len(data)
-        if end <= len(self._log.data):
-            self._log.data[offset:end] = data
-            if offset < self._log.first:
-                self.checkpoint = max(self.checkpoint, self._log.checkpoint())
+        if offset + len(data) <= len(self._log.data):
+            self._waiting.append((self._seq, offset, data))
+
+    def _sync_log(self, began: int) -> None:
+        if self._log is None:
+            return
+        waiting, self._waiting = self._waiting, []
+        for seq, offset, data in waiting:
+            if seq <= began:
+                self._log.data[offset : offset + len(data)] = data
+            else:
+                self._waiting.append((seq, offset, data))
+        self.checkpoint = max(self.checkpoint, self._log.checkpoint())
+        self._advance()
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
@@ -204,7 +230,7 @@ class Rules:
             image = data[slot * size :][:size]
             page = read_page(image) if len(image) == size else None
             if page is not None and page.whole:
-                self._keep_copy(slot, _Copy((page.space, page.number), zlib.crc32(image), True))
+                self._keep_copy(slot, _Copy((page.space, page.number), zlib.crc32(image), 0, True))
 
     def _write_page(self, path: str, number: int, data: bytes) -> None:
         page = read_page(data)
@@ -239,13 +265,13 @@ class Rules:
 
     def _write_copy(self, slot: int, space: int, number: int, data: bytes) -> None:
         old = self._slots.get(slot)
-        if old is not None and old.home_unsynced:
+        if old is not None and old.home:
             self.tell(
                 22, "area_reuse",
                 f"the copy of page {old.place[1]} of space {old.place[0]} is overwritten before its page "
                 "is fsynced",
             )  # fmt: skip
-        self._keep_copy(slot, _Copy((space, number), zlib.crc32(data)))
+        self._keep_copy(slot, _Copy((space, number), zlib.crc32(data), self._seq))
 
     def _keep_copy(self, slot: int, copy: _Copy) -> None:
         self._slots[slot] = self._copies[copy.place] = copy
@@ -255,7 +281,7 @@ class Rules:
         if copy is not None and copy.digest == zlib.crc32(data):
             if not copy.synced:
                 self.tell(22, "area_sync", f"page {place[1]} of {path}: its copy is not fsynced")
-            copy.home_unsynced = True
+            copy.home = max(self._seq, 1)
             self.counters["doublewritten"] += 1
             self._unsynced.setdefault(path, []).append(copy)
             return
