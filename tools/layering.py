@@ -57,7 +57,8 @@ HARNESS = {
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry", "bundled.server"},
-        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"},
+        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
+        | {"bundled.sqlite_library"},
     ],
     "store": [
         {"origin", "runlock"},
@@ -101,7 +102,7 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill", "statements", "tryout"},
+        {"doctor", "fetch", "mutant_table", "randomkill", "statements", "tryout"},
         {"hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
