@@ -26,7 +26,7 @@ __all__ = ["Admission", "admit", "own_work", "work_of"]
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
-    same states, so that kills can be judged."""
+    same states, so that kills can be judged; counters: what the judge of its bytes saw."""
 
     commits: int
     events: int
@@ -34,6 +34,7 @@ class Admission:
     syncs: int
     files: int
     repeatable: bool
+    counters: dict[str, int]
 
 
 def own_work(target: Target) -> TrialSpec:
@@ -70,4 +71,5 @@ def admit(target: Target, scratch: Path) -> Admission:
         syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
         files=len(files),
         repeatable=repeatable,
+        counters={name: n for name, n in run.answer.status.items() if name != "page_size"},
     )

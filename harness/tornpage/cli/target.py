@@ -60,6 +60,8 @@ def check(
         f"{file} fits: {seen.commits} commits, {seen.writes} writes and {seen.syncs} syncs recorded, "
         f"the recording equals the files, and recovery comes to the last state"
     )
+    for counter, count in seen.counters.items():
+        text += f"; {counter} {count}"
     if not seen.repeatable:
         text += "; two runs come to different states, so that kills are left out"
     make_console().print(text, highlight=False, soft_wrap=True, markup=False)

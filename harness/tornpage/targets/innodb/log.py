@@ -105,6 +105,8 @@ class BlockLog(Log):
         stream, lsns = self._stream(lsn)
         at = 0
         while True:
+            while stream[at : at + 1] == b"\0":
+                at += 1  # an empty mini-transaction
             end = end_of_group(stream, at)
             if end is None:
                 return
