@@ -50,6 +50,7 @@ HARNESS = {
     ],
     "targets": [
         {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"innodb.old_records"},
         {"innodb.log"},
         {"innodb.rules"},
         {"innodb.judge", "innodb.sites"},

@@ -49,6 +49,7 @@ SMALL = (
     "--innodb-autoextend-increment=1",
     "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
     "--innodb-undo-tablespaces=0",
+    "--loose-innodb-log-files-in-group=1",
     "--aria-log-file-size=8M",
 )
 ALONE = (

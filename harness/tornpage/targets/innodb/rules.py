@@ -287,7 +287,8 @@ class Rules:
             self._unsynced.setdefault(path, []).append(copy)
             return
         init = self._inits.get(place)
-        if init is None or init.written or init.lsn < self.checkpoint:
+        skips = self._log is not None and self._log.skips_first_flush
+        if not skips or init is None or init.written or init.lsn < self.checkpoint:
             why = (
                 "the log does not initialise it" if init is None
                 else "it was written since the log initialised it" if init.written
