@@ -68,6 +68,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(indexes_dropped),
     STAT(tables_rebuilt),
     STAT(tables_copied),
+    STAT(tables_truncated),
     STAT(alters_instant),
     STAT(varchars_extended),
     STAT(trx_commits),

@@ -127,6 +127,9 @@ static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
     if (alter->algorithm == ALGORITHM_COPY) {
         return &DDL_BUILD_COPY;
     }
+    if (alter->kind == ALTER_TRUNCATE) {
+        return &DDL_BUILD_TRUNCATE;
+    }
     return alter->kind == ALTER_ADD_INDEX ? &DDL_BUILD_ADD_INDEX : &DDL_BUILD_REBUILD;
 }
 

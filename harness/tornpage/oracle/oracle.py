@@ -340,6 +340,9 @@ class Oracle:
     def _rebuild_table(self, statement: Statement) -> None:
         self._unlocked(statement.table)
 
+    def _truncate_table(self, statement: Statement) -> None:
+        self._unlocked(statement.table).empty()
+
     def _start_rebuild(self, statement: Statement) -> None:
         self._begin_build(self._unlocked(statement.table), statement)
 
@@ -407,6 +410,7 @@ _DDL = {
     Verb.RENAME_COLUMN: Oracle._rename_column,
     Verb.MODIFY_COLUMN: Oracle._modify_column,
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
+    Verb.TRUNCATE_TABLE: Oracle._truncate_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""

@@ -241,6 +241,13 @@ class Table:
         if any(has):
             raise Failure("DB_LOCK_CONFLICT")
 
+    def empty(self) -> None:
+        """All rows go at once, and whatever an index knew of them."""
+        for key in list(self.committed):
+            self.put(key, None)
+        for index in self.indexes.values():
+            index.holders.clear()
+
     def put(self, key: bytes, row: Row | None) -> None:
         """Sets or removes a committed row, keeping all digests."""
         old = self.committed.pop(key, None)

@@ -221,6 +221,14 @@ class Book:
         self.add(Verb.DROP_TABLE, table=table.name)
         del self.tables[table.name]
 
+    def truncate(self, table: Table) -> None:
+        """Empties a table that no transaction has changed."""
+        self.release(table)
+        self.add(Verb.TRUNCATE_TABLE, table=table.name)
+        for key in sorted(table.live):
+            table.touch(key, live=False)
+            table.keep_serial(key, None)
+
     def rename(self, table: Table, name: str) -> None:
         """Renames a table that no transaction has changed."""
         self.release(table)

@@ -29,6 +29,7 @@ __all__ = [
     "several",
     "stepped",
     "switch",
+    "truncate",
 ]
 
 LONGEST, LONGEST_KEY = 12_000, 200
@@ -183,6 +184,22 @@ def replace(book: Book, table: Table) -> None:
     if book.rng.random() < 0.5:
         shape = book.rng.choice(SHAPES)
     fill(book, book.create(table.name, shape), rows)
+
+
+def truncate(book: Book, table: Table) -> None:
+    """Empties the table, while its pages are dirty or at home, purge has not been there, or has; then its keys
+    come back."""
+    rows = len(table.live)
+    for _ in range(book.rng.randint(0, 6)):
+        change(book, table)
+    if book.rng.random() < 0.3:
+        housekeeping(book)
+    book.truncate(table)
+    if book.rng.random() < 0.5:
+        housekeeping(book)
+    if book.rng.random() < 0.4:
+        build(book, table)
+    fill(book, table, book.rng.randint(1, max(2, rows)))
 
 
 def rename_parts(book: Book, table: Table) -> None:

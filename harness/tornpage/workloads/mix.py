@@ -151,6 +151,7 @@ DEFINITION: tuple[Phase, ...] = (
     builds.lengthen_or_fail,
     builds.force,
     builds.force,
+    builds.truncate,
     collide,
     online,
     online,
