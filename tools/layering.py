@@ -73,10 +73,12 @@ HARNESS = {
         {"campaign", "census"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -120,7 +122,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 

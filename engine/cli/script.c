@@ -274,6 +274,7 @@ static const verb_t VERBS[] = {
     {"rename", "table", STMT_RENAME_TABLE, 0},
     {"rebuild", "table", STMT_ALTER, ALTER_REBUILD},
     {"start", "rebuild", STMT_START_ALTER, ALTER_REBUILD},
+    {"truncate", "table", STMT_ALTER, ALTER_TRUNCATE},
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},

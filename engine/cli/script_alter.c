@@ -96,7 +96,8 @@ static dberr_t parse_options(parser_t *p, ddl_alter_t *alter)
         [ALGORITHM_NOCOPY] = "nocopy",
         [ALGORITHM_INSTANT] = "instant",
     };
-    static const char *const LOCKS[] = {[LOCK_NONE] = "none", [LOCK_SHARED] = "shared"};
+    static const char *const LOCKS[] = {
+        [LOCK_NONE] = "none", [LOCK_SHARED] = "shared", [LOCK_EXCLUSIVE] = "exclusive"};
     uint32_t algorithm = ALGORITHM_DEFAULT;
     uint32_t lock = LOCK_DEFAULT;
     dberr_t err = DB_SUCCESS;
@@ -163,6 +164,8 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     switch (alter->kind) {
     case ALTER_REBUILD:
         break;
+    case ALTER_TRUNCATE:
+        return DB_SUCCESS; /* there is one way to do it */
     case ALTER_ADD_INDEX:
         err = parse_indexes(p, unique, alter);
         break;

@@ -21,8 +21,10 @@ one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebui
 
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
+TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
+
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
+DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
 (ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -47,7 +49,8 @@ typedef struct ddl_index_def {
 } ddl_index_def_t;
 
 typedef enum alter_kind {
-    ALTER_REBUILD, /**< FORCE */
+    ALTER_REBUILD,  /**< FORCE */
+    ALTER_TRUNCATE, /**< TRUNCATE TABLE: the table anew, without rows */
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
@@ -69,7 +72,8 @@ typedef enum ddl_algorithm {
 typedef enum ddl_lock {
     LOCK_DEFAULT, /**< SHARED */
     LOCK_NONE,    /**< read and change it */
-    LOCK_SHARED   /**< read it */
+    LOCK_SHARED,  /**< read it */
+    LOCK_EXCLUSIVE
 } ddl_lock_t;
 
 /** An ALTER TABLE statement. */

@@ -7,7 +7,7 @@ Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
                                   COPY      another length otherwise
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
-    FORCE                         INPLACE   the table is built anew
+    FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
 
 Rules
 1. A statement whose options cannot be kept is refused before anything is looked at: ALGORITHM=NOCOPY and
@@ -39,6 +39,7 @@ typedef struct alter_class {
 
 static const alter_class_t CLASSES[] = {
     [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew"},
+    [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew"},
     [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded"},
     [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed"},
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, ""},
@@ -49,7 +50,7 @@ static const alter_class_t CLASSES[] = {
 bool ddl_alter_is_build(const ddl_alter_t *alter)
 {
     return alter->algorithm == ALGORITHM_COPY || alter->kind == ALTER_ADD_INDEX
-           || alter->kind == ALTER_REBUILD;
+           || alter->kind == ALTER_REBUILD || alter->kind == ALTER_TRUNCATE;
 }
 
 /** DB_UNSUPPORTED: it would take more than what the statement promises. */
@@ -247,6 +248,7 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     alter_change_t change = {.table = table};
     switch (alter->kind) {
     case ALTER_REBUILD:
+    case ALTER_TRUNCATE:
         return DB_SUCCESS;
     case ALTER_ADD_INDEX:
         return ddl_define_indexes(alter, table, err);

@@ -83,6 +83,7 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
 
 extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX; /**< ddl_index.c */
 extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
+extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;  /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
 
 /** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */

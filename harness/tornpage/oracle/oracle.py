@@ -130,11 +130,11 @@ class Oracle:
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if table.current(self._key(table, statement)) is None:
                 raise Failure("DB_RECORD_NOT_FOUND")
         elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
                 raise Failure("DB_NOT_FOUND")
         return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT)
@@ -148,6 +148,12 @@ class Oracle:
         table = self._tables.get(name)
         if table is None:
             raise Failure("DB_NOT_FOUND")
+        return table
+
+    def _readable(self, name: str) -> Table:
+        table = self._table(name)
+        if table.exclusive:
+            raise Failure("DB_TABLE_LOCKED")
         return table
 
     def _key(self, table: Table, statement: Statement) -> bytes:
@@ -293,6 +299,7 @@ class Oracle:
     def _begin_build(self, table: Table, statement: Statement) -> None:
         """The build of these indexes; without any, a rebuild."""
         table.build = statement.indexes
+        table.exclusive = statement.lock is Lock.EXCLUSIVE
         if statement.lock is Lock.NONE:
             keys = [table.columns[table.positions[name]].size for name in table.primary]
             table.logs = RowLogs(
@@ -315,7 +322,7 @@ class Oracle:
         self._end_build(self._building(statement))
 
     def _end_build(self, table: Table) -> None:
-        table.build, table.logs = None, None
+        table.build, table.logs, table.exclusive = None, None, False
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
@@ -332,6 +339,9 @@ class Oracle:
 
     def _rebuild_table(self, statement: Statement) -> None:
         self._unlocked(statement.table)
+
+    def _truncate_table(self, statement: Statement) -> None:
+        self._unlocked(statement.table).empty()
 
     def _start_rebuild(self, statement: Statement) -> None:
         self._begin_build(self._unlocked(statement.table), statement)
@@ -400,6 +410,7 @@ _DDL = {
     Verb.RENAME_COLUMN: Oracle._rename_column,
     Verb.MODIFY_COLUMN: Oracle._modify_column,
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
+    Verb.TRUNCATE_TABLE: Oracle._truncate_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""

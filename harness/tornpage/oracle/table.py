@@ -104,6 +104,8 @@ class Table:
     not changed."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
+    exclusive: bool = False
+    """With LOCK=EXCLUSIVE it cannot even be read."""
 
     def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
@@ -238,6 +240,13 @@ class Table:
             raise Failure("DB_DUPLICATE_KEY")
         if any(has):
             raise Failure("DB_LOCK_CONFLICT")
+
+    def empty(self) -> None:
+        """All rows go at once, and whatever an index knew of them."""
+        for key in list(self.committed):
+            self.put(key, None)
+        for index in self.indexes.values():
+            index.holders.clear()
 
     def put(self, key: bytes, row: Row | None) -> None:
         """Sets or removes a committed row, keeping all digests."""

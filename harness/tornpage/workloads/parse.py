@@ -278,6 +278,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.DROP_INDEX: _drop_index,
     Verb.REBUILD_TABLE: _rebuild,
     Verb.START_REBUILD: _rebuild,
+    Verb.TRUNCATE_TABLE: _table,
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
     Verb.MODIFY_COLUMN: _modify,

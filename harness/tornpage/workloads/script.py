@@ -48,6 +48,7 @@ class Verb(StrEnum):
     DROP_INDEX = "drop index"
     REBUILD_TABLE = "rebuild table"
     START_REBUILD = "start rebuild"
+    TRUNCATE_TABLE = "truncate table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     MODIFY_COLUMN = "modify column"
@@ -91,6 +92,7 @@ class Lock(StrEnum):
     DEFAULT = ""
     NONE = "none"
     SHARED = "shared"
+    EXCLUSIVE = "exclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,7 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
     Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
     Verb.MODIFY_COLUMN: _modify_text,

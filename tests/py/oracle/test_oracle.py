@@ -50,6 +50,16 @@ def test_sums_wrap_and_removal_restores() -> None:
     assert oracle.states[3]["t"][0] == 50
 
 
+def test_truncation_is_one_step_to_no_rows() -> None:
+    """All rows go in one prefix, indexes stay, and a value that a unique index had is free."""
+    text = 'add unique index t ub(b)\ninsert - t a=1 b="x"\ninsert - t a=2 b="y"\n'
+    oracle = _oracle(text + 'truncate table t\ninsert - t a=3 b="x"\n')
+    assert oracle.states[-2] == oracle.states[2]
+    assert oracle.states[-1]["t"][0] == 1
+    assert oracle.steps[-1].error == ""
+    assert _errors(text + "begin A\ndelete A t a=1\ntruncate table t\n")[-1] == "DB_TABLE_LOCKED"
+
+
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
@@ -236,6 +246,14 @@ def test_lengths_of_texts_change_where_they_can() -> None:
     )
     assert before["ib"] == after["ib"]
     assert before["ic"] != after["ic"]
+
+
+def test_an_exclusive_build_lets_nobody_read() -> None:
+    """Until it ends; a build that says nothing lets others read."""
+    uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"
+    for lock, error in (("", ""), (" lock=exclusive", "DB_TABLE_LOCKED")):
+        text = f"insert_seq - t 1 9\nstart rebuild t{lock}\n{uses}abort index t\nselect t a=1\n"
+        assert _errors(text) == ["", "", error, error, error, "DB_TABLE_LOCKED", "", ""]
 
 
 def test_judgement_accepts_exactly_the_range() -> None:
