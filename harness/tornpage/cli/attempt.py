@@ -63,7 +63,7 @@ def try_target(
     with progress:
         seen = examine(target, crew)
         with Store(out / "tornpage.db") as store:
-            summaries = torture(store, target, campaigns, seen, crew)
+            summaries = torture(store, target, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
         print(json.dumps(_to_json(seen, summaries, out, reports)))
@@ -104,7 +104,9 @@ def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> lis
         _control_line(seen),
     ]
     if not run.repeatable:
-        lines.append("[yellow]two runs come to different states: no kills[/]")
+        lines.append(
+            "two runs come to different states: a kill is judged by what its own run has told"
+        )
     for summary, report in zip(summaries, reports, strict=True):
         unit = "power-loss states" if summary.explored else "kills"
         lines.append(
