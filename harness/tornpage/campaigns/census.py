@@ -47,6 +47,7 @@ __all__ = [
     "Baseline",
     "Journal",
     "UndisturbedRun",
+    "acknowledged_in",
     "census_key",
     "failed_run",
     "judge_run",
@@ -136,8 +137,6 @@ def take_baseline(
     folder = scratch / f"census-{key}"
     work = scratch / f"census-{key}.{os.getpid()}"
     run = run_undisturbed(spec, target, work)
-    if Capability.DETERMINISTIC not in target.capabilities:
-        _check_repeatable(spec, target, scratch / f"repeat-{key}.{os.getpid()}", run)
     setting = run.setting
     census = Census(
         key=key,
@@ -157,22 +156,10 @@ def take_baseline(
 
 
 def _check_capable(target: Target) -> None:
-    """A trial needs acknowledgements, and a run that comes again: to the byte, or in its states."""
+    """A trial needs acknowledgements, and a run that comes to the same again, or tells its own states."""
     enough = {Capability.DETERMINISTIC, Capability.OBSERVED} & target.capabilities
     if Capability.ACKS not in target.capabilities or not enough:
         raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
-
-
-def _check_repeatable(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> None:
-    """CensusError if a second run has other states: nothing could be said of a third that is killed."""
-    try:
-        again = run_undisturbed(spec, target, work)
-    finally:
-        remove_image(work)
-    if again.oracle.states != run.oracle.states:
-        raise CensusError(
-            "two undisturbed runs come to different states: only power loss can be judged"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +242,10 @@ def _oracle_of(
 ) -> Oracle | ObservedOracle:
     if told is None:
         return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
-    return ObservedOracle(told, _acknowledged(trace))
+    return ObservedOracle(told, acknowledged_in(trace))
 
 
-def _acknowledged(trace: Trace) -> list[int]:
+def acknowledged_in(trace: Trace) -> list[int]:
     """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
     CensusError if there is no such mark, or one is none."""
     found: list[int] = []

@@ -58,7 +58,7 @@ def check(
         f"the recording equals the files, and recovery comes to the last state"
     )
     if not seen.repeatable:
-        text += "; two runs come to different states, so that kills are left out"
+        text += "; two runs come to different states, so that a kill is judged by what its own run has told"
     make_console().print(text, highlight=False, soft_wrap=True, markup=False)
     return 0
 

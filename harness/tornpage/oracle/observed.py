@@ -48,12 +48,15 @@ class ObservedOracle:
     steps: Sequence[Any] = ()
     """No statement has a result that it should have."""
 
-    def __init__(self, told: Mapping[int, State], acknowledged: Sequence[int]) -> None:
+    def __init__(
+        self, told: Mapping[int, State], acknowledged: Sequence[int], *, killed: bool = False
+    ) -> None:
         """told: by number of a statement, the state after it, 0 for `ready`; acknowledged: the numbers of the
-        marks, in their order. CensusError if they do not go together."""
+        marks, in their order, none only if the run was killed. CensusError if they do not go together."""
+        self.told = told
         if 0 not in told:
             raise CensusError("run told no state at `ready`: print the line with n = 0")
-        if not acknowledged:
+        if not acknowledged and not killed:
             raise CensusError(
                 "run acknowledged nothing: mark `issue n=1` before a commit, `ack n=1` after it"
             )

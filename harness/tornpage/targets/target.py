@@ -65,9 +65,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What an undisturbed run said: failed statements (line -> error name). told: with
-    Capability.OBSERVED the state after each statement, by its number, 0 for the state that it began
-    with."""
+    """What a run said: failed statements (line -> error name). told: with Capability.OBSERVED the state
+    after each statement, by its number, 0 for the state that it began with; of a run that was killed, as
+    far as it got."""
 
     ok: bool
     message: str
