@@ -49,11 +49,15 @@ HARNESS = {
         {"oracle"},
     ],
     "targets": [
-        {"option"},
+        {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"innodb.log"},
+        {"innodb.rules"},
+        {"innodb.judge", "innodb.sites"},
         {"sqlite.options"},
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
-        {"sqlite.driver", "registry"},
+        {"sqlite.driver", "registry", "bundled.server"},
+        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"},
     ],
     "store": [
         {"origin", "runlock"},

@@ -27,7 +27,7 @@ from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
@@ -191,7 +191,7 @@ def run_undisturbed(
     data = work / "data"
     found = work / "found"
     found.mkdir(parents=True)
-    target.lay_out(found)
+    target.lay_out(found, spec.options)
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
@@ -213,7 +213,9 @@ def run_undisturbed(
         (work / "trace").write_bytes(trace.data)
     oracle = _oracle_of(spec, answer.told, trace)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
-    findings = judge_run(target, work / "trace", setting, live=False)
+    judged = judge_run(target, work / "trace", setting, found, live=False)
+    findings = judged.findings
+    answer = replace(answer, status={**answer.status, **judged.counters})
     violations = (
         *(finding.violation for finding in findings),
         *(
@@ -322,7 +324,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, facts.told, trace)
-    findings = judge_run(target, folder / "trace", setting, live=False)
+    findings = judge_run(target, folder / "trace", setting, folder / "found", live=False).findings
     return _baseline(facts.census, folder, oracle, trace, setting, findings)
 
 
@@ -348,12 +350,13 @@ def _baseline(
     )
 
 
-def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
-    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot
-    decode. live: it may have been disturbed."""
+def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:
+    """What the rules say of a run; nothing of a target whose files they cannot decode. found: folder with
+    what was there before; live: it may have been disturbed."""
     if Capability.RULES not in target.capabilities:
-        return ()
-    return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
+        return Judged()
+    base = found if any(found.iterdir()) else None
+    return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -400,7 +403,10 @@ def list_writes(
             continue
         file = paths[event.file]
         counts[file] = nth = counts.get(file, 0) + 1
-        site = target.site_of(file, event.offset, facts, page_size) if line or not issued else None
+        site = None
+        if line or not issued:
+            data = trace.payload(event)[: event.length]
+            site = target.site_of(file, event.offset, facts, page_size, data)
         if site is not None:
             writes.append(
                 WriteEvent(

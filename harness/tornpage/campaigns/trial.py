@@ -315,8 +315,8 @@ class _Trial:
             finished, issued = self.base.journal.at(hit.seq)
         else:
             path = self.work / "run.trace"
-            findings = judge_run(self.target, path, self.base.setting, live=True)
-            self._add(finding.violation for finding in findings)
+            judged = judge_run(self.target, path, self.base.setting, self.base.found, live=True)
+            self._add(finding.violation for finding in judged.findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal and Capability.DETERMINISTIC in self.target.capabilities:
             self._add_of_run("the run differs from the census before the fault")

@@ -104,6 +104,8 @@ class Target(Protocol):
     """The seam behind which SQLite, MariaDB and others will stand."""
 
     name: str
+    what: str
+    """One line on it."""
     capabilities: frozenset[Capability]
     unrecorded: tuple[str, ...]
     """Patterns of files whose changes the trace need not show: no crashed image needs them."""
@@ -126,7 +128,7 @@ class Target(Protocol):
     def options(self) -> tuple[TargetOption, ...]:
         """What --set and a campaign's options may name. Raises TargetError."""
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Puts into an empty data directory what is to be there, and durable, before a run. Raises
         CensusError."""
 
@@ -161,9 +163,15 @@ class Target(Protocol):
         """Reads the output of a recover command."""
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",
     ) -> Site | None:
-        """What a write was for. facts: of the page_write marker right before it, None if there is none.
+        """What a write was for. facts: of the page_write marker right before it, None if there is none; data:
+        what was written, empty where contents were not recorded.
         None: the file is no part of a crashed image, and its writes are no subject."""
 
 
@@ -197,6 +205,7 @@ class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
     name = "engine"
+    what = "the bundled engine"
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     crossed: Mapping[str, list[str]] = {}
@@ -244,7 +253,7 @@ class EngineTarget:
             for item in data["options"]
         )
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
@@ -325,7 +334,12 @@ class EngineTarget:
         )
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",  # noqa: ARG002 - its markers tell
     ) -> Site | None:
         """By file and offset, and for a home write by its marker."""
         if file in LOG_FILES:
