@@ -67,7 +67,7 @@ HARNESS = {
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
-        {"index", "summary"},
+        {"compared", "index", "summary"},
         {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],
@@ -75,10 +75,12 @@ HARNESS = {
         {"campaign", "census"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -122,7 +124,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 

@@ -61,6 +61,9 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
            "to"),
+    OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
+           "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
+           "(MDEV-15528)"),
     OPTION(
         schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
         "draws at which yield points the page cleaner, purge and a backup work, and what they do "
@@ -99,6 +102,7 @@ void options_set_defaults(engine_options_t *options)
         .cleaner_interval = 0,
         .purge_interval = 0,
         .backup_interval = 0,
+        .scrub = false,
         .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,

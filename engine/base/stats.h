@@ -17,9 +17,13 @@ typedef struct stats {
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t
+        log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
+    uint64_t pages_freed_unwritten;    /**< freed pages that were dirty and given up, not written */
+    uint64_t pages_scrubbed;           /**< freed pages overwritten with zeros */
     uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
     uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
@@ -57,9 +61,11 @@ typedef struct stats {
     uint64_t indexes_dropped;       /**< by statements */
     uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t tables_truncated;
     uint64_t
-        alters_instant;    /**< ALTER statements that changed nothing but a row of the catalogue */
-    uint64_t backup_pages; /**< pages copied by hot backups */
+        alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
+    uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
+    uint64_t backup_pages;      /**< pages copied by hot backups */
     uint64_t
         backup_rereads; /**< of them, those that were torn, because they were being written, and read again */
     uint64_t

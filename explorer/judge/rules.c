@@ -106,6 +106,8 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
         rules->entries.n = strcmp(path, ".") == 0 ? 0 : rules->entries.n;
         break;
     case FS_TRUNCATE:
+    case FS_ZERO:
+    case FS_MOVE_DIR:
         break;
     }
 }
