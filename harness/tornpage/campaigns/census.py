@@ -24,7 +24,7 @@ from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
@@ -433,7 +433,7 @@ def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) ->
     found = []
     for step in oracle.steps:
         actual = failed.get(step.line, "")
-        if actual != step.error:
+        if actual not in (step.error, step.other or step.error):
             what = f"line {step.line} ended with {actual or 'success'}"
             found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
     return found
@@ -449,4 +449,8 @@ def _judge_end(
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1
-    return [*answer.findings, *judge(oracle.states, answer.state, last, last)]
+    return [
+        *answer.findings,
+        *judge(oracle.states, answer.state, last, last),
+        *judge_backups(oracle.states, oracle.backups, answer.backups, last, last),
+    ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -47,7 +47,7 @@ from tornpage.faults.trace import (
     Op,
     Trace,
 )
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
@@ -185,6 +185,7 @@ class _Trial:
         self.hit: Event | None = None
         self.site: Site | None = None
         self.state: State | None = None
+        self.backups: Mapping[str, FoundBackup] = {}
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
@@ -426,11 +427,14 @@ class _Trial:
         if answer.state is None:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
+        self.backups = answer.backups
         found = judge(self.oracle.states, answer.state, *self.range)
         if found and self.own is not None and self.own.unknown:
             self.undecided = self.own.unknown
         else:
             self._add(found)
+        states, backups = self.oracle.states, self.oracle.backups
+        self._add(judge_backups(states, backups, answer.backups, *self.range))
         if self.undisturbed is not None and answer.state != self.undisturbed:
             what = (
                 "the recovery after a disturbed one ends in another state than an undisturbed one"
@@ -468,7 +472,7 @@ class _Trial:
         if not answer.ok:
             what = f"the second recovery failed: {answer.message}"
             self.violations.append(Violation(17, what))
-        elif answer.state != self.state:
+        elif answer.state != self.state or answer.backups != self.backups:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
     def _add(self, violations: Iterable[Violation]) -> None:
