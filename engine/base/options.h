@@ -14,6 +14,7 @@ typedef struct engine_options {
     uint32_t buffer_pool_pages;
     bool log_optimize_ddl;
     bool doublewrite;
+    uint32_t atomic_write_unit;
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
     uint32_t purge_interval;

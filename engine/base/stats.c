@@ -23,6 +23,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(dblwr_batches),
     STAT(dblwr_full_batches),
     STAT(dblwr_skipped_init),
+    STAT(dblwr_skipped_atomic),
     STAT(batches_interleaved),
     STAT(checkpoints_amid_batch),
     STAT(writes_amid_fsync),

@@ -40,9 +40,9 @@ typedef struct buf_block {
     struct buf_block *space_prev, *space_next; /**< the space's dirty pages, the same order */
 } buf_block_t;
 
-/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl,
+/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, atomic_write_unit, dblwr_pages, log_optimize_ddl,
 cleaner_interval, scrub.
-Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
+Opens or creates the doublewrite file when doublewrite is on, and needed. Caller: buf_pool_free(). */
 WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
                                     const engine_options_t *options, buf_pool_t **out);
 void buf_pool_free(buf_pool_t *pool); /**< writes nothing; NULL is fine */

@@ -8,7 +8,7 @@ Invariants
 1. (I4, I22) the log is durable up to a page's LSN before its copy is written: a copy of changes
    whose log was lost would outlive that log, and once the new log has passed its LSN a later
    recovery could not tell it from a good one;
-2. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
+2. (I13) a page goes home without a copy only if doublewrite is off, the storage promises whole pages, or it is the first write since
    its logged initialisation. That is asked in one place. What makes it safe is that
    log_optimize_ddl is off for as long as the log holds such an initialisation (buf_pool.c);
 3. (I22) a single-page slot is free again when its page's home file was fsynced after the home
@@ -123,6 +123,7 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
         return err;
     }
     pool->env->stats.dblwr_skipped_init += pos < 0 && pool->dblwr_file != NULL;
+    pool->env->stats.dblwr_skipped_atomic += pool->atomic_writes;
     buf_flush_remove(pool, block);
     block->init_on_flush = false;
     block->observer = 0;

@@ -9,7 +9,7 @@ Every page write (I22, I4): 1. log durable up to the page's LSN  2. copy into th
 area  3. home write  4. fsync of the home file; only then may the copy's position be used again.
 
 A page goes home without a copy (MDEV-19738) only if
-- doublewrite is off altogether ("off"), or
+- doublewrite is off altogether, or the storage promises that a page is written whole or not at all ("off"), or
 - block->init_on_flush is set ("init"); the flag is cleared by that write, so only the first flush
   after the initialisation skips. */
 #ifndef BUF_BUF_DBLWR_H

@@ -79,7 +79,8 @@ struct buf_pool {
     buf_batch_t batch;
     buf_scrub_t scrub;
 
-    os_file_t *dblwr_file; /**< NULL: doublewrite is off */
+    bool atomic_writes;    /**< the storage writes a page whole or not at all */
+    os_file_t *dblwr_file; /**< NULL: doublewrite is off, or not needed */
     uint32_t dblwr_pages;
     byte *dblwr_buf;  /**< dblwr_pages pages: the copies of a batch */
     byte *single_buf; /**< one page: the copy of a single-page flush */

@@ -315,7 +315,10 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                 const rules_t *history)
 {
     rules_config_t config = {
-        .doublewrite = options->doublewrite, .found = judge_found, .ctx = judge};
+        .doublewrite = options->doublewrite,
+        .atomic_unit = options->atomic_write_unit,
+        .found = judge_found,
+        .ctx = judge};
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
     judge->watch = (image_watch_t){

@@ -63,6 +63,7 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules->area_inode = event->inode;
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
+        event->unit = rules->config.atomic_unit;
         rules_home_write(rules, event, path);
     }
 }

@@ -5,7 +5,7 @@ Place: above rules_area.c and rules_pages.c, below rules.c.
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I5   what goes home is no page of its place; a write of a part of a page is left to the crash states
-  I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
+  I13  a page goes home, doublewrite is on, the storage promises no whole pages, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
   I15  zeros go over a page that the durable log does not free; with a physical log, a page whose free is in the log
@@ -180,7 +180,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     lsn_t lsn = fil_page_get_lsn(bytes);
     rules_log_ahead(rules, (page_id_t){id.space, page_no}, lsn, "home");
     copy_match_t copy = {.exists = false};
-    if (rules->config.doublewrite) {
+    if (rules->config.doublewrite && rules->config.atomic_unit < rules->page_size) {
         copy = rules_copy_match(rules, page, bytes);
         check_copy(rules, page, lsn, &copy);
     }

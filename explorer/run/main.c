@@ -136,7 +136,9 @@ int main(int argc, char **argv)
     }
     image_t *image = image_create();
     const trace_config_t config = {
-        .rules = {.doublewrite = args.options.doublewrite, .keep_history = true},
+        .rules = {.doublewrite = args.options.doublewrite,
+                  .atomic_unit = args.options.atomic_write_unit,
+                  .keep_history = true},
         .ignored = &args.ignored,
         .sites = site_map(&args)};
     if (args.base != NULL && !base_load(image, args.base)) {
