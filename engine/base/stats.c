@@ -32,6 +32,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(pages_freed_in_flight),
     STAT(pages_freed_unwritten),
     STAT(pages_scrubbed),
+    STAT(pages_compressed),
+    STAT(pages_punched),
     STAT(spaces_dropped_in_flight),
     STAT(os_log_written),
     STAT(os_log_fsyncs),

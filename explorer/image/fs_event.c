@@ -45,6 +45,7 @@ const char *fs_site_name(fs_site_t site)
                                                   "dict_page",
                                                   "system_page",
                                                   "freed_page",
+                                                  "hole",
                                                   "doublewrite",
                                                   "redo",
                                                   "checkpoint_header",

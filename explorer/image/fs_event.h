@@ -29,6 +29,7 @@ typedef enum fs_site {
     SITE_DICT_PAGE,
     SITE_SYSTEM_PAGE,
     SITE_FREED_PAGE, /**< zeros over a page that is free */
+    SITE_HOLE,       /**< the same behind what a compressed page stores */
     SITE_DOUBLEWRITE,
     SITE_REDO,
     SITE_CHECKPOINT_HEADER,
@@ -48,6 +49,7 @@ typedef struct fs_event {
     fs_kind_t kind;
     fs_site_t site;   /**< of the last write up to here */
     bool first_flush; /**< of a write: see flush.h */
+    bool hole;        /**< a write of zeros that gives blocks back */
     uint32_t unit;    /**< of a write: aligned parts that the storage writes whole, in bytes; 0: sectors */
     uint32_t inode;
     uint32_t name;

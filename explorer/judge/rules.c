@@ -64,7 +64,11 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
         event->unit = rules->config.atomic_unit;
-        rules_home_write(rules, event, path);
+        if (event->hole) {
+            rules_home_punch(rules, event, path);
+        } else {
+            rules_home_write(rules, event, path);
+        }
     }
 }
 

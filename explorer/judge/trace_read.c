@@ -215,6 +215,29 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
     return err;
 }
 
+/** A hole is content: zeros, as far as the file goes. */
+static void on_punch(reader_t *reader, const file_map_t *file)
+{
+    uint64_t size = image_size(reader->image, file->inode);
+    uint64_t end = reader->rec.offset + reader->rec.length;
+    if (reader->rec.offset >= size) {
+        return;
+    }
+    uint64_t length = (end < size ? end : size) - reader->rec.offset;
+    uint8_t *zeros = mem_alloc(length);
+    fs_event_t *event = event_add(reader, FS_WRITE);
+    event->inode = file->inode;
+    event->name = file->name;
+    event->offset = reader->rec.offset;
+    event->length = length;
+    event->hole = true;
+    event->data = fs_list_copy(&reader->trace->list, zeros, length);
+    free(zeros);
+    persist_apply(reader->image, event);
+    rules_event(reader->rules, event, image_name_text(reader->image, file->name));
+    reader->site = event->site;
+}
+
 /** What reserves space and keeps the size changes nothing that is seen; what lets a file grow is a new size. */
 static dberr_t on_fallocate(reader_t *reader)
 {
@@ -223,9 +246,14 @@ static dberr_t on_fallocate(reader_t *reader)
     if (err != DB_SUCCESS || file == NULL || reader->rec.flags == FALLOC_FL_KEEP_SIZE) {
         return err;
     }
-    if (reader->rec.flags != 0 || reader->rec.offset > IMAGE_FILE_MAX
+    bool punch = reader->rec.flags == (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE);
+    if ((reader->rec.flags != 0 && !punch) || reader->rec.offset > IMAGE_FILE_MAX
         || reader->rec.length > IMAGE_FILE_MAX) {
-        return refuse(reader, "a fallocate that makes holes is not modelled");
+        return refuse(reader, "a fallocate of a mode that is not modelled");
+    }
+    if (punch) {
+        on_punch(reader, file);
+        return DB_SUCCESS;
     }
     uint64_t end = reader->rec.offset + reader->rec.length;
     if (end <= image_size(reader->image, file->inode)) {

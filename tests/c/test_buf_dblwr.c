@@ -215,8 +215,10 @@ typedef struct copies {
     lsn_t lsn[64];
 } copies_t;
 
-static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page,
+                            const byte *image)
 {
+    (void)image;
     copies_t *copies = ctx;
     assert_true(copies->n < 64);
     assert_int_equal(page[100], id.page_no);
