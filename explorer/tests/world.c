@@ -46,6 +46,19 @@ void world_write(world_t *w, const char *path, uint64_t offset, const byte *byte
     happen(w, &event, path);
 }
 
+void world_punch(world_t *w, uint32_t page, uint32_t from)
+{
+    static const byte ZEROS[WORLD_PAGE];
+    fs_event_t event = {.kind = FS_WRITE,
+                        .hole = true,
+                        .name = name_at(w, TABLE_FILE),
+                        .offset = (uint64_t)page * WORLD_PAGE + from,
+                        .length = WORLD_PAGE - from,
+                        .data = ZEROS};
+    event.inode = image_lookup(w->image, event.name);
+    happen(w, &event, TABLE_FILE);
+}
+
 void world_sync(world_t *w, const char *path)
 {
     fs_event_t event = {.kind = FS_SYNC, .name = name_at(w, path)};
