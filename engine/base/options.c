@@ -58,9 +58,10 @@ static const option_def_t OPTION_DEFS[] = {
            "(MDEV-19747)"),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
-    OPTION(atomic_write_unit, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
-           "bytes that the storage promises to write whole or not at all, where they are aligned to "
-           "that; pages of this size or less go without doublewrite; 0: no promise"),
+    OPTION(
+        atomic_write_unit, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
+        "bytes that the storage promises to write whole or not at all, where they are aligned to "
+        "that; pages of this size or less go without doublewrite; 0: no promise"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
     OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
@@ -70,10 +71,11 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
            "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
            "(MDEV-15528)"),
-    OPTION(page_compression, OPTION_COMPRESSION, false, true, PAGE_COMPRESSION_NONE,
-           PAGE_COMPRESSION_ZSTD,
-           "pages of tables, but page 0, go home compressed, and holes are punched behind them; what "
-           "is there is read whatever it says"),
+    OPTION(
+        page_compression, OPTION_COMPRESSION, false, true, PAGE_COMPRESSION_NONE,
+        PAGE_COMPRESSION_ZSTD,
+        "pages of tables, but page 0, go home compressed, and holes are punched behind them; what "
+        "is there is read whatever it says"),
     OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
            "draws at which yield points the page cleaner and purge work, and what they do there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,

@@ -21,10 +21,10 @@ typedef struct stats {
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
-    uint64_t pages_freed_unwritten; /**< freed pages that were dirty and given up, not written */
-    uint64_t pages_scrubbed;        /**< freed pages overwritten with zeros */
-    uint64_t pages_compressed;      /**< home writes of compressed pages */
-    uint64_t pages_punched;         /**< holes: behind compressed pages, and for freed ones */
+    uint64_t pages_freed_unwritten;    /**< freed pages that were dirty and given up, not written */
+    uint64_t pages_scrubbed;           /**< freed pages overwritten with zeros */
+    uint64_t pages_compressed;         /**< home writes of compressed pages */
+    uint64_t pages_punched;            /**< holes: behind compressed pages, and for freed ones */
     uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
     uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;

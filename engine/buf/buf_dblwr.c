@@ -112,7 +112,7 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
                              const char *why)
 {
     fil_space_t *space = fil_space_get(pool->fil, block->id.space);
-    CHECK(space != NULL); /* a space's pages are discarded before it goes */
+    CHECK(space != NULL);             /* a space's pages are discarded before it goes */
     const byte *frame = block->frame; /* latched: what the copy holds, perhaps compressed */
     bool index = fil_page_get_type(frame) == FIL_PAGE_INDEX;
     PROBE_MARK(pool->env->probe,

@@ -67,8 +67,7 @@ void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space)
 void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
                        uint32_t stored)
 {
-    buf_blank_t blank = {
-        .id = {space->id, page_no}, .from = stored, .n_write = space->n_writes};
+    buf_blank_t blank = {.id = {space->id, page_no}, .from = stored, .n_write = space->n_writes};
     buf_scrub_forget(pool, blank.id);
     if (stored < pool->page_size && fil_can_punch(pool->fil)) {
         buf_scrub_add(&pool->scrub, &blank);
@@ -104,9 +103,8 @@ static dberr_t buf_blank_write(buf_pool_t *pool, const buf_blank_t *blank)
     bool done = false;
     dberr_t err = DB_SUCCESS;
     if (pool->compression != PAGE_ALGORITHM_NONE && fil_can_punch(pool->fil)) {
-        PROBE_MARK(pool->env->probe,
-                   "page_punch space=%" PRIu32 " page=%" PRIu32 " from=%" PRIu32, blank->id.space,
-                   blank->id.page_no, blank->from);
+        PROBE_MARK(pool->env->probe, "page_punch space=%" PRIu32 " page=%" PRIu32 " from=%" PRIu32,
+                   blank->id.space, blank->id.page_no, blank->from);
         err = fil_page_punch(pool->fil, space, blank->id.page_no, blank->from, &done);
         pool->env->stats.pages_punched += done;
     }

@@ -26,9 +26,9 @@ typedef struct page_view {
     page_id_t id;          /**< where it was read from */
     uint32_t extent_pages; /**< 0: page 0 does not tell */
     page_verdict_t verdict;
-    uint32_t stored;           /**< bytes: fewer than page_size if it was compressed */
-    const char *algorithm;     /**< then; NULL: unknown */
-    const char *shape; /**< index pages: what is wrong with the shape, or NULL */
+    uint32_t stored;       /**< bytes: fewer than page_size if it was compressed */
+    const char *algorithm; /**< then; NULL: unknown */
+    const char *shape;     /**< index pages: what is wrong with the shape, or NULL */
 } page_view_t;
 
 /* ---- text ---- */

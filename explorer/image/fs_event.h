@@ -50,7 +50,8 @@ typedef struct fs_event {
     fs_site_t site;   /**< of the last write up to here */
     bool first_flush; /**< of a write: see flush.h */
     bool hole;        /**< a write of zeros that gives blocks back */
-    uint32_t unit;    /**< of a write: aligned parts that the storage writes whole, in bytes; 0: sectors */
+    uint32_t
+        unit; /**< of a write: aligned parts that the storage writes whole, in bytes; 0: sectors */
     uint32_t inode;
     uint32_t name;
     uint32_t name2;

@@ -149,10 +149,9 @@ static dberr_t io_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *do
         free(zeros);
         return io_too_large(file->os);
     }
-    file_event(
-        file_of(file),
-        (fs_event_t){
-            .kind = FS_WRITE, .hole = true, .offset = offset, .length = len, .data = zeros});
+    file_event(file_of(file),
+               (fs_event_t){
+                   .kind = FS_WRITE, .hole = true, .offset = offset, .length = len, .data = zeros});
     free(zeros);
     *done = true;
     return DB_SUCCESS;

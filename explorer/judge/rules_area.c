@@ -81,8 +81,7 @@ copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, co
     if (page->copy != 0 && page->copy <= n) {
         uint32_t position = page->copy - 1;
         const rules_copy_t *copy = &rules->copies.items[position];
-        if (copy->key == page->key
-            && memcmp(position_bytes(rules, position), bytes, stored) == 0) {
+        if (copy->key == page->key && memcmp(position_bytes(rules, position), bytes, stored) == 0) {
             return (copy_match_t){.exists = true, .durable = copy->durable, .position = position};
         }
     }

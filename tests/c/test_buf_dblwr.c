@@ -215,8 +215,7 @@ typedef struct copies {
     lsn_t lsn[64];
 } copies_t;
 
-static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page,
-                            const byte *image)
+static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page, const byte *image)
 {
     (void)image;
     copies_t *copies = ctx;
