@@ -18,6 +18,8 @@ typedef struct stats {
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t
+        log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
@@ -62,8 +64,10 @@ typedef struct stats {
     uint64_t indexes_dropped;       /**< by statements */
     uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
+    uint64_t tables_truncated;
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
+    uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */

@@ -103,7 +103,8 @@ is a step of the page cleaner: a step of the doublewrite batch in flight, or the
 dirty pages; now and then a checkpoint. Changes nothing that a caller without the page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
-/** log_write_up_to(), as a wait in which others work: a yield point. */
+/** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
+fsync. */
 WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);
 
 /* ---- flushing; none of these may be called with an mtr open ---- */

@@ -15,6 +15,7 @@
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
     BATCH_COPIED,       /**< pages latched, copies in memory */
+    BATCH_LOG_WRITTEN,  /**< up to the newest of the pages */
     BATCH_LOGGED,       /**< the log of the copies is durable */
     BATCH_AREA_WRITTEN, /**< copies written, not fsynced */
     BATCH_HOME,         /**< copies durable: pages go home one by one */

@@ -21,7 +21,7 @@ typedef struct command {
     "The script has one statement per line; lines that start with # are comments:\n"               \
     "  create table T COL:TYPE [null] ... primary COL[,COL...]\n"                                  \
     "                                                      TYPE: bigint, char(N), varchar(N)\n"    \
-    "  drop table T           rename table T NEW\n"                                                \
+    "  drop table T           rename table T NEW              truncate table T\n"                  \
     "  add [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                                \
     "  drop index T NAME [OPTIONS]                         rename index T NAME NEW [OPTIONS]\n"    \
     "  rebuild table T [OPTIONS]                           start rebuild T [OPTIONS]\n"            \

@@ -7,7 +7,7 @@ forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same w
 (2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
 name follow the catalogue.
 
-RENAME COLUMN, RENAME INDEX: (1) commit the new name.
+RENAME COLUMN, RENAME INDEX: (1) commit the new name. MODIFY COLUMN: the new length, or a copy.
 
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
 index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
@@ -21,8 +21,10 @@ one is scanned; one flush at the end; the commit swaps the two tables (ddl_rebui
 
 ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap (ddl_copy.c).
 
+TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
+
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
+DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
 (ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -47,11 +49,13 @@ typedef struct ddl_index_def {
 } ddl_index_def_t;
 
 typedef enum alter_kind {
-    ALTER_REBUILD, /**< FORCE */
+    ALTER_REBUILD,  /**< FORCE */
+    ALTER_TRUNCATE, /**< TRUNCATE TABLE: the table anew, without rows */
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
-    ALTER_RENAME_INDEX
+    ALTER_RENAME_INDEX,
+    ALTER_MODIFY_COLUMN
 } alter_kind_t;
 
 /** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied, nothing but
@@ -68,15 +72,18 @@ typedef enum ddl_algorithm {
 typedef enum ddl_lock {
     LOCK_DEFAULT, /**< SHARED */
     LOCK_NONE,    /**< read and change it */
-    LOCK_SHARED   /**< read it */
+    LOCK_SHARED,  /**< read it */
+    LOCK_EXCLUSIVE
 } ddl_lock_t;
 
 /** An ALTER TABLE statement. */
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;            /**< DROP, RENAME: the column or index */
+    const char *name;            /**< DROP, RENAME, MODIFY: the column or index */
     const char *new_name;        /**< RENAME */
+    dict_type_t type;            /**< MODIFY: what the column becomes */
+    uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;
@@ -86,6 +93,10 @@ typedef struct ddl_alter {
 /** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try instead. Knows
 no table. */
 WARN_UNUSED dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err);
+/** ALGORITHM=DEFAULT becomes COPY where the table leaves no better way: MODIFY COLUMN, but for a longer VARCHAR that
+no index has as a whole. DB_UNSUPPORTED: the statement promises more, or wants another type. DB_NOT_FOUND,
+DB_TABLE_LOCKED. */
+WARN_UNUSED dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter);
 /** Does it build something, so that it can be done in steps? */
 bool ddl_alter_is_build(const ddl_alter_t *alter);
 /** Carries out one that does not. */
@@ -96,7 +107,7 @@ typedef struct ddl_build ddl_build_t;
 
 /** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB.
 online_log_max: LOCK=NONE, bytes of each log of row changes; not 0.
-The statement has passed ddl_alter_check(). Caller: ddl_build_free(). */
+The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller: ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                     uint64_t sort_buffer_size, uint64_t online_log_max,
                                     ddl_build_t **out);

@@ -127,6 +127,9 @@ static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
     if (alter->algorithm == ALGORITHM_COPY) {
         return &DDL_BUILD_COPY;
     }
+    if (alter->kind == ALTER_TRUNCATE) {
+        return &DDL_BUILD_TRUNCATE;
+    }
     return alter->kind == ALTER_ADD_INDEX ? &DDL_BUILD_ADD_INDEX : &DDL_BUILD_REBUILD;
 }
 
@@ -150,6 +153,9 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
         return err;
     }
     dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    if (alter->lock == LOCK_EXCLUSIVE) {
+        dict_table_set_exclusive(trx_sys_dict(sys), build->source->id);
+    }
     if (build->online != NULL) {
         ddl_online_start(build);
     }
@@ -515,5 +521,6 @@ void ddl_build_free(ddl_build_t *build)
     free(build->last_pk);
     free(build->batch);
     free(build->rec);
+    free(build->row);
     free(build);
 }

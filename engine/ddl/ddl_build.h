@@ -56,6 +56,7 @@ struct ddl_build {
     byte *batch;   /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
     byte *rec;               /**< a record for the sorts; in a load, the record before */
+    byte *row;               /**< COPY: a row as the new table has it */
     bool has_before;         /**< the load has one */
     const char *duplicate;   /**< DDL_DUPLICATE: name of the index, in table */
     uint64_t online_log_max; /**< LOCK=NONE: bytes of a log of row changes; 0: rows do not change */
@@ -82,6 +83,7 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
 
 extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX; /**< ddl_index.c */
 extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
+extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;  /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
 
 /** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */

@@ -1,4 +1,5 @@
-/* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's place.
+/* ALTER TABLE ... FORCE: a table is built anew, with all of its indexes, and takes the old one's place. TRUNCATE
+TABLE: the same without rows, so that there are no steps between beginning and commit.
 
 Place: ddl/, above ddl_build.c and ddl_table.c.
 
@@ -184,3 +185,23 @@ const ddl_build_kind_t DDL_BUILD_REBUILD = {.start = ddl_rebuild_start,
                                             .commit = ddl_rebuild_commit,
                                             .discard = ddl_rebuild_discard,
                                             .rebuild = true};
+
+/* ---- TRUNCATE ---- */
+
+static dberr_t ddl_truncate_start(ddl_build_t *build, const ddl_alter_t *alter)
+{
+    dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
+    build->phase = DDL_COMMIT;
+    return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
+}
+
+static dberr_t ddl_truncate_commit(ddl_build_t *build)
+{
+    dberr_t err = ddl_rebuild_swap(build);
+    build_env(build)->stats.tables_truncated += err == DB_SUCCESS;
+    return err;
+}
+
+const ddl_build_kind_t DDL_BUILD_TRUNCATE = {.start = ddl_truncate_start,
+                                             .commit = ddl_truncate_commit,
+                                             .discard = ddl_rebuild_discard};

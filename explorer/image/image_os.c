@@ -141,18 +141,10 @@ static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
     return DB_SUCCESS;
 }
 
-/** A hole is content: zeros. */
 static dberr_t io_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
 {
-    byte *zeros = mem_alloc(len);
-    if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, zeros, len)) {
-        free(zeros);
-        return io_too_large(file->os);
-    }
-    file_event(file_of(file),
-               (fs_event_t){
-                   .kind = FS_WRITE, .hole = true, .offset = offset, .length = len, .data = zeros});
-    free(zeros);
+    image_zero(os_of(file->os)->image, file_of(file)->inode, offset, len);
+    file_event(file_of(file), (fs_event_t){.kind = FS_ZERO, .offset = offset, .length = len});
     *done = true;
     return DB_SUCCESS;
 }

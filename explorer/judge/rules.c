@@ -64,11 +64,7 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
         event->unit = rules->config.atomic_unit;
-        if (event->hole) {
-            rules_home_punch(rules, event, path);
-        } else {
-            rules_home_write(rules, event, path);
-        }
+        rules_home_write(rules, event, path);
     }
 }
 
@@ -104,7 +100,13 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
     case FS_SYNC_DIR:
         rules->entries.n = 0;
         break;
+    case FS_ZERO:
+        if (rules_is_data_file(path)) {
+            rules_home_punch(rules, event, path);
+        }
+        break;
     case FS_TRUNCATE:
+    case FS_MOVE_DIR:
         break;
     }
 }

@@ -170,7 +170,7 @@ static bool is_behind_payload(rules_t *rules, uint32_t inode, uint64_t key, uint
            && page_stored_bytes(image_bytes(rules->image, inode) + at, rules->page_size) <= from;
 }
 
-void rules_home_punch(rules_t *rules, fs_event_t *event, const char *path)
+void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
 {
     const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
     uint32_t page_size = rules->page_size;
@@ -181,7 +181,6 @@ void rules_home_punch(rules_t *rules, fs_event_t *event, const char *path)
     uint32_t from = (uint32_t)(event->offset % page_size);
     bool one = from + event->length == page_size;
     bool free = one && is_durably_free(rules, file, page_no);
-    event->site = free && from == 0 ? SITE_FREED_PAGE : SITE_HOLE;
     if (!free
         && !(one && file->known
              && is_behind_payload(rules, event->inode, redo_key(file->space, page_no), from))) {

@@ -48,13 +48,10 @@ void world_write(world_t *w, const char *path, uint64_t offset, const byte *byte
 
 void world_punch(world_t *w, uint32_t page, uint32_t from)
 {
-    static const byte ZEROS[WORLD_PAGE];
-    fs_event_t event = {.kind = FS_WRITE,
-                        .hole = true,
+    fs_event_t event = {.kind = FS_ZERO,
                         .name = name_at(w, TABLE_FILE),
                         .offset = (uint64_t)page * WORLD_PAGE + from,
-                        .length = WORLD_PAGE - from,
-                        .data = ZEROS};
+                        .length = WORLD_PAGE - from};
     event.inode = image_lookup(w->image, event.name);
     happen(w, &event, TABLE_FILE);
 }

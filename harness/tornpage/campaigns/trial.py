@@ -231,8 +231,6 @@ class _Trial:
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
         trace = Trace.load(path)
-        if trace.foreign:
-            raise ChildError("another process used the data directory of a trial")
         unseen = unseen_changes(trace, self.target.unrecorded)
         if unseen:
             raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")

@@ -88,8 +88,6 @@ class Site(StrEnum):
     """Other pages of the system space, and descriptor and inode pages."""
     FREED_PAGE = "freed_page"
     """Zeros over a page that is free."""
-    HOLE = "hole"
-    """Bytes behind a compressed page that are given back: no write, so that no kill hits it."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"

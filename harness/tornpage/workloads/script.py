@@ -48,8 +48,10 @@ class Verb(StrEnum):
     DROP_INDEX = "drop index"
     REBUILD_TABLE = "rebuild table"
     START_REBUILD = "start rebuild"
+    TRUNCATE_TABLE = "truncate table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
+    MODIFY_COLUMN = "modify column"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -90,6 +92,7 @@ class Lock(StrEnum):
     DEFAULT = ""
     NONE = "none"
     SHARED = "shared"
+    EXCLUSIVE = "exclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ class Statement:
 
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
-    set; bounds: of insert_seq; name, to: of a rename; algorithm, lock: of statements that ALTER.
+    set; bounds: of insert_seq; name, to: of a rename; columns: of modify, the one that changes;
+    algorithm, lock: of statements that ALTER.
     """
 
     line: int
@@ -218,10 +222,18 @@ def _options_text(statement: Statement) -> str:
     return "".join(f" {name}={value}" for name, value in options if value)
 
 
-def _column_text(column: Column) -> str:
+def _type_text(column: Column) -> str:
     kind = "varchar" if column.varying else "char"
-    sized = f"{kind}({column.length})" if column.is_text else "bigint"
-    return f"{column.name}:{sized}" + (" null" if column.nullable else "")
+    return f"{kind}({column.length})" if column.is_text else "bigint"
+
+
+def _column_text(column: Column) -> str:
+    return f"{column.name}:{_type_text(column)}" + (" null" if column.nullable else "")
+
+
+def _modify_text(statement: Statement) -> str:
+    (column,) = statement.columns
+    return f"modify column {statement.table} {column.name} {_type_text(column)}"
 
 
 _FORMAT: dict[Verb, Callable[[Statement], str]] = {
@@ -234,8 +246,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
     Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
+    Verb.MODIFY_COLUMN: _modify_text,
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

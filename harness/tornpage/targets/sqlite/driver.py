@@ -87,8 +87,8 @@ def _problem(statement: Statement, open_trx: str) -> str:
         return "SQLite builds in one statement"
     if verb is Verb.REBUILD_TABLE:
         return "SQLite rebuilds all tables or none"
-    if verb is Verb.RENAME_INDEX:
-        return "SQLite gives no index another name"
+    if verb not in _EXECUTE:
+        return f"SQLite has no {verb}"
     if statement.algorithm or statement.lock:
         return "SQLite has one way to alter a table"
     of_trx = verb in (Verb.COMMIT, Verb.ROLLBACK) or verb in _ROWS
