@@ -37,6 +37,9 @@ typedef struct stats {
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
+    uint64_t defragment_count;    /**< groups of leaves that a defragmentation has packed */
+    uint64_t defragment_failures; /**< of them, those that were as many pages as before */
+    uint64_t defragment_pages_freed;
     uint64_t blobs_written;     /**< long values that got pages of their own, loads included */
     uint64_t blobs_purged;      /**< of them, those that purge has freed */
     uint64_t blobs_rolled_back; /**< the same of rollback */

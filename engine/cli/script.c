@@ -275,6 +275,8 @@ static const verb_t VERBS[] = {
     {"rebuild", "table", STMT_ALTER, ALTER_REBUILD},
     {"start", "rebuild", STMT_START_ALTER, ALTER_REBUILD},
     {"truncate", "table", STMT_ALTER, ALTER_TRUNCATE},
+    {"defragment", "table", STMT_ALTER, ALTER_DEFRAGMENT},
+    {"start", "defragment", STMT_START_ALTER, ALTER_DEFRAGMENT},
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"add", "index", STMT_ALTER, ALTER_ADD_INDEX},

@@ -154,6 +154,8 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         break;
     case ALTER_TRUNCATE:
         return DB_SUCCESS; /* there is one way to do it */
+    case ALTER_DEFRAGMENT:
+        return parse_has_more(p) ? parse_name(p, "index", &alter->name) : DB_SUCCESS;
     case ALTER_ADD_INDEX:
         err = parse_indexes(p, unique, alter);
         break;

@@ -5,6 +5,7 @@ Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
     RENAME COLUMN, RENAME INDEX   INSTANT   one row of the catalogue, one durable commit
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
+    DEFRAGMENT                    NOCOPY    leaves are packed in place
     FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
 
 Rules
@@ -30,21 +31,22 @@ typedef struct alter_class {
     const char *name;
     ddl_algorithm_t best;
     const char *why; /**< there is no better one */
+    bool builds;     /**< in steps */
 } alter_class_t;
 
 static const alter_class_t CLASSES[] = {
-    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew"},
-    [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew"},
-    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded"},
-    [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed"},
-    [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, ""},
-    [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, ""},
+    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew", true},
+    [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew", true},
+    [ALTER_DEFRAGMENT] = {"DEFRAGMENT", ALGORITHM_NOCOPY, "pages are packed", true},
+    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded", true},
+    [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed", false},
+    [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", false},
+    [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, "", false},
 };
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)
 {
-    return alter->algorithm == ALGORITHM_COPY || alter->kind == ALTER_ADD_INDEX
-           || alter->kind == ALTER_REBUILD || alter->kind == ALTER_TRUNCATE;
+    return alter->algorithm == ALGORITHM_COPY || CLASSES[alter->kind].builds;
 }
 
 dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err)
@@ -159,6 +161,7 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     switch (alter->kind) {
     case ALTER_REBUILD:
     case ALTER_TRUNCATE:
+    case ALTER_DEFRAGMENT:
         return DB_SUCCESS;
     case ALTER_ADD_INDEX:
         return ddl_define_indexes(alter, table, err);

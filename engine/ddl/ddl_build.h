@@ -10,6 +10,7 @@
 #define BATCH_ROWS 16U /**< rows that a scan copies at a time */
 
 typedef enum ddl_phase {
+    DDL_DEFRAGMENT,
     DDL_COPY,
     DDL_SCAN,
     DDL_MERGE,
@@ -30,9 +31,11 @@ typedef struct ddl_build_kind {
     /** Leaves nothing of it; failing, it can be called again. */
     dberr_t (*discard)(ddl_build_t *build);
     bool rebuild; /**< a table is made, its clustered index first */
+    const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
 } ddl_build_kind_t;
 
 typedef struct ddl_online ddl_online_t;
+typedef struct ddl_defragment ddl_defragment_t;
 
 struct ddl_build {
     trx_sys_t *sys;
@@ -44,7 +47,7 @@ struct ddl_build {
     uint32_t n;            /**< indexes that are sorted */
     uint32_t current;      /**< index in MERGE, LOAD, FLUSH or APPLY; the first one of a SCAN */
     uint32_t scan_end;     /**< the indexes before this one have been fed, or are */
-    uint64_t sort_bytes;   /**< for all sorts together */
+    const engine_options_t *options; /**< the caller's */
     dict_table_t *source;  /**< own copy: the table whose rows are read */
     dict_table_t *table;   /**< own copy: what is built, or gets indexes; ADD INDEX: source */
     dict_index_t *indexes; /**< the n of them, in table */
@@ -58,8 +61,9 @@ struct ddl_build {
     byte *rec;               /**< a record for the sorts; in a load, the record before */
     bool has_before;         /**< the load has one */
     const char *duplicate;   /**< DDL_DUPLICATE: name of the index, in table */
-    uint64_t online_log_max; /**< LOCK=NONE: bytes of a log of row changes; 0: rows do not change */
+    bool is_online;          /**< LOCK=NONE */
     ddl_online_t *online;    /**< LOCK=NONE (ddl_online.c), else NULL */
+    ddl_defragment_t *defragment; /**< of a defragmentation (ddl_defragment.c), else NULL */
     uint64_t loaded;         /**< records of the current load */
     uint32_t progress;       /**< in 10000ths, never falling (ddl_progress.c) */
 };
@@ -84,6 +88,7 @@ extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX; /**< ddl_index.c */
 extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;  /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
+extern const ddl_build_kind_t DDL_BUILD_DEFRAGMENT; /**< ddl_defragment.c */
 
 /** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
 WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
@@ -101,6 +106,13 @@ WARN_UNUSED dberr_t ddl_build_note_progress(ddl_build_t *build);
 /** INDEX_LOAD; whatever makes the log durable next makes it durable too. */
 WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
                                          bool aborted);
+
+/* ---- ddl_defragment.c ---- */
+
+/** A step of DDL_DEFRAGMENT. */
+WARN_UNUSED dberr_t ddl_step_defragment(ddl_build_t *build);
+/** How much of it is done, in 10000ths. */
+WARN_UNUSED dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out);
 
 /* ---- ddl_copy.c, ddl_rebuild.c: what they share ---- */
 

@@ -125,7 +125,7 @@ class Oracle:
             return True
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
-            return verb is not Verb.STEP_INDEX
+            return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT)
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
@@ -160,7 +160,7 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
-        if table.build is not None and table.logs is None:
+        if table.is_read_only:
             raise Failure("DB_TABLE_LOCKED")
         planned: list[tuple[bytes, Row | None]] = []
         try:
@@ -314,11 +314,11 @@ class Oracle:
         self._end_build(self._building(statement))
 
     def _end_build(self, table: Table) -> None:
-        table.build, table.logs = None, None
+        table.build, table.logs, table.packing = None, None, False
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        if table.owner:
+        if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
         overflowed = table.logs is not None and table.logs.overflowed
@@ -331,6 +331,16 @@ class Oracle:
 
     def _rebuild_table(self, statement: Statement) -> None:
         self._unlocked(statement.table)
+
+    def _start_defragment(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in ("", PRIMARY, *table.indexes):
+            raise Failure("DB_NOT_FOUND")
+        table.build, table.packing = (), True
+
+    def _defragment_table(self, statement: Statement) -> None:
+        self._start_defragment(statement)
+        self._finish_index(statement)
 
     def _truncate_table(self, statement: Statement) -> None:
         self._unlocked(statement.table).empty()
@@ -384,6 +394,7 @@ _DDL = {
     Verb.RENAME_COLUMN: Oracle._rename_column,
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.TRUNCATE_TABLE: Oracle._truncate_table,
+    Verb.DEFRAGMENT_TABLE: Oracle._defragment_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
@@ -391,7 +402,8 @@ _DDL = {
 _BUILD = {
     Verb.START_INDEX: Oracle._start_index,
     Verb.START_REBUILD: Oracle._start_rebuild,
+    Verb.START_DEFRAGMENT: Oracle._start_defragment,
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }
-"""They change the catalogue (a step does not), but no state: an index appears when its build is finished."""
+"""They change the catalogue (a step and a defragmentation do not), but no state: an index appears when its build is finished."""

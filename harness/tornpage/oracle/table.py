@@ -100,6 +100,13 @@ class Table:
     not changed."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
+    packing: bool = False
+    """The build is a defragmentation, which need not know."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """May its rows not change while the build goes on?"""
+        return self.build is not None and self.logs is None and not self.packing
 
     def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)

@@ -2,7 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, online, phases, script, shapes.
+May import: book, builds, collisions, defragment, online, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
+from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, twins
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
@@ -150,6 +151,7 @@ def _storm_pieces(_: int) -> list[Phase]:
         builds.force,
         builds.force,
         builds.truncate,
+        defragment,
         collide,
         online,
         online,
@@ -207,8 +209,10 @@ def _pieces(rows: int) -> list[Phase]:
         builds.force,
         builds.force,
         builds.truncate,
+        defragment,
         collide,
         collide,
+        online,
         online,
         online,
         online,

@@ -49,6 +49,8 @@ class Verb(StrEnum):
     REBUILD_TABLE = "rebuild table"
     START_REBUILD = "start rebuild"
     TRUNCATE_TABLE = "truncate table"
+    DEFRAGMENT_TABLE = "defragment table"
+    START_DEFRAGMENT = "start defragment"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     START_INDEX = "start index"
@@ -235,6 +237,8 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
     Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.DEFRAGMENT_TABLE: lambda s: f"defragment table {s.table} {s.name}".rstrip(),
+    Verb.START_DEFRAGMENT: lambda s: f"start defragment {s.table} {s.name}".rstrip(),
     Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",

@@ -60,6 +60,16 @@ def test_truncation_is_one_step_to_no_rows() -> None:
     assert _errors(text + "begin A\ndelete A t a=1\ntruncate table t\n")[-1] == "DB_TABLE_LOCKED"
 
 
+def test_defragmentation_locks_definitions_only() -> None:
+    """Rows change between its steps, also of transactions that stay open; it changes nothing."""
+    text = "insert - t a=1\nstart defragment t\nbegin A\ninsert A t a=2\ninsert - t a=3\n"
+    text += "drop table t\nstep index t 2\nfinish index t\ncommit A\ndefragment table t no\n"
+    assert _errors(text) == ["", "", "", "", "", "DB_TABLE_LOCKED", "", "", "", "DB_NOT_FOUND"]
+    oracle = _oracle(text)
+    assert oracle.states[-1]["t"][0] == 3
+    assert oracle.states[3] == oracle.states[4]
+
+
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
