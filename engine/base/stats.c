@@ -69,6 +69,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(tables_rebuilt),
     STAT(tables_copied),
     STAT(tables_truncated),
+    STAT(tables_exported),
+    STAT(tables_imported),
     STAT(alters_instant),
     STAT(trx_commits),
     STAT(trx_rollbacks),

@@ -61,6 +61,8 @@ typedef struct stats {
     uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t tables_truncated;
+    uint64_t tables_exported;
+    uint64_t tables_imported;
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t trx_commits;

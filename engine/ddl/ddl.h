@@ -26,6 +26,9 @@ TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
 Defragmentation: in steps like a build, but nothing is built: the rows of the table change as if there were none
 (ddl_defragment.c).
 
+Export: the lock of a build on a table whose file is whole and alone (ddl_export.c). Import: a new table of such
+pages, and the swap of a rebuild (ddl_import.c).
+
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
 DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
 (ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
@@ -56,6 +59,8 @@ typedef enum alter_kind {
     ALTER_REBUILD,  /**< FORCE */
     ALTER_TRUNCATE, /**< TRUNCATE TABLE: the table anew, without rows */
     ALTER_DEFRAGMENT, /**< OPTIMIZE TABLE with innodb_defragment=ON: leaves are packed in place */
+    ALTER_EXPORT,     /**< FLUSH TABLES ... FOR EXPORT; its end is UNLOCK TABLES */
+    ALTER_IMPORT,     /**< IMPORT TABLESPACE: the pages of an exported table, and their copying */
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
@@ -83,7 +88,7 @@ typedef enum ddl_lock {
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;            /**< DROP, RENAME: the column or index; DEFRAGMENT: NULL for all */
+    const char *name;            /**< DROP, RENAME: the column or index; DEFRAGMENT: NULL for all; IMPORT: the exported table */
     const char *new_name;        /**< RENAME */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;

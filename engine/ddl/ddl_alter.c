@@ -6,6 +6,8 @@ Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
     DEFRAGMENT                    NOCOPY    leaves are packed in place
+    EXPORT                        NOCOPY    the file is brought up to date
+    IMPORT                        INPLACE   pages are copied
     FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
 
 Rules
@@ -38,6 +40,8 @@ static const alter_class_t CLASSES[] = {
     [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew", true},
     [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew", true},
     [ALTER_DEFRAGMENT] = {"DEFRAGMENT", ALGORITHM_NOCOPY, "pages are packed", true},
+    [ALTER_EXPORT] = {"EXPORT", ALGORITHM_NOCOPY, "pages are written", true},
+    [ALTER_IMPORT] = {"IMPORT", ALGORITHM_INPLACE, "pages are copied", true},
     [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded", true},
     [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed", false},
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", false},
@@ -162,6 +166,8 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     case ALTER_REBUILD:
     case ALTER_TRUNCATE:
     case ALTER_DEFRAGMENT:
+    case ALTER_EXPORT:
+    case ALTER_IMPORT:
         return DB_SUCCESS;
     case ALTER_ADD_INDEX:
         return ddl_define_indexes(alter, table, err);

@@ -134,6 +134,10 @@ static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
         return &DDL_BUILD_TRUNCATE;
     case ALTER_DEFRAGMENT:
         return &DDL_BUILD_DEFRAGMENT;
+    case ALTER_EXPORT:
+        return &DDL_BUILD_EXPORT;
+    case ALTER_IMPORT:
+        return &DDL_BUILD_IMPORT;
     default:
         return &DDL_BUILD_REBUILD;
     }
@@ -172,6 +176,12 @@ dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
     dict_table_t *cached = NULL;
     dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->table, &cached);
     return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, build, cached) : err;
+}
+
+dberr_t ddl_build_make_durable(ddl_build_t *build)
+{
+    buf_pool_t *pool = build_pool(build);
+    return buf_log_wait(pool, log_lsn(buf_log(pool)), true);
 }
 
 /* ---- steps ---- */
@@ -437,6 +447,9 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
     case DDL_DEFRAGMENT:
         err = ddl_step_defragment(build);
         break;
+    case DDL_IMPORT:
+        err = ddl_step_import(build, max_rows);
+        break;
     case DDL_COPY:
         err = ddl_step_copy(build, max_rows);
         break;
@@ -526,6 +539,7 @@ void ddl_build_free(ddl_build_t *build)
     }
     free(build->source);
     free(build->defragment);
+    ddl_import_free(build);
     free(build->last_pk);
     free(build->batch);
     free(build->rec);

@@ -11,6 +11,7 @@
 
 typedef enum ddl_phase {
     DDL_DEFRAGMENT,
+    DDL_IMPORT,
     DDL_COPY,
     DDL_SCAN,
     DDL_MERGE,
@@ -36,6 +37,7 @@ typedef struct ddl_build_kind {
 
 typedef struct ddl_online ddl_online_t;
 typedef struct ddl_defragment ddl_defragment_t;
+typedef struct ddl_import ddl_import_t;
 
 struct ddl_build {
     trx_sys_t *sys;
@@ -64,6 +66,7 @@ struct ddl_build {
     bool is_online;          /**< LOCK=NONE */
     ddl_online_t *online;    /**< LOCK=NONE (ddl_online.c), else NULL */
     ddl_defragment_t *defragment; /**< of a defragmentation (ddl_defragment.c), else NULL */
+    ddl_import_t *import; /**< of an import (ddl_import.c), else NULL */
     uint64_t loaded;         /**< records of the current load */
     uint32_t progress;       /**< in 10000ths, never falling (ddl_progress.c) */
 };
@@ -89,6 +92,8 @@ extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;  /**< ddl_rebuild.c */
 extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
 extern const ddl_build_kind_t DDL_BUILD_DEFRAGMENT; /**< ddl_defragment.c */
+extern const ddl_build_kind_t DDL_BUILD_EXPORT;     /**< ddl_export.c */
+extern const ddl_build_kind_t DDL_BUILD_IMPORT;     /**< ddl_import.c */
 
 /** Memory for the steps, when table, indexes and n are set; first: DDL_COPY or DDL_SCAN. */
 WARN_UNUSED dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first);
@@ -99,6 +104,9 @@ fewer. */
 WARN_UNUSED dberr_t ddl_build_scan(ddl_build_t *build, uint32_t max_rows, ddl_row_fn fn, void *ctx);
 /** Commits a change of the catalogue; the cache then has the built table as the build has it. */
 WARN_UNUSED dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change);
+/** The end of a statement that commits nothing: as every one of data definition it makes durable what was
+committed before. */
+WARN_UNUSED dberr_t ddl_build_make_durable(ddl_build_t *build);
 /** DB_DUPLICATE_KEY, with the name of the index. */
 WARN_UNUSED dberr_t ddl_build_refuse_duplicate(ddl_build_t *build, const char *index);
 /** How far the build is after a step. */
@@ -106,6 +114,13 @@ WARN_UNUSED dberr_t ddl_build_note_progress(ddl_build_t *build);
 /** INDEX_LOAD; whatever makes the log durable next makes it durable too. */
 WARN_UNUSED dberr_t ddl_build_index_load(ddl_build_t *build, const dict_index_t *index,
                                          bool aborted);
+
+/* ---- ddl_import.c ---- */
+
+/** A step of DDL_IMPORT. */
+WARN_UNUSED dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages);
+/** Memory, and the exported file. */
+void ddl_import_free(ddl_build_t *build);
 
 /* ---- ddl_defragment.c ---- */
 
@@ -119,8 +134,9 @@ WARN_UNUSED dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *
 /** build->table: as the statement wants it, with ids of its own, INCOMPLETE, under an intermediate name. */
 WARN_UNUSED dberr_t ddl_rebuild_define(ddl_build_t *build, const ddl_alter_t *alter,
                                        const char *prefix);
-/** Its rows, durably, its file and its empty trees; or nothing of that. */
-WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build);
+/** Its rows, durably, its file and its empty trees; or nothing of that. size_pages: of the file, which is left
+empty if its trees have roots already; 0: as a new one. */
+WARN_UNUSED dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages);
 /** It takes the place of the source. phase is DDL_DONE from the commit on. */
 WARN_UNUSED dberr_t ddl_rebuild_swap(ddl_build_t *build);
 /** Nothing is left of it. Failing, it can be called again. */

@@ -101,7 +101,7 @@ static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
         err = ddl_build_prepare(build, DDL_COPY);
     }
     if (err == DB_SUCCESS) {
-        err = ddl_rebuild_make(build);
+        err = ddl_rebuild_make(build, 0);
     }
     if (err != DB_SUCCESS) {
         return err;

@@ -110,16 +110,9 @@ dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out)
     return err;
 }
 
-/** As every statement of data definition, its end makes durable what was committed before. */
-static dberr_t ddl_defragment_end(ddl_build_t *build)
-{
-    buf_pool_t *pool = build_pool(build);
-    return buf_log_wait(pool, log_lsn(buf_log(pool)), true);
-}
-
 static dberr_t ddl_defragment_commit(ddl_build_t *build)
 {
-    dberr_t err = ddl_defragment_end(build);
+    dberr_t err = ddl_build_make_durable(build);
     if (err == DB_SUCCESS) {
         build->phase = DDL_DONE;
         dict_table_set_building(trx_sys_dict(build->sys), build->source->id, false);
@@ -129,5 +122,5 @@ static dberr_t ddl_defragment_commit(ddl_build_t *build)
 
 const ddl_build_kind_t DDL_BUILD_DEFRAGMENT = {.start = ddl_defragment_start,
                                                .commit = ddl_defragment_commit,
-                                               .discard = ddl_defragment_end,
+                                               .discard = ddl_build_make_durable,
                                                .watch = &NOBODY};

@@ -125,7 +125,7 @@ class Oracle:
             return True
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
-            return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT)
+            return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT, Verb.FLUSH_EXPORT)
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
@@ -314,7 +314,7 @@ class Oracle:
         self._end_build(self._building(statement))
 
     def _end_build(self, table: Table) -> None:
-        table.build, table.logs, table.packing = None, None, False
+        table.build, table.logs, table.packing, table.exported = None, None, False, False
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
@@ -341,6 +341,21 @@ class Oracle:
     def _defragment_table(self, statement: Statement) -> None:
         self._start_defragment(statement)
         self._finish_index(statement)
+
+    def _flush_export(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if self._open:
+            raise Failure("DB_TABLE_LOCKED")
+        table.build, table.exported = (), True
+
+    def _import_table(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        source = self._tables.get(statement.name)
+        if source is None or not source.exported:
+            raise Failure("DB_NOT_FOUND")
+        if not table.has_definition_of(source):
+            raise Failure("DB_ERROR")
+        table.take_rows_of(source)
 
     def _truncate_table(self, statement: Statement) -> None:
         self._unlocked(statement.table).empty()
@@ -395,6 +410,8 @@ _DDL = {
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.TRUNCATE_TABLE: Oracle._truncate_table,
     Verb.DEFRAGMENT_TABLE: Oracle._defragment_table,
+    Verb.UNLOCK_TABLE: Oracle._finish_index,
+    Verb.IMPORT_TABLE: Oracle._import_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
@@ -403,7 +420,8 @@ _BUILD = {
     Verb.START_INDEX: Oracle._start_index,
     Verb.START_REBUILD: Oracle._start_rebuild,
     Verb.START_DEFRAGMENT: Oracle._start_defragment,
+    Verb.FLUSH_EXPORT: Oracle._flush_export,
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }
-"""They change the catalogue (a step and a defragmentation do not), but no state: an index appears when its build is finished."""
+"""They change the catalogue (a step, a defragmentation and an export do not), but no state: an index appears when its build is finished."""

@@ -102,6 +102,8 @@ class Table:
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
     packing: bool = False
     """The build is a defragmentation, which need not know."""
+    exported: bool = False
+    """There is no build but an export, until the table is unlocked."""
 
     @property
     def is_read_only(self) -> bool:
@@ -219,6 +221,23 @@ class Table:
             raise Failure("DB_DUPLICATE_KEY")
         if any(has):
             raise Failure("DB_LOCK_CONFLICT")
+
+    def has_definition_of(self, other: Table) -> bool:
+        """The same columns, primary key and indexes?"""
+        mine, theirs = (
+            {index.name: (index.parts, index.unique_parts) for index in table.indexes.values()}
+            for table in (self, other)
+        )
+        same = self.columns == other.columns and self.primary == other.primary
+        return same and mine == theirs
+
+    def take_rows_of(self, other: Table) -> None:
+        """The committed rows of a table of the same definition, and what its indexes know of them."""
+        self.committed, self.hash = dict(other.committed), other.hash
+        self.indexes = {
+            name: replace(index, holders={key: set(held) for key, held in index.holders.items()})
+            for name, index in other.indexes.items()
+        }
 
     def empty(self) -> None:
         """All rows go at once, and whatever an index knew of them."""

@@ -437,6 +437,26 @@ class Book:
         table.build = () if in_steps else None
         table.packing = in_steps
 
+    def export(self, table: Table) -> None:
+        """Brings the table's file up to date and locks it; no transaction may be open."""
+        for trx in sorted(self.undo):
+            self.end(trx, commit=self.rng.random() < 0.5)
+        self.release(table)
+        self.add(Verb.FLUSH_EXPORT, table=table.name)
+        table.build = ()
+
+    def unlock(self, table: Table) -> None:
+        """Ends its export."""
+        self.add(Verb.UNLOCK_TABLE, table=table.name)
+        table.build = None
+
+    def import_rows(self, table: Table, source: Table) -> None:
+        """All that an exported table of the same definition has."""
+        self.release(table)
+        self.add(Verb.IMPORT_TABLE, table=table.name, name=source.name)
+        table.live = set(source.live)
+        table.serials = dict(source.serials)
+
     def _watch(self, table: Table, indexes: Sequence[IndexDef]) -> Changes:
         capacity = log_capacity(self.sort_buffer_size, self.online_alter_log_max_size, len(indexes))
         return Changes(capacity, table.shape.columns, table.shape.primary, indexes)

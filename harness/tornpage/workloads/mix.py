@@ -2,7 +2,8 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, defragment, online, phases, script, shapes.
+May import: book, builds, collisions, defragment, online, phases, script, shapes,
+transport.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, twins
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
+from tornpage.workloads.transport import transport
 
 __all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]
 
@@ -152,6 +154,7 @@ def _storm_pieces(_: int) -> list[Phase]:
         builds.force,
         builds.truncate,
         defragment,
+        transport,
         collide,
         online,
         online,
@@ -210,6 +213,7 @@ def _pieces(rows: int) -> list[Phase]:
         builds.force,
         builds.truncate,
         defragment,
+        transport,
         collide,
         collide,
         online,

@@ -51,6 +51,9 @@ class Verb(StrEnum):
     TRUNCATE_TABLE = "truncate table"
     DEFRAGMENT_TABLE = "defragment table"
     START_DEFRAGMENT = "start defragment"
+    FLUSH_EXPORT = "flush export"
+    UNLOCK_TABLE = "unlock table"
+    IMPORT_TABLE = "import table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     START_INDEX = "start index"
@@ -239,6 +242,9 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
     Verb.DEFRAGMENT_TABLE: lambda s: f"defragment table {s.table} {s.name}".rstrip(),
     Verb.START_DEFRAGMENT: lambda s: f"start defragment {s.table} {s.name}".rstrip(),
+    Verb.FLUSH_EXPORT: lambda s: f"flush export {s.table}",
+    Verb.UNLOCK_TABLE: lambda s: f"unlock table {s.table}",
+    Verb.IMPORT_TABLE: lambda s: f"import table {s.table} {s.name}",
     Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
