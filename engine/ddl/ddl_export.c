@@ -9,7 +9,8 @@ read, not changed.
 Invariants
 1. While it lasts nothing writes the file: no row changes, no definition does, purge rests, and no page is dirty.
 2. The file has no history: no delete mark, no id of a transaction, no long value of an older version. So an
-   import needs no undo log. That is why it is refused while a transaction is open, for purge then rests.
+   import needs no undo log. That is why it is refused while purge rests: a transaction is open, or another table is
+   exported.
    (InnoDB exports what is not purged, and lets the import clean up.)
 3. The lock ends with the database handle: a .cfg that a crash leaves is removed by recovery. */
 #include "ddl/ddl_build.h"
@@ -23,6 +24,10 @@ static dberr_t ddl_export_purge(trx_sys_t *sys)
         return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
                        "a table is exported without history: %u transaction(s) are open",
                        trx_sys_n_active(sys));
+    }
+    if (trx_purge_is_stopped(sys)) {
+        return err_set(&ddl_env(sys)->err, DB_TABLE_LOCKED,
+                       "a table is exported without history: another one is, and purge rests");
     }
     while (err == DB_SUCCESS && !done) {
         err = trx_purge_step(sys, 1000, &done);

@@ -20,7 +20,6 @@ Invariants
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/check.h"
 #include "btr/btr_blob.h"
 #include "trx/trx_int.h"
 
@@ -165,18 +164,22 @@ static dberr_t purge_advance(trx_sys_t *sys, uint32_t *n)
 
 void trx_purge_stop(trx_sys_t *sys)
 {
-    sys->n_purge_stops++;
+    sys->purge_is_stopped = true;
 }
 
 void trx_purge_resume(trx_sys_t *sys)
 {
-    CHECK(sys->n_purge_stops > 0);
-    sys->n_purge_stops--;
+    sys->purge_is_stopped = false;
+}
+
+bool trx_purge_is_stopped(const trx_sys_t *sys)
+{
+    return sys->purge_is_stopped;
 }
 
 dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done)
 {
-    bool rests = trx_sys_has_writers(sys) || sys->n_purge_stops > 0;
+    bool rests = trx_sys_has_writers(sys) || sys->purge_is_stopped;
     uint32_t n = 0;
     while (!rests && sys->history_len > 0 && n < max_records) {
         dberr_t err = purge_advance(sys, &n);

@@ -121,6 +121,7 @@ static void test_refused(void **state)
     OK(f, engine_rollback(f->engine, trx));
     OK(f, engine_start_alter(f->engine, EXPORT("t")));
     assert_int_equal(engine_alter(f->engine, IMPORT("bare", "t")), DB_ERROR);
+    assert_int_equal(engine_start_alter(f->engine, EXPORT("u")), DB_TABLE_LOCKED);
     assert_int_equal(engine_alter(f->engine, IMPORT("t", "t")), DB_TABLE_LOCKED);
     assert_int_equal(os_mem_peek(f->os, "t.ibd", &bytes, &size), DB_SUCCESS);
     bytes[3 * 4096 + 100] ^= 1;

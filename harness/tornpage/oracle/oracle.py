@@ -344,7 +344,7 @@ class Oracle:
 
     def _flush_export(self, statement: Statement) -> None:
         table = self._unlocked(statement.table)
-        if self._open:
+        if self._open or any(other.exported for other in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         table.build, table.exported = (), True
 

@@ -49,7 +49,7 @@ class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
     changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
     build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile;
-    packing: the build is a defragmentation."""
+    packing: the build is a defragmentation; exported: there is none, but the lock of one."""
 
     name: str
     shape: Shape
@@ -60,6 +60,7 @@ class Table:
     build: tuple[IndexDef, ...] | None = None
     changes: Changes | None = None
     packing: bool = False
+    exported: bool = False
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
@@ -438,17 +439,20 @@ class Book:
         table.packing = in_steps
 
     def export(self, table: Table) -> None:
-        """Brings the table's file up to date and locks it; no transaction may be open."""
+        """Brings the table's file up to date and locks it; no transaction may be open, and no other export."""
         for trx in sorted(self.undo):
             self.end(trx, commit=self.rng.random() < 0.5)
         self.release(table)
+        for other in self.tables.values():
+            if other.exported:
+                self.unlock(other)
         self.add(Verb.FLUSH_EXPORT, table=table.name)
-        table.build = ()
+        table.build, table.exported = (), True
 
     def unlock(self, table: Table) -> None:
         """Ends its export."""
         self.add(Verb.UNLOCK_TABLE, table=table.name)
-        table.build = None
+        table.build, table.exported = None, False
 
     def import_rows(self, table: Table, source: Table) -> None:
         """All that an exported table of the same definition has."""
@@ -472,7 +476,7 @@ class Book:
         if changes is not None and finish:
             self._let_finish(table)
             finish = not changes.unsure
-        table.changes, table.packing = None, False
+        table.changes, table.packing, table.exported = None, False, False
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
         built, table.build = table.build or (), None
         overflowed = changes is not None and changes.overflowed
