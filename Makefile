@@ -1,7 +1,7 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
 .PHONY: help setup build torture test test-c test-py test-asan mutants nightly coverage check fmt
-.PHONY: bench docs clean
+.PHONY: bench docs dist setup-all clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -11,6 +11,9 @@ help: ## This list
 
 setup: ## Debian packages and the Python environment
 	@tools/setup.sh
+
+setup-all: setup
+	@tools/setup.sh all
 
 build: setup ## The engine and the fault layer, in build/release
 	@cmake --preset $(PRESET) >/dev/null
@@ -24,7 +27,7 @@ test: check test-c test-py test-asan ## Static checks, then every test: ctest, p
 test-c: build
 	@ctest --preset $(PRESET) --parallel 2
 
-test-py: build
+test-py: build setup-all
 	@$(PY) -m pytest -n 2
 
 test-asan: setup
@@ -43,13 +46,13 @@ coverage: setup ## Lines of engine/buf and engine/recv that the campaigns alone 
 	@cmake --build --preset coverage -- --quiet
 	@$(PY) tools/coverage.py
 
-check: build ## Formats, linters, types, layering
+check: build setup-all ## Formats, linters, types, layering
 	@tools/check.sh
 
 fmt: setup ## Formats C and Python in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
-	@$(PY) -m ruff check --quiet --fix harness tests tools setup.py
-	@$(PY) -m ruff format --quiet harness tests tools setup.py
+	@$(PY) -m ruff check --quiet --fix harness tests tools
+	@$(PY) -m ruff format --quiet harness tests tools
 
 bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload, summaries
 	@cmake --preset asan >/dev/null
@@ -59,6 +62,9 @@ bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the 
 
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py
+
+dist: setup-all ## The files of a release, in build/dist: sdist and wheel
+	@tools/dist.sh build/dist
 
 clean: ## Removes what was built or run
 	rm -rf build out .venv

@@ -57,10 +57,13 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
 /* As a bare system call: allocators map memory before anything is resolved. */
 static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && (protection & PROT_WRITE) != 0 && (flags & MAP_TYPE) != MAP_PRIVATE) {
+    void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+
+    if (map != MAP_FAILED && fd >= 0 && (protection & PROT_WRITE) != 0
+        && (flags & MAP_TYPE) != MAP_PRIVATE) {
         unseen_at_descriptor("mmap", fd);
     }
-    return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+    return map;
 }
 
 LAYER_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)

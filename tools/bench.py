@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ from rich.table import Table
 from tornpage.campaigns.campaign import load_campaign
 from tornpage.faults.preload import preload_path
 from tornpage.faults.process import launch_argv
+from tornpage.lab.statements import machine
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import find_paths
 
@@ -51,13 +51,6 @@ PATTERN_TRIALS = 100
 def _child(command: list[str]) -> list[str]:
     """So that it ends with this program, however that ends."""
     return launch_argv(command, DEADLINE_S)
-
-
-def machine() -> str:
-    """The machine in one line: figures mean nothing without it."""
-    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    names = [line.split(":")[1].strip() for line in info.splitlines() if "model name" in line]
-    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}"
 
 
 @dataclass(frozen=True, slots=True)

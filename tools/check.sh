@@ -32,8 +32,8 @@ analyse() {
 step "clang-format" format
 step "cppcheck" analyse
 step "layering" .venv/bin/python tools/layering.py
-step "ruff" .venv/bin/python -m ruff check harness tests tools setup.py
-step "ruff format" .venv/bin/python -m ruff format --check harness tests tools setup.py
+step "ruff" .venv/bin/python -m ruff check harness tests tools
+step "ruff format" .venv/bin/python -m ruff format --check harness tests tools
 step "mypy" .venv/bin/python -m mypy
 
 if ((${#failed[@]})); then

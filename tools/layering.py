@@ -65,7 +65,7 @@ HARNESS = {
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
-        {"index", "summary"},
+        {"compared", "index", "summary"},
         {"annotations", "difference", "dossier", "junit", "matrices"},
         {"report"},
     ],
@@ -73,10 +73,12 @@ HARNESS = {
         {"campaign", "census"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -120,7 +122,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Everything that a build and a run need: Debian packages, then the Python environment.
+#     tools/setup.sh [EXTRA...]      extras of pyproject.toml beside `dev`, or `all` of them
 # Does nothing where it has been done. Packages are installed as root or through sudo; otherwise the one
 # command to run is printed and the exit code is 1.
 set -euo pipefail
@@ -30,13 +31,25 @@ if ((${#missing[@]})); then
     "${as_root[@]}" "${command[@]}" >/dev/null
 fi
 
-# The stamp holds what the environment was made from, so that a changed pyproject.toml makes it again.
+if [ "${*:-}" = all ]; then
+    set -- frames package
+fi
+
+# The stamp holds what the environment was made from, and a line for each extra, so that a changed pyproject.toml
+# makes it again, and a further extra adds to it.
 want=$(sha256sum pyproject.toml | cut -d' ' -f1)
-if [ "$(cat .venv/.made-from 2>/dev/null)" != "$want" ]; then
+stamp=.venv/.made-from
+if [ "$(head -n 1 $stamp 2>/dev/null)" != "$want" ]; then
     echo "setup: making the Python environment in .venv"
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
         || { echo "setup: Python 3.11 or newer is needed" >&2; exit 1; }
     python3 -m venv .venv
     .venv/bin/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-    echo "$want" > .venv/.made-from
+    echo "$want" > $stamp
 fi
+for extra in "$@"; do
+    grep -qx "$extra" $stamp && continue
+    echo "setup: adding what '$extra' needs"
+    .venv/bin/pip install --quiet --disable-pip-version-check --editable ".[$extra]"
+    echo "$extra" >> $stamp
+done

@@ -36,7 +36,8 @@ the table; nothing was looked at. On any error nothing is left behind. */
 WARN_UNUSED dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter);
 
 /* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the caller
-does other things: everything but DDL of this table, and but changes of it unless LOCK=NONE, which get DB_TABLE_LOCKED,
+does other things: everything but DDL of this table, but changes of it unless LOCK=NONE, and but reading and flushing it
+with LOCK=EXCLUSIVE, which get DB_TABLE_LOCKED,
 and engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails is
 aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this name, or it
 has no build. */

@@ -64,11 +64,15 @@ static dberr_t engine_fail_build(engine_t *engine, engine_build_t **link, dberr_
     return abort_err != DB_SUCCESS ? abort_err : err;
 }
 
-/** The statement is one that can be carried out as it asks for. */
-static dberr_t engine_enter_alter(engine_t *engine, const ddl_alter_t *alter)
+/** The statement is one that can be carried out as it asks for; *out: with the algorithm that it takes. */
+static dberr_t engine_enter_alter(engine_t *engine, const ddl_alter_t *alter, ddl_alter_t *out)
 {
+    *out = *alter;
     dberr_t err = engine_enter(engine);
-    return err == DB_SUCCESS ? ddl_alter_check(alter, &engine->env.err) : err;
+    if (err == DB_SUCCESS) {
+        err = ddl_alter_check(out, &engine->env.err);
+    }
+    return err == DB_SUCCESS ? ddl_alter_choose(engine->sys, out) : err;
 }
 
 static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
@@ -95,8 +99,9 @@ static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
 
 dberr_t engine_start_alter(engine_t *engine, const ddl_alter_t *alter)
 {
-    dberr_t err = engine_enter_alter(engine, alter);
-    return err == DB_SUCCESS ? engine_begin_build(engine, alter) : err;
+    ddl_alter_t chosen;
+    dberr_t err = engine_enter_alter(engine, alter, &chosen);
+    return err == DB_SUCCESS ? engine_begin_build(engine, &chosen) : err;
 }
 
 dberr_t engine_step_alter(engine_t *engine, const char *table, uint32_t n_steps, uint32_t step_rows)
@@ -137,12 +142,13 @@ dberr_t engine_finish_alter(engine_t *engine, const char *table)
 
 dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter)
 {
-    dberr_t err = engine_enter_alter(engine, alter);
-    if (err == DB_SUCCESS && !ddl_alter_is_build(alter)) {
-        return engine_leave(engine, ddl_alter_at_once(engine->sys, alter));
+    ddl_alter_t chosen;
+    dberr_t err = engine_enter_alter(engine, alter, &chosen);
+    if (err == DB_SUCCESS && !ddl_alter_is_build(&chosen)) {
+        return engine_leave(engine, ddl_alter_at_once(engine->sys, &chosen));
     }
     if (err == DB_SUCCESS) {
-        err = engine_begin_build(engine, alter);
+        err = engine_begin_build(engine, &chosen);
     }
     return err == DB_SUCCESS ? engine_finish_alter(engine, alter->table) : err;
 }

@@ -58,6 +58,9 @@ static const option_def_t OPTION_DEFS[] = {
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
+           "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
+           "(MDEV-15528)"),
     OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
            "draws at which yield points the page cleaner and purge work, and what they do there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
@@ -99,6 +102,7 @@ void options_set_defaults(engine_options_t *options)
         .dblwr_pages = 64,
         .cleaner_interval = 0,
         .purge_interval = 0,
+        .scrub = false,
         .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,

@@ -17,9 +17,13 @@ typedef struct stats {
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t
+        log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
+    uint64_t pages_freed_unwritten;    /**< freed pages that were dirty and given up, not written */
+    uint64_t pages_scrubbed;           /**< freed pages overwritten with zeros */
     uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
     uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
@@ -65,6 +69,7 @@ typedef struct stats {
     uint64_t tables_imported;
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
+    uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */

@@ -7,7 +7,7 @@ Invariants
 - (I4) a page is written home only when the log is durable up to its LSN;
 - (I13) doublewrite is skipped only as buf_dblwr.h says;
 - (I15) a freed page is not handed out before it is created again; if it is dirty it is still
-  written, as in 10.4: nobody reads it there;
+  written with a 10.4 log, and only taken off the flush list with a physical one: nobody reads it there;
 - every dirty block is on the global flush list (ascending oldest_modification) and on its space's
   list, so that flushing a space costs in proportion to that space's dirty pages. */
 #ifndef BUF_BUF_H
@@ -41,7 +41,7 @@ typedef struct buf_block {
 } buf_block_t;
 
 /** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl,
-cleaner_interval.
+cleaner_interval, scrub.
 Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
 WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
                                     const engine_options_t *options, buf_pool_t **out);
@@ -87,6 +87,10 @@ space's max_lsn. The frame's LSN is the caller's to set. Calls come in the order
 is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
+/** For the commit of an mtr that freed the page, and for recovery that finds it freed: with the option scrub and a
+physical log its home is overwritten with zeros some time later, unless it is created again before. lsn: end of that mtr. */
+void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn);
+
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */
 WARN_UNUSED dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space);
 
@@ -99,7 +103,8 @@ is a step of the page cleaner: a step of the doublewrite batch in flight, or the
 dirty pages; now and then a checkpoint. Changes nothing that a caller without the page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
-/** log_write_up_to(), as a wait in which others work: a yield point. */
+/** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
+fsync. */
 WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);
 
 /* ---- flushing; none of these may be called with an mtr open ---- */

@@ -2,11 +2,12 @@
 
 Place: above buf_dblwr.c, below buf_cleaner.c, buf_flush.c and buf_lru.c, which choose the pages.
 
-    NONE --submit: pages latched and copied--> COPIED --log durable--> LOGGED --area written-->
-    AREA_WRITTEN --area fsynced--> HOME --one home write per step--> UNSYNCED
+    NONE --submit: pages latched and copied--> COPIED --log written--> LOG_WRITTEN
+    --log fsynced--> LOGGED --area written--> AREA_WRITTEN --area fsynced--> HOME
+    --one home write per step--> UNSYNCED
     --fsync of the next file begun--> SYNCING --ended--> UNSYNCED, or NONE after the last file
 
-A batch without copies (all its pages skip doublewrite) goes from COPIED to HOME. One batch is in
+A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME. One batch is in
 flight. Between its steps other work goes on: log writes, changes and frees of other pages, reads,
 checkpoints. A call that needs it done drives it, as a waiting thread would.
 
@@ -77,6 +78,15 @@ void buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n)
 
 static dberr_t buf_batch_write_log(buf_pool_t *pool)
 {
+    dberr_t err = log_write_up_to(pool->log, pool->batch.newest_lsn, false);
+    if (err == DB_SUCCESS) {
+        pool->batch.state = BATCH_LOG_WRITTEN;
+    }
+    return err;
+}
+
+static dberr_t buf_batch_sync_log(buf_pool_t *pool)
+{
     buf_batch_t *batch = &pool->batch;
     dberr_t err = buf_dblwr_write_log(pool, batch->newest_lsn);
     if (err == DB_SUCCESS) {
@@ -109,15 +119,33 @@ static dberr_t buf_batch_sync_area(buf_pool_t *pool)
     return err;
 }
 
+static dberr_t buf_batch_write_page(buf_pool_t *pool, const buf_batch_page_t *page)
+{
+    buf_batch_t *batch = &pool->batch;
+    bool skip = page->pos >= batch->n_copies;
+    const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "batch";
+    return buf_dblwr_write_home(pool, page->block,
+                                pool->dblwr_buf + (size_t)page->pos * pool->page_size,
+                                skip ? -1 : (int)page->pos, why);
+}
+
+/** The page was freed: nobody needs its home, once the log that says so is durable. */
+static dberr_t buf_batch_drop_page(buf_pool_t *pool, const buf_batch_page_t *page)
+{
+    dberr_t err = buf_dblwr_write_log(pool, page->block->newest_modification);
+    if (err == DB_SUCCESS) {
+        buf_block_discard(pool, page->block);
+        pool->env->stats.pages_freed_unwritten++;
+    }
+    return err;
+}
+
 static dberr_t buf_batch_write_next(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     const buf_batch_page_t *page = &batch->pages[batch->n_home];
-    bool skip = page->pos >= batch->n_copies;
-    const char *why = pool->dblwr_file == NULL ? "off" : skip ? "init" : "batch";
-    dberr_t err = buf_dblwr_write_home(pool, page->block,
-                                       pool->dblwr_buf + (size_t)page->pos * pool->page_size,
-                                       skip ? -1 : (int)page->pos, why);
+    dberr_t err = buf_dblwr_drops(pool, page->block) ? buf_batch_drop_page(pool, page)
+                                                     : buf_batch_write_page(pool, page);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -181,6 +209,8 @@ dberr_t buf_batch_step(buf_pool_t *pool)
         break;
     case BATCH_COPIED:
         return buf_batch_write_log(pool);
+    case BATCH_LOG_WRITTEN:
+        return buf_batch_sync_log(pool);
     case BATCH_LOGGED:
         return buf_batch_write_area(pool);
     case BATCH_AREA_WRITTEN:

@@ -58,7 +58,12 @@ dberr_t buf_dblwr_open(buf_pool_t *pool)
 
 bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block)
 {
-    return pool->dblwr_file == NULL || block->init_on_flush;
+    return pool->dblwr_file == NULL || block->init_on_flush || buf_dblwr_drops(pool, block);
+}
+
+bool buf_dblwr_drops(const buf_pool_t *pool, const buf_block_t *block)
+{
+    return block->freed && log_format(pool->log)->physical;
 }
 
 void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy)
@@ -123,6 +128,21 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
     block->observer = 0;
     PROBE_POINT(pool->env->probe, "dblwr.home_written");
     return DB_SUCCESS;
+}
+
+dberr_t buf_dblwr_write_freed(buf_pool_t *pool, page_id_t id)
+{
+    fil_space_t *space = fil_space_get(pool->fil, id.space);
+    CHECK(space != NULL); /* a dropped one is forgotten */
+    PROBE_MARK(pool->env->probe,
+               "page_write space=%" PRIu32 " page=%" PRIu32
+               " lsn=0 type=freed level=0 index=0 dblwr=skip why=scrub init_lsn=0 load=0 oldest=0 "
+               "pos=-1",
+               id.space, id.page_no);
+    memset(pool->single_buf, 0, pool->page_size);
+    dberr_t err = fil_page_write(pool->fil, space, id.page_no, pool->single_buf);
+    pool->env->stats.pages_scrubbed += err == DB_SUCCESS;
+    return err;
 }
 
 /* ---- one page by itself ---- */

@@ -120,7 +120,7 @@ dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t lsn_limit, ui
     if (err == DB_SUCCESS && n_flushed != NULL) {
         *n_flushed = n;
     }
-    return err;
+    return err == DB_SUCCESS ? buf_scrub_pages(pool, max_pages) : err;
 }
 
 dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
@@ -181,6 +181,7 @@ dberr_t buf_discard_space(buf_pool_t *pool, space_id_t space)
     if (err != DB_SUCCESS) {
         return err;
     }
+    buf_scrub_forget_space(pool, space);
     buf_block_t *block = pool->lru_last;
     while (block != NULL) {
         buf_block_t *next = block->lru_prev;

@@ -8,11 +8,13 @@
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
+#define BUF_SCRUB_STEPS 4U         /**< one step in so many scrubs, if there is what to scrub */
 #define BUF_SYNC_STEPS 6U          /**< an fsync takes as long as so many steps, on average */
 
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
     BATCH_COPIED,       /**< pages latched, copies in memory */
+    BATCH_LOG_WRITTEN,  /**< up to the newest of the pages */
     BATCH_LOGGED,       /**< the log of the copies is durable */
     BATCH_AREA_WRITTEN, /**< copies written, not fsynced */
     BATCH_HOME,         /**< copies durable: pages go home one by one */
@@ -25,6 +27,20 @@ typedef struct buf_batch_page {
     buf_block_t *block; /**< the page's until it is home */
     uint32_t pos;       /**< of its copy in dblwr_buf; from n_copies on: not in the area */
 } buf_batch_page_t;
+
+/** A page that was freed; lsn: end of the mtr that says so. */
+typedef struct buf_freed {
+    page_id_t id;
+    lsn_t lsn;
+} buf_freed_t;
+
+/** Freed pages that wait for their zeros (buf_scrub.c), in the order in which they were freed. */
+typedef struct buf_scrub {
+    bool on;
+    buf_freed_t *pages;
+    uint32_t n;
+    uint32_t capacity;
+} buf_scrub_t;
 
 /** The batch in flight (buf_batch.c). */
 typedef struct buf_batch {
@@ -62,6 +78,7 @@ struct buf_pool {
 
     buf_block_t **collected; /**< n_blocks: what a flush call has chosen */
     buf_batch_t batch;
+    buf_scrub_t scrub;
 
     os_file_t *dblwr_file; /**< NULL: doublewrite is off */
     uint32_t dblwr_pages;
@@ -106,6 +123,8 @@ void buf_block_discard(buf_pool_t *pool, buf_block_t *block);
 WARN_UNUSED dberr_t buf_dblwr_open(buf_pool_t *pool);
 /** The one place that decides it: does this page go home without a copy (I13)? */
 bool buf_dblwr_skips(const buf_pool_t *pool, const buf_block_t *block);
+/** The one place that decides it: is this page, freed and dirty, not written at all (10.5, MDEV-15528)? */
+bool buf_dblwr_drops(const buf_pool_t *pool, const buf_block_t *block);
 void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy);
 /** The first step of every page write: the log durable up to lsn. */
 WARN_UNUSED dberr_t buf_dblwr_write_log(buf_pool_t *pool, lsn_t lsn);
@@ -115,8 +134,18 @@ WARN_UNUSED dberr_t buf_dblwr_sync_area(buf_pool_t *pool);
 /** The home write; the page is clean then. pos: of its copy in the area, or -1. */
 WARN_UNUSED dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *copy,
                                          int pos, const char *why);
+/** Overwrites the home of a freed page with zeros. The log that frees it is durable. */
+WARN_UNUSED dberr_t buf_dblwr_write_freed(buf_pool_t *pool, page_id_t id);
 /** Writes one dirty, unpinned page by itself, up to its home write. */
 WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block);
+
+/* ---- buf_scrub.c ---- */
+
+/** The page is given out again, or its space goes: it is not scrubbed. */
+void buf_scrub_forget(buf_pool_t *pool, page_id_t id);
+void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space);
+/** Scrubs the pages that were freed first, at most max. */
+WARN_UNUSED dberr_t buf_scrub_pages(buf_pool_t *pool, uint32_t max);
 
 /* ---- buf_cleaner.c ---- */
 

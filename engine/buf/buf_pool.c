@@ -71,6 +71,7 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->log_optimize_ddl = options->log_optimize_ddl && !log_format(log)->physical;
     pool->log_page_checksums = options->log_page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
+    pool->scrub.on = options->scrub && log_format(log)->physical;
     dberr_t err = buf_pool_alloc(pool);
     if (err == DB_SUCCESS && options->doublewrite) {
         err = buf_dblwr_open(pool);
@@ -94,6 +95,7 @@ void buf_pool_free(buf_pool_t *pool)
     if (pool->dblwr_file != NULL) {
         env_close(pool->env, pool->dblwr_file);
     }
+    free(pool->scrub.pages);
     free(pool->single_buf);
     free(pool->dblwr_buf);
     free(pool->frames);
@@ -307,6 +309,7 @@ dberr_t buf_page_create(buf_pool_t *pool, page_id_t id, buf_block_t **out)
     if (err != DB_SUCCESS) {
         return err;
     }
+    buf_scrub_forget(pool, id);
     /* What the page was before is void; only its place on the flush lists stays. */
     memset(block->frame, 0, pool->page_size);
     block->init_lsn = 0;

@@ -6,7 +6,8 @@ digest of every table and index.
 It never changes a file, and terminates with bounded memory on any bytes.
 
 Digest of a table: number of live rows and the sum modulo 2^64 of XXH64 (seed 0) of each live row's
-values, plus XXH64 of the names of its columns, in order, each with a comma behind it.
+values, plus XXH64 of the names of its columns, in order, each with a comma behind it, that of a
+VARCHAR with its greatest length in brackets before that: `a,b(40),`.
 Digest of an index: number of entries that are not delete-marked and the
 sum of XXH64 of each one's record without its info byte, plus 1 if the index is unique. Both are independent of physical order and
 layout.

@@ -311,7 +311,7 @@ typedef struct chk_marks {
 void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
                    chk_marks_t *marks);
 void chk_marks_report(chk_t *chk, const chk_tree_t *tree, const chk_marks_t *marks);
-/** What the names of the columns add to the digest. */
+/** What the definition of the columns adds to the digest. */
 uint64_t chk_names_hash(const chk_table_t *table);
 /** Walks all trees of a READY table: I6 to I10, I25, and its digests. */
 WARN_UNUSED dberr_t chk_table_rows(chk_t *chk, chk_table_t *table);

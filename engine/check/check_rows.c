@@ -69,10 +69,15 @@ static void chk_sum_add(chk_sum_t *sum, const byte *bytes, uint32_t len)
 
 uint64_t chk_names_hash(const chk_table_t *table)
 {
-    char names[COLUMNS_MAX * (NAME_LEN_MAX + 1) + 1];
+    char names[COLUMNS_MAX * (NAME_LEN_MAX + sizeof("(65535),")) + 1];
     size_t len = 0;
     for (uint32_t i = 0; i < table->n_cols; i++) {
-        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s,", table->cols[i].name);
+        const chk_col_t *col = &table->cols[i];
+        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s", col->name);
+        if (col->type == CHK_TYPE_VARCHAR) {
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "(%" PRIu32 ")", col->len);
+        }
+        names[len++] = ',';
     }
     return XXH64(names, len, 0);
 }

@@ -30,15 +30,15 @@ static bool parse_sized_type(const char *text, const char *type, uint32_t max, u
     return true;
 }
 
-static dberr_t parse_type(parser_t *p, const char *text, dict_col_t *col)
+dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len)
 {
     if (strcmp(text, "bigint") == 0) {
-        col->type = DICT_BIGINT;
-        col->len = DICT_BIGINT_LEN;
-    } else if (parse_sized_type(text, "char", CHAR_LEN_MAX, &col->len)) {
-        col->type = DICT_CHAR;
-    } else if (parse_sized_type(text, "varchar", VARCHAR_LEN_MAX, &col->len)) {
-        col->type = DICT_VARCHAR;
+        *type = DICT_BIGINT;
+        *len = DICT_BIGINT_LEN;
+    } else if (parse_sized_type(text, "char", CHAR_LEN_MAX, len)) {
+        *type = DICT_CHAR;
+    } else if (parse_sized_type(text, "varchar", VARCHAR_LEN_MAX, len)) {
+        *type = DICT_VARCHAR;
     } else {
         return parse_error(p,
                            "type must be bigint, char(1) to char(%u) or varchar(1) to varchar(%u), "
@@ -74,7 +74,7 @@ static dberr_t parse_column(parser_t *p, dict_table_t *table)
     }
     dict_col_t *col = &table->cols[table->n_cols++];
     memcpy(col->name, token, strlen(token) + 1);
-    err = parse_type(p, colon + 1, col);
+    err = parse_type(p, colon + 1, &col->type, &col->len);
     return err == DB_SUCCESS ? parse_null(p, col) : err;
 }
 
@@ -279,6 +279,7 @@ static const verb_t VERBS[] = {
     {"start", "defragment", STMT_START_ALTER, ALTER_DEFRAGMENT},
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
+    {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},
     {"add", "index", STMT_ALTER, ALTER_ADD_INDEX},
     {"add", "unique", STMT_ALTER, ALTER_ADD_INDEX},
     {"drop", "index", STMT_ALTER, ALTER_DROP_INDEX},

@@ -96,7 +96,8 @@ static dberr_t parse_options(parser_t *p, ddl_alter_t *alter)
         [ALGORITHM_NOCOPY] = "nocopy",
         [ALGORITHM_INSTANT] = "instant",
     };
-    static const char *const LOCKS[] = {[LOCK_NONE] = "none", [LOCK_SHARED] = "shared"};
+    static const char *const LOCKS[] = {
+        [LOCK_NONE] = "none", [LOCK_SHARED] = "shared", [LOCK_EXCLUSIVE] = "exclusive"};
     uint32_t algorithm = ALGORITHM_DEFAULT;
     uint32_t lock = LOCK_DEFAULT;
     dberr_t err = DB_SUCCESS;
@@ -137,6 +138,17 @@ static dberr_t parse_names(parser_t *p, const char *what, const char **name, con
     return err == DB_SUCCESS && new_name != NULL ? parse_name(p, what, new_name) : err;
 }
 
+/** COL TYPE. */
+static dberr_t parse_modify(parser_t *p, ddl_alter_t *alter)
+{
+    char *type = NULL;
+    dberr_t err = parse_name(p, "column", &alter->name);
+    if (err == DB_SUCCESS) {
+        err = parse_next(p, "type", &type);
+    }
+    return err == DB_SUCCESS ? parse_type(p, type, &alter->type, &alter->len) : err;
+}
+
 dberr_t parse_alter(parser_t *p, stmt_t *stmt)
 {
     ddl_alter_t *alter = &stmt->alter;
@@ -167,6 +179,9 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
         break;
     case ALTER_RENAME_INDEX:
         err = parse_names(p, "index", &alter->name, &alter->new_name);
+        break;
+    case ALTER_MODIFY_COLUMN:
+        err = parse_modify(p, alter);
         break;
     case ALTER_RENAME_COLUMN:
         err = parse_names(p, "column", &alter->name, &alter->new_name);

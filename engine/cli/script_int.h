@@ -48,6 +48,8 @@ WARN_UNUSED dberr_t parse_trx(parser_t *p, bool autocommit, const char **out);
 bool parse_integer(const char *s, int64_t min, int64_t max, int64_t *out);
 WARN_UNUSED dberr_t parse_number(parser_t *p, const char *what, int64_t min, int64_t max,
                                  int64_t *out);
+/** bigint, char(N) or varchar(N). */
+WARN_UNUSED dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len);
 /** ALTER statements, options included (script_alter.c). */
 WARN_UNUSED dberr_t parse_alter(parser_t *p, stmt_t *stmt);
 /** COL=VALUE ... up to `set` or the end of the line; at least one, no column twice. */

@@ -7,7 +7,7 @@ forget pages, FILE_DELETE, unlink; (3) commit: rows gone. DROP INDEX: the same w
 (2), step by step. RENAME TABLE: (1) FILE_RENAME2, rename; (2) commit the new name; recovery makes the file's
 name follow the catalogue.
 
-RENAME COLUMN, RENAME INDEX: (1) commit the new name.
+RENAME COLUMN, RENAME INDEX: (1) commit the new name. MODIFY COLUMN: the new length, or a copy.
 
 ADD INDEX (WL#7277), one or several: commit rows INCOMPLETE; an empty tree each; one scan of the clustered
 index feeds one external merge sort per index; bulk load; with log_optimize_ddl=ON the contents are not logged,
@@ -30,7 +30,7 @@ Export: the lock of a build on a table whose file is whole and alone (ddl_export
 pages, and the swap of a rebuild (ddl_import.c).
 
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
+DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
 (ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
@@ -64,7 +64,8 @@ typedef enum alter_kind {
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
-    ALTER_RENAME_INDEX
+    ALTER_RENAME_INDEX,
+    ALTER_MODIFY_COLUMN
 } alter_kind_t;
 
 /** How a statement is to be carried out. NOCOPY and INSTANT are promises: no table is copied, nothing but
@@ -81,15 +82,19 @@ typedef enum ddl_algorithm {
 typedef enum ddl_lock {
     LOCK_DEFAULT, /**< SHARED */
     LOCK_NONE,    /**< read and change it */
-    LOCK_SHARED   /**< read it */
+    LOCK_SHARED,  /**< read it */
+    LOCK_EXCLUSIVE
 } ddl_lock_t;
 
 /** An ALTER TABLE statement. */
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;            /**< DROP, RENAME: the column or index; DEFRAGMENT: NULL for all; IMPORT: the exported table */
+    const char *name;            /**< DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all;
+                                    IMPORT: the exported table */
     const char *new_name;        /**< RENAME */
+    dict_type_t type;            /**< MODIFY: what the column becomes */
+    uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;
@@ -99,6 +104,10 @@ typedef struct ddl_alter {
 /** Can the statement be carried out as its options ask for? DB_UNSUPPORTED, with what to try instead. Knows
 no table. */
 WARN_UNUSED dberr_t ddl_alter_check(const ddl_alter_t *alter, err_sink_t *err);
+/** ALGORITHM=DEFAULT becomes COPY where the table leaves no better way: MODIFY COLUMN, but for a longer VARCHAR that
+no index has as a whole. DB_UNSUPPORTED: the statement promises more, or wants another type. DB_NOT_FOUND,
+DB_TABLE_LOCKED. */
+WARN_UNUSED dberr_t ddl_alter_choose(trx_sys_t *sys, ddl_alter_t *alter);
 /** Does it build something, so that it can be done in steps? */
 bool ddl_alter_is_build(const ddl_alter_t *alter);
 /** Carries out one that does not. */
@@ -109,7 +118,7 @@ typedef struct ddl_build ddl_build_t;
 
 /** Commits the INCOMPLETE rows. Of the options, sort_buffer_size bounds the memory of all sorts together,
 online_alter_log_max_size each log of row changes (LOCK=NONE); defragment_* tell how leaves are packed.
-The statement has passed ddl_alter_check(). Caller: ddl_build_free(). */
+The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller: ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
                                     const engine_options_t *options, ddl_build_t **out);
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.

@@ -164,6 +164,9 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, const engine_o
     }
     dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
     dict_table_set_watch(trx_sys_dict(sys), build->source->id, kind->watch);
+    if (alter->lock == LOCK_EXCLUSIVE) {
+        dict_table_set_exclusive(trx_sys_dict(sys), build->source->id);
+    }
     if (build->online != NULL) {
         ddl_online_start(build);
     }
@@ -543,5 +546,6 @@ void ddl_build_free(ddl_build_t *build)
     free(build->last_pk);
     free(build->batch);
     free(build->rec);
+    free(build->row);
     free(build);
 }

@@ -61,6 +61,7 @@ struct ddl_build {
     byte *batch;   /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
     byte *rec;               /**< a record for the sorts; in a load, the record before */
+    byte *row;               /**< COPY: a row as the new table has it */
     bool has_before;         /**< the load has one */
     const char *duplicate;   /**< DDL_DUPLICATE: name of the index, in table */
     bool is_online;          /**< LOCK=NONE */

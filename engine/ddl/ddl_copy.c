@@ -13,7 +13,10 @@ Invariants
 2. The indexes are READY before the first row, so that inserts, rollback and purge keep them; the table is INCOMPLETE, so
    that nobody sees it and recovery drops it.
 3. Rows of the new table have history, which purge visits like any other, before the swap too: it resets their ids
-   (MDEV-12288), so each page is dirtied twice (I25). */
+   (MDEV-12288), so each page is dirtied twice (I25).
+4. The new table may have texts of other lengths (MODIFY COLUMN): a value that is too long ends the statement. */
+#include <stdlib.h>
+
 #include "base/check.h"
 #include "ddl/ddl_build.h"
 
@@ -50,9 +53,10 @@ typedef struct ddl_copy_to {
 
 static dberr_t ddl_copy_row(ddl_build_t *build, void *ctx, const byte *row)
 {
-    (void)build;
     const ddl_copy_to_t *to = ctx;
-    return row_insert(to->trx, to->table, row);
+    dberr_t err =
+        dict_row_convert(build->source, row, to->table, build->row, &build_env(build)->err);
+    return err == DB_SUCCESS ? row_insert(to->trx, to->table, build->row) : err;
 }
 
 dberr_t ddl_step_copy(ddl_build_t *build, uint32_t max_rows)
@@ -99,6 +103,9 @@ static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
     dberr_t err = ddl_rebuild_define(build, alter, COPY_PREFIX);
     if (err == DB_SUCCESS) {
         err = ddl_build_prepare(build, DDL_COPY);
+    }
+    if (err == DB_SUCCESS && (build->row = malloc(build->table->row_size)) == NULL) {
+        err = err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a copied row");
     }
     if (err == DB_SUCCESS) {
         err = ddl_rebuild_make(build, 0);

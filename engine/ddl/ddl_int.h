@@ -67,7 +67,7 @@ WARN_UNUSED dberr_t ddl_rows_delete_table(trx_t *trx, dict_t *dict, const dict_t
 WARN_UNUSED dberr_t ddl_rows_update_table(trx_t *trx, dict_t *dict, const dict_table_t *table);
 WARN_UNUSED dberr_t ddl_rows_insert_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
 WARN_UNUSED dberr_t ddl_rows_delete_index(trx_t *trx, dict_t *dict, const dict_index_t *index);
-/** The name of one column as it is in table. */
+/** Name and length of one column as they are in table. */
 WARN_UNUSED dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table,
                                            uint32_t pos);
 /** Name and status as they are in index. */

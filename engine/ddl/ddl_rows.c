@@ -120,10 +120,10 @@ dberr_t ddl_rows_update_index(trx_t *trx, dict_t *dict, const dict_index_t *inde
 
 dberr_t ddl_rows_update_column(trx_t *trx, dict_t *dict, const dict_table_t *table, uint32_t pos)
 {
-    static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME};
+    static const uint32_t COLS[] = {SYS_COLUMNS_COL_NAME, SYS_COLUMNS_COL_LEN};
     byte row[SYS_ROW_MAX];
     dict_sys_columns_row(table, pos, row);
-    return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 1);
+    return ddl_row_update(trx, dict, SYS_COLUMNS, row, COLS, 2);
 }
 
 dberr_t ddl_rows_insert_table(trx_t *trx, dict_t *dict, const dict_table_t *table)

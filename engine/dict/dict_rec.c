@@ -9,6 +9,7 @@
    records cannot fail.
 2. A row has one form for its values: what a value does not use of its column is zero, a NULL column is zero, and
    so are the NULL bits of no column. Rows with the same values are equal as bytes. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -101,6 +102,29 @@ void dict_row_init(const dict_table_t *table, byte *row)
 }
 
 /* ---- clustered records ---- */
+
+dberr_t dict_row_convert(const dict_table_t *from, const byte *row, const dict_table_t *to,
+                         byte *out, err_sink_t *err)
+{
+    CHECK(from->n_cols == to->n_cols);
+    memset(out, 0, to->row_size);
+    for (uint32_t i = 0; i < to->n_cols; i++) {
+        const dict_col_t *col = &to->cols[i];
+        uint32_t len = 0;
+        if (dict_col_is_null(&from->cols[i], row)) {
+            dict_col_set(col, out, NULL);
+            continue;
+        }
+        const byte *value = dict_col_value(&from->cols[i], row, &len);
+        if (len > col->len) {
+            return err_set(err, DB_ERROR,
+                           "table '%s': column '%s' has a value of %" PRIu32 " bytes", from->name,
+                           from->cols[i].name, len);
+        }
+        dict_col_put(col, out, value, len);
+    }
+    return DB_SUCCESS;
+}
 
 uint32_t dict_rec_trx_id_offset(const dict_table_t *table)
 {

@@ -47,6 +47,7 @@ void dict_sys_fields_row(const dict_index_t *index, uint32_t pos, byte *row);
 #define SYS_TABLES_COL_NAME 1U
 #define SYS_TABLES_COL_STATUS 4U
 #define SYS_COLUMNS_COL_NAME 2U
+#define SYS_COLUMNS_COL_LEN 4U
 #define SYS_INDEXES_COL_NAME 2U
 #define SYS_INDEXES_COL_ROOT 5U
 #define SYS_INDEXES_COL_STATUS 6U

@@ -3,7 +3,7 @@
 Place: top of fsp/, beside fsp_seg.c.
 
 Invariants
-1. freeing a whole extent logs nothing of its pages. Frames and homes of those pages stay as they are
+1. freeing a whole extent logs nothing of its pages in a 10.4 log. Frames and homes of those pages stay as they are
    until they are given out again; nobody reads them before that;
 2. a page whose freeing is logged has no other record in the mtr (I15), and is not given out by it;
 3. each step of freeing a segment leaves a whole, smaller segment: a crash between two steps is
@@ -140,6 +140,28 @@ static dberr_t fseg_end(const fseg_t *seg, fseg_header_t header)
     return fseg_inode_free(seg);
 }
 
+/** Gives an extent of the segment back. A physical log says of each of its pages that it is free. */
+static dberr_t fseg_extent_free(const fseg_t *seg, const xdes_t *xdes)
+{
+    const fsp_space_t *space = &seg->space;
+    page_no_t used[EXTENT_PAGES_MAX];
+    uint32_t n_used = 0;
+    for (page_no_t i = xdes->first; i < xdes->first + space->extent_pages; i++) {
+        if (xdes_page_is_used(xdes, i)) {
+            used[n_used++] = i;
+        }
+    }
+    dberr_t err = fseg_unlist(seg, xdes, n_used);
+    if (err == DB_SUCCESS) {
+        err = fsp_extent_free(space, xdes);
+    }
+    bool logged = log_format(buf_log(space->mtr->pool))->physical;
+    for (uint32_t i = 0; err == DB_SUCCESS && logged && i < n_used; i++) {
+        err = fsp_page_forget(space, used[i]);
+    }
+    return err;
+}
+
 dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page, bool *done)
 {
     fseg_t seg;
@@ -152,8 +174,7 @@ dberr_t fseg_free_step(mtr_t *mtr, fseg_header_t header, bool spare_header_page,
     }
     err = fseg_some_extent(&seg, &xdes, &found);
     if (err == DB_SUCCESS && found) {
-        err = fseg_unlist(&seg, &xdes, xdes_n_used(&seg.space, &xdes));
-        return err == DB_SUCCESS ? fsp_extent_free(&seg.space, &xdes) : err;
+        return fseg_extent_free(&seg, &xdes);
     }
     if (err != DB_SUCCESS) {
         return err;

@@ -329,7 +329,11 @@ static void mtr_commit_free(mtr_t *mtr, page_id_t id, buf_block_t *block)
         buf_env(mtr->pool)->stats.pages_freed_in_flight += block->in_flight;
         block->freed = true;
         block->init_on_flush = false;
+        if (mtr->log.format->physical) {
+            block->newest_modification = mtr->end_lsn; /* durable before the page is given up */
+        }
     }
+    buf_scrub_note(mtr->pool, id, mtr->end_lsn);
 }
 
 static void mtr_commit_noredo(mtr_t *mtr, buf_block_t *block)

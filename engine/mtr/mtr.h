@@ -18,7 +18,7 @@ typedef enum mtr_mode {
     MTR_READ_ONLY /**< a change is a programmer's mistake */
 } mtr_mode_t;
 
-#define MTR_MEMO_MAX 256U /**< pages pinned or freed by one mtr */
+#define MTR_MEMO_MAX 512U /**< pages pinned or freed by one mtr */
 #define MTR_SPACES_MAX 8U /**< spaces that the records of one mtr name */
 
 /** Private to mtr/, here so that callers can put it on their stack. */

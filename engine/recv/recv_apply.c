@@ -12,9 +12,10 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
                                   INDEX_LOAD of the space anywhere in the log
     init, in a later batch        nothing: all of it is older than the initialisation
     init, in an earlier batch     read: that batch has created and flushed it
-    freed                         created empty with the LSN of the free, never read (I15): written home like any
+    freed                         10.4: created empty with the LSN of the free, never read (I15): written home like any
                                   freed page, so that the file has a page whose LSN tells that its past is over;
                                   nothing if an MLOG_INDEX_LOAD of the space came later: a load may have filled it
+                                  10.5: neither read nor written; scrubbed later, if that is wanted
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
 
 Invariants
@@ -226,6 +227,10 @@ static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t
 {
     PROBE_MARK(recv->env->probe, "recv_free space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64,
                id.space, id.page_no, lsn);
+    if (log_format(recv->log)->physical) {
+        buf_scrub_note(recv->pool, id, lsn);
+        return DB_SUCCESS;
+    }
     buf_block_t *block = NULL;
     dberr_t err = buf_page_create(recv->pool, id, &block);
     if (err != DB_SUCCESS) {

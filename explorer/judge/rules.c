@@ -100,6 +100,8 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
         rules->entries.n = 0;
         break;
     case FS_TRUNCATE:
+    case FS_ZERO:
+    case FS_MOVE_DIR:
         break;
     }
 }

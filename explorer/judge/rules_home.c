@@ -8,6 +8,8 @@ What each rule sees
   I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
+  I15  zeros go over a page that the durable log does not free; with a physical log, a page whose free is in the log
+       goes home all the same (the 10.4 format has that), unless recovery restores it
   I22  the identical copy is not fsynced, also one that was found after a kill; rules_area.c sees one that is overwritten
        too early */
 #include "explorer/judge/rules_int.h"
@@ -132,12 +134,43 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     }
 }
 
+/** Zeros: the page must be free, and stay so after a crash. */
+static void judge_scrub(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
+{
+    const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
+    const redo_entry_t *last =
+        file->known ? redo_last(&rules->redo, redo_key(file->space, page_no), LSN_MAX) : NULL;
+    event->site = SITE_FREED_PAGE;
+    if (last == NULL || last->kind != REDO_FREE || last->end_lsn > rules->log.durable) {
+        rules_report(rules, 15, "scrubbed_page",
+                     "zeros are written over page %" PRIu32 " of %.120s, which the log, durable to "
+                     "%" PRIu64 ", does not free",
+                     page_no, path, rules->log.durable);
+    }
+}
+
+/** Only a recovery that restores it may write a page that the log frees, if the log says that of all of them. */
+static void check_freed(const rules_t *rules, uint64_t key, bool restored)
+{
+    const redo_entry_t *last = redo_last(&rules->redo, key, LSN_MAX);
+    if (last != NULL && last->kind == REDO_FREE && rules->redo.format->physical && !restored) {
+        rules_report(rules, 15, "freed_page",
+                     "page %" PRIu32 ":%" PRIu32 " goes home, and the log frees it at %" PRIu64,
+                     key_space(key), key_page(key), last->end_lsn);
+    }
+}
+
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
     const byte *bytes =
         image_bytes(rules->image, event->inode) + (uint64_t)page_no * rules->page_size;
     page_id_t id = fil_page_get_id(bytes);
-    if (id.page_no != page_no || fil_page_verify(bytes, rules->page_size, id) != PAGE_OK) {
+    page_verdict_t verdict = fil_page_verify(bytes, rules->page_size, id);
+    if (verdict == PAGE_ZERO) {
+        judge_scrub(rules, event, path, page_no);
+        return;
+    }
+    if (id.page_no != page_no || verdict != PAGE_OK) {
         rules_report(rules, 5, "home_page",
                      "what is written to page %" PRIu32 " of %.120s is no such page", page_no,
                      path);
@@ -152,6 +185,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
         check_copy(rules, page, lsn, &copy);
     }
     bool restored = copy.found;
+    check_freed(rules, page->key, restored);
     if (rules->log.found && !page->written) {
         rules_recv_write(rules, page, restored);
     }

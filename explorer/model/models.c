@@ -159,8 +159,7 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
 /** What is waiting for the same fsync: a file's content, or names. */
 static uint32_t file_of(const fs_event_t *event)
 {
-    bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
-    return content ? event->inode : IMAGE_NONE;
+    return fs_changes_content(event) ? event->inode : IMAGE_NONE;
 }
 
 /** Nothing new where only one file waits: ordered and all or nothing of it are models of their own. */
@@ -243,7 +242,8 @@ typedef struct applier {
     const persist_t *persist;
     stream_t *stream;
     torn_t *torn;
-    bool *name_lost; /**< a change of names before the present event is lost */
+    bool *name_lost;         /**< a change of names before the present event is lost */
+    const fs_event_t **move; /**< the first move of a directory that is lost; NULL: none */
 } applier_t;
 
 static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
@@ -351,14 +351,29 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
             torn_add(applier->torn, event, TEAR_DROPPED);
         }
         *applier->name_lost |= fs_changes_name(event);
+        if (event->kind == FS_MOVE_DIR && *applier->move == NULL) {
+            *applier->move = event;
+        }
     }
+}
+
+/** The change of a name cannot be there without one that is lost. */
+static bool is_cut_off(const applier_t *applier, const fs_event_t *event)
+{
+    if (!*applier->name_lost || !fs_changes_name(event)) {
+        return false;
+    }
+    const fs_event_t *move = *applier->move;
+    return persist_is_ordered(applier->persist)
+           || (move != NULL
+               && (event->kind == FS_MOVE_DIR || persist_depends(applier->persist, event, move)));
 }
 
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         const fs_event_t *event = persist_pending(applier->persist, i);
-        if (*applier->name_lost && fs_changes_name(event) && persist_is_ordered(applier->persist)) {
+        if (is_cut_off(applier, event)) {
             continue;
         }
         persist_apply(applier->persist->image, event);
@@ -494,11 +509,13 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
 {
     stream_t stream = state_stream(config, model, k, point);
     bool name_lost = false;
+    const fs_event_t *move = NULL;
     applier_t applier = {.config = config,
                          .persist = persist,
                          .stream = &stream,
                          .torn = torn,
-                         .name_lost = &name_lost};
+                         .name_lost = &name_lost,
+                         .move = &move};
     uint32_t n = persist->n_pending;
     uint32_t at;
     switch (model) {

@@ -53,7 +53,9 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     state_plan_t plan;
     explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
-    plan_create(&plan, &args->campaign, trace, image, &args->plan);
+    plan_limits_t limits = args->plan;
+    limits.trees_max = args->run.budget_s > 0 ? ORDER_STATES_MAX : 0;
+    plan_create(&plan, &args->campaign, trace, image, &limits);
     shared_t *shared = shared_create(visited_slots(&plan, &args->campaign));
     if (shared == NULL) {
         plan_free(&plan);
@@ -63,7 +65,6 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .depth = one ? args->campaign.only.depth : args->campaign.depth,
         .jobs = args->run.jobs,
         .crash_points = one ? 1 : plan.n_crash_points,
-        .batches = plan.n_batches,
         .events = trace->list.n,
         .engine = args->campaign.external == NULL,
         .sites = site_map(args),
@@ -71,7 +72,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     int code = EXIT_CLEAN;
     explorer_init(&explorer, &args->campaign, trace, image, allowed, &args->options, shared);
     if (!one) {
-        summary.batches_run = runner_run(&explorer, &plan, &args->run, &summary.seconds);
+        summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = arguments_usage("--only: there is no such state", "");
     }

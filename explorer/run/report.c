@@ -286,8 +286,8 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
     set(object, "torn_pages", torn_pages_object(shared, summary));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));
-    set(object, "batches", number(summary->batches));
-    set(object, "batches_run", number(summary->batches_run));
+    set(object, "complete", json_boolean(summary->complete));
+    set(object, "unfinished", number(load(&shared->unfinished)));
     set(object, "hung", number(load(&shared->hung)));
     set(object, "crashed", number(load(&shared->crashed)));
     set(object, "unvisited", number(load(&shared->unvisited)));

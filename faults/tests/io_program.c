@@ -7,6 +7,7 @@ Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,7 @@ static int open_flags(const char *letters)
     flags |= strchr(letters, 'a') != NULL ? O_APPEND : 0;
     flags |= strchr(letters, 'd') != NULL ? O_DIRECTORY : 0;
     flags |= strchr(letters, 'T') != NULL ? O_TMPFILE : 0;
+    flags |= strchr(letters, 's') != NULL ? O_DSYNC : 0;
     return flags;
 }
 
@@ -146,7 +148,7 @@ static long call_pwrite(const call_t *call)
         return pwritev64(fd, parts, count, offset);
     }
     if (strcmp(call->name, "pwritev2") == 0) {
-        return pwritev2(fd, parts, count, offset, 0);
+        return pwritev2(fd, parts, count, offset, (int)number(call, 4));
     }
     return pwrite(fd, data, size, offset);
 }
@@ -192,7 +194,7 @@ static long call_size(const call_t *call)
         return ftruncate64(slot(call, 0), number(call, 1));
     }
     if (strcmp(call->name, "fallocate") == 0) {
-        return fallocate(slot(call, 0), 0, number(call, 1), number(call, 2));
+        return fallocate(slot(call, 0), (int)number(call, 3), number(call, 1), number(call, 2));
     }
     if (strcmp(call->name, "posix_fallocate") == 0) {
         return posix_fallocate(slot(call, 0), number(call, 1), number(call, 2));
@@ -285,15 +287,17 @@ static long call_unseen(const call_t *call)
 
 static pthread_barrier_t all_began;
 
-/* A thread writes an increasing number, eight bytes at a time, to a file of its own. None writes its second one
+/* A thread writes an increasing number, eight bytes at a time, to its file, at its place or at the end. None writes its second one
 before each has written its first. */
 static void *count_up(void *argument)
 {
     const call_t *call = argument;
-    int fd = open(word(call, 0), O_RDWR | O_CREAT, 0644);
+    bool appends = strcmp(call->name, "appends") == 0;
+    int fd = open(word(call, 0), O_RDWR | O_CREAT | (appends ? O_APPEND : 0), 0644);
 
     for (long i = 0; i < number(call, 1); i++) {
-        if (pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)) != (ssize_t)sizeof(i)) {
+        if ((appends ? write(fd, &i, sizeof(i)) : pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)))
+            != (ssize_t)sizeof(i)) {
             exit(4);
         }
         if (i == 0) {
@@ -313,7 +317,7 @@ static long call_threads(const call_t *call)
         exit(4);
     }
     for (int i = 1; i < call->count; i++, count++) {
-        calls[count] = (call_t){"count", 2, {call->words[i], call->words[0]}};
+        calls[count] = (call_t){call->name, 2, {call->words[i], call->words[0]}};
         if (pthread_create(&threads[count], NULL, count_up, &calls[count]) != 0) {
             exit(4);
         }
@@ -322,6 +326,32 @@ static long call_threads(const call_t *call)
         (void)pthread_join(threads[i], NULL);
     }
     return count;
+}
+
+static void *sync_slot(void *argument)
+{
+    return fsync(*(const int *)argument) == 0 ? NULL : argument;
+}
+
+/* A write to the same file that begins and ends while fsync is under way: slow_fsync.c tells when it is, and
+waits. */
+static long call_overlap(const call_t *call)
+{
+    int fd = slot(call, 0);
+    size_t size = fill(call, 1);
+    int began[2];
+    int finish[2];
+    char byte = 'x';
+    pthread_t thread;
+    void *failed = NULL;
+
+    if (pipe(began) != 0 || pipe(finish) != 0 || dup2(began[1], 200) < 0 || dup2(finish[0], 201) < 0
+        || pthread_create(&thread, NULL, sync_slot, &fd) != 0 || read(began[0], &byte, 1) != 1
+        || pwrite(fd, data, size, 0) != (ssize_t)size || write(finish[1], &byte, 1) != 1
+        || pthread_join(thread, &failed) != 0) {
+        exit(4);
+    }
+    return failed == NULL ? 0 : -1;
 }
 
 /* A child writes through an inherited descriptor and through one of its own. */
@@ -373,8 +403,8 @@ static const struct {
     {"remove", call_path},     {"rmdir", call_path},      {"unlink", call_path},
     {"mkdir", call_path},      {"close", call_close},     {"dup", call_close},
     {"setappend", call_close}, {"mark", call_mark},       {"mmap", call_unseen},
-    {"fopen", call_unseen},    {"threads", call_threads}, {"fork", call_fork},
-    {"", call_other},
+    {"fopen", call_unseen},    {"threads", call_threads}, {"appends", call_threads},
+    {"fork", call_fork},       {"overlap", call_overlap}, {"", call_other},
 };
 
 static void run(char *text)

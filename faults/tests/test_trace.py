@@ -282,7 +282,7 @@ class Stream(PreloadCase):
         run = self.run_ops(*ops, TORNPAGE_TRACE_MAX="4096")
         self.assertEqual(run.status, 0)
         self.assertEqual(run.trace.flags, OVERFLOW)
-        self.assertEqual(len(run.trace.records), (4096 - 64 - 8) // 56)
+        self.assertEqual(len(run.trace.records), (4096 - 64 - 8) // 64)
         self.assertEqual((self.root / "f").stat().st_size, 200)
 
     def test_threads_are_numbered_and_in_order(self) -> None:

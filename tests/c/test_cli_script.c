@@ -165,8 +165,8 @@ static void test_other_statements(void **state)
         parse_ok("begin A1\ninsert_seq A1 t -3 5\ncommit A1\nrollback b\ndelete - t a=1\n"
                  "select t a=1\nscan t\nscan t ib\npurge 7\npurge all\nclean 3\ncheckpoint\n"
                  "flush table t\nset log_optimize_ddl off\nset log_optimize_ddl on\n"
-                 "rename table t u\ndrop table u");
-    assert_int_equal(script_n_stmts(s), 17);
+                 "rename table t u\ndrop table u\nmodify column t b varchar(9) algorithm=copy");
+    assert_int_equal(script_n_stmts(s), 18);
     assert_true(script_stmt(s, 1)->first == -3 && script_stmt(s, 1)->last == 5);
     assert_null(script_stmt(s, 6)->name);
     assert_string_equal(script_stmt(s, 7)->name, "ib");
@@ -177,6 +177,11 @@ static void test_other_statements(void **state)
     assert_false(script_stmt(s, 13)->flag);
     assert_true(script_stmt(s, 14)->flag);
     assert_string_equal(script_stmt(s, 15)->name, "u");
+    const ddl_alter_t *modify = &script_stmt(s, 17)->alter;
+    assert_int_equal(modify->kind, ALTER_MODIFY_COLUMN);
+    assert_string_equal(modify->name, "b");
+    assert_true(modify->type == DICT_VARCHAR && modify->len == 9);
+    assert_int_equal(modify->algorithm, ALGORITHM_COPY);
     script_free(s);
 }
 
@@ -194,6 +199,8 @@ static void test_refusals(void **state)
     assert_refused("create table t a:varchar(0) primary a", 1, "type must be");
     assert_refused("create table t a:varchar(16001) primary a", 1, "type must be");
     assert_refused("create table t a:varchar primary a", 1, "type must be");
+    assert_refused("modify column t a", 1, "type");
+    assert_refused("modify column t a varchar(0)", 1, "type must be");
     assert_refused("create table t a:bigint not primary a", 1, "`null` expected");
     assert_refused("create table t null primary a", 1, "COLUMN:TYPE");
     assert_refused("insert - t a=nul", 1, "64-bit integer");

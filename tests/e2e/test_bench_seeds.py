@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +15,13 @@ ROWS = 4000
 
 
 @pytest.fixture(scope="module")
-def figures() -> dict[int, dict[str, float]]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the page of `figures` is."""
+    return tmp_path_factory.mktemp("bench") / "figures.html"
+
+
+@pytest.fixture(scope="module")
+def figures(page: Path) -> dict[int, dict[str, float]]:
     """Ours, by the number of the table and what it is."""
     with scratch_folder() as folder:
         command = [
@@ -27,7 +34,7 @@ def figures() -> dict[int, dict[str, float]]:
             str(ROWS),
             "--json",
         ]
-        command += ["--dir", str(folder), "--no-server"]
+        command += ["--dir", str(folder), "--no-server", "--report", str(page)]
         left = set(folder.iterdir())
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         assert set(folder.iterdir()) == left
@@ -74,10 +81,29 @@ def test_memory_and_flush_have_a_bound(figures: dict[int, dict[str, float]]) -> 
     assert len(set(figures[8].values())) == 1
 
 
+def test_an_alter_tells_how_far_it_is(figures: dict[int, dict[str, float]]) -> None:
+    """Each change is in the log, which has as much of it as the documents' has; the build is half done."""
+    told = figures[9]
+    assert told["rows in the log of row changes"] == 2003
+    assert 20 < told["% of that log used"] < 25
+    assert 50 < told["% done"] < 70
+
+
+def test_the_page_draws_every_table(figures: dict[int, dict[str, float]], page: Path) -> None:
+    """A chart of each, with a bar per figure and whoever has it, and the same as a table."""
+    text = page.read_text("utf-8")
+    assert text.count("<svg") == len(figures)
+    for number, rows in figures.items():
+        assert f"<figcaption>{number}. " in text
+        for what, ours in rows.items():
+            assert f"<td>{what}</td>" in text
+            assert f"{ours:,.2f}" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--only", "4"), "tornpage: --only 4: there are 1, 2, 3, 5, 6, 7, 8"),
+        (("--only", "11"), "tornpage: --only 11: there are 1, 2, 3, 4, 5, 6, 7, 8, 9"),
         (("--rows", "1"), "tornpage: Invalid value for '--rows'"),
         (("--dir", "/nowhere"), "tornpage: Invalid value for '--dir'"),
     ],

@@ -1,6 +1,6 @@
 /* A verifier that is a program.
 
-On top of observed.c. Rules:
+On top of told.c. Rules:
  1. A process that answers in time, and only in JSON, is the target. One that ends, hangs or says something else has not
     recovered: that is a refusal without a message, in the words of how it ended.
  2. What the command has started ends with it: orphans become this process's children, and are killed with it.
@@ -129,6 +129,9 @@ static void kill_children(pid_t spared)
         n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
         if (fd >= 0) {
             (void)close(fd);
+        }
+        while (n > 0 && text[n - 1] != ' ') {
+            n--; /* a number that was cut off is another process */
         }
         text[n > 0 ? n : 0] = '\0';
     } while (n > 0 && kill_named(text, spared) > 0);

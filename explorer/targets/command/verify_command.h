@@ -3,7 +3,7 @@
     {"ok": true, "state": {"accounts": "1 100\n2 250\n", ...}, "findings": ["a broken page", ...]}
     {"ok": false, "message": "why it refuses to start"}
 
-"state" has a text for each name (observed.h); "findings" may be left out, and one may be
+"state" has a text for each name (told.h); "findings" may be left out, and one may be
 {"invariant": N, "what": "..."} instead of a text, which is I6. A program that computes digests as the model does answers
 with the scanner's object instead: {"ok": true, "check": {"tables": [...], "findings": [...]}}. */
 #ifndef COMMAND_VERIFY_COMMAND_H

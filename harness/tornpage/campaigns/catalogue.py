@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign
+from tornpage.campaigns.campaign import DEFAULT_TARGET, load_campaign
 from tornpage.campaigns.powerloss import loss_models
 from tornpage.targets.registry import TARGET_FILE, TARGETS, explorer_path, make_target
 from tornpage.vocabulary.documented import first_sentence, keys_of, meanings
@@ -20,9 +20,7 @@ from tornpage.vocabulary.model import Site
 from tornpage.vocabulary.paths import Paths, data_folder
 from tornpage.workloads.workload import params_of, workload_names
 
-__all__ = ["DEFAULT_TARGET", "KINDS", "Item", "list_items"]
-
-DEFAULT_TARGET = "engine"
+__all__ = ["KINDS", "Item", "list_items"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,10 +318,6 @@ def _check_stream(trace: Trace, target: Target, data: Path, found: Path, what: s
     part."""
     if trace.starved():
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
-    if trace.foreign:
-        raise CensusError(
-            f"{what}: another process used the data directory than the one that did it first"
-        )
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
         raise CensusError(f"{what}: the preload cannot follow {unseen}")

@@ -81,6 +81,7 @@ PAGE_SITES = frozenset(
         Site.UNDO_PAGE,
         Site.DICT_PAGE,
         Site.SYSTEM_PAGE,
+        Site.FREED_PAGE,
     }
 )
 """Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
@@ -243,8 +244,6 @@ class _Trial:
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
         trace = Trace.load(path)
-        if trace.foreign:
-            raise ChildError("another process used the data directory of a trial")
         unseen = unseen_changes(trace, self.target.unrecorded)
         if unseen:
             raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")

@@ -1,6 +1,6 @@
 """`tornpage bench`: measurements beside figures that others have published.
 
-May import: console, errors, options, paths, seeds, statements.
+May import: compared, console, errors, options, page, paths, seeds, statements.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from rich.table import Table
 
 from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
-from tornpage.lab.seeds import ROWS, TABLES, SeedTable, measure
-from tornpage.lab.statements import find_server
+from tornpage.lab.seeds import ROWS, TABLES, measure
+from tornpage.lab.statements import find_server, machine
+from tornpage.reports.compared import FigureTable, render_figures
+from tornpage.reports.page import replace_file
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -24,7 +26,7 @@ __all__ = ["EPILOG", "seeds"]
 
 EPILOG = (
     "Examples: [bold]tornpage bench seeds[/] · tornpage bench seeds --only 3 · "
-    "tornpage bench seeds --rows 10000 --json"
+    "tornpage bench seeds --rows 10000 --json · tornpage bench seeds --report figures.html"
 )
 
 
@@ -41,6 +43,9 @@ def seeds(
     with_server: Annotated[
         bool, typer.Option("--server/--no-server", help="Beside it MariaDB, if it is installed.")
     ] = True,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with charts here.")
+    ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Measures the tables of the documents that Tornpage grew from on the bundled engine, and beside it on
@@ -52,7 +57,8 @@ def seeds(
     notes = make_console(stderr=True, quiet=json_output)
     console = make_console(quiet=json_output)
     tables = []
-    engine = find_paths().build / "engine" / "engine"
+    paths = find_paths()
+    engine = paths.build / "engine" / "engine"
     place = folder or Path(tempfile.gettempdir())
     server = find_server() if with_server else None
     if with_server and server is None:
@@ -60,20 +66,22 @@ def seeds(
             "MariaDB is not installed, nothing to compare with: apt install mariadb-server-core"
         )
     for table in measure(engine, rows, only or (), place, server):
-        tables.append(table.to_json())
+        tables.append(table)
         console.print(_table(table))
+    if report is not None:
+        replace_file(report, render_figures(tables, rows, machine(), paths.templates))
+        notes.print(f"report: {report}")
     if json_output:
-        print(json.dumps({"rows": rows, "tables": tables}))
+        print(json.dumps({"rows": rows, "tables": [table.to_json() for table in tables]}))
     return 0
 
 
-def _table(found: SeedTable) -> Table:
+def _table(found: FigureTable) -> Table:
+    columns = found.columns()
     table = Table(title=f"{found.number}. {found.title} ({found.unit})", title_justify="left")
     table.add_column("what")
-    servers = any(figure.server is not None for figure in found.figures)
-    for heading in ("published", "engine", *(["MariaDB here"] if servers else [])):
+    for heading in columns:
         table.add_column(heading, justify="right")
-    for figure in found.figures:
-        values = [figure.seed, figure.ours, *([figure.server] if servers else [])]
-        table.add_row(figure.what, *("" if v is None else f"{v:,.2f}" for v in values))
+    for what, *values in zip((one.what for one in found.figures), *columns.values(), strict=True):
+        table.add_row(what, *("" if value is None else f"{value:,.2f}" for value in values))
     return table

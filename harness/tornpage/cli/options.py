@@ -1,20 +1,17 @@
-"""What several commands share: options, the number of workers, a trial's name, the code of a usage error.
+"""What several commands share: options, the code of a usage error.
 
-May import: errors, store, undisturbed.
+May import: crew, errors.
 """
 
 from __future__ import annotations
 
-import os
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.undisturbed import undisturbed_row
-from tornpage.store.store import Store, TrialRow
+from tornpage.campaigns.crew import DEFAULT_JOBS
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -32,11 +29,9 @@ __all__ = [
     "SetOption",
     "TrialArgument",
     "pairs_of",
-    "trial_row",
 ]
 
 USAGE_ERROR = 2
-DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 
 
 class Annotate(StrEnum):
@@ -107,15 +102,3 @@ def pairs_of(settings: list[str] | None) -> dict[str, str]:
             raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
         pairs[key] = value
     return pairs
-
-
-def trial_row(trial: str, out: Path) -> TrialRow:
-    """What ID names in the store in `out`. ConfigError if there is no such trial or run."""
-    name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
-    if name is None:
-        raise ConfigError(
-            f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
-        )
-    run, number = int(name[1]), int(name[3])
-    with Store(out / "tornpage.db", write=False) as store:
-        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)

@@ -1,13 +1,13 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, crew, errors, fitting, options, origin, paths, progress, prune, publish,
-registry, runner, store.
+May import: campaign, changes, console, crew, errors, fitting, options, origin, paths, progress, prune,
+publish, runner, store.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,10 +16,10 @@ from tornpage.campaigns.campaign import (
     SEED_MAX,
     STATES_MAX,
     TRIALS_MAX,
-    Campaign,
 )
+from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.fitting import campaign_of
+from tornpage.campaigns.fitting import open_campaign
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
@@ -45,7 +45,6 @@ from tornpage.cli.options import (
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
-from tornpage.targets.registry import full_name, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -62,8 +61,11 @@ EPILOG = (
 def run(
     campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
     target: Annotated[
-        str, typer.Option(help="What to torture: a name, or a target file.")
-    ] = "engine",
+        str | None,
+        typer.Option(
+            help="What to torture: a name, or a target file; left out: the campaign's, or the engine."
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")
     ] = None,
@@ -107,28 +109,32 @@ def run(
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    target = full_name(target)
-    made = make_target(target, paths.build)
-    loaded = campaign_of(campaign, paths.workloads, made)
-    origin = origin_of(loaded, made)
-    sizes = _given({"seed": seed, "trials": trials, "undisturbed": undisturbed})
-    if loaded.explore is None:
-        sizes |= _given({"scripts": scripts})
-    limits = _given({"models": model, "depth": depth, "states": states, "budget_s": budget})
-    if loaded.explore is not None:
-        limits |= _given({"seeds": scripts})
-    chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
+    opened = open_campaign(campaign, target, paths)
+    loaded, name = opened.campaign, opened.name
+    origin = origin_of(loaded, opened.target)
+    changes = Changes(
+        settings=pairs_of(settings),
+        seed=seed,
+        trials=trials,
+        scripts=scripts,
+        undisturbed=undisturbed,
+        models=model,
+        depth=depth,
+        states=states,
+        budget_s=budget,
+    )
+    chosen = changes.apply(loaded)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with Store(out / "tornpage.db", create=not resume) as store, progress:
-        if resume or (go_on and can_resume(store, loaded.name, target, origin)):
-            if sizes or limits or settings:
+        if resume or (go_on and can_resume(store, loaded.name, name, origin)):
+            if changes:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"
                 )
-            summary = resume_campaign(store, loaded.name, target, crew)
+            summary = resume_campaign(store, loaded.name, name, crew)
         else:
-            summary = run_campaign(store, chosen, target, crew)
+            summary = run_campaign(store, chosen, name, crew)
         report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)
@@ -138,27 +144,3 @@ def run(
         print_summary(make_console(), summary, report)
     publish([summary], junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
-
-
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _with_settings(chosen: Campaign, settings: list[str], sizes: dict[str, Any]) -> Campaign:
-    pairs = pairs_of(settings)
-    if chosen.explore and "trials" in sizes:
-        raise ConfigError(f"campaign {chosen.name} is a power-loss campaign: --states, no --trials")
-    return chosen.with_settings(pairs).changed(sizes)
-
-
-def _with_limits(chosen: Campaign, given: dict[str, Any]) -> Campaign:
-    if chosen.explore is None:
-        if given:
-            what = next(iter(given))
-            raise ConfigError(f"campaign {chosen.name} is no power-loss campaign: no {what}")
-        return chosen
-    if "depth" in given:
-        given["depths"] = []
-    if "budget_s" in given and "states" not in given:
-        given["states"] = 0
-    return chosen.changed({"explore": chosen.explore.model_dump() | given})

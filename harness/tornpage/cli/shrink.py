@@ -1,6 +1,6 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: codec, console, options, paths, shrink, store.
+May import: codec, console, options, paths, shrink, store, undisturbed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_shrunk
-from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.cli.options import JsonOption, OutOption, TrialArgument
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
@@ -28,7 +29,7 @@ def shrink(
     out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
-    row = trial_row(trial, out)
+    row = row_named(trial, out)
     console = make_console(stderr=True, quiet=json_output)
     with (
         Store(out / "tornpage.db", create=False) as store,

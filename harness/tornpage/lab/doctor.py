@@ -43,8 +43,6 @@ def examine(paths: Paths) -> list[Finding]:
         lambda: _preload(paths),
         _tmpfs,
         _descriptors,
-        lambda: _tool("fio", ["fio", "--version"]),
-        lambda: _tool("libfiu", ["fiu-ctrl", "-h"]),
     ]
     return [check() for check in checks]
 
@@ -79,12 +77,6 @@ def _preload(paths: Paths) -> Finding:
     if loaded.ok and refused.returncode != EXIT_PRELOAD_REFUSED:
         return Finding("preload", False, f"{library} does nothing", "make build")
     return loaded
-
-
-def _tool(name: str, command: list[str]) -> Finding:
-    if shutil.which(command[0]) is None:
-        return Finding(name, False, f"{command[0]} is not installed", "make setup")
-    return Finding(name, True, str(shutil.which(command[0])))
 
 
 def _run(

@@ -5,7 +5,7 @@ Their table: a BIGINT primary key `a`, `b` to `h` CHAR(255) without values; inde
 g(5), h(5); pages of 4k, a pool of 64 MB. Bytes and counts are the same each time; what the documents give for
 100,000 rows is brought down to the number of rows. Seconds depend on the machine: only their ratios compare.
 
-May import: errors, statements.
+May import: compared, errors, statements.
 """
 
 from __future__ import annotations
@@ -17,19 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from tornpage.lab.statements import Step, run_statements, running_server
+from tornpage.lab.statements import Step, run_statements, running_server, write_rate
+from tornpage.reports.compared import Figure, FigureTable
 from tornpage.vocabulary.errors import ConfigError, TargetError
 
-__all__ = ["ROWS", "TABLES", "Figure", "SeedTable", "measure"]
+__all__ = ["ROWS", "TABLES", "measure"]
 
 ROWS = 100_000
 """Of the documents' table."""
 PAGE_SIZE = 4096
 POOL_PAGES = 16_384
-SMALL_LOG = "10m"
-LARGE_LOG = "512m"
 INDEXES = "ib(b) ic(c) id(d) ie(e:10) i4(f:4) ig(g:5) ih(h:5)"
 COLUMNS = "bcdefgh"
 ENGINE_CREATE = f"create table t a:bigint {' '.join(f'{c}:char(255)' for c in COLUMNS)} primary a"
@@ -44,36 +42,17 @@ SERVER_ADD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A row of a table. seed: what the documents say for the number of rows that is measured, None where they
-    say nothing that can be brought down to it; server: MariaDB's here, None without one."""
+class _Size:
+    """log_file: of the redo log, as an option; times: the rows that are measured."""
 
-    what: str
-    seed: float | None
-    ours: float
-    server: float | None = None
+    log_file: str
+    pool_pages: int = POOL_PAGES
+    times: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SeedTable:
-    """number: in the order of docs/FEATURES.md's sources; unit: "s", "MB", "writes", "pages"."""
-
-    number: int
-    title: str
-    unit: str
-    figures: Sequence[Figure]
-
-    def to_json(self) -> dict[str, Any]:
-        """An item of `tables` in --json."""
-        return {
-            "number": self.number,
-            "title": self.title,
-            "unit": self.unit,
-            "rows": [
-                {"what": one.what, "seed": one.seed, "ours": one.ours, "server": one.server}
-                for one in self.figures
-            ],
-        }
+SMALL = _Size("10m")
+LARGE = _Size("512m")
+TEN_TIMES = _Size("1g", 262_144, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +68,18 @@ class _Alters:
         ends = [step.status["lsn"] / 1e6 for step in (self.setup, self.add, self.force)]
         return ends[0], ends[1] - ends[0], ends[2] - ends[1]
 
+    def owed(self, unlogged: bool) -> tuple[float, float]:
+        """Bytes that had to be written before ADD INDEX and FORCE ended: the log, and what it lacks."""
+        steps = (self.setup, self.add, self.force)
+        log = [step.status["os_log_written"] for step in steps]
+        home = [
+            (step.status["data_writes"] - step.status["dblwr_writes"]) * PAGE_SIZE for step in steps
+        ]
+        add, force = (
+            float(log[n] - log[n - 1] + (home[n] - home[n - 1] if unlogged else 0)) for n in (1, 2)
+        )
+        return add, force
+
 
 class Bench:
     """Measures on one engine with so many rows; what several tables need is run once."""
@@ -103,6 +94,11 @@ class Bench:
         """A figure for ROWS rows, for the rows that are measured."""
         return value * self.rows / ROWS
 
+    @cached_property
+    def rate(self) -> float:
+        """Bytes per second that the disk takes one after the other."""
+        return write_rate(self._scratch)
+
     def engine(self, options: Mapping[str, str], statements: Sequence[str]) -> list[Step]:
         """Statements on a new database of the engine."""
         data = Path(tempfile.mkdtemp(dir=self._scratch)) / "db"
@@ -112,20 +108,21 @@ class Bench:
         finally:
             shutil.rmtree(data.parent)
 
-    def filled(self) -> list[str]:
+    def filled(self, times: int = 1) -> list[str]:
         """The table with its rows, purged."""
-        return [ENGINE_CREATE, f"insert_seq - t 1 {self.rows}", "purge all"]
+        return [ENGINE_CREATE, f"insert_seq - t 1 {self.rows * times}", "purge all"]
 
-    def alters(self, log_file_size: str, log_format: str, optimize: bool) -> _Alters:
+    def alters(self, size: _Size, log_format: str, optimize: bool) -> _Alters:
         """ADD INDEX and FORCE on the engine."""
-        key = (log_file_size, log_format, optimize)
+        key = (size, log_format, optimize)
         if key not in self._alters:
             options = {
-                "log_file_size": log_file_size,
+                "buffer_pool_pages": str(size.pool_pages),
+                "log_file_size": size.log_file,
                 "log_format": log_format,
                 "log_optimize_ddl": "on" if optimize else "off",
             }
-            statements = [*self.filled(), f"add index t {INDEXES}", "rebuild table t"]
+            statements = [*self.filled(size.times), f"add index t {INDEXES}", "rebuild table t"]
             steps = [
                 Step(step.seconds, {**step.status, "lsn": step.status["lsn_current"]})
                 for step in self.engine(options, statements)
@@ -134,22 +131,22 @@ class Bench:
         return self._alters[key]
 
     @cached_property
-    def _alters(self) -> dict[tuple[str, str, bool], _Alters]:
+    def _alters(self) -> dict[tuple[_Size, str, bool], _Alters]:
         return {}
 
-    def server_alters(self, log_file_size: str) -> _Alters | None:
+    def server_alters(self, size: _Size) -> _Alters | None:
         """The same on MariaDB, whose log is the later format; None without a server."""
         if self._server is None:
             return None
-        if log_file_size not in self._server_alters:
+        if size not in self._server_alters:
             options = {
                 "innodb-page-size": "4k",
-                "innodb-buffer-pool-size": str(POOL_PAGES * PAGE_SIZE),
-                "innodb-log-file-size": log_file_size,
+                "innodb-buffer-pool-size": str(size.pool_pages * PAGE_SIZE),
+                "innodb-log-file-size": size.log_file,
                 "innodb-flush-log-at-trx-commit": "1",
                 "innodb-stats-persistent": "0",
             }
-            insert = f"insert into t (a) select seq from seq_1_to_{self.rows}"
+            insert = f"insert into t (a) select seq from seq_1_to_{self.rows * size.times}"
             folder = Path(tempfile.mkdtemp(dir=self._scratch))
             try:
                 with running_server(self._server, folder, options) as server:
@@ -158,51 +155,71 @@ class Bench:
                     )
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
-            self._server_alters[log_file_size] = _Alters(
+            self._server_alters[size] = _Alters(
                 *(
                     Step(s.seconds, {**s.status, "lsn": s.status["innodb_lsn_current"]})
                     for s in steps
                 )
             )
-        return self._server_alters[log_file_size]
+        return self._server_alters[size]
 
     @cached_property
-    def _server_alters(self) -> dict[str, _Alters]:
+    def _server_alters(self) -> dict[_Size, _Alters]:
         return {}
 
 
 def _seconds(
-    bench: Bench, log_file_size: str, seeds: Mapping[tuple[str, bool], tuple[float, float]]
-) -> Iterator[Figure]:
-    server = bench.server_alters(log_file_size)
-    for (log_format, optimize), (add, force) in seeds.items():
-        ours = bench.alters(log_file_size, log_format, optimize)
-        name = f"{log_format}, log_optimize_ddl={'on' if optimize else 'off'}"
+    bench: Bench, size: _Size, published: Mapping[tuple[str, bool], tuple[float, float]]
+) -> list[Figure]:
+    figures = []
+    server = bench.server_alters(size)
+    for (log_format, optimize), (add, force) in published.items():
+        ours = bench.alters(size, log_format, optimize)
+        name = _setting(log_format, optimize)
         beside = server if log_format == "10.5" else None
         times = (beside.add.seconds, beside.force.seconds) if beside else (None, None)
-        yield Figure(f"ADD INDEX, {name}", add, ours.add.seconds, times[0])
-        yield Figure(f"FORCE, {name}", force, ours.force.seconds, times[1])
+        limits = [owed / bench.rate for owed in ours.owed(unlogged=optimize)]
+        figures.append(Figure(f"ADD INDEX, {name}", add, ours.add.seconds, times[0], limits[0]))
+        figures.append(Figure(f"FORCE, {name}", force, ours.force.seconds, times[1], limits[1]))
+    return figures
 
 
-def small_log(bench: Bench) -> SeedTable:
+def _setting(log_format: str, optimize: bool) -> str:
+    return f"{log_format}, log_optimize_ddl={'on' if optimize else 'off'}"
+
+
+def small_log(bench: Bench) -> FigureTable:
     """Without redo for contents the flush costs; with it, a log that is too small does."""
-    seeds = {("10.4", True): (3.94, 3.25), ("10.4", False): (7.10, 13.49)}
-    figures = list(_seconds(bench, SMALL_LOG, seeds))
-    return SeedTable(1, f"seconds with a log of {SMALL_LOG}", "s", figures)
+    published = {("10.4", True): (3.94, 3.25), ("10.4", False): (7.10, 13.49)}
+    return FigureTable(
+        1, f"seconds with a log of {SMALL.log_file}", "s", _seconds(bench, SMALL, published)
+    )
 
 
-def large_log(bench: Bench) -> SeedTable:
+def large_log(bench: Bench) -> FigureTable:
     """A log that is large enough."""
-    seeds = {
+    published = {
         ("10.4", True): (3.84, 3.21),
         ("10.4", False): (2.94, 3.44),
         ("10.5", False): (2.73, 3.45),
     }
-    figures = list(_seconds(bench, LARGE_LOG, seeds))
-    return SeedTable(2, f"seconds with a log of {LARGE_LOG}", "s", figures)
+    return FigureTable(
+        2, f"seconds with a log of {LARGE.log_file}", "s", _seconds(bench, LARGE, published)
+    )
 
 
-def redo_bytes(bench: Bench) -> SeedTable:
+def ten_times_the_rows(bench: Bench) -> FigureTable:
+    """A table that the pool has room for."""
+    published = {
+        ("10.4", True): (76.9, 45.5),
+        ("10.4", False): (39.7, 43.9),
+        ("10.5", False): (49.1, 44.7),
+    }
+    title = f"seconds with {TEN_TIMES.times} times the rows, a log of {TEN_TIMES.log_file}"
+    return FigureTable(4, title, "s", _seconds(bench, TEN_TIMES, published))
+
+
+def redo_bytes(bench: Bench) -> FigureTable:
     """What a row costs in the log."""
     seeds = {
         ("10.4", True): (197.240744, 3.512609, 1.419512),
@@ -211,18 +228,18 @@ def redo_bytes(bench: Bench) -> SeedTable:
     }
     figures = []
     for (log_format, optimize), documented in seeds.items():
-        ours = bench.alters(LARGE_LOG, log_format, optimize).redo()
-        server = bench.server_alters(LARGE_LOG) if log_format == "10.5" else None
+        ours = bench.alters(LARGE, log_format, optimize).redo()
+        server = bench.server_alters(LARGE) if log_format == "10.5" else None
         beside = server.redo() if server else (None, None, None)
-        name = f"{log_format}, log_optimize_ddl={'on' if optimize else 'off'}"
+        name = _setting(log_format, optimize)
         for what, seed, mine, other in zip(
             ("set-up", "ADD INDEX", "FORCE"), documented, ours, beside, strict=True
         ):
             figures.append(Figure(f"{what}, {name}", bench.scaled(seed), mine, other))
-    return SeedTable(3, "redo", "MB", figures)
+    return FigureTable(3, "redo", "MB", figures)
 
 
-def copy_or_inplace(bench: Bench) -> SeedTable:
+def copy_or_inplace(bench: Bench) -> FigureTable:
     """FORCE in place and by copying: about the same log, half as much time again."""
     times, logs = [], []
     for algorithm, seconds, redo in (("inplace", 44.7, 2198.868733), ("copy", 65.5, 2088.222581)):
@@ -237,7 +254,7 @@ def copy_or_inplace(bench: Bench) -> SeedTable:
             )
         )
         logs.append(Figure(f"{algorithm}, redo", bench.scaled(redo / 10), mine))
-    return SeedTable(
+    return FigureTable(
         5,
         "FORCE by INPLACE and COPY, 10.5",
         "MB",
@@ -245,7 +262,7 @@ def copy_or_inplace(bench: Bench) -> SeedTable:
     )
 
 
-def first_flush(bench: Bench) -> SeedTable:
+def first_flush(bench: Bench) -> FigureTable:
     """Writes of FLUSH TABLES after 1,000 rows: each page is new, and written twice unless that is skipped."""
     figures = []
     for name, options, documented in (
@@ -263,10 +280,10 @@ def first_flush(bench: Bench) -> SeedTable:
         ):
             grown = after.status[counter] - before.status[counter]
             figures.append(Figure(f"{what}, {name}", seed, grown))
-    return SeedTable(6, "writes of FLUSH TABLES", "writes", figures)
+    return FigureTable(6, "writes of FLUSH TABLES", "writes", figures)
 
 
-def sort_memory(bench: Bench) -> SeedTable:
+def sort_memory(bench: Bench) -> FigureTable:
     """Memory of the sorts of one statement; the documents saw 0.4, 2.7 and 11 GB where the manual promised
     three buffers of 64 MB."""
     figures = []
@@ -277,17 +294,17 @@ def sort_memory(bench: Bench) -> SeedTable:
         indexes = " ".join(f"i{i}({key})" for i, key in enumerate(keys[:n]))
         rows = max(bench.rows // 4, 100)
         steps = bench.engine(
-            {"log_file_size": LARGE_LOG, "sort_buffer_size": "1m"},
+            {"log_file_size": LARGE.log_file, "sort_buffer_size": "1m"},
             [create, f"insert_seq - t 1 {rows}", "purge all", f"add index t {indexes}"],
         )
         held = steps[-1].status["sort_bytes_max"] / 1e6
         figures.append(Figure(f"{n} indexes, of sort_buffer_size 1 MB", documented / 64, held))
-    return SeedTable(
+    return FigureTable(
         7, "peak memory of merge sorts, as multiples of sort_buffer_size", "MB", figures
     )
 
 
-def flush_and_pool(bench: Bench) -> SeedTable:
+def flush_and_pool(bench: Bench) -> FigureTable:
     """Dirty pages that the flush at the end of an ADD INDEX looks at, with pools full of another table's: the
     documents tell of four hours."""
     figures = []
@@ -307,24 +324,56 @@ def flush_and_pool(bench: Bench) -> SeedTable:
         )
         visited = steps[-1].status["flush_list_visited"] - steps[-2].status["flush_list_visited"]
         figures.append(Figure(f"pool of {pool} pages", None, visited))
-    return SeedTable(8, "dirty pages visited by the flush before the commit", "pages", figures)
+    return FigureTable(8, "dirty pages visited by the flush before the commit", "pages", figures)
 
 
-TABLES: Mapping[int, Callable[[Bench], SeedTable]] = {
+def progress(bench: Bench) -> FigureTable:
+    """What the server tells of an ALTER that goes on beside changes of its table. Its log gets blocks enough
+    for the documents' share of it."""
+    rows, changed = bench.rows * 3 // 2, 2003
+    step = max(1, rows // 40)
+    steps = bench.engine(
+        {
+            "log_file_size": LARGE.log_file,
+            "online_alter_log_max_size": "960k",
+            "sort_buffer_size": "192k",
+        },
+        [
+            "create table t a:bigint b:char(90) c:bigint primary a",
+            f"insert_seq - t 1 {rows}",
+            "add index t ib(b)",
+            "start rebuild t lock=none",
+            f"step index t 50 {step}",
+            *(f'update - t a={a} set b="changed"' for a in range(1, changed + 1)),
+            "finish index t",
+        ],
+    )
+    status = steps[-2].status
+    figures = [
+        Figure("rows in the log of row changes", 2003, status["onlineddl_rowlog_rows"]),
+        Figure("% of that log used", 23, status["onlineddl_rowlog_pct_used"] / 100),
+        Figure("% done", 56.77, status["onlineddl_pct_progress"] / 100),
+    ]
+    return FigureTable(9, f"an ALTER of {rows:,} rows that goes on", "rows, %", figures)
+
+
+TABLES: Mapping[int, Callable[[Bench], FigureTable]] = {
     1: small_log,
     2: large_log,
     3: redo_bytes,
+    4: ten_times_the_rows,
     5: copy_or_inplace,
     6: first_flush,
     7: sort_memory,
     8: flush_and_pool,
+    9: progress,
 }
-"""By their number in the list of the documents' tables. 4 is 2 with ten times the rows."""
+"""By their number in the list of the documents' tables."""
 
 
 def measure(
     engine: Path, rows: int, only: Sequence[int], folder: Path, server: Path | None
-) -> Iterator[SeedTable]:
+) -> Iterator[FigureTable]:
     """The tables of these numbers, or all. folder: where both keep their data, on the same disk; server: the
     program of MariaDB. ConfigError: folder is on /dev/shm, where MariaDB maps its log and writes nothing."""
     if not engine.is_file():

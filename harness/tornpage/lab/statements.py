@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import time
@@ -20,11 +21,21 @@ from pathlib import Path
 from tornpage.faults.process import end_child, launch_argv
 from tornpage.vocabulary.errors import TargetError
 
-__all__ = ["Server", "Step", "find_server", "run_statements", "running_server"]
+__all__ = [
+    "Server",
+    "Step",
+    "find_server",
+    "machine",
+    "run_statements",
+    "running_server",
+    "write_rate",
+]
 
 DEADLINE_S = 1800
 """Of all statements of one run together: far more than they take."""
 START_S = 60.0
+RATE_BYTES = 256 << 20
+RATE_ROUNDS = 3
 _SERVERS = ("mariadbd", "/usr/sbin/mariadbd")
 _CLIENT = "mariadb"
 
@@ -37,6 +48,30 @@ class Step:
     seconds: float
     status: Mapping[str, int]
     peak_bytes: int = 0
+
+
+def machine() -> str:
+    """The machine in one line: figures mean nothing without it."""
+    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    names = [line.split(":")[1].strip() for line in info.splitlines() if "model name" in line]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}"
+
+
+def write_rate(folder: Path) -> float:
+    """Bytes per second of one large file in this folder, written from its begin to its end and synced: the
+    best of a few."""
+    block = os.urandom(RATE_BYTES // 64)
+    best = 0.0
+    for _ in range(RATE_ROUNDS):
+        path = folder / "rate"
+        clock = time.monotonic()
+        with path.open("wb", buffering=0) as file:
+            for _ in range(64):
+                file.write(block)
+            os.fsync(file.fileno())
+        best = max(best, RATE_BYTES / (time.monotonic() - clock))
+        path.unlink()
+    return best
 
 
 def run_statements(

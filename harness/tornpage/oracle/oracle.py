@@ -9,7 +9,7 @@ So the state after a crash must equal a prefix between the last acknowledged and
 Digests are those of engine/check/check.h, computed here anew: a table is its number of rows and the sum
 modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign bit inverted; CHAR padded with spaces;
 VARCHAR its length in 2 bytes and its text; in front of what may be NULL a byte, 0 for NULL), plus that of
-the names of its columns; an index the same over key columns, cut to their prefix or padded with spaces, and
+the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns, cut to their prefix or padded with spaces, and
 primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
@@ -54,6 +54,7 @@ _BEST = {
     Verb.START_REBUILD: Algorithm.INPLACE,
     Verb.RENAME_INDEX: Algorithm.INSTANT,
     Verb.RENAME_COLUMN: Algorithm.INSTANT,
+    Verb.MODIFY_COLUMN: Algorithm.INSTANT,
 }
 """The most that ALGORITHM may promise of a statement."""
 _RANK = tuple(Algorithm)
@@ -129,11 +130,11 @@ class Oracle:
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if table.current(self._key(table, statement)) is None:
                 raise Failure("DB_RECORD_NOT_FOUND")
         elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
                 raise Failure("DB_NOT_FOUND")
         return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT)
@@ -147,6 +148,12 @@ class Oracle:
         table = self._tables.get(name)
         if table is None:
             raise Failure("DB_NOT_FOUND")
+        return table
+
+    def _readable(self, name: str) -> Table:
+        table = self._table(name)
+        if table.exclusive:
+            raise Failure("DB_TABLE_LOCKED")
         return table
 
     def _key(self, table: Table, statement: Statement) -> bytes:
@@ -292,6 +299,7 @@ class Oracle:
     def _begin_build(self, table: Table, statement: Statement) -> None:
         """The build of these indexes; without any, a rebuild."""
         table.build = statement.indexes
+        table.exclusive = statement.lock is Lock.EXCLUSIVE
         if statement.lock is Lock.NONE:
             keys = [table.columns[table.positions[name]].size for name in table.primary]
             table.logs = RowLogs(
@@ -314,7 +322,8 @@ class Oracle:
         self._end_build(self._building(statement))
 
     def _end_build(self, table: Table) -> None:
-        table.build, table.logs, table.packing, table.exported = None, None, False, False
+        table.build, table.logs, table.exclusive = None, None, False
+        table.packing, table.exported = False, False
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
@@ -389,6 +398,24 @@ class Oracle:
             raise Failure("DB_ALREADY_EXISTS")
         table.rename_column(statement.name, statement.to)
 
+    def _modify_column(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        (wanted,) = statement.columns
+        if wanted.name not in table.positions:
+            raise Failure("DB_NOT_FOUND")
+        position = table.positions[wanted.name]
+        column = table.columns[position]
+        if not (column.varying and wanted.varying):
+            raise Failure("DB_UNSUPPORTED")
+        shorter = wanted.length < column.length
+        whole = any(i.has_whole(position, column.length) for i in table.indexes.values())
+        if shorter or (whole and wanted.length > column.length):
+            if statement.algorithm not in (Algorithm.DEFAULT, Algorithm.COPY):
+                raise Failure("DB_UNSUPPORTED")
+            if statement.lock is Lock.NONE:
+                raise Failure("DB_UNSUPPORTED")
+        table.resize_column(position, wanted.length)
+
 
 def _check_options(statement: Statement) -> None:
     """What an ALTER statement asks for must be possible, whatever the table."""
@@ -407,6 +434,7 @@ _DDL = {
     Verb.DROP_INDEX: Oracle._drop_index,
     Verb.RENAME_INDEX: Oracle._rename_index,
     Verb.RENAME_COLUMN: Oracle._rename_column,
+    Verb.MODIFY_COLUMN: Oracle._modify_column,
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.TRUNCATE_TABLE: Oracle._truncate_table,
     Verb.DEFRAGMENT_TABLE: Oracle._defragment_table,

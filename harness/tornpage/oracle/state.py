@@ -32,8 +32,9 @@ State = Mapping[str, TableDigest]
 
 
 def names_hash(columns: Iterable[Column]) -> int:
-    """What the names of a table's columns add to its hash."""
-    return xxhash.xxh64_intdigest("".join(f"{column.name}," for column in columns).encode("ascii"))
+    """What the names of a table's columns, and the most that a VARCHAR holds, add to its hash."""
+    names = (f"{c.name}({c.length})" if c.varying else c.name for c in columns)
+    return xxhash.xxh64_intdigest("".join(f"{name}," for name in names).encode("ascii"))
 
 
 def plain_tables(state: State) -> list[dict[str, Any]]:

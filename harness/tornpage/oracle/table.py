@@ -65,6 +65,10 @@ class Index:
     holders: dict[bytes, set[bytes]] = field(default_factory=dict)
     """Of a unique index: primary keys of the rows that have, or once had, these key columns."""
 
+    def has_whole(self, position: int, length: int) -> bool:
+        """Is all of the column, which has this length, in the key?"""
+        return any(part.position == position and part.length == length for part in self.parts)
+
     def hold(self, key: bytes, row: Row | None) -> None:
         """The row of this primary key gets a version."""
         wanted = None if row is None else self.unique_key(row)
@@ -104,6 +108,8 @@ class Table:
     """The build is a defragmentation, which need not know."""
     exported: bool = False
     """There is no build but an export, until the table is unlocked."""
+    exclusive: bool = False
+    """With LOCK=EXCLUSIVE it cannot even be read."""
 
     @property
     def is_read_only(self) -> bool:
@@ -155,6 +161,28 @@ class Table:
         )
         self.positions = {new if item == name else item: at for item, at in self.positions.items()}
         self.primary = tuple(new if item == name else item for item in self.primary)
+
+    def resize_column(self, position: int, length: int) -> None:
+        """A VARCHAR gets another length; an index that has all of it still has all of it. Fails if a value is
+        longer."""
+        column = self.columns[position]
+        rows = self.committed.values()
+        if any(len(row[position]) - 2 - column.nullable > length for row in rows):
+            raise Failure("DB_ERROR")
+        self.columns = tuple(
+            replace(item, length=length) if item is column else item for item in self.columns
+        )
+        for index in list(self.indexes.values()):
+            parts = tuple(
+                replace(part, length=length)
+                if part.position == position
+                and (part.length == column.length or part.length > length)
+                else part
+                for part in index.parts
+            )
+            if parts != index.parts:
+                unique = parts[: len(index.unique_parts)]
+                self.indexes[index.name] = _filled(self, Index(index.name, parts, unique))
 
     def change(self, key: bytes, row: Row | None, trx: str) -> None:
         """Gives a row a version of an open transaction."""
@@ -225,7 +253,13 @@ class Table:
     def has_definition_of(self, other: Table) -> bool:
         """The same columns, primary key and indexes?"""
         mine, theirs = (
-            {index.name: (index.parts, index.unique_parts) for index in table.indexes.values()}
+            {
+                index.name: (
+                    [(part.position, part.length) for part in index.parts],
+                    len(index.unique_parts),
+                )
+                for index in table.indexes.values()
+            }
             for table in (self, other)
         )
         same = self.columns == other.columns and self.primary == other.primary
@@ -295,14 +329,17 @@ def _entry_hash(index: Index, row: Row | None) -> int:
 def built_index(table: Table, definition: IndexDef) -> Index:
     """The index over the committed rows."""
     parts = index_parts(table, definition)
-    index = Index(
-        definition.name, parts, parts[: len(definition.columns)] if definition.unique else ()
-    )
+    unique = parts[: len(definition.columns)] if definition.unique else ()
+    return _filled(table, Index(definition.name, parts, unique))
+
+
+def _filled(table: Table, index: Index) -> Index:
+    """The same index with the entries of the committed rows. Fails for a duplicate."""
     for key, row in table.committed.items():
         index.hash = (index.hash + _entry_hash(index, row)) & MASK64
         index.hold(key, row)
     index.entries = len(table.committed)
-    index.hash = (index.hash + definition.unique) & MASK64
+    index.hash = (index.hash + bool(index.unique_parts)) & MASK64
     if any(len(keys) > 1 for keys in index.holders.values()):
         raise Failure("DB_DUPLICATE_KEY")
     return index

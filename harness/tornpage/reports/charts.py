@@ -6,6 +6,7 @@ May import: nothing of the package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +14,15 @@ from xml.etree import ElementTree
 
 from markupsafe import Markup
 
-__all__ = ["Chart", "bar_chart", "line_chart"]
+__all__ = ["Chart", "bar_chart", "compared_chart", "line_chart"]
 
 WIDTH = 720
 HEIGHT = 240
 COLOURS = 6
 """Of the style sheet; a series beyond them takes the first again, and is not in the legend."""
 STEPS = 4
+ROW_HEIGHT = 16
+"""Of a bar that lies."""
 LABELS_MAX = 20
 """Labels under a chart that can be read."""
 
@@ -60,6 +63,18 @@ def line_chart(
     more = {"allow_interruptions": False, "dots_size": 4, "stroke_style": {"width": 2}}
     chart = pygal.Line(**_settings(title), **more)
     return _drawn(chart, title, series, labels, links)
+
+
+def compared_chart(
+    title: str, series: Mapping[str, Sequence[float | None]], labels: Sequence[str]
+) -> Chart:
+    """Bars side by side, a group per label from the top to the bottom; None: there is no bar."""
+    import pygal
+
+    settings = {**_settings(title), "height": 60 + ROW_HEIGHT * (len(series) + 1) * len(labels)}
+    upwards = {name: values[::-1] for name, values in series.items()}
+    chart = pygal.HorizontalBar(**settings)
+    return _drawn(chart, title, upwards, labels[::-1], [""] * len(labels))
 
 
 def _settings(title: str) -> dict[str, Any]:
@@ -106,7 +121,7 @@ def _drawn(
     labels: Sequence[str],
     links: Sequence[str],
 ) -> Chart:
-    chart.uuid = title.lower().replace(" ", "-")  # pygal's own is random
+    chart.uuid = re.sub(r"[^a-z0-9]+", "-", title.lower())  # pygal's own is random
     chart.x_labels = list(labels)
     chart.x_labels_major = list(labels[:: 1 + len(labels) // LABELS_MAX])
     for name, values in series.items():
@@ -118,7 +133,7 @@ def _drawn(
 def _point(value: float | None, label: str, link: str) -> dict[str, Any] | None:
     if value is None:
         return None
-    return {"value": value, "label": f"run {label}", **({"xlink": link} if link else {})}
+    return {"value": value, "label": label, **({"xlink": link} if link else {})}
 
 
 def _plain(root: Any) -> str:

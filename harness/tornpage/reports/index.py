@@ -63,7 +63,7 @@ def _charts(runs: Sequence[IndexedRun]) -> list[Chart]:
     """Trends want two runs."""
     if len(runs) < 2:
         return []
-    labels = [str(one.run.id) for one in runs]
+    labels = [f"run {one.run.id}" for one in runs]
     links = [one.report for one in runs]
     seen: Mapping[str, list[float]] = {
         "new or back": [one.run.news for one in runs],

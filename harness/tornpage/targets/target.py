@@ -340,6 +340,8 @@ class EngineTarget:
 
 
 def _page_site(facts: Mapping[str, str]) -> Site:
+    if facts["type"] == "freed":
+        return Site.FREED_PAGE
     if facts["type"] == "undo":
         return Site.UNDO_PAGE
     if facts["type"] not in ("index", "blob"):

@@ -86,6 +86,8 @@ class Site(StrEnum):
     """Start of the log file: header and checkpoint slots."""
     SYSTEM_PAGE = "system_page"
     """Other pages of the system space, and descriptor and inode pages."""
+    FREED_PAGE = "freed_page"
+    """Zeros over a page that is free."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
     FILE_OP = "file_op"

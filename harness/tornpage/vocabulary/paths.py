@@ -26,13 +26,13 @@ __all__ = [
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CARRIED = _PACKAGE / "data"
-"""In an installed wheel: the copies of workloads/ and reports/ that setup.py put there."""
+"""In an installed wheel: what CMakeLists.txt installs: the programs, and copies of folders."""
 
 ROOT = _PACKAGE.parents[1]
 """The checkout, where the package is used from one (as when it is installed in editable mode)."""
 
 BUILD_VARIABLE = "TORNPAGE_BUILD"
-"""Chooses another build than build/release."""
+"""Chooses another build than build/release, or than the programs of an installed wheel."""
 DEFAULT_OUT = Path("out")
 """--out where none is given."""
 
@@ -53,10 +53,10 @@ class Paths:
 
 
 def find_paths() -> Paths:
-    """The programs are those of build/ in the checkout, for an installed wheel in the working directory.
+    """The programs are those of an installed wheel, or of build/release in the checkout.
     TORNPAGE_BUILD in the environment chooses another build (as build/asan)."""
-    home = Path() if _CARRIED.is_dir() else ROOT
-    build = Path(os.environ.get(BUILD_VARIABLE, home / "build" / "release")).resolve()
+    own = _CARRIED / "programs" if _CARRIED.is_dir() else ROOT / "build" / "release"
+    build = Path(os.environ.get(BUILD_VARIABLE, own)).resolve()
     return Paths(build, data_folder("workloads"), data_folder("reports"), DEFAULT_OUT)
 
 

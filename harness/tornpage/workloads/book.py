@@ -118,6 +118,7 @@ class Book:
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
     checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY;
+    exclusive_share: of those that do not have LOCK=NONE, those with LOCK=EXCLUSIVE;
     sort_buffer_size, online_alter_log_max_size: of the target, in bytes."""
 
     rng: random.Random
@@ -126,6 +127,7 @@ class Book:
     clean_pages: int = 6
     quiet: bool = False
     copy_share: float = 0
+    exclusive_share: float = 0
     sort_buffer_size: int = 1 << 20
     online_alter_log_max_size: int = 1 << 20
     out: list[Statement] = field(default_factory=list)
@@ -381,10 +383,12 @@ class Book:
     def alter(self, verb: Verb, table: Table, **fields: object) -> None:
         """A statement that alters a table, carried out in one of the ways that there are."""
         algorithm = Algorithm.DEFAULT
-        online = fields.get("lock") is Lock.NONE
-        if self.copy_share and not online and self.rng.random() < self.copy_share:
+        lock = fields.pop("lock", Lock.DEFAULT)
+        if self.copy_share and lock is not Lock.NONE and self.rng.random() < self.copy_share:
             algorithm = Algorithm.COPY
-        self.add(verb, table=table.name, algorithm=algorithm, **fields)
+        if lock is Lock.DEFAULT and self.exclusive_share:
+            lock = Lock.EXCLUSIVE if self.rng.random() < self.exclusive_share else lock
+        self.add(verb, table=table.name, algorithm=algorithm, lock=lock, **fields)
 
     def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Builds them in one statement, which fails for a duplicate in a unique one."""
@@ -413,6 +417,12 @@ class Book:
         new = _other_name(name)
         self.alter(Verb.RENAME_COLUMN, table, name=name, to=new)
         table.shape = table.shape.rename_column(name, new)
+
+    def resize_column(self, table: Table, name: str, length: int) -> None:
+        """Another length for a VARCHAR whose values are not longer."""
+        self.release(table)
+        self.alter(Verb.MODIFY_COLUMN, table, columns=(Column(name, length, varying=True),))
+        table.shape = table.shape.resize_column(name, length)
 
     def start_build(self, table: Table, indexes: Sequence[IndexDef], online: bool = False) -> None:
         """Starts a build in steps: until it ends, the table takes no changes, unless it is `online`."""

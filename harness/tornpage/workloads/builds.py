@@ -11,14 +11,16 @@ from collections.abc import Sequence
 
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.phases import change, fill, housekeeping
-from tornpage.workloads.script import AUTOCOMMIT, Algorithm, IndexDef, Verb
-from tornpage.workloads.shapes import MANY, SHAPES, SMALL, Shape
+from tornpage.workloads.script import AUTOCOMMIT, Algorithm, Column, IndexDef, Verb
+from tornpage.workloads.shapes import MANY, SHAPES, SMALL, VARYING, Shape
 
 __all__ = [
     "aborted",
     "build",
     "drop_some",
     "force",
+    "lengthen",
+    "lengthen_or_fail",
     "many",
     "name_burst",
     "rebuild",
@@ -29,6 +31,10 @@ __all__ = [
     "switch",
     "truncate",
 ]
+
+LONGEST, LONGEST_KEY = 12_000, 200
+"""Bytes of a VARCHAR that becomes longer, and of one that an index may have all of: rows and keys have a size
+that they cannot exceed."""
 
 
 def several(book: Book, table: Table, most: int = 3) -> list[IndexDef]:
@@ -207,6 +213,37 @@ def rename_parts(book: Book, table: Table) -> None:
             change(book, table)
         if book.rng.random() < 0.2:
             _refused(book, table)
+
+
+def lengthen(book: Book, table: Table) -> None:
+    """A VARCHAR becomes longer, at once or by a copy, as its indexes let it; rows get values that only it has
+    room for. Now and then it becomes a bit shorter again before that. A table that has none leaves it to another."""
+    if not any(column.varying for column in table.shape.columns):
+        table = book.tables.get("varying") or book.create("varying", VARYING)
+        fill(book, table, book.rng.randint(2, 30))
+    book.release(table)
+    varying = [column for column in table.shape.columns if column.varying]
+    for column in book.rng.sample(varying, min(len(varying), book.rng.randint(1, 2))):
+        whole = any((column.name, 0) in index.columns for index in table.shape.indexes)
+        most = LONGEST_KEY if whole else LONGEST
+        length = min(column.length + book.rng.choice((2, 30, column.length)), most)
+        if length <= column.length + 1:
+            continue
+        book.resize_column(table, column.name, length)
+        if book.rng.random() < 0.2:
+            book.resize_column(table, column.name, length - 1)
+        for _ in range(book.rng.randint(1, 4)):
+            change(book, table)
+
+
+def lengthen_or_fail(book: Book, table: Table) -> None:
+    """The same, and now and then a promise that cannot be kept."""
+    lengthen(book, table)
+    for column in table.shape.columns:
+        if column.varying and book.rng.random() < 0.2:
+            less = (Column(column.name, 1, varying=True),)
+            way = book.rng.choice((Algorithm.INPLACE, Algorithm.NOCOPY, Algorithm.INSTANT))
+            book.add(Verb.MODIFY_COLUMN, table=table.name, columns=less, algorithm=way)
 
 
 def _refused(book: Book, table: Table) -> None:

@@ -15,7 +15,7 @@ import random
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import Book
-from tornpage.workloads.builds import build, name_burst
+from tornpage.workloads.builds import build, lengthen, name_burst
 from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes, settle
 from tornpage.workloads.script import Script
 from tornpage.workloads.shapes import LONG, SMALL, VARYING, WIDE
@@ -47,6 +47,11 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         for other in varying:
             fill(book, other, params.rows // 4 // other.shape.share * 2)
         book.rebuild(varying[-1], in_steps=False)
+        for other in varying:
+            plain = [index for index in book.missing_indexes(other) if not index.unique]
+            if plain:
+                book.add_indexes(other, plain)
+            lengthen(book, other)
         fill(book, table, params.rows)
         build(book, table)
         rewrite(book, table, params.rows // 3)

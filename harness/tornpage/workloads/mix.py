@@ -32,6 +32,8 @@ SCALES = (0.3, 1, 1, 1.5)
 COPY_SHARES = (0, 0, 0.1, 0.4)
 """Of a script's statements that alter a table, those with ALGORITHM=COPY."""
 STORM_COPY_SHARE = 0.3
+EXCLUSIVE_SHARE = 0.15
+"""Of those that leave the lock open, those that let nobody read the table meanwhile."""
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 QUIET_SHARE = 0.6
@@ -92,6 +94,7 @@ def _generate(
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
         copy_share=copy_share,
+        exclusive_share=EXCLUSIVE_SHARE,
         sort_buffer_size=params.sort_buffer_size,
         online_alter_log_max_size=params.online_alter_log_max_size,
     )
@@ -150,9 +153,11 @@ def _storm_pieces(_: int) -> list[Phase]:
         builds.replace,
         builds.switch,
         builds.rename_parts,
+        builds.lengthen_or_fail,
         builds.force,
         builds.force,
         builds.truncate,
+        defragment,
         defragment,
         transport,
         collide,
@@ -209,9 +214,11 @@ def _pieces(rows: int) -> list[Phase]:
         builds.replace,
         builds.switch,
         builds.rename_parts,
+        builds.lengthen_or_fail,
         builds.force,
         builds.force,
         builds.truncate,
+        defragment,
         defragment,
         transport,
         collide,

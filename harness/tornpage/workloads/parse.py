@@ -192,6 +192,11 @@ def _rename_part(words: _Words, s: Statement) -> Statement:
     return _options(words, s)
 
 
+def _modify(words: _Words, s: Statement) -> Statement:
+    table, name = words.name(), words.name()
+    return _options(words, replace(s, table=table, columns=(_typed(name, words.next()),)))
+
+
 def _table(words: _Words, s: Statement) -> Statement:
     return replace(s, table=words.name())
 
@@ -281,6 +286,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.START_DEFRAGMENT: _table_and_index,
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
+    Verb.MODIFY_COLUMN: _modify,
     Verb.START_INDEX: _indexes,
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,
@@ -318,14 +324,19 @@ def _integer(token: str, least: int, most: int) -> int:
 
 def _column(token: str) -> Column:
     name, _, kind = token.partition(":")
+    return _typed(_name(name), kind)
+
+
+def _typed(name: str, kind: str) -> Column:
+    """The column of this name and TYPE."""
     if kind == "bigint":
-        return Column(_name(name))
+        return Column(name)
     match = _TYPE.fullmatch(kind)
     if match is None:
         raise ValueError(f"bad type {kind!r}")
     varying = match[1] == "var"
     length = _integer(match[2], 1, VARCHAR_MAX if varying else CHAR_MAX)
-    return Column(_name(name), length, varying)
+    return Column(name, length, varying)
 
 
 def _nullable(words: _Words, column: Column) -> Column:

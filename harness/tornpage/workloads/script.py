@@ -56,6 +56,7 @@ class Verb(StrEnum):
     IMPORT_TABLE = "import table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
+    MODIFY_COLUMN = "modify column"
     START_INDEX = "start index"
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
@@ -96,6 +97,7 @@ class Lock(StrEnum):
     DEFAULT = ""
     NONE = "none"
     SHARED = "shared"
+    EXCLUSIVE = "exclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class Statement:
 
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
-    set; bounds: of insert_seq; name, to: of a rename; algorithm, lock: of statements that ALTER.
+    set; bounds: of insert_seq; name, to: of a rename; columns: of modify, the one that changes;
+    algorithm, lock: of statements that ALTER.
     """
 
     line: int
@@ -224,10 +227,18 @@ def _options_text(statement: Statement) -> str:
     return "".join(f" {name}={value}" for name, value in options if value)
 
 
-def _column_text(column: Column) -> str:
+def _type_text(column: Column) -> str:
     kind = "varchar" if column.varying else "char"
-    sized = f"{kind}({column.length})" if column.is_text else "bigint"
-    return f"{column.name}:{sized}" + (" null" if column.nullable else "")
+    return f"{kind}({column.length})" if column.is_text else "bigint"
+
+
+def _column_text(column: Column) -> str:
+    return f"{column.name}:{_type_text(column)}" + (" null" if column.nullable else "")
+
+
+def _modify_text(statement: Statement) -> str:
+    (column,) = statement.columns
+    return f"modify column {statement.table} {column.name} {_type_text(column)}"
 
 
 _FORMAT: dict[Verb, Callable[[Statement], str]] = {
@@ -248,6 +259,7 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
+    Verb.MODIFY_COLUMN: _modify_text,
     Verb.START_INDEX: lambda s: _indexes_text("start", s),
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",

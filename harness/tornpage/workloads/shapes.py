@@ -9,7 +9,19 @@ from dataclasses import dataclass, replace
 
 from tornpage.workloads.script import Column, IndexDef, Value, row_size
 
-__all__ = ["LARGE", "LIST", "MANY", "SHAPES", "SMALL", "UNIQUE", "UNIQUE_PREFIX", "WIDE", "Shape"]
+__all__ = [
+    "LARGE",
+    "LIST",
+    "LONG",
+    "MANY",
+    "SHAPES",
+    "SMALL",
+    "UNIQUE",
+    "UNIQUE_PREFIX",
+    "VARYING",
+    "WIDE",
+    "Shape",
+]
 
 UNIQUE_PREFIX = 4
 """Bytes of a serial value that its prefix index compares."""
@@ -60,6 +72,11 @@ class Shape:
                 for index in self.indexes
             ),
         )
+
+    def resize_column(self, name: str, length: int) -> Shape:
+        """The same with another length of a VARCHAR."""
+        columns = (replace(c, length=length) if c.name == name else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
 
     def rename_index(self, name: str, new: str) -> Shape:
         """The same with another name for an index."""
@@ -136,6 +153,7 @@ VARYING = Shape(
     (
         *_indexes(("vb", "b", 30), ("vc", "c", 12), ("vd", "d", 0)),
         IndexDef("vf", (("f", 5), ("e", 0))),
+        IndexDef("vw", (("s", 0), ("d", 0))),
         IndexDef("vs", (("s", 0),), unique=True),
         IndexDef("vp", (("s", UNIQUE_PREFIX),), unique=True),
         IndexDef("vk", (("d", 0), ("k", 0)), unique=True),

@@ -243,6 +243,46 @@ def _numbers(states: list[State], actual: State, low: int, high: int) -> list[in
     return [violation.invariant for violation in judge(states, actual, low, high)]
 
 
+def test_lengths_of_texts_change_where_they_can() -> None:
+    """Longer at once, unless an index has all of the column; anything else by a copy, if the values fit. The length is
+    part of the state, and so are the keys of an index that has all of the column."""
+    text = "create table v a:bigint b:varchar(9) c:varchar(9) null primary a\n"
+    text += 'insert - v a=1 b="1234567" c=null\nadd index v ic(c) ib(b:4)\n'
+    oracle = Oracle(
+        parse_script(
+            text
+            + "modify column v b varchar(20) algorithm=instant lock=none\n"
+            + "modify column v c varchar(20) algorithm=instant\n"
+            + "modify column v c varchar(20) lock=none\n"
+            + "modify column v c varchar(20)\n"
+            + "modify column v b varchar(7) algorithm=inplace\n"
+            + "modify column v b varchar(6)\n"
+            + "modify column v b varchar(7) algorithm=copy\n"
+            + "modify column v b char(9)\nmodify column v a varchar(9)\n"
+            + "modify column v x varchar(9)\nmodify column w b varchar(9)\n"
+        )
+    )
+    refused = "DB_UNSUPPORTED"
+    errors = [step.error for step in oracle.steps[3:]]
+    assert errors[:4] == ["", refused, refused, ""]
+    assert errors[4:7] == [refused, "DB_ERROR", ""]
+    assert errors[7:] == [refused, refused, "DB_NOT_FOUND", "DB_NOT_FOUND"]
+    assert len({state["v"][1] for state in oracle.states[3:]}) == 4
+    before, after = (
+        dict(zip(("ib", "ic"), oracle.states[at]["v"][2], strict=True)) for at in (3, 5)
+    )
+    assert before["ib"] == after["ib"]
+    assert before["ic"] != after["ic"]
+
+
+def test_an_exclusive_build_lets_nobody_read() -> None:
+    """Until it ends; a build that says nothing lets others read."""
+    uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"
+    for lock, error in (("", ""), (" lock=exclusive", "DB_TABLE_LOCKED")):
+        text = f"insert_seq - t 1 9\nstart rebuild t{lock}\n{uses}abort index t\nselect t a=1\n"
+        assert _errors(text) == ["", "", error, error, error, "DB_TABLE_LOCKED", "", ""]
+
+
 def test_judgement_accepts_exactly_the_range() -> None:
     """Every prefix in [low, high] is right, an older one breaks I1, a newer one I3."""
     states = _states()

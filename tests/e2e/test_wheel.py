@@ -1,0 +1,164 @@
+"""The files of a release work where there is no checkout: the wheel that is built from the sdist is installed
+into an empty virtual environment, and runs in an empty folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from tornpage import __version__
+from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
+
+TIMEOUT_S = 300
+# What a wheel may ask of the machine: newer C libraries are not everywhere (Debian 12 has 2.36).
+WHEEL = re.compile(r"py3-none-manylinux_2_(\d+)_x86_64")
+GLIBC_MAX = 36
+
+
+@pytest.fixture(scope="session")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with sdist and wheel, made as `make dist` makes them."""
+    folder = tmp_path_factory.mktemp("dist")
+    done = subprocess.run(
+        [ROOT / "tools" / "dist.sh", folder],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="session")
+def installed(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, what it says that it needs, and nothing else; no network is used."""
+    (wheel,) = release.glob("*.whl")
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python")]
+    subprocess.run(
+        [*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)],
+        check=True,
+        timeout=TIMEOUT_S,
+    )
+    (site,) = home.glob("lib/python*/site-packages")
+    for name in needed("tornpage"):
+        link_package(name, site)
+    return home
+
+
+def needed(root: str) -> set[str]:
+    """Names of all that a distribution needs to run, and what that needs."""
+    found: set[str] = set()
+    waiting = [Requirement(root)]
+    while waiting:
+        wanted = waiting.pop()
+        for line in distribution(wanted.name).requires or []:
+            further = Requirement(line)
+            marker = further.marker
+            meant = marker is None or any(
+                marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)
+            )
+            if meant and further.name not in found:
+                found.add(further.name)
+                waiting.append(further)
+    return found
+
+
+def link_package(name: str, site: Path) -> None:
+    """Makes an installed distribution, as it is, part of another environment."""
+    package = distribution(name)
+    tops = {
+        file.parts[0] for file in package.files or [] if file.parts[0] not in ("..", "__pycache__")
+    }
+    for top in tops:
+        if not (site / top).exists():
+            (site / top).symlink_to(Path(str(package.locate_file(top))))
+
+
+def call(home: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The installed command, as on a machine that knows nothing of the checkout."""
+    env = {key: os.environ[key] for key in ("HOME", "LANG", "TORNPAGE_TMP") if key in os.environ}
+    return subprocess.run(
+        [home / "bin" / "tornpage", *arguments],
+        cwd=folder,
+        env={**env, "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def test_names_and_contents(release: Path) -> None:
+    """One sdist, one wheel for any Python 3 on machines as old as Debian 12; the licences travel."""
+    (sdist,) = release.glob("*.tar.gz")
+    (wheel,) = release.glob("*.whl")
+    assert sdist.name == f"tornpage-{__version__}.tar.gz"
+    tag = WHEEL.search(wheel.name)
+    assert tag is not None and int(tag[1]) <= GLIBC_MAX, wheel.name
+    names = subprocess.run(
+        [sys.executable, "-m", "zipfile", "-l", wheel],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    for name in (
+        "LICENSE",
+        "THIRD_PARTY.md",
+        "py.typed",
+        "schema.sql",
+        "INVARIANTS.md",
+        "tornpage.libs",
+    ):
+        assert name in names, name
+
+
+def test_the_environment_has_only_the_wheel(installed: Path, tmp_path: Path) -> None:
+    """No package of the development environment slipped in, so that a missing requirement would show."""
+    (site,) = installed.glob("lib/python*/site-packages")
+    assert not (site / "pytest").exists()
+    told = call(installed, tmp_path, "doctor", "--json")
+    checks = {check["name"]: check for check in json.loads(told.stdout)["checks"]}
+    assert told.returncode == 0, told.stdout
+    assert checks["engine"]["seen"].startswith(str(site / "tornpage" / "data"))
+    assert checks["preload"]["seen"].startswith(str(site / "tornpage" / "data"))
+
+
+def test_campaign_replay_and_report(installed: Path, tmp_path: Path) -> None:
+    """The control finds torn pages, a finding comes again, and the report is there; so is power loss."""
+    few = ("--scripts", "1", "--undisturbed", "0", "--jobs", "1")
+    run = call(
+        installed,
+        tmp_path,
+        "run",
+        "smoke",
+        "--set",
+        "doublewrite=off",
+        "--trials",
+        "40",
+        *few,
+        "--json",
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    summary = json.loads(run.stdout.splitlines()[-1])
+    again = call(installed, tmp_path, "replay", summary["bugs"][0]["trial"])
+    assert again.returncode == 1 and "the same verdict" in again.stdout, again.stdout + again.stderr
+    assert BUILD_VARIABLE not in again.stdout
+    assert call(installed, tmp_path, "report").returncode == 1
+    assert (tmp_path / "out" / "index.html").is_file()
+    for target in ("engine", "sqlite"):
+        few_states = ("--scripts", "1", "--undisturbed", "0", "--states", "60", "--jobs", "1")
+        done = call(installed, tmp_path, "run", "powerloss", "--target", target, *few_states)
+        assert done.returncode in (0, 3), done.stdout + done.stderr
