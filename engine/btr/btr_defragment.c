@@ -50,8 +50,8 @@ static dberr_t btr_group_read(btr_op_t *op, uint32_t n_pages, btr_group_t *group
     *group = (btr_group_t){.last = op->path[0].block};
     for (uint32_t slot = parent->slot; slot < n_children && group->n < n_pages; slot++) {
         const byte *rec = page_rec(parent->block->frame, op->page_size, slot);
-        dberr_t err = btr_page_get(op->pool, op->mtr, op->btr, btr_node_child(op->btr, rec), 0,
-                                   &group->last);
+        dberr_t err =
+            btr_page_get(op->pool, op->mtr, op->btr, btr_node_child(op->btr, rec), 0, &group->last);
         if (err != DB_SUCCESS) {
             return err;
         }

@@ -242,7 +242,8 @@ static dberr_t btr_apply_merge(btr_op_t *op, const btr_del_step_t *step, buf_blo
         err = btr_delete_rec(op, block, step->slot);
     }
     if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, to, from, 0, page_n_recs(from->frame), right ? UINT32_MAX : step->slot);
+        err = btr_append_recs(op, to, from, 0, page_n_recs(from->frame),
+                              right ? UINT32_MAX : step->slot);
     }
     if (err != DB_SUCCESS) {
         return err;

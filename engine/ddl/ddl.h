@@ -56,8 +56,8 @@ typedef struct ddl_index_def {
 } ddl_index_def_t;
 
 typedef enum alter_kind {
-    ALTER_REBUILD,  /**< FORCE */
-    ALTER_TRUNCATE, /**< TRUNCATE TABLE: the table anew, without rows */
+    ALTER_REBUILD,    /**< FORCE */
+    ALTER_TRUNCATE,   /**< TRUNCATE TABLE: the table anew, without rows */
     ALTER_DEFRAGMENT, /**< OPTIMIZE TABLE with innodb_defragment=ON: leaves are packed in place */
     ALTER_EXPORT,     /**< FLUSH TABLES ... FOR EXPORT; its end is UNLOCK TABLES */
     ALTER_IMPORT,     /**< IMPORT TABLESPACE: the pages of an exported table, and their copying */
@@ -90,11 +90,11 @@ typedef enum ddl_lock {
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;            /**< DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all;
+    const char *name;     /**< DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all;
                                     IMPORT: the exported table */
-    const char *new_name;        /**< RENAME */
-    dict_type_t type;            /**< MODIFY: what the column becomes */
-    uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
+    const char *new_name; /**< RENAME */
+    dict_type_t type;     /**< MODIFY: what the column becomes */
+    uint32_t len;         /**< MODIFY: bytes of it, 1 ... of its type */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;

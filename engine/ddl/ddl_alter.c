@@ -51,7 +51,8 @@ static const alter_class_t CLASSES[] = {
     [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed", false},
     [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", false},
     [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, "", false},
-    [ALTER_MODIFY_COLUMN] = {"MODIFY COLUMN", ALGORITHM_INSTANT, "", false}, /* ddl_alter_choose() */
+    [ALTER_MODIFY_COLUMN] = {"MODIFY COLUMN", ALGORITHM_INSTANT, "",
+                             false}, /* ddl_alter_choose() */
 };
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)

@@ -83,7 +83,8 @@ static uint32_t ddl_rec_size_max(const ddl_build_t *build)
 /** How many of the indexes that are left the next scan can feed. */
 static uint32_t ddl_scan_room(const ddl_build_t *build)
 {
-    uint64_t room = build->options->sort_buffer_size / merge_sort_memory_min(ddl_rec_size_max(build));
+    uint64_t room =
+        build->options->sort_buffer_size / merge_sort_memory_min(ddl_rec_size_max(build));
     CHECK(room > 0); /* the least sort_buffer_size is room for the longest key */
     uint32_t left = build->n - build->current;
     return left > room ? (uint32_t)room : left;

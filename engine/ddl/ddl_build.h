@@ -31,7 +31,7 @@ typedef struct ddl_build_kind {
     dberr_t (*commit)(ddl_build_t *build);
     /** Leaves nothing of it; failing, it can be called again. */
     dberr_t (*discard)(ddl_build_t *build);
-    bool rebuild; /**< a table is made, its clustered index first */
+    bool rebuild;                  /**< a table is made, its clustered index first */
     const dict_row_watch_t *watch; /**< rows change meanwhile, and this is told of it; or NULL */
 } ddl_build_kind_t;
 
@@ -43,14 +43,14 @@ struct ddl_build {
     trx_sys_t *sys;
     const ddl_build_kind_t *kind;
     ddl_phase_t phase;
-    bool redo;             /**< contents are logged (log_optimize_ddl=OFF) */
-    bool aborting;         /**< what is left can only be aborted */
-    bool has_rows;         /**< a scan has met some */
-    uint32_t n;            /**< indexes that are sorted */
-    uint32_t current;      /**< index in MERGE, LOAD, FLUSH or APPLY; the first one of a SCAN */
-    uint32_t scan_end;     /**< the indexes before this one have been fed, or are */
+    bool redo;         /**< contents are logged (log_optimize_ddl=OFF) */
+    bool aborting;     /**< what is left can only be aborted */
+    bool has_rows;     /**< a scan has met some */
+    uint32_t n;        /**< indexes that are sorted */
+    uint32_t current;  /**< index in MERGE, LOAD, FLUSH or APPLY; the first one of a SCAN */
+    uint32_t scan_end; /**< the indexes before this one have been fed, or are */
     const engine_options_t *options; /**< the caller's */
-    dict_table_t *source;  /**< own copy: the table whose rows are read */
+    dict_table_t *source;            /**< own copy: the table whose rows are read */
     dict_table_t *table;   /**< own copy: what is built, or gets indexes; ADD INDEX: source */
     dict_index_t *indexes; /**< the n of them, in table */
     merge_sort_t *sorts[INDEXES_MAX];
@@ -60,16 +60,16 @@ struct ddl_build {
     byte *last_pk; /**< key of the last clustered record seen */
     byte *batch;   /**< rows that the scan has copied, n_rows of them */
     uint32_t n_rows;
-    byte *rec;               /**< a record for the sorts; in a load, the record before */
-    byte *row;               /**< COPY: a row as the new table has it */
-    bool has_before;         /**< the load has one */
-    const char *duplicate;   /**< DDL_DUPLICATE: name of the index, in table */
-    bool is_online;          /**< LOCK=NONE */
-    ddl_online_t *online;    /**< LOCK=NONE (ddl_online.c), else NULL */
+    byte *rec;                    /**< a record for the sorts; in a load, the record before */
+    byte *row;                    /**< COPY: a row as the new table has it */
+    bool has_before;              /**< the load has one */
+    const char *duplicate;        /**< DDL_DUPLICATE: name of the index, in table */
+    bool is_online;               /**< LOCK=NONE */
+    ddl_online_t *online;         /**< LOCK=NONE (ddl_online.c), else NULL */
     ddl_defragment_t *defragment; /**< of a defragmentation (ddl_defragment.c), else NULL */
-    ddl_import_t *import; /**< of an import (ddl_import.c), else NULL */
-    uint64_t loaded;         /**< records of the current load */
-    uint32_t progress;       /**< in 10000ths, never falling (ddl_progress.c) */
+    ddl_import_t *import;         /**< of an import (ddl_import.c), else NULL */
+    uint64_t loaded;              /**< records of the current load */
+    uint32_t progress;            /**< in 10000ths, never falling (ddl_progress.c) */
 };
 
 static inline env_t *build_env(const ddl_build_t *build)
@@ -88,10 +88,10 @@ static inline bool build_is_unlogged(const ddl_build_t *build)
     return !build->redo && build->has_rows;
 }
 
-extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX; /**< ddl_index.c */
-extern const ddl_build_kind_t DDL_BUILD_REBUILD;   /**< ddl_rebuild.c */
-extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;  /**< ddl_rebuild.c */
-extern const ddl_build_kind_t DDL_BUILD_COPY;      /**< ddl_copy.c */
+extern const ddl_build_kind_t DDL_BUILD_ADD_INDEX;  /**< ddl_index.c */
+extern const ddl_build_kind_t DDL_BUILD_REBUILD;    /**< ddl_rebuild.c */
+extern const ddl_build_kind_t DDL_BUILD_TRUNCATE;   /**< ddl_rebuild.c */
+extern const ddl_build_kind_t DDL_BUILD_COPY;       /**< ddl_copy.c */
 extern const ddl_build_kind_t DDL_BUILD_DEFRAGMENT; /**< ddl_defragment.c */
 extern const ddl_build_kind_t DDL_BUILD_EXPORT;     /**< ddl_export.c */
 extern const ddl_build_kind_t DDL_BUILD_IMPORT;     /**< ddl_import.c */

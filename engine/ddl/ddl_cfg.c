@@ -27,7 +27,8 @@ Rules
 #define CFG_COL (CFG_NAME + 6U)
 #define CFG_INDEX (CFG_NAME + 14U)
 #define CFG_FIELD 5U
-#define CFG_MAX (CFG_HEAD + COLUMNS_MAX * CFG_COL + INDEXES_MAX * (CFG_INDEX + COLUMNS_MAX * CFG_FIELD))
+#define CFG_MAX                                                                                    \
+    (CFG_HEAD + COLUMNS_MAX * CFG_COL + INDEXES_MAX * (CFG_INDEX + COLUMNS_MAX * CFG_FIELD))
 
 void ddl_cfg_path(const char *table, char path[PATH_LEN_MAX + 1])
 {

@@ -175,7 +175,8 @@ static dberr_t import_adjust(const ddl_build_t *build, bool *copied, bool *manag
     uint32_t n = import->old->n_indexes;
     uint32_t type = fil_page_get_type(page);
     uint32_t i = n;
-    *managing = type == FIL_PAGE_TYPE_FSP_HDR || type == FIL_PAGE_TYPE_XDES || type == FIL_PAGE_INODE;
+    *managing =
+        type == FIL_PAGE_TYPE_FSP_HDR || type == FIL_PAGE_TYPE_XDES || type == FIL_PAGE_INODE;
     *copied = *managing;
     if (type == FIL_PAGE_TYPE_FSP_HDR) {
         mach_write_4(page + FSP_SPACE_ID, build->table->space);
@@ -215,7 +216,8 @@ static dberr_t import_put(ddl_build_t *build, bool managing)
     mtr_write_4(&mtr, block, FIL_PAGE_PREV, fil_page_get_prev(page));
     mtr_write_4(&mtr, block, FIL_PAGE_NEXT, fil_page_get_next(page));
     if (fil_page_get_type(page) == FIL_PAGE_TYPE_FSP_HDR) {
-        mtr_write_4(&mtr, block, FSP_SIZE, mach_read_4(page + FSP_SIZE)); /* recovery looks for it */
+        mtr_write_4(&mtr, block, FSP_SIZE,
+                    mach_read_4(page + FSP_SIZE)); /* recovery looks for it */
     }
     mtr_write_string(&mtr, block, FIL_PAGE_DATA, page + FIL_PAGE_DATA,
                      import->cfg.page_size - FIL_PAGE_DATA - FIL_PAGE_TRAILER);
@@ -236,8 +238,8 @@ static dberr_t import_page(ddl_build_t *build)
         return err;
     }
     memset(import->page + n_read, 0, page_size - n_read);
-    page_verdict_t verdict = fil_page_verify(import->page, page_size,
-                                             (page_id_t){import->old->space, import->next});
+    page_verdict_t verdict =
+        fil_page_verify(import->page, page_size, (page_id_t){import->old->space, import->next});
     if (verdict == PAGE_ZERO) {
         return DB_SUCCESS; /* never used */
     }
@@ -252,8 +254,8 @@ dberr_t ddl_step_import(ddl_build_t *build, uint32_t max_pages)
 {
     ddl_import_t *import = build->import;
     dberr_t err = DB_SUCCESS;
-    for (uint32_t n = 0; err == DB_SUCCESS && n < max_pages && import->next < import->cfg.size_pages;
-         n++) {
+    for (uint32_t n = 0;
+         err == DB_SUCCESS && n < max_pages && import->next < import->cfg.size_pages; n++) {
         err = import_page(build);
         import->next++;
     }

@@ -251,8 +251,7 @@ static void check_aborts(fixture_t *f, bool optimize)
     options.sort_buffer_size = 16U * 1024;
     for (; !done; steps++) {
         ddl_build_t *build = NULL;
-        OK(f,
-           ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), &options, &build));
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), &options, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
             OK(f, ddl_build_step(build, 100, &done));
         }

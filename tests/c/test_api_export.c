@@ -34,8 +34,8 @@ static void test_exported_file(void **state)
     assert_int_equal(os_mem_peek(f->os, "t.ibd", &bytes, &size), DB_SUCCESS);
     uint32_t space = engine_table(f->engine, "t")->space;
     for (uint32_t i = 0; i < size / 4096; i++) {
-        page_verdict_t verdict = fil_page_verify(bytes + (size_t)i * 4096, 4096,
-                                                 (page_id_t){space, i});
+        page_verdict_t verdict =
+            fil_page_verify(bytes + (size_t)i * 4096, 4096, (page_id_t){space, i});
         assert_true(verdict == PAGE_OK || verdict == PAGE_ZERO);
     }
     byte *copy = malloc(size);

@@ -452,4 +452,5 @@ _BUILD = {
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }
-"""They change the catalogue (a step, a defragmentation and an export do not), but no state: an index appears when its build is finished."""
+"""They change the catalogue (a step, a defragmentation and an export do not), but no state: an index appears
+when its build is finished."""

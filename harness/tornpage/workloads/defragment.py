@@ -1,5 +1,5 @@
-"""Pieces of scripts that defragment a table in place: rows go from all of its pages, then the leaves are packed,
-in one statement or in steps between which rows change, transactions stay open, and purge works.
+"""Pieces of scripts that defragment a table in place: rows go from all of its pages, then the leaves are
+packed, in one statement or in steps between which rows change, transactions stay open, and purge works.
 
 May import: book, phases, script.
 """
