@@ -449,7 +449,7 @@ class Book:
         table.packing = in_steps
 
     def export(self, table: Table) -> None:
-        """Brings the table's file up to date and locks it, when no transaction and no other export is left."""
+        """Brings the table's file up to date and locks it; ends transactions and another export."""
         for trx in sorted(self.undo):
             self.end(trx, commit=self.rng.random() < 0.5)
         self.release(table)
