@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ENGINE = ["base", "os", "page", "log", "fil", "buf", "mtr", "fsp", "btr", "dict", "trx", "ddl"]
-ENGINE += ["recv", "check", "api", "cli"]
+ENGINE += ["recv", "backup", "check", "api", "cli"]
 ONLY = {"check": {"base", "os", "page", "log", "check"}}
 EXPLORER = ["image", "model", "judge", "targets", "run", "tests"]
 TRACE = "faults/trace.h"
@@ -39,14 +39,16 @@ HARNESS = {
         {"book"},
         {"phases"},
         {"builds"},
-        {"churn", "collisions", "online", "sessions", "smoke"},
+        {"churn", "collisions", "defragment", "online", "sessions", "smoke", "transport"},
         {"linkbench", "mix", "tpcc"},
+        {"backups"},
         {"workload"},
     ],
     "oracle": [
         {"fingerprint", "rowlog", "rules", "state"},
-        {"judgement", "observed", "root", "table"},
-        {"oracle"},
+        {"observed", "root", "table"},
+        {"backups"},
+        {"judgement", "oracle"},
     ],
     "targets": [
         {"option", "innodb.page", "innodb.records", "bundled.statements"},
@@ -77,6 +79,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
+        {"killed"},
         {
             "admission",
             "changes",

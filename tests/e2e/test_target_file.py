@@ -395,6 +395,35 @@ def test_a_server_is_recorded_and_its_client_marks(
     )
 
 
+@pytest.mark.parametrize(
+    ("early", "code"), [(False, 0), (True, 1)], ids=["sound", "acknowledges too early"]
+)
+def test_kills_need_no_run_that_comes_again(
+    early: bool, code: int, tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """Every run of the store has other rows. A kill is judged by what its own run has told."""
+    file = changed(
+        make(tmp_path), "random",
+        ('rows[f"key{n % 7}"] = str(n)', 'rows[f"key{n % 7}"] = str(word := os.getpid() * 100 + n)'),
+        ('{n:01200}', '{word:01200}'),
+    )  # fmt: skip
+    store = file.parent / "store.py"
+    text = store.read_text("utf-8")
+    line = '        ack(n, {"rows": rows})\n'
+    if early:  # before the write
+        text = text.replace(line, "").replace("        issue(n)\n", "        issue(n)\n        @\n")
+        text = text.replace("        os.write(log", line + "        os.write(log").replace(
+            "        @\n", ""
+        )
+    store.write_text(text, "utf-8")
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == code, answer.text
+    assert not answer.data["repeatable"]
+    kills = answer.data["runs"][1]
+    assert kills["exercised"] > 0
+    assert (kills["violations"] > 0) is early
+
+
 def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
     """The statements come from a file; of thirty the finding needs those that are not synced."""
     file = changed(

@@ -63,7 +63,7 @@ def check(
     for counter, count in seen.counters.items():
         text += f"; {counter} {count}"
     if not seen.repeatable:
-        text += "; two runs come to different states, so that kills are left out"
+        text += "; two runs come to different states, so that a kill is judged by what its own run has told"
     make_console().print(text, highlight=False, soft_wrap=True, markup=False)
     return 0
 

@@ -262,18 +262,17 @@ class CommandTarget:
         return self.file.promise.durable
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
-        """The states that it has told, by number of the statement."""
-        if child.exit_code != 0:
-            return RunAnswer(False, child.describe(), {}, {})
+        """The states that it has told, by number of the statement; if it was killed, as far as it got."""
+        message = "" if child.exit_code == 0 else child.describe()
         told: dict[int, State] = {}
         for number, line in enumerate(child.stdout.decode("utf-8", "replace").splitlines(), 1):
             try:
                 statement, state = _told(line)
             except ValueError as error:
-                message = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
-                return RunAnswer(False, message, {}, {})
+                what = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
+                return RunAnswer(False, message or what, {}, {}, told)
             told[statement] = state
-        return RunAnswer(True, "", {}, {"page_size": PAGE_SIZE}, told)
+        return RunAnswer(not message, message, {}, {"page_size": PAGE_SIZE}, told)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The answer, or how recover ended without one."""
