@@ -52,10 +52,10 @@ from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
 from tornpage.vocabulary.model import (
+    PAGE_SITES,
     Action,
     Fault,
     FaultPlan,
-    PAGE_SITES,
     Outcome,
     Site,
     Source,
