@@ -68,6 +68,9 @@ static const option_def_t OPTION_DEFS[] = {
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
+           "to"),
     OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
            "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
            "(MDEV-15528)"),
@@ -76,8 +79,10 @@ static const option_def_t OPTION_DEFS[] = {
         PAGE_COMPRESSION_ZSTD,
         "pages of tables, but page 0, go home compressed, and holes are punched behind them; what "
         "is there is read whatever it says"),
-    OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
-           "draws at which yield points the page cleaner and purge work, and what they do there"),
+    OPTION(
+        schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
+        "draws at which yield points the page cleaner, purge and a backup work, and what they do "
+        "there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
            "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
@@ -91,6 +96,12 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "how much may be changed during a build with LOCK=NONE: bytes of each log of row "
            "changes, in whole blocks"),
+    OPTION(defragment_n_pages, OPTION_U32, false, false, 2, 32,
+           "leaves that one step of a defragmentation packs"),
+    OPTION(defragment_fill_factor, OPTION_U32, false, false, 70, 100,
+           "how full a defragmentation packs a page, in percent"),
+    OPTION(defragment_fill_factor_n_recs, OPTION_U32, false, false, 1, 100,
+           "room for so many records is enough for it, if that is less"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory for parsed redo records in recovery"),
     OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),
@@ -123,6 +134,7 @@ void options_set_defaults(engine_options_t *options)
         .dblwr_pages = 64,
         .cleaner_interval = 0,
         .purge_interval = 0,
+        .backup_interval = 0,
         .scrub = false,
         .page_compression = PAGE_COMPRESSION_NONE,
         .schedule_seed = 0,
@@ -131,6 +143,9 @@ void options_set_defaults(engine_options_t *options)
         .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
         .online_alter_log_max_size = 1 * MIB,
+        .defragment_n_pages = 7,
+        .defragment_fill_factor = 90,
+        .defragment_fill_factor_n_recs = 20,
         .recv_memory = 4 * MIB,
         .open_files = 32,
     };

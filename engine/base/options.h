@@ -18,6 +18,7 @@ typedef struct engine_options {
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
     uint32_t purge_interval;
+    uint32_t backup_interval;
     bool scrub;
     uint32_t page_compression; /**< page_algorithm_t */
     uint32_t schedule_seed;
@@ -26,6 +27,9 @@ typedef struct engine_options {
     bool log_page_checksums;
     uint64_t sort_buffer_size;
     uint64_t online_alter_log_max_size;
+    uint32_t defragment_n_pages;
+    uint32_t defragment_fill_factor;
+    uint32_t defragment_fill_factor_n_recs;
     uint64_t recv_memory;
     uint32_t open_files;
 } engine_options_t;
