@@ -71,6 +71,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
+        {"hit"},
         {
             "admission",
             "changes",
