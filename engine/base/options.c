@@ -58,11 +58,16 @@ static const option_def_t OPTION_DEFS[] = {
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
+           "to"),
     OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
            "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
            "(MDEV-15528)"),
-    OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
-           "draws at which yield points the page cleaner and purge work, and what they do there"),
+    OPTION(
+        schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
+        "draws at which yield points the page cleaner, purge and a backup work, and what they do "
+        "there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
            "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
@@ -96,6 +101,7 @@ void options_set_defaults(engine_options_t *options)
         .dblwr_pages = 64,
         .cleaner_interval = 0,
         .purge_interval = 0,
+        .backup_interval = 0,
         .scrub = false,
         .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,

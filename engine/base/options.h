@@ -17,6 +17,7 @@ typedef struct engine_options {
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
     uint32_t purge_interval;
+    uint32_t backup_interval;
     bool scrub;
     uint32_t schedule_seed;
     uint32_t flush_log_at_trx_commit;

@@ -65,6 +65,18 @@ typedef struct stats {
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
+    uint64_t backup_pages;      /**< pages copied by hot backups */
+    uint64_t
+        backup_rereads; /**< of them, those that were torn, because they were being written, and read again */
+    uint64_t
+        backup_files_again; /**< files that were copied again: an index was loaded into them without redo */
+    uint64_t
+        backup_files_moved; /**< files whose name was another one, or that were gone, at the end */
+    uint64_t
+        backup_log_wraps; /**< backups that hold more log than the file of the log has room for */
+    uint64_t backups_finished;
+    uint64_t backups_aborted;
+    uint64_t backups_prepared; /**< of a prepare: it has made a database of a backup */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */

@@ -103,6 +103,22 @@ is a step of the page cleaner: a step of the doublewrite batch in flight, or the
 dirty pages; now and then a checkpoint. Changes nothing that a caller without the page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
+/** A hot backup that goes on beside all other work. Its calls read files and write its own; they neither touch the pool
+nor append to the log, and keep their failures to themselves. */
+typedef struct buf_copier {
+    void (*step)(void *ctx); /**< at a yield point */
+    void (*before_slot)(
+        void *
+            ctx); /**< a checkpoint is about to take effect: log before it may be overwritten then */
+    void *ctx;
+} buf_copier_t;
+/** Who works at the yield points besides the page cleaner; NULL: nobody. */
+void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier);
+
+/** What a reader of the file may get of a page while it is written: any part of the new contents, as the schedule
+draws, goes into the old ones in `page`. False: the page is not being written, and nothing is changed. */
+bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page);
+
 /** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
 fsync. */
 WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);

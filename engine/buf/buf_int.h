@@ -90,6 +90,7 @@ struct buf_pool {
         uint64_t n_write; /**< that write's number in its file */
     } single[DBLWR_SINGLE_SLOTS];
 
+    buf_copier_t copier;       /**< step is NULL: there is none */
     uint32_t cleaner_interval; /**< 0: no page cleaner */
     bool in_checkpoint;        /**< what works at its yield points takes none */
 

@@ -23,6 +23,8 @@ typedef enum os_open_mode {
 /** Called once per directory entry, sorted by name; a non-success return ends the listing. */
 typedef dberr_t (*os_list_fn)(void *ctx, const char *name);
 
+#define OS_ROOT "." /**< the directory itself, where an operation takes one */
+
 /** Back end operations. errno is 0 or what the system said (POSIX), for the message. */
 typedef struct os_vtable {
     dberr_t (*open)(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out);
@@ -34,9 +36,11 @@ typedef struct os_vtable {
     void (*close)(os_file_t *file);
     dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
     dberr_t (*unlink)(os_t *os, const char *path);
-    dberr_t (*sync_dir)(os_t *os); /**< makes entries of the directory durable */
+    /** Makes entries durable: of the directory itself (OS_ROOT), or of one in it. */
+    dberr_t (*sync_dir)(os_t *os, const char *dir);
     dberr_t (*exists)(os_t *os, const char *path, bool *exists);
-    dberr_t (*list)(os_t *os, os_list_fn fn, void *ctx);
+    /** Entries of the directory itself (OS_ROOT), or of one in it: none if there is no such one. */
+    dberr_t (*list)(os_t *os, const char *dir, os_list_fn fn, void *ctx);
     dberr_t (*lock)(os_t *os); /**< exclusive; DB_DIR_LOCKED if held already */
     void (*unlock)(os_t *os);  /**< nothing if not held */
     void (*destroy)(os_t *os); /**< releases the lock and the back end */
@@ -73,6 +77,11 @@ WARN_UNUSED dberr_t os_mem_peek(os_t *os, const char *path, byte **bytes, uint64
 
 /** A deep copy of a memory directory (no open files, no lock): the crashed image of a test. */
 WARN_UNUSED dberr_t os_mem_clone(os_t *os, os_t **out);
+
+/** A directory in a directory, as one of its own: paths have one component. It need not exist: it is made with
+its first file, and its first sync_dir makes its own entry durable too. parent is borrowed; its lock is not the
+folder's, whose lock counts within this os_t only. Caller: os_destroy(). */
+WARN_UNUSED dberr_t os_folder_create(os_t *parent, const char *name, os_t **out);
 
 void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 

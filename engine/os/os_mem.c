@@ -245,9 +245,10 @@ static dberr_t mem_unlink(os_t *os, const char *path)
     return DB_SUCCESS;
 }
 
-static dberr_t mem_sync_dir(os_t *os)
+static dberr_t mem_sync_dir(os_t *os, const char *dir)
 {
     (void)os;
+    (void)dir;
     return DB_SUCCESS;
 }
 
@@ -266,9 +267,10 @@ static int compare_names(const void *a, const void *b)
 
 /** The entries of the directory itself: of "tmp/a" and "tmp/b" it has one, "tmp". Names are copied
 first, because fn may change the directory, and sorted again: "t.x" lies between "t/a" and "t". */
-static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
+static dberr_t mem_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
     size_t n = 0;
+    size_t skip = strcmp(dir, OS_ROOT) == 0 ? 0 : strlen(dir) + 1;
     char(*names)[PATH_LEN_MAX + 1];
     dberr_t err = DB_SUCCESS;
 
@@ -281,7 +283,9 @@ static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
     }
     n = 0;
     for (const mem_node_t *node = mem_os(os)->files; node != NULL; node = node->next) {
-        memcpy(names[n++], node->name, strcspn(node->name, "/"));
+        if (skip == 0 || (strncmp(node->name, dir, skip - 1) == 0 && node->name[skip - 1] == '/')) {
+            memcpy(names[n++], node->name + skip, strcspn(node->name + skip, "/"));
+        }
     }
     qsort(names, n, sizeof(*names), compare_names);
     for (size_t i = 0; i < n && err == DB_SUCCESS; i++) {

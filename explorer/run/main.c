@@ -9,6 +9,7 @@ failed: no verdict. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "explorer/run/arguments.h"
@@ -95,7 +96,8 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
     int len = snprintf(base, room, "%s/tornpage-explore-XXXXXX", args->scratch);
-    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL) {
+    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL
+        || chmod(base, 0711) != 0) {
         return false;
     }
     args->external.base = base;

@@ -280,7 +280,7 @@ static void test_on_files(void **state)
     cfx_scan_clean(db, &report);
     assert_int_equal(report.tables[0].rows, 60);
     check_report_free(&report);
-    assert_int_equal(os->vt->list(os, unlink_entry, os), DB_SUCCESS);
+    assert_int_equal(os->vt->list(os, OS_ROOT, unlink_entry, os), DB_SUCCESS);
     dbx_free(db);
     assert_int_equal(rmdir(dir), 0);
 }

@@ -158,10 +158,10 @@ static inline dberr_t tap_unlink(os_t *os, const char *path)
     return err != DB_SUCCESS ? err : tap_inner(os)->vt->unlink(tap_inner(os), path);
 }
 
-static inline dberr_t tap_sync_dir(os_t *os)
+static inline dberr_t tap_sync_dir(os_t *os, const char *dir)
 {
     dberr_t err = tap_before(os, (tap_op_t){.kind = TAP_SYNC_DIR});
-    return err != DB_SUCCESS ? err : tap_inner(os)->vt->sync_dir(tap_inner(os));
+    return err != DB_SUCCESS ? err : tap_inner(os)->vt->sync_dir(tap_inner(os), dir);
 }
 
 static inline dberr_t tap_exists(os_t *os, const char *path, bool *exists)
@@ -169,9 +169,9 @@ static inline dberr_t tap_exists(os_t *os, const char *path, bool *exists)
     return tap_inner(os)->vt->exists(tap_inner(os), path, exists);
 }
 
-static inline dberr_t tap_list(os_t *os, os_list_fn fn, void *ctx)
+static inline dberr_t tap_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
-    return tap_inner(os)->vt->list(tap_inner(os), fn, ctx);
+    return tap_inner(os)->vt->list(tap_inner(os), dir, fn, ctx);
 }
 
 static inline dberr_t tap_lock(os_t *os)

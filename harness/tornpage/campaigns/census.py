@@ -24,10 +24,10 @@ from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
@@ -47,6 +47,7 @@ __all__ = [
     "Baseline",
     "Journal",
     "UndisturbedRun",
+    "acknowledged_in",
     "census_key",
     "failed_run",
     "judge_run",
@@ -136,8 +137,6 @@ def take_baseline(
     folder = scratch / f"census-{key}"
     work = scratch / f"census-{key}.{os.getpid()}"
     run = run_undisturbed(spec, target, work)
-    if Capability.DETERMINISTIC not in target.capabilities:
-        _check_repeatable(spec, target, scratch / f"repeat-{key}.{os.getpid()}", run)
     setting = run.setting
     census = Census(
         key=key,
@@ -157,22 +156,10 @@ def take_baseline(
 
 
 def _check_capable(target: Target) -> None:
-    """A trial needs acknowledgements, and a run that comes again: to the byte, or in its states."""
+    """A trial needs acknowledgements, and a run that comes to the same again, or tells its own states."""
     enough = {Capability.DETERMINISTIC, Capability.OBSERVED} & target.capabilities
     if Capability.ACKS not in target.capabilities or not enough:
         raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
-
-
-def _check_repeatable(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> None:
-    """CensusError if a second run has other states: nothing could be said of a third that is killed."""
-    try:
-        again = run_undisturbed(spec, target, work)
-    finally:
-        remove_image(work)
-    if again.oracle.states != run.oracle.states:
-        raise CensusError(
-            "two undisturbed runs come to different states: only power loss can be judged"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +191,7 @@ def run_undisturbed(
     data = work / "data"
     found = work / "found"
     found.mkdir(parents=True)
-    target.lay_out(found)
+    target.lay_out(found, spec.options)
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
@@ -226,7 +213,9 @@ def run_undisturbed(
         (work / "trace").write_bytes(trace.data)
     oracle = _oracle_of(spec, answer.told, trace)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
-    findings = judge_run(target, work / "trace", setting, live=False)
+    judged = judge_run(target, work / "trace", setting, found, live=False)
+    findings = judged.findings
+    answer = replace(answer, status={**answer.status, **judged.counters})
     violations = (
         *(finding.violation for finding in findings),
         *(
@@ -255,10 +244,10 @@ def _oracle_of(
 ) -> Oracle | ObservedOracle:
     if told is None:
         return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
-    return ObservedOracle(told, _acknowledged(trace))
+    return ObservedOracle(told, acknowledged_in(trace))
 
 
-def _acknowledged(trace: Trace) -> list[int]:
+def acknowledged_in(trace: Trace) -> list[int]:
     """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
     CensusError if there is no such mark, or one is none."""
     found: list[int] = []
@@ -335,7 +324,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, facts.told, trace)
-    findings = judge_run(target, folder / "trace", setting, live=False)
+    findings = judge_run(target, folder / "trace", setting, folder / "found", live=False).findings
     return _baseline(facts.census, folder, oracle, trace, setting, findings)
 
 
@@ -361,12 +350,13 @@ def _baseline(
     )
 
 
-def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
-    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot
-    decode. live: it may have been disturbed."""
+def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:
+    """What the rules say of a run; nothing of a target whose files they cannot decode. found: folder with
+    what was there before; live: it may have been disturbed."""
     if Capability.RULES not in target.capabilities:
-        return ()
-    return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
+        return Judged()
+    base = found if any(found.iterdir()) else None
+    return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -413,7 +403,10 @@ def list_writes(
             continue
         file = paths[event.file]
         counts[file] = nth = counts.get(file, 0) + 1
-        site = target.site_of(file, event.offset, facts, page_size) if line or not issued else None
+        site = None
+        if line or not issued:
+            data = trace.payload(event)[: event.length]
+            site = target.site_of(file, event.offset, facts, page_size, data)
         if site is not None:
             writes.append(
                 WriteEvent(
@@ -440,7 +433,7 @@ def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) ->
     found = []
     for step in oracle.steps:
         actual = failed.get(step.line, "")
-        if actual != step.error:
+        if actual not in (step.error, step.other or step.error):
             what = f"line {step.line} ended with {actual or 'success'}"
             found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
     return found
@@ -456,4 +449,8 @@ def _judge_end(
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1
-    return [*answer.findings, *judge(oracle.states, answer.state, last, last)]
+    return [
+        *answer.findings,
+        *judge(oracle.states, answer.state, last, last),
+        *judge_backups(oracle.states, oracle.backups, answer.backups, last, last),
+    ]

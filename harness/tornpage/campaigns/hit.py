@@ -29,18 +29,11 @@ TORN_BYTES_MAX = 65536
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The operation that the fault hit; write: that of the census, if it is one."""
+    """The operation that the fault hit; write: that of the census, if it is one; site: what it was for."""
 
     event: Event
     write: WriteEvent | None
-
-    @property
-    def site(self) -> Site | None:
-        """What it was for."""
-        if self.write is not None:
-            return self.write.site
-        kind = self.event.flags & FAULT_KIND_MASK
-        return Site.FILE_OP if kind in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN) else None
+    site: Site | None
 
     @property
     def page_no(self) -> int | None:
@@ -59,7 +52,8 @@ def find_hit(trace: Trace, base: Baseline, plan: FaultPlan, target: Target) -> H
         event = _first_hit(trace, HEADER_SIZE)
     if event is None:
         raise ChildError("the trace says that a fault fired, and does not show it")
-    return Hit(event, _write_hit(event, base, plan, target))
+    write = _write_hit(event, base, plan, target)
+    return Hit(event, write, _site_of(event, write, base, target))
 
 
 def _write_hit(event: Event, base: Baseline, plan: FaultPlan, target: Target) -> WriteEvent | None:
@@ -70,6 +64,15 @@ def _write_hit(event: Event, base: Baseline, plan: FaultPlan, target: Target) ->
     rule = plan.run[min(event.flags >> FAULT_RULE_SHIFT, len(plan.run) - 1)]
     named = (w for w in base.census.writes if (w.file, w.nth) == (rule.file, rule.nth))
     return next(named, None)
+
+
+def _site_of(event: Event, write: WriteEvent | None, base: Baseline, target: Target) -> Site | None:
+    if write is None:
+        kind = event.flags & FAULT_KIND_MASK
+        return Site.FILE_OP if kind in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN) else None
+    if Capability.DETERMINISTIC in target.capabilities:
+        return write.site
+    return target.site_of(write.file, event.offset, None, base.setting.page_size)  # of this run
 
 
 def _first_hit(trace: Trace, start: int) -> Event | None:
