@@ -55,10 +55,10 @@ from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import CensusError, ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
+    PAGE_SITES,
     Action,
     Fault,
     Outcome,
-    Site,
     Source,
     TrialResult,
     TrialSpec,
@@ -70,20 +70,6 @@ __all__ = ["run_aimed", "run_trial"]
 
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-PAGE_SITES = frozenset(
-    {
-        Site.INDEX_LOAD_PAGE,
-        Site.DATA_PAGE,
-        Site.INTERNAL_PAGE,
-        Site.PAGE0,
-        Site.UNDO_PAGE,
-        Site.DICT_PAGE,
-        Site.SYSTEM_PAGE,
-        Site.FREED_PAGE,
-    }
-)
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
-targets that do not name the cause of a refusal."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -300,7 +286,9 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            setting = self.base.setting
+            writes = list_writes(self.target, trace, setting.page_size, unit=setting.unit)
+            faults = self.aim.draw(writes)
             self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)
