@@ -187,8 +187,8 @@ def replace(book: Book, table: Table) -> None:
 
 
 def truncate(book: Book, table: Table) -> None:
-    """Empties the table, while its pages are dirty or at home, and purge has not been there, or has; then its
-    keys come back."""
+    """Empties the table, with dirty pages or none, before purge has been there or behind it; then its keys
+    come back."""
     rows = len(table.live)
     for _ in range(book.rng.randint(0, 6)):
         change(book, table)
