@@ -9,8 +9,8 @@ So the state after a crash must equal a prefix between the last acknowledged and
 Digests are those of engine/check/check.h, computed here anew: a table is its number of rows and the sum
 modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign bit inverted; CHAR padded with spaces;
 VARCHAR its length in 2 bytes and its text; in front of what may be NULL a byte, 0 for NULL), plus that of
-the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns,
-cut to their prefix or padded with spaces, and primary key, plus 1 if it is unique.
+the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns, cut
+to their prefix or padded with spaces, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
