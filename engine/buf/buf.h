@@ -40,9 +40,9 @@ typedef struct buf_block {
     struct buf_block *space_prev, *space_next; /**< the space's dirty pages, the same order */
 } buf_block_t;
 
-/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl,
-cleaner_interval, scrub.
-Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
+/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, atomic_write_unit, dblwr_pages, log_optimize_ddl,
+cleaner_interval, scrub, page_compression.
+Opens or creates the doublewrite file when doublewrite is on, and needed. Caller: buf_pool_free(). */
 WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
                                     const engine_options_t *options, buf_pool_t **out);
 void buf_pool_free(buf_pool_t *pool); /**< writes nothing; NULL is fine */
@@ -88,7 +88,7 @@ is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** For the commit of an mtr that freed the page, and for recovery that finds it freed: with the option scrub and a
-physical log its home is overwritten with zeros some time later, unless it is created again before. lsn: end of that mtr. */
+physical log its home is overwritten with zeros, or a hole punched, some time later, unless it is created again before. lsn: end of that mtr. */
 void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */

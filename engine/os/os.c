@@ -202,6 +202,16 @@ dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)
     return env_report_change(env, env->os->vt->truncate(file, size_bytes), "truncate", file->path);
 }
 
+dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    dberr_t err = env_check_poison(env, "punch", file->path);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    return env_report_change(env, env->os->vt->punch(file, offset, len, done), "punch", file->path);
+}
+
 dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes)
 {
     return env_report(env, env->os->vt->size(file, size_bytes), "size", file->path);

@@ -32,6 +32,8 @@ typedef struct os_vtable {
     dberr_t (*write)(os_file_t *file, uint64_t offset, const void *buf, size_t len);
     dberr_t (*sync)(os_file_t *file);
     dberr_t (*truncate)(os_file_t *file, uint64_t size_bytes); /**< grows with zeros, or cuts */
+    /** Bytes inside the file become zeros, without blocks where these are whole; *done = false: the file system cannot. */
+    dberr_t (*punch)(os_file_t *file, uint64_t offset, uint64_t len, bool *done);
     dberr_t (*size)(os_file_t *file, uint64_t *size_bytes);
     void (*close)(os_file_t *file);
     dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
@@ -85,7 +87,7 @@ WARN_UNUSED dberr_t os_folder_create(os_t *parent, const char *name, os_t **out)
 
 void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 
-/** What every module of one database handle shares. A failed create, write, truncate, rename,
+/** What every module of one database handle shares. A failed create, write, truncate, punch, rename,
 unlink or sync sets io_failed for good: every later change of a file is then refused with
 DB_IO_ERROR (I23), and a failed fsync is never retried. */
 typedef struct env {
@@ -113,6 +115,10 @@ WARN_UNUSED dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, cons
                               size_t len);
 WARN_UNUSED dberr_t env_sync(env_t *env, os_file_t *file);
 WARN_UNUSED dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes);
+/** A hole: bytes inside the file become zeros, and their blocks free. *done = false: the file system cannot, nothing
+was changed. */
+WARN_UNUSED dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len,
+                              bool *done);
 WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
 void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
 

@@ -195,6 +195,19 @@ static dberr_t mem_truncate(os_file_t *file, uint64_t size_bytes)
     return node_resize(mem_node(file), size_bytes);
 }
 
+static dberr_t mem_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    const mem_node_t *node = mem_node(file);
+    uint64_t n = offset >= node->size ? 0 : node->size - offset;
+
+    n = n < len ? n : len;
+    if (n > 0) {
+        memset(node->bytes + offset, 0, (size_t)n);
+    }
+    *done = true;
+    return DB_SUCCESS;
+}
+
 static dberr_t mem_size(os_file_t *file, uint64_t *size_bytes)
 {
     *size_bytes = mem_node(file)->size;
@@ -326,6 +339,7 @@ static const os_vtable_t MEM_VTABLE = {
     .write = mem_write,
     .sync = mem_sync,
     .truncate = mem_truncate,
+    .punch = mem_punch,
     .size = mem_size,
     .close = mem_close,
     .rename = mem_rename,

@@ -231,6 +231,25 @@ static dberr_t posix_truncate(os_file_t *file, uint64_t size_bytes)
     return DB_SUCCESS;
 }
 
+static dberr_t posix_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    int rc;
+
+    if (!change_is_valid(file, offset, len)) {
+        return DB_IO_ERROR;
+    }
+    do {
+        rc = fallocate(posix_file(file)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       (off_t)offset, (off_t)len);
+    } while (rc != 0 && errno == EINTR);
+    *done = rc == 0;
+    if (rc != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+        (void)posix_fail(file->os);
+        return DB_IO_ERROR;
+    }
+    return DB_SUCCESS;
+}
+
 static dberr_t posix_size(os_file_t *file, uint64_t *size_bytes)
 {
     struct stat st;
@@ -448,6 +467,7 @@ static const os_vtable_t POSIX_VTABLE = {
     .write = posix_write,
     .sync = posix_sync,
     .truncate = posix_truncate,
+    .punch = posix_punch,
     .size = posix_size,
     .close = posix_close,
     .rename = posix_rename,

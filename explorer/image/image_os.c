@@ -141,6 +141,14 @@ static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
     return DB_SUCCESS;
 }
 
+static dberr_t io_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    image_zero(os_of(file->os)->image, file_of(file)->inode, offset, len);
+    file_event(file_of(file), (fs_event_t){.kind = FS_ZERO, .offset = offset, .length = len});
+    *done = true;
+    return DB_SUCCESS;
+}
+
 static dberr_t io_size(os_file_t *file, uint64_t *size_bytes)
 {
     *size_bytes = image_size(os_of(file->os)->image, file_of(file)->inode);
@@ -277,6 +285,7 @@ static const os_vtable_t IMAGE_VTABLE = {
     .write = io_write,
     .sync = io_sync,
     .truncate = io_truncate,
+    .punch = io_punch,
     .size = io_size,
     .close = io_close,
     .rename = io_rename,

@@ -413,8 +413,10 @@ static void judge_read(void *ctx, uint32_t inode, const char *path, uint64_t off
 void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                 const rules_t *history)
 {
-    rules_config_t config = {
-        .doublewrite = options->doublewrite, .found = judge_found, .ctx = judge};
+    rules_config_t config = {.doublewrite = options->doublewrite,
+                             .atomic_unit = options->atomic_write_unit,
+                             .found = judge_found,
+                             .ctx = judge};
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
     judge->watch = (image_watch_t){

@@ -69,6 +69,7 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules->area_inode = event->inode;
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
+        event->unit = rules->config.atomic_unit;
         rules_home_write(rules, event, path);
     }
 }
@@ -105,8 +106,12 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
     case FS_SYNC_DIR:
         rules->entries.n = strcmp(path, ".") == 0 ? 0 : rules->entries.n;
         break;
-    case FS_TRUNCATE:
     case FS_ZERO:
+        if (rules_is_data_file(path)) {
+            rules_home_punch(rules, event, path);
+        }
+        break;
+    case FS_TRUNCATE:
     case FS_MOVE_DIR:
         break;
     }

@@ -138,10 +138,11 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    const trace_config_t config = {
-        .rules = {.doublewrite = args.options.doublewrite, .keep_history = true},
-        .ignored = &args.ignored,
-        .sites = site_map(&args)};
+    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
+                                             .atomic_unit = args.options.atomic_write_unit,
+                                             .keep_history = true},
+                                   .ignored = &args.ignored,
+                                   .sites = site_map(&args)};
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {

@@ -4,6 +4,7 @@ a page, and the scan must report it under its number, and under no other. */
 
 #include "base/crc32c.h"
 #include "dict/dict_sys.h"
+#include "page/page_compress.h"
 #include "test_check_damage.h"
 #include "test_random.h"
 
@@ -44,6 +45,31 @@ static void test_i4_lsn_beyond_log(void **state)
     byte *page = leaf(&it, 0, 2);
     fil_page_set_lsn(page, 4096, 1U << 30);
     expect_stamped(&it, page, 4);
+}
+
+/** A compressed page is read like any other; one that vouches for what it does not hold is another thing than a torn
+one. */
+static void test_i29_compressed(void **state)
+{
+    (void)state;
+    items_t it = items_create(true);
+    check_report_t report;
+    page_compress(leaf(&it, 1, 0), 4096, PAGE_ALGORITHM_LZ4);
+    page_compress(leaf(&it, 0, 2), 4096, PAGE_ALGORITHM_ZSTD);
+    cfx_scan_clean(it.db, &report);
+    check_report_free(&report);
+    dbx_free(it.db);
+    it = items_create(true);
+    byte *page = leaf(&it, 1, 0);
+    page_compress(page, 4096, PAGE_ALGORITHM_LZ4);
+    page[PAGE_COMP_DATA] ^= 1;
+    expect_only(&it, 5);
+    it = items_create(true);
+    page = leaf(&it, 1, 0);
+    page_compress(page, 4096, PAGE_ALGORITHM_LZ4);
+    mach_write_8(page + PAGE_COMP_ALGORITHM, PAGE_ALGORITHM_ZSTD);
+    mach_write_4(page, crc32c(page + 4, PAGE_COMP_DATA + mach_read_2(page + PAGE_COMP_LENGTH) - 4));
+    expect_only(&it, 29);
 }
 
 static void test_i5_envelope(void **state)
@@ -374,6 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_clean),
         cmocka_unit_test(test_i4_lsn_beyond_log),
+        cmocka_unit_test(test_i29_compressed),
         cmocka_unit_test(test_i5_envelope),
         cmocka_unit_test(test_i6_shape),
         cmocka_unit_test(test_i7_order),

@@ -3,7 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
+May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
 store, stream, target, trace, workload.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
@@ -39,7 +40,14 @@ from tornpage.vocabulary.errors import (
     TargetError,
     TraceError,
 )
-from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.model import (
+    PAGE_SITES,
+    Census,
+    Source,
+    TrialSpec,
+    Violation,
+    WriteEvent,
+)
 from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
@@ -140,7 +148,9 @@ def take_baseline(
     setting = run.setting
     census = Census(
         key=key,
-        writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
+        writes=tuple(
+            list_writes(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
+        ),
         trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
@@ -378,10 +388,10 @@ def _last(entries: list[tuple[int, int]], seq: int) -> int:
 
 
 def list_writes(
-    target: Target, trace: Trace, page_size: int, *, issued: bool = False
+    target: Target, trace: Trace, page_size: int, *, issued: bool = False, unit: int = SECTOR
 ) -> list[WriteEvent]:
     """The writes of a run or a recovery, each with its site. issued: only those after the first
-    statement was issued."""
+    statement was issued. unit: what the storage writes whole of a page."""
     paths = FilePaths()
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}
@@ -419,6 +429,7 @@ def list_writes(
                     line=line,
                     facts=facts or {},
                     next_fsync=syncs.get(file, 0) + 1,
+                    unit=unit if site in PAGE_SITES else SECTOR,
                 )
             )
         facts = None

@@ -63,6 +63,7 @@ from tornpage.vocabulary.model import (
     Action,
     Fault,
     FaultPlan,
+    PAGE_SITES,
     Outcome,
     Site,
     Source,
@@ -80,20 +81,6 @@ TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-PAGE_SITES = frozenset(
-    {
-        Site.INDEX_LOAD_PAGE,
-        Site.DATA_PAGE,
-        Site.INTERNAL_PAGE,
-        Site.PAGE0,
-        Site.UNDO_PAGE,
-        Site.DICT_PAGE,
-        Site.SYSTEM_PAGE,
-        Site.FREED_PAGE,
-    }
-)
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
-targets that do not name the cause of a refusal."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -347,7 +334,9 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            setting = self.base.setting
+            writes = list_writes(self.target, trace, setting.page_size, unit=setting.unit)
+            faults = self.aim.draw(writes)
             self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)

@@ -47,6 +47,8 @@ class Setting:
 
     page_size: int
     doublewrite: bool = True
+    unit: int = 512
+    """Bytes of an aligned part of a page that the storage writes whole or not at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, judgement, model, option, preload, process, rules, state.
+May import: aim, errors, judgement, model, option, preload, process, rules, state, workload.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from tornpage.faults.aim import SECTOR
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.judgement import FoundBackup
@@ -24,6 +25,7 @@ from tornpage.oracle.state import State, read_tables
 from tornpage.targets.option import TargetOption
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
+from tornpage.workloads.workload import bytes_of
 
 __all__ = [
     "EXIT_REFUSED",
@@ -307,9 +309,10 @@ class EngineTarget:
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
-        """Without doublewrite there is nothing to be held against its rules."""
+        """Where a page is written without doublewrite there is nothing to be held against its rules."""
+        unit = bytes_of("atomic_write_unit", options.get("atomic_write_unit", "0"))
         doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
-        return Setting(page_size, doublewrite)
+        return Setting(page_size, doublewrite and unit < page_size, max(unit, SECTOR))
 
     def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
         """Not where the log is only written from time to time."""
