@@ -77,7 +77,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
-        {"killed"},
+        {"hit", "killed"},
         {
             "admission",
             "changes",

@@ -17,7 +17,7 @@ from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.defragment import defragment
-from tornpage.workloads.online import online, twins
+from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
@@ -162,6 +162,7 @@ DEFINITION: tuple[Phase, ...] = (
     online,
     online,
     online,
+    refused,
     twins,
 )
 """Pieces of data definition, some of them twice."""
