@@ -1,6 +1,6 @@
 /** Interposed calls that change files where the layer cannot follow.
 
-Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace and then happens, so that
+Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace, unless it fails, so that
 whoever computes states from the trace knows that it is not the whole truth. Never refused: a program
 may map a scratch file whose content does not matter. */
 #include <errno.h>
@@ -65,7 +65,8 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
     }
 }
 
-/* As a bare system call: allocators map memory before anything is resolved. */
+/* As a bare system call: allocators map memory before anything is resolved. Nothing changes through a mapping
+   that failed, nor before the call returns. */
 static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 #ifdef RAW_CALLS
@@ -149,20 +150,23 @@ static bool mode_writes(const char *mode)
     return mode != NULL && strpbrk(mode, "wa+") != NULL;
 }
 
-LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+static FILE *unseen_open(const char *path, const char *mode)
 {
-    if (mode_writes(mode)) {
+    FILE *stream = real_get()->fopen(path, mode);
+    if (stream != NULL && mode_writes(mode)) {
         unseen_at_path("fopen", AT_FDCWD, path);
     }
-    return real_get()->fopen(path, mode);
+    return stream;
+}
+
+LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+    return unseen_open(path, mode);
 }
 
 LAYER_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
-    if (mode_writes(mode)) {
-        unseen_at_path("fopen", AT_FDCWD, path);
-    }
-    return real_get()->fopen(path, mode);
+    return unseen_open(path, mode);
 }
 
 LAYER_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)

@@ -202,6 +202,5 @@ static dberr_t ddl_truncate_commit(ddl_build_t *build)
     return err;
 }
 
-const ddl_build_kind_t DDL_BUILD_TRUNCATE = {.start = ddl_truncate_start,
-                                             .commit = ddl_truncate_commit,
-                                             .discard = ddl_rebuild_discard};
+const ddl_build_kind_t DDL_BUILD_TRUNCATE = {
+    .start = ddl_truncate_start, .commit = ddl_truncate_commit, .discard = ddl_rebuild_discard};

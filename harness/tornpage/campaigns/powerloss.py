@@ -244,7 +244,10 @@ def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        lines.append(json.dumps({"prefix": number, "line": line, "tables": plain_tables(state)}))
+        prefix = {"prefix": number, "line": line, "tables": plain_tables(state)}
+        if number in oracle.backups:
+            prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
+        lines.append(json.dumps(prefix))
     return "\n".join(lines) + "\n"
 
 

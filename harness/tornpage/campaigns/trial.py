@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -47,7 +47,7 @@ from tornpage.faults.trace import (
     Op,
     Trace,
 )
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
@@ -63,6 +63,7 @@ from tornpage.vocabulary.model import (
     Action,
     Fault,
     FaultPlan,
+    PAGE_SITES,
     Outcome,
     Site,
     Source,
@@ -80,20 +81,6 @@ TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-PAGE_SITES = frozenset(
-    {
-        Site.INDEX_LOAD_PAGE,
-        Site.DATA_PAGE,
-        Site.INTERNAL_PAGE,
-        Site.PAGE0,
-        Site.UNDO_PAGE,
-        Site.DICT_PAGE,
-        Site.SYSTEM_PAGE,
-        Site.FREED_PAGE,
-    }
-)
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
-targets that do not name the cause of a refusal."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -185,6 +172,7 @@ class _Trial:
         self.hit: Event | None = None
         self.site: Site | None = None
         self.state: State | None = None
+        self.backups: Mapping[str, FoundBackup] = {}
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
@@ -315,8 +303,8 @@ class _Trial:
             finished, issued = self.base.journal.at(hit.seq)
         else:
             path = self.work / "run.trace"
-            findings = judge_run(self.target, path, self.base.setting, live=True)
-            self._add(finding.violation for finding in findings)
+            judged = judge_run(self.target, path, self.base.setting, self.base.found, live=True)
+            self._add(finding.violation for finding in judged.findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal and Capability.DETERMINISTIC in self.target.capabilities:
             self._add_of_run("the run differs from the census before the fault")
@@ -346,7 +334,9 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            setting = self.base.setting
+            writes = list_writes(self.target, trace, setting.page_size, unit=setting.unit)
+            faults = self.aim.draw(writes)
             self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)
@@ -426,11 +416,14 @@ class _Trial:
         if answer.state is None:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
+        self.backups = answer.backups
         found = judge(self.oracle.states, answer.state, *self.range)
         if found and self.own is not None and self.own.unknown:
             self.undecided = self.own.unknown
         else:
             self._add(found)
+        states, backups = self.oracle.states, self.oracle.backups
+        self._add(judge_backups(states, backups, answer.backups, *self.range))
         if self.undisturbed is not None and answer.state != self.undisturbed:
             what = (
                 "the recovery after a disturbed one ends in another state than an undisturbed one"
@@ -468,7 +461,7 @@ class _Trial:
         if not answer.ok:
             what = f"the second recovery failed: {answer.message}"
             self.violations.append(Violation(17, what))
-        elif answer.state != self.state:
+        elif answer.state != self.state or answer.backups != self.backups:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
     def _add(self, violations: Iterable[Violation]) -> None:

@@ -36,7 +36,7 @@ EXIT_VACUOUS = 3
 
 
 def try_target(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
     states: Annotated[
         int, typer.Option(min=1, max=STATES_MAX, help="Power-loss states per depth.")
     ] = 1000,

@@ -10,6 +10,7 @@ May import: errors, state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import xxhash
@@ -47,6 +48,8 @@ class ObservedOracle:
 
     steps: Sequence[Any] = ()
     """No statement has a result that it should have."""
+    backups: Mapping[int, Any] = MappingProxyType({})
+    """None that the model knows of."""
 
     def __init__(
         self, told: Mapping[int, State], acknowledged: Sequence[int], *, killed: bool = False

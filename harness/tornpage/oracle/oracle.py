@@ -9,13 +9,13 @@ So the state after a crash must equal a prefix between the last acknowledged and
 Digests are those of engine/check/check.h, computed here anew: a table is its number of rows and the sum
 modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign bit inverted; CHAR padded with spaces;
 VARCHAR its length in 2 bytes and its text; in front of what may be NULL a byte, 0 for NULL), plus that of
-the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns, cut to their prefix or padded with spaces, and
-primary key, plus 1 if it is unique.
+the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns,
+cut to their prefix or padded with spaces, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, rowlog, script, state, table.
+May import: backups, errors, rowlog, script, state, table.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tornpage.oracle.backups import Backup, Backups
 from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import State
 from tornpage.oracle.table import Failure, Row, Table, built_index, entry_maker, index_parts
@@ -64,12 +65,14 @@ _RANK = tuple(Algorithm)
 @dataclass(frozen=True, slots=True)
 class Step:
     """What statement `line` does: error name or "" for success; prefix after it; durable: it promises
-    that everything committed so far survives a kill whatever flush_log_at_trx_commit says."""
+    that everything committed so far survives a kill whatever flush_log_at_trx_commit says. other: the error
+    that it may end with instead, or ""."""
 
     line: int
     error: str
     prefix: int
     durable: bool
+    other: str = ""
 
 
 class Oracle:
@@ -87,13 +90,16 @@ class Oracle:
         self.steps: list[Step] = []
         self._tables: dict[str, Table] = {}
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
+        self._backups = Backups()
         for statement in script.statements:
             error, durable = "", False
             try:
                 durable = self._execute(statement)
             except Failure as failure:
                 error = str(failure)
-            self.steps.append(Step(statement.line, error, len(self.states) - 1, durable))
+            prefix = len(self.states) - 1
+            other = self._other_error(statement, error, prefix)
+            self.steps.append(Step(statement.line, error, prefix, durable, other))
 
     def after(self, line: int) -> int:
         """The prefix after the statement of this line (0 before the first)."""
@@ -103,6 +109,15 @@ class Oracle:
                 break
             found = step.prefix
         return found
+
+    @property
+    def backups(self) -> Mapping[int, Backup]:
+        """Finished backups, by the prefix that each must equal."""
+        return self._backups.finished
+
+    def _other_error(self, statement: Statement, error: str, prefix: int) -> str:
+        unsure = statement.verb is Verb.FINISH_BACKUP and not error
+        return "DB_BACKUP_ABORTED" if unsure and not self.backups[prefix].sure else ""
 
     # -- execution ------------------------------------------------------------------------------
 
@@ -127,6 +142,11 @@ class Oracle:
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
             return verb is not Verb.STEP_INDEX
+        elif verb in _BACKUP:
+            self._backups.execute(statement, len(self.states))
+            if verb is Verb.FINISH_BACKUP:
+                self._snapshot(statement.line)
+                return True
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
@@ -414,6 +434,9 @@ _DDL = {
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
+
+_BACKUP = {Verb.START_BACKUP, Verb.STEP_BACKUP, Verb.FINISH_BACKUP, Verb.ABORT_BACKUP}
+"""They change nothing; a finished one is a prefix of its own, equal to the one before."""
 
 _BUILD = {
     Verb.START_INDEX: Oracle._start_index,

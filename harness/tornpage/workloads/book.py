@@ -13,7 +13,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.rowlog import Changes, log_capacity
+from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER, Changes, log_capacity
 from tornpage.workloads.script import (
     AUTOCOMMIT,
     Algorithm,
@@ -125,8 +125,8 @@ class Book:
     quiet: bool = False
     copy_share: float = 0
     exclusive_share: float = 0
-    sort_buffer_size: int = 1 << 20
-    online_alter_log_max_size: int = 1 << 20
+    sort_buffer_size: int = SORT_BUFFER
+    online_alter_log_max_size: int = ONLINE_LOG_MAX
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)

@@ -217,7 +217,7 @@ def rename_parts(book: Book, table: Table) -> None:
 
 def lengthen(book: Book, table: Table) -> None:
     """A VARCHAR becomes longer, at once or by a copy, as its indexes let it; rows get values that only it has
-    room for. Now and then it becomes a bit shorter again before that. A table that has none leaves it to another."""
+    room for. Now and then it becomes a bit shorter before that. A table without one leaves it to another."""
     if not any(column.varying for column in table.shape.columns):
         table = book.tables.get("varying") or book.create("varying", VARYING)
         fill(book, table, book.rng.randint(2, 30))

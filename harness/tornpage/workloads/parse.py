@@ -26,6 +26,8 @@ __all__ = ["STEP_ROWS", "parse_script"]
 
 STEP_ROWS = 1000
 """Rows of a step of an index build if the statement does not say."""
+STEP_PAGES = 64
+"""Pages of a step of a backup if the statement does not say."""
 WORDS_MAX = 128
 COLUMNS_MAX = 32
 INDEXES_MAX = 64
@@ -212,6 +214,20 @@ def _step_index(words: _Words, s: Statement) -> Statement:
     return replace(s, table=table, number=number, rows=rows)
 
 
+def _start_backup(words: _Words, s: Statement) -> Statement:
+    s = replace(s, name=words.name())
+    lock = next((lock for lock in Lock if lock and words.word(f"lock={lock}")), Lock.DEFAULT)
+    return replace(s, lock=lock)
+
+
+def _step_backup(words: _Words, s: Statement) -> Statement:
+    return replace(s, name=words.name(), number=words.number() if words.more() else STEP_PAGES)
+
+
+def _backup(words: _Words, s: Statement) -> Statement:
+    return replace(s, name=words.name())
+
+
 def _trx(words: _Words, s: Statement) -> Statement:
     return replace(s, trx=words.trx(autocommit=False))
 
@@ -286,6 +302,10 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,
     Verb.ABORT_INDEX: _table,
+    Verb.START_BACKUP: _start_backup,
+    Verb.STEP_BACKUP: _step_backup,
+    Verb.FINISH_BACKUP: _backup,
+    Verb.ABORT_BACKUP: _backup,
     Verb.BEGIN: _trx,
     Verb.COMMIT: _trx,
     Verb.ROLLBACK: _trx,

@@ -217,8 +217,8 @@ def _numbers(states: list[State], actual: State, low: int, high: int) -> list[in
 
 
 def test_lengths_of_texts_change_where_they_can() -> None:
-    """Longer at once, unless an index has all of the column; anything else by a copy, if the values fit. The length is
-    part of the state, and so are the keys of an index that has all of the column."""
+    """Longer at once, unless an index has all of the column; anything else by a copy, if the values fit. The
+    length is part of the state, and so are the keys of an index that has all of the column."""
     text = "create table v a:bigint b:varchar(9) c:varchar(9) null primary a\n"
     text += 'insert - v a=1 b="1234567" c=null\nadd index v ic(c) ib(b:4)\n'
     oracle = Oracle(
