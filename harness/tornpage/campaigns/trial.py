@@ -60,10 +60,10 @@ from tornpage.vocabulary.errors import (
     TraceError,
 )
 from tornpage.vocabulary.model import (
+    PAGE_SITES,
     Action,
     Fault,
     FaultPlan,
-    PAGE_SITES,
     Outcome,
     Site,
     Source,
