@@ -39,7 +39,7 @@ HARNESS = {
         {"book"},
         {"phases"},
         {"builds"},
-        {"churn", "collisions", "online", "sessions", "smoke"},
+        {"churn", "collisions", "defragment", "online", "sessions", "smoke", "transport"},
         {"linkbench", "mix", "tpcc"},
         {"backups"},
         {"workload"},

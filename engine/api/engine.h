@@ -103,7 +103,7 @@ const dict_table_t *engine_table(engine_t *engine, const char *name);
 
 WARN_UNUSED dberr_t engine_checkpoint(engine_t *engine, bool full);
 WARN_UNUSED dberr_t engine_flush_table(engine_t *engine,
-                                       const char *table); /**< FLUSH TABLES FOR EXPORT */
+                                       const char *table); /**< its pages home and fsynced */
 WARN_UNUSED dberr_t engine_flush_log(engine_t *engine);
 WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine,
                                        uint32_t max_pages); /**< one page cleaner step */

@@ -96,6 +96,12 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "how much may be changed during a build with LOCK=NONE: bytes of each log of row "
            "changes, in whole blocks"),
+    OPTION(defragment_n_pages, OPTION_U32, false, false, 2, 32,
+           "leaves that one step of a defragmentation packs"),
+    OPTION(defragment_fill_factor, OPTION_U32, false, false, 70, 100,
+           "how full a defragmentation packs a page, in percent"),
+    OPTION(defragment_fill_factor_n_recs, OPTION_U32, false, false, 1, 100,
+           "room for so many records is enough for it, if that is less"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory for parsed redo records in recovery"),
     OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),
@@ -137,6 +143,9 @@ void options_set_defaults(engine_options_t *options)
         .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
         .online_alter_log_max_size = 1 * MIB,
+        .defragment_n_pages = 7,
+        .defragment_fill_factor = 90,
+        .defragment_fill_factor_n_recs = 20,
         .recv_memory = 4 * MIB,
         .open_files = 32,
     };

@@ -27,6 +27,9 @@ typedef struct engine_options {
     bool log_page_checksums;
     uint64_t sort_buffer_size;
     uint64_t online_alter_log_max_size;
+    uint32_t defragment_n_pages;
+    uint32_t defragment_fill_factor;
+    uint32_t defragment_fill_factor_n_recs;
     uint64_t recv_memory;
     uint32_t open_files;
 } engine_options_t;

@@ -44,6 +44,9 @@ typedef struct stats {
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
+    uint64_t defragment_count;    /**< groups of leaves that a defragmentation has packed */
+    uint64_t defragment_failures; /**< of them, those that were as many pages as before */
+    uint64_t defragment_pages_freed;
     uint64_t blobs_written;     /**< long values that got pages of their own, loads included */
     uint64_t blobs_purged;      /**< of them, those that purge has freed */
     uint64_t blobs_rolled_back; /**< the same of rollback */
@@ -65,6 +68,8 @@ typedef struct stats {
     uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t tables_truncated;
+    uint64_t tables_exported;
+    uint64_t tables_imported;
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */

@@ -31,6 +31,8 @@ typedef struct command {
     "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared\n"                          \
     "  start backup B [lock=none|shared]                   step backup B [PAGES]\n"                \
     "  finish backup B        abort backup B               into the folder B.backup\n"             \
+    "  defragment table T [INDEX]                          start defragment T [INDEX]\n"           \
+    "  flush export T         unlock table T               import table T EXPORTED\n"              \
     "  begin TRX              commit TRX              rollback TRX\n"                              \
     "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \
     "  insert_seq TRX T FIRST LAST\n"                                                              \

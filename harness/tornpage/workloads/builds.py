@@ -187,7 +187,7 @@ def replace(book: Book, table: Table) -> None:
 
 
 def truncate(book: Book, table: Table) -> None:
-    """Empties the table, while its pages are dirty or at home, purge has not been there, or has; then its keys
+    """Empties the table, with dirty pages or none, before purge has been there or behind it; then its keys
     come back."""
     rows = len(table.live)
     for _ in range(book.rng.randint(0, 6)):

@@ -2,7 +2,8 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, online, phases, rowlog, script, shapes.
+May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes,
+transport.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
+from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
+from tornpage.workloads.transport import transport
 
 __all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]
 
@@ -152,6 +155,9 @@ DEFINITION: tuple[Phase, ...] = (
     builds.force,
     builds.force,
     builds.truncate,
+    defragment,
+    defragment,
+    transport,
     collide,
     online,
     online,

@@ -257,7 +257,7 @@ def _select(words: _Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), key=words.values())
 
 
-def _scan(words: _Words, s: Statement) -> Statement:
+def _table_and_index(words: _Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), name=words.name() if words.more() else "")
 
 
@@ -295,6 +295,11 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.REBUILD_TABLE: _rebuild,
     Verb.START_REBUILD: _rebuild,
     Verb.TRUNCATE_TABLE: _table,
+    Verb.FLUSH_EXPORT: _table,
+    Verb.UNLOCK_TABLE: _table,
+    Verb.IMPORT_TABLE: _table_and_name,
+    Verb.DEFRAGMENT_TABLE: _table_and_index,
+    Verb.START_DEFRAGMENT: _table_and_index,
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
     Verb.MODIFY_COLUMN: _modify,
@@ -314,7 +319,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.UPDATE: _update,
     Verb.DELETE: _delete,
     Verb.SELECT: _select,
-    Verb.SCAN: _scan,
+    Verb.SCAN: _table_and_index,
     Verb.PURGE: _purge,
     Verb.CLEAN: _clean,
     Verb.CHECKPOINT: _checkpoint,

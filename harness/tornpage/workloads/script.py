@@ -49,6 +49,11 @@ class Verb(StrEnum):
     REBUILD_TABLE = "rebuild table"
     START_REBUILD = "start rebuild"
     TRUNCATE_TABLE = "truncate table"
+    DEFRAGMENT_TABLE = "defragment table"
+    START_DEFRAGMENT = "start defragment"
+    FLUSH_EXPORT = "flush export"
+    UNLOCK_TABLE = "unlock table"
+    IMPORT_TABLE = "import table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     MODIFY_COLUMN = "modify column"
@@ -250,6 +255,11 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
     Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.DEFRAGMENT_TABLE: lambda s: f"defragment table {s.table} {s.name}".rstrip(),
+    Verb.START_DEFRAGMENT: lambda s: f"start defragment {s.table} {s.name}".rstrip(),
+    Verb.FLUSH_EXPORT: lambda s: f"flush export {s.table}",
+    Verb.UNLOCK_TABLE: lambda s: f"unlock table {s.table}",
+    Verb.IMPORT_TABLE: lambda s: f"import table {s.table} {s.name}",
     Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
