@@ -79,7 +79,7 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
-        {"killed"},
+        {"hit", "killed"},
         {
             "admission",
             "changes",
@@ -106,8 +106,8 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "mutant_table", "randomkill", "statements", "tryout"},
-        {"hunt", "mutant_build", "qualify", "seeds"},
+        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
+        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
     ],
