@@ -1,6 +1,6 @@
-"""Any SQLite library with the C interface, loaded by its path: the commands of sqlite-3.7.2.toml.
+"""Any SQLite library with the C interface, loaded by its path or name: the commands of sqlite-*.toml.
 
-    python -m tornpage.targets.bundled.sqlite_library run LIBRARY JOURNAL_MODE SYNCHRONOUS DIR LINES
+    python -m tornpage.targets.bundled.sqlite_library run LIBRARY DIR LINES [PRAGMA=VALUE ...]
     python -m tornpage.targets.bundled.sqlite_library recover LIBRARY
 
 The state is the rows of every table. Recovery also does PRAGMA integrity_check (I6).
@@ -77,11 +77,11 @@ def state_of(connection: Connection) -> dict[str, str]:
     }
 
 
-def run(library: str, journal_mode: str, synchronous: str, folder: str, lines: str) -> None:
-    """Statement by statement."""
+def run(library: str, folder: str, lines: str, *pragmas: str) -> None:
+    """Statement by statement. pragmas: NAME=VALUE, in the order in which they are set."""
     connection = Connection(library, folder)
-    connection.ask(f"PRAGMA journal_mode = {journal_mode}")
-    connection.ask(f"PRAGMA synchronous = {synchronous}")
+    for pragma in pragmas:
+        connection.ask(f"PRAGMA {pragma}")
     connection.ask(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     ready(state_of(connection))
     for number, line in statements_of(Path(lines)).items():
@@ -105,7 +105,7 @@ def recover(library: str, folder: str) -> tuple[dict[str, str], list[str]]:
 def main(arguments: Sequence[str]) -> None:
     """One of the two commands."""
     if arguments[0] == "run":
-        run(*arguments[1:6])
+        run(*arguments[1:])
     else:
         serve(lambda folder: recover(arguments[1], folder))
 
