@@ -52,8 +52,8 @@ def test_sums_wrap_and_removal_restores() -> None:
 
 def test_truncation_is_one_step_to_no_rows() -> None:
     """All rows go in one prefix, indexes stay, and a value that a unique index had is free."""
-    text = "add unique index t ub(b)\ninsert - t a=1 b=\"x\"\ninsert - t a=2 b=\"y\"\n"
-    oracle = _oracle(text + "truncate table t\ninsert - t a=3 b=\"x\"\n")
+    text = 'add unique index t ub(b)\ninsert - t a=1 b="x"\ninsert - t a=2 b="y"\n'
+    oracle = _oracle(text + 'truncate table t\ninsert - t a=3 b="x"\n')
     assert oracle.states[-2] == oracle.states[2]
     assert oracle.states[-1]["t"][0] == 1
     assert oracle.steps[-1].error == ""
