@@ -21,6 +21,7 @@ Invariants
 3. (I23) after a failure the batch stays where it is, and no step is taken any more. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "buf/buf_int.h"
@@ -242,6 +243,28 @@ bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space)
         found = found || batch->pages[i].id.space == space;
     }
     return found;
+}
+
+bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page)
+{
+    const buf_batch_t *batch = &pool->batch;
+    uint32_t i = batch->n_home;
+    if (batch->state != BATCH_HOME) {
+        return false;
+    }
+    while (i < batch->n
+           && (batch->pages[i].id.space != id.space || batch->pages[i].id.page_no != id.page_no)) {
+        i++;
+    }
+    if (i == batch->n) {
+        return false;
+    }
+    const byte *copy = pool->dblwr_buf + (size_t)batch->pages[i].pos * pool->page_size;
+    uint32_t n_sectors = pool->page_size / SECTOR_SIZE;
+    size_t n_new = (size_t)sched_draw(&pool->env->sched, n_sectors + 1) * SECTOR_SIZE;
+    size_t from = sched_draw(&pool->env->sched, 2) == 0 ? 0 : pool->page_size - n_new;
+    memcpy(page + from, copy + from, n_new);
+    return true;
 }
 
 dberr_t buf_block_wait(buf_pool_t *pool, buf_block_t *block)

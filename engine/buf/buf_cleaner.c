@@ -50,9 +50,17 @@ static dberr_t buf_cleaner_step(buf_pool_t *pool)
     return buf_batch_step(pool);
 }
 
+void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier)
+{
+    pool->copier = copier != NULL ? *copier : (buf_copier_t){.step = NULL};
+}
+
 dberr_t buf_yield(buf_pool_t *pool)
 {
     sched_t *sched = &pool->env->sched;
+    if (pool->copier.step != NULL) {
+        pool->copier.step(pool->copier.ctx);
+    }
     if (pool->cleaner_interval == 0 || sched_draw(sched, pool->cleaner_interval) != 0) {
         return DB_SUCCESS;
     }

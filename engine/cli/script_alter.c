@@ -165,7 +165,12 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     case ALTER_REBUILD:
         break;
     case ALTER_TRUNCATE:
+    case ALTER_EXPORT:
         return DB_SUCCESS; /* there is one way to do it */
+    case ALTER_IMPORT:
+        return parse_name(p, "exported table", &alter->name);
+    case ALTER_DEFRAGMENT:
+        return parse_has_more(p) ? parse_name(p, "index", &alter->name) : DB_SUCCESS;
     case ALTER_ADD_INDEX:
         err = parse_indexes(p, unique, alter);
         break;

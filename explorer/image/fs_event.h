@@ -52,6 +52,8 @@ typedef struct fs_event {
     bool first_flush; /**< of a write: see flush.h */
     bool durable;     /**< of a write: it is there when it has ended, as through O_DSYNC */
     uint32_t late;    /**< of a sync: so many of the events before it had not ended when it began */
+    /** Of a write: aligned parts that the storage writes whole, in bytes; 0: sectors. */
+    uint32_t unit;
     uint32_t inode;
     uint32_t name;
     uint32_t name2;

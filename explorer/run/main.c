@@ -9,6 +9,7 @@ failed: no verdict. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "explorer/run/arguments.h"
@@ -95,7 +96,8 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
     int len = snprintf(base, room, "%s/tornpage-explore-XXXXXX", args->scratch);
-    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL) {
+    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL
+        || chmod(base, 0711) != 0) {
         return false;
     }
     args->external.base = base;
@@ -136,10 +138,11 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    const trace_config_t config = {
-        .rules = {.doublewrite = args.options.doublewrite, .keep_history = true},
-        .ignored = &args.ignored,
-        .sites = site_map(&args)};
+    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
+                                             .atomic_unit = args.options.atomic_write_unit,
+                                             .keep_history = true},
+                                   .ignored = &args.ignored,
+                                   .sites = site_map(&args)};
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {

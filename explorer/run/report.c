@@ -226,7 +226,7 @@ static json_t *paths_object(const shared_t *shared)
     static const char *const NAMES[PATH_KINDS] = {
         "dblwr_restored",  "redo_records",   "pages_created",   "index_load_reads",
         "indexes_dropped", "tables_dropped", "trx_rolled_back", "several_batches",
-        "swaps_finished",  "pages_compared"};
+        "swaps_finished",  "pages_compared", "backups_prepared"};
     json_t *object = json_object();
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
         set(object, NAMES[i], number(load(&shared->paths[i])));

@@ -54,6 +54,7 @@ typedef enum path_kind {
     PATH_BATCHES,
     PATH_SWAPS_FINISHED,
     PATH_PAGES_COMPARED,
+    PATH_BACKUPS,
     PATH_KINDS
 } path_kind_t;
 

@@ -7,6 +7,29 @@
 
 static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .seed = 7};
 
+/** What the storage promises to write whole is not torn: of a page of two such units one is there, or the other. */
+static void test_whole_units(void **state)
+{
+    persist_fixture_t *f = *state;
+    torn_t torn = {.n = {{{0}}}};
+    f->list.events[1].unit = 4096;
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), 0);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_PART, &f->persist), 0);
+    torn_possible(&CONFIG, &f->list, &torn);
+    assert_int_equal(torn.n[SITE_OTHER][1][TEAR_PREFIX], 0);
+    f->list.events[1].unit = 2048;
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), TEAR_PARTS);
+    for (uint32_t k = 0; k < TEAR_PARTS; k++) {
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_ONE_TORN, k, 11, &f->persist, &torn);
+        const byte *bytes = image_bytes(f->image, 0) + 4096;
+        assert_memory_equal(bytes, bytes + 1, 2047);
+        assert_memory_equal(bytes + 2048, bytes + 2049, 2047);
+        assert_int_equal((bytes[0] != 0) + (bytes[2048] != 0), 1);
+        image_undo(f->image);
+    }
+}
+
 /** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
 */
 static int setup(void **state)
@@ -533,6 +556,7 @@ static void test_lost_move(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_whole_units, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_counts, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_whole_writes, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_torn, setup, persist_teardown),

@@ -3,6 +3,7 @@ tp_trace_mark, which it finds by name.
 
 Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at once.
 Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@ Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -281,8 +283,32 @@ static long call_unseen(const call_t *call)
         }
         return munmap(at, 4096);
     }
+    if (strcmp(call->name, "mmapfails") == 0) { /* not at a multiple of a page */
+        at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), 1);
+        return at == MAP_FAILED ? 0 : -1;
+    }
     stream = fopen(word(call, 0), "w");
     return stream == NULL ? -1 : fclose(stream);
+}
+
+static long call_bare(const call_t *call)
+{
+    struct aiocb write_call = {.aio_fildes = slot(call, 0), .aio_buf = data, .aio_nbytes = 4};
+    const struct aiocb *list[] = {&write_call};
+
+    if (strcmp(call->name, "bare_fsync") == 0) {
+        return syscall(SYS_fsync, slot(call, 0));
+    }
+    if (strcmp(call->name, "bare_pwrite") == 0) {
+        return syscall(SYS_pwrite64, slot(call, 0), data, 4L, 0L);
+    }
+    if (strcmp(call->name, "bare_uring") == 0) { /* no entries: refused by every kernel */
+        return syscall(SYS_io_uring_setup, 0, NULL) == -1 ? 0 : -1;
+    }
+    if (aio_write(&write_call) != 0 || aio_suspend(list, 1, NULL) != 0) {
+        return -1;
+    }
+    return aio_return(&write_call);
 }
 
 static pthread_barrier_t all_began;
@@ -404,7 +430,8 @@ static const struct {
     {"mkdir", call_path},      {"close", call_close},     {"dup", call_close},
     {"setappend", call_close}, {"mark", call_mark},       {"mmap", call_unseen},
     {"fopen", call_unseen},    {"threads", call_threads}, {"appends", call_threads},
-    {"fork", call_fork},       {"overlap", call_overlap}, {"", call_other},
+    {"fork", call_fork},       {"overlap", call_overlap}, {"bare", call_bare},
+    {"aio", call_bare},        {"", call_other},
 };
 
 static void run(char *text)

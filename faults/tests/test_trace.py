@@ -252,6 +252,19 @@ class FileCalls(PreloadCase):
         self.assertEqual(self.run_ops("mark unseen", "open 0 no r").trace.flags, 0)
 
 
+    def test_ways_around_the_library_leave_a_mark(self) -> None:
+        """Bare system calls and POSIX aio on a file below the root; on others, and a call that fails, none."""
+        run = self.run_ops(
+            "open 0 f wc", "bare_pwrite 0", "bare_fsync 0", "aio 0", "bare_uring", "mmapfails 0",
+            "open 1 /dev/null w", "bare_pwrite 1", "aio 1",
+        )  # fmt: skip
+        self.assertTrue(all(result >= 0 for _, result, _ in run.results), run.results)
+        self.assertEqual(
+            [m.text for m in run.trace.of(MARK)],
+            [f"unseen {call} path=f" for call in ("syscall(pwrite)", "syscall(fsync)", "aio_write")],
+        )
+
+
 class Stream(PreloadCase):
     """Properties of the whole trace."""
 

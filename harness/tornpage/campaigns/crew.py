@@ -61,6 +61,9 @@ class Progress(Protocol):
     def advance(self, broken: bool) -> None:
         """One step is done; broken: it broke an invariant."""
 
+    def note(self, text: str) -> None:
+        """How far the present step is, in a few words; "" again at its end."""
+
 
 class QuietProgress:
     """Tells nobody."""
@@ -75,6 +78,9 @@ class QuietProgress:
         """Nothing to tell."""
 
     def advance(self, broken: bool) -> None:
+        """Nothing to tell."""
+
+    def note(self, text: str) -> None:
         """Nothing to tell."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,7 +133,8 @@ def run_losses(
             scratch=scratch,
             images=crew.out / "images" / str(run.id),
         )
-        waiting.append(crew.cluster.hand(explore_part, part) if crew.cluster else _Here(part))
+        here = _Here(part, crew.progress.note)
+        waiting.append(crew.cluster.hand(explore_part, part) if crew.cluster else here)
         while len(waiting) >= window:
             collect()
     while waiting:
@@ -144,8 +145,9 @@ def run_losses(
 class _Here:
     """An exploration that is made when its result is asked for."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, tell: Callable[[str], None]) -> None:
         self._part = part
+        self._tell = tell
 
     def done(self) -> bool:
         """Not before it is asked for."""
@@ -153,7 +155,7 @@ class _Here:
 
     def result(self) -> Explored:
         """Makes it."""
-        return explore_part(self._part)
+        return explore_part(self._part, self._tell)
 
 
 def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
@@ -177,20 +179,23 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
 
 
-def explore_part(part: Part) -> Explored:
-    """Records the run, explores it, and plays each kind of broken state again. Writes to no store."""
+def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explored:
+    """Records the run, explores it, and plays each kind of broken state again. Writes to no store. tell:
+    hears how far it is."""
     with machine_errors():
         require_floor(part.scratch)
         target = make_target(part.spec.target, part.paths.build)
         try:
             with recorded_run(part.spec, target, part.scratch) as recording:
-                return _explore_recording(part, target, recording)
+                return _explore_recording(part, target, recording, tell)
         except FailedRunError as error:
             return Explored(failed_run(part.spec.config, True, error), None, (), True)
 
 
-def _explore_recording(part: Part, target: Target, recording: Recording) -> Explored:
-    found = explore(part.spec, target, recording, part.limits)
+def _explore_recording(
+    part: Part, target: Target, recording: Recording, tell: Callable[[str], None] | None
+) -> Explored:
+    found = explore(part.spec, target, recording, part.limits, tell)
     census = CensusRow(
         config=part.spec.config,
         crashed=True,

@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, paths, plan, preload, process, rules, state,
-stream, target, trace.
+May import: aim, census, errors, image, judgement, killed, model, observed, paths, plan, preload, process,
+rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from tornpage.campaigns.census import (
     load_baseline,
     read_journal,
 )
+from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
     LOG_FILE,
@@ -46,15 +47,23 @@ from tornpage.faults.trace import (
     Op,
     Trace,
 )
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
+from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
+from tornpage.vocabulary.errors import (
+    CensusError,
+    ChildError,
+    MachineError,
+    PlanError,
+    TraceError,
+)
 from tornpage.vocabulary.model import (
     Action,
     Fault,
     FaultPlan,
+    PAGE_SITES,
     Outcome,
     Site,
     Source,
@@ -72,20 +81,6 @@ TORN_BYTES_MAX = 65536
 """Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-PAGE_SITES = frozenset(
-    {
-        Site.INDEX_LOAD_PAGE,
-        Site.DATA_PAGE,
-        Site.INTERNAL_PAGE,
-        Site.PAGE0,
-        Site.UNDO_PAGE,
-        Site.DICT_PAGE,
-        Site.SYSTEM_PAGE,
-        Site.FREED_PAGE,
-    }
-)
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
-targets that do not name the cause of a refusal."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -177,11 +172,15 @@ class _Trial:
         self.hit: Event | None = None
         self.site: Site | None = None
         self.state: State | None = None
+        self.backups: Mapping[str, FoundBackup] = {}
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
         self.stale: PlantedBlock | None = None
         self.answer = ""
+        self.oracle = baseline.oracle
+        self.own: KilledRun | None = None
+        self.undecided = ""
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -194,7 +193,10 @@ class _Trial:
             reason = f"the fault did not fire: {child.describe()}"
             return self._not_exercised(reason, child.timed_out)
         self._find_hit(trace)
-        self._judge_run(trace, child)
+        try:
+            self._judge_run(trace, child)
+        except CensusError as error:
+            return self._not_exercised(f"the killed run cannot be judged: {error}")
         self.whole = _tears_nothing(trace, self.hit, self.spec.plan.run)
         clock = time.monotonic()
         self._plant_stale_block()
@@ -209,6 +211,8 @@ class _Trial:
             reason = self._recover()
         if self.whole and not reason:
             return self._not_exercised("the mask leaves the whole write")
+        if self.undecided and not self.violations:
+            return self._not_exercised(self.undecided)
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
@@ -264,6 +268,11 @@ class _Trial:
         write = self._write_hit()
         if write is not None:
             self.site = write.site
+            if (
+                Capability.DETERMINISTIC not in self.target.capabilities
+            ):  # where this run's write went
+                size = self.base.setting.page_size
+                self.site = self.target.site_of(write.file, self.hit.offset, None, size)
         elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
             self.site = Site.FILE_OP
 
@@ -283,6 +292,10 @@ class _Trial:
     def _judge_run(self, trace: Trace, child: ChildResult) -> None:
         hit = self.hit
         assert hit is not None
+        if isinstance(self.base.oracle, ObservedOracle):
+            told = self.target.parse_run(child).told
+            self.own = judge_by_own_run(trace, told or {}, self.base.oracle)
+            self.oracle = self.own.oracle
         equal = self.base.trace.data.startswith(trace.data[HEADER_SIZE : hit.at], HEADER_SIZE)
         killed = hit.kind == Op.KILL
         if equal and killed:
@@ -290,8 +303,8 @@ class _Trial:
             finished, issued = self.base.journal.at(hit.seq)
         else:
             path = self.work / "run.trace"
-            findings = judge_run(self.target, path, self.base.setting, live=True)
-            self._add(finding.violation for finding in findings)
+            judged = judge_run(self.target, path, self.base.setting, self.base.found, live=True)
+            self._add(finding.violation for finding in judged.findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal and Capability.DETERMINISTIC in self.target.capabilities:
             self._add_of_run("the run differs from the census before the fault")
@@ -302,7 +315,7 @@ class _Trial:
 
     def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
         """Commit prefixes that may be found: lowest and highest."""
-        oracle = self.base.oracle
+        oracle = self.oracle
         if not self.target.keeps_acknowledged(self.spec.options):
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
             return (durable[-1] if durable else 0), oracle.after(issued)
@@ -321,7 +334,9 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            setting = self.base.setting
+            writes = list_writes(self.target, trace, setting.page_size, unit=setting.unit)
+            faults = self.aim.draw(writes)
             self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)
@@ -401,7 +416,14 @@ class _Trial:
         if answer.state is None:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
-        self._add(judge(self.base.oracle.states, answer.state, *self.range))
+        self.backups = answer.backups
+        found = judge(self.oracle.states, answer.state, *self.range)
+        if found and self.own is not None and self.own.unknown:
+            self.undecided = self.own.unknown
+        else:
+            self._add(found)
+        states, backups = self.oracle.states, self.oracle.backups
+        self._add(judge_backups(states, backups, answer.backups, *self.range))
         if self.undisturbed is not None and answer.state != self.undisturbed:
             what = (
                 "the recovery after a disturbed one ends in another state than an undisturbed one"
@@ -439,7 +461,7 @@ class _Trial:
         if not answer.ok:
             what = f"the second recovery failed: {answer.message}"
             self.violations.append(Violation(17, what))
-        elif answer.state != self.state:
+        elif answer.state != self.state or answer.backups != self.backups:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
     def _add(self, violations: Iterable[Violation]) -> None:

@@ -5,6 +5,7 @@ May import: crew, errors.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -29,9 +30,11 @@ __all__ = [
     "SetOption",
     "TrialArgument",
     "pairs_of",
+    "seconds_of",
 ]
 
 USAGE_ERROR = 2
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Annotate(StrEnum):
@@ -91,6 +94,15 @@ TrialArgument = Annotated[
         help="RUN.NUMBER of a trial, RUN.sNUMBER of a run without a fault.",
     ),
 ]
+
+
+def seconds_of(option: str, text: str) -> float:
+    """A time as 90, 90s, 5m, 8h, in seconds. option: what it was given to, for the message. ConfigError."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh]?)", text)
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if seconds < 1:
+        raise ConfigError(f"{option} {text!r}: a number and s, m or h, from 1s on, as 90s, 30m, 8h")
+    return seconds
 
 
 def pairs_of(settings: list[str] | None) -> dict[str, str]:

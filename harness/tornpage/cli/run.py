@@ -14,7 +14,6 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.campaign import (
-    BUDGET_MAX_S,
     SEED_MAX,
     STATES_MAX,
     TRIALS_MAX,
@@ -44,6 +43,7 @@ from tornpage.cli.options import (
     OutOption,
     SetOption,
     pairs_of,
+    seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
@@ -55,7 +55,7 @@ __all__ = ["EPILOG", "run"]
 
 EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
-    "tornpage run powerloss --depth 2 --budget 60 · "
+    "tornpage run powerloss --depth 2 --budget 60s · "
     "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
     "tornpage run smoke --junit out/smoke.xml · tornpage run smoke --cluster dask://10.0.0.5:8786"
 )
@@ -86,8 +86,8 @@ def run(
         typer.Option(min=1, max=STATES_MAX, help="Power loss: states per script."),
     ] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per script."),
+        str | None,
+        typer.Option(metavar="TIME", help="Power loss: time per script, as 60s, 5m, 2h."),
     ] = None,
     scripts: Annotated[
         int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
@@ -131,7 +131,7 @@ def run(
         models=model,
         depth=depth,
         states=states,
-        budget_s=budget,
+        budget_s=None if budget is None else seconds_of("--budget", budget),
     )
     chosen = changes.apply(loaded)
     progress = make_progress(json_output)

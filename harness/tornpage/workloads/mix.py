@@ -2,7 +2,8 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, online, phases, script, shapes.
+May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes,
+transport.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
+from tornpage.workloads.defragment import defragment
 from tornpage.workloads.online import online, twins
+from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
+from tornpage.workloads.transport import transport
 
 __all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]
 
@@ -52,9 +56,9 @@ class MixParams(BaseModel):
     """The target's, in bytes: numbers of rows lie at the ends of pages."""
     dblwr_pages: int = Field(default=16, ge=4, le=256)
     """The target's: batches are exactly full, or nearly."""
-    sort_buffer_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    sort_buffer_size: int = Field(default=SORT_BUFFER, ge=65536, le=1 << 36)
     """The target's, in bytes: it is what the logs of row changes are divided into."""
-    online_alter_log_max_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    online_alter_log_max_size: int = Field(default=ONLINE_LOG_MAX, ge=65536, le=1 << 36)
     """The target's, in bytes: so much may be changed during a build with LOCK=NONE."""
 
 
@@ -136,30 +140,36 @@ def _names(book: Book, _: Table) -> None:
     builds.name_burst(book, NAMES, SMALL, book.rng.randint(2, 8))
 
 
+DEFINITION: tuple[Phase, ...] = (
+    _names,
+    builds.build,
+    builds.drop_some,
+    builds.many,
+    builds.rebuild,
+    builds.stepped,
+    builds.aborted,
+    builds.replace,
+    builds.switch,
+    builds.rename_parts,
+    builds.lengthen_or_fail,
+    builds.force,
+    builds.force,
+    builds.truncate,
+    defragment,
+    defragment,
+    transport,
+    collide,
+    online,
+    online,
+    online,
+    twins,
+)
+"""Pieces of data definition, some of them twice."""
+
+
 def _storm_pieces(_: int) -> list[Phase]:
     """Data definition, and some changes of rows for it to meet."""
-    return [
-        _mixed,
-        _names,
-        builds.build,
-        builds.drop_some,
-        builds.many,
-        builds.rebuild,
-        builds.stepped,
-        builds.aborted,
-        builds.replace,
-        builds.switch,
-        builds.rename_parts,
-        builds.lengthen_or_fail,
-        builds.force,
-        builds.force,
-        builds.truncate,
-        collide,
-        online,
-        online,
-        online,
-        twins,
-    ]
+    return [_mixed, *DEFINITION]
 
 
 def _pieces(rows: int) -> list[Phase]:
@@ -191,31 +201,13 @@ def _pieces(rows: int) -> list[Phase]:
         regrow,
         shrink,
         rewrite,
-        _names,
         keep_house,
         settle,
         phases.revive,
         phases.rolled_back_deletes,
         phases.hold,
         phases.batches,
-        builds.build,
-        builds.drop_some,
-        builds.many,
         builds.rebuild,
-        builds.rebuild,
-        builds.stepped,
-        builds.aborted,
-        builds.replace,
-        builds.switch,
-        builds.rename_parts,
-        builds.lengthen_or_fail,
-        builds.force,
-        builds.force,
-        builds.truncate,
         collide,
-        collide,
-        online,
-        online,
-        online,
-        twins,
+        *DEFINITION,
     ]
