@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, killed, model, observed, paths, plan, preload, process,
-rules, state, stream, target, trace.
+May import: aim, census, errors, hit, image, judgement, killed, model, observed, paths, plan, preload,
+process, rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -26,6 +26,14 @@ from tornpage.campaigns.census import (
     load_baseline,
     read_journal,
 )
+from tornpage.campaigns.hit import (
+    Hit,
+    find_hit,
+    has_fired,
+    mask_of,
+    tears_nothing,
+    torn_write,
+)
 from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
@@ -39,46 +47,28 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside, run_child
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import (
-    FAULT_KIND_MASK,
-    FAULT_RULE_SHIFT,
-    HEADER_SIZE,
-    Event,
-    Op,
-    Trace,
-)
+from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import (
-    CensusError,
-    ChildError,
-    MachineError,
-    PlanError,
-    TraceError,
-)
+from tornpage.vocabulary.errors import CensusError, ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
+    PAGE_SITES,
     Action,
     Fault,
     FaultPlan,
-    PAGE_SITES,
     Outcome,
-    Site,
     Source,
-    TornWrite,
     TrialResult,
     TrialSpec,
     Violation,
-    WriteEvent,
 )
 from tornpage.vocabulary.paths import require_floor
 
 __all__ = ["run_aimed", "run_trial"]
 
-TORN_BYTES_MAX = 65536
-"""Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
@@ -169,8 +159,7 @@ class _Trial:
         self.written_bytes = 0
         self.started = time.monotonic()
         self.trace: Trace | None = None
-        self.hit: Event | None = None
-        self.site: Site | None = None
+        self.hit: Hit | None = None
         self.state: State | None = None
         self.backups: Mapping[str, FoundBackup] = {}
         self.undisturbed: State | None = None
@@ -192,12 +181,12 @@ class _Trial:
         if not trace.fired:
             reason = f"the fault did not fire: {child.describe()}"
             return self._not_exercised(reason, child.timed_out)
-        self._find_hit(trace)
+        self.hit = find_hit(trace, self.base, self.spec.plan, self.target)
         try:
-            self._judge_run(trace, child)
+            self._judge_run(trace, self.hit.event, child)
         except CensusError as error:
             return self._not_exercised(f"the killed run cannot be judged: {error}")
-        self.whole = _tears_nothing(trace, self.hit, self.spec.plan.run)
+        self.whole = tears_nothing(trace, self.hit.event, self.spec.plan.run)
         clock = time.monotonic()
         self._plant_stale_block()
         copy_image(self.data, self.image)
@@ -243,7 +232,7 @@ class _Trial:
 
     def _load_trace(self, phase: str, child: ChildResult) -> Trace:
         path = self.work / f"{phase}.trace"
-        if child.from_outside and not _fired(path):
+        if child.from_outside and not has_fired(path):
             raise ended_from_outside(f"the {phase} of a trial", child.signal)
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
@@ -255,43 +244,7 @@ class _Trial:
             raise MachineError(f"the {phase} of a trial failed by {trace.starved()}")
         return trace
 
-    def _find_hit(self, trace: Trace) -> None:
-        # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
-        # comes behind another fault is not what the trial is about.
-        start = self.base.starts.get(trace.events_declared)
-        if start is not None and len(self.spec.plan.run) == 1:
-            self.hit = _first_hit(trace, start)
-        if self.hit is None or self.hit.seq != trace.events_declared:
-            self.hit = _first_hit(trace, HEADER_SIZE)
-        if self.hit is None:
-            raise ChildError("the trace says that a fault fired, and does not show it")
-        write = self._write_hit()
-        if write is not None:
-            self.site = write.site
-            if (
-                Capability.DETERMINISTIC not in self.target.capabilities
-            ):  # where this run's write went
-                size = self.base.setting.page_size
-                self.site = self.target.site_of(write.file, self.hit.offset, None, size)
-        elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
-            self.site = Site.FILE_OP
-
-    def _write_hit(self) -> WriteEvent | None:
-        """The write of the census that was hit. Of a target whose operations come in no fixed order,
-        the one that the plan names."""
-        if self.hit is None:
-            return None
-        if Capability.DETERMINISTIC in self.target.capabilities:
-            return self.base.by_seq.get(self.hit.seq)
-        rule = self.spec.plan.run[
-            min(self.hit.flags >> FAULT_RULE_SHIFT, len(self.spec.plan.run) - 1)
-        ]
-        named = (w for w in self.base.census.writes if (w.file, w.nth) == (rule.file, rule.nth))
-        return next(named, None)
-
-    def _judge_run(self, trace: Trace, child: ChildResult) -> None:
-        hit = self.hit
-        assert hit is not None
+    def _judge_run(self, trace: Trace, hit: Event, child: ChildResult) -> None:
         if isinstance(self.base.oracle, ObservedOracle):
             told = self.target.parse_run(child).told
             self.own = judge_by_own_run(trace, told or {}, self.base.oracle)
@@ -350,7 +303,7 @@ class _Trial:
             self._check_recovery(found)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
-            self.whole |= _tears_nothing(trace, trace.kill(), faults)
+            self.whole |= tears_nothing(trace, trace.kill(), faults)
             errors = any(fault.action is Action.ERROR for fault in faults)
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
@@ -437,14 +390,15 @@ class _Trial:
             what = f"a stale block behind the end of the log makes recovery fail: {answer.message}"
             self.violations.append(Violation(21, what, path=LOG_FILE))
             return
+        site = self.hit.site if self.hit is not None else None
         if not answer.refused:
-            self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
+            self.violations.append(Violation(30, f"recovery failed: {answer.message}", site))
             return
         if answer.refusal:
             number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
         else:
-            number = 5 if self.site in PAGE_SITES else 30
-        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
+            number = 5 if site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""
@@ -482,42 +436,22 @@ class _Trial:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.NOT_EXERCISED, reason)
 
-    def _torn(self) -> TornWrite | None:
-        if self.trace is None or self.hit is None:
-            return None
-        damage = self.trace.damage(self.hit)
-        if damage is None:
-            return None
-        write = self._write_hit()
-        small = self.hit.length <= TORN_BYTES_MAX
-        return TornWrite(
-            path=write.file if write else "",
-            offset=self.hit.offset,
-            length=self.hit.length,
-            sector=damage.sector,
-            kept="".join("1" if state == 1 else "0" for state in damage.sectors),
-            old=damage.old if small else b"",
-            new=damage.new if small else b"",
-        )
-
     def _result(self, outcome: Outcome, reason: str) -> TrialResult:
         hit, trace = self.hit, self.trace
-        write = self._write_hit()
-        torn = self._torn() if outcome is not Outcome.CLEAN else None
-        page = None
-        if write is not None and write.facts.get("page"):
-            page = int(write.facts["page"])
+        torn = None
+        if hit is not None and trace is not None and outcome is not Outcome.CLEAN:
+            torn = torn_write(trace, hit)
         self.seconds["total"] = time.monotonic() - self.started
         return TrialResult(
             number=self.spec.number,
             outcome=outcome,
             reason=reason,
             violations=tuple(self.violations),
-            site=self.site,
-            mask=_mask(self.spec.plan),
-            path=write.file if write else "",
-            offset=hit.offset if hit is not None else None,
-            page_no=page,
+            site=hit.site if hit is not None else None,
+            mask=mask_of(self.spec.plan),
+            path=hit.write.file if hit is not None and hit.write else "",
+            offset=hit.event.offset if hit is not None else None,
+            page_no=hit.page_no if hit is not None else None,
             counters=self.counters,
             seconds=self.seconds,
             peak_bytes=self.peak_bytes,
@@ -542,35 +476,3 @@ class _Trial:
         for trace in sorted(self.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
         return place.resolve()
-
-
-def _fired(trace: Path) -> bool:
-    """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
-    try:
-        return Trace.load(trace).fired
-    except (OSError, TraceError):
-        return False
-
-
-def _first_hit(trace: Trace, start: int) -> Event | None:
-    for event in trace.events(start):
-        if event.kind in (Op.KILL, Op.FAULT):
-            return event
-    return None
-
-
-def _tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -> bool:
-    """Whether a kill was to tear a write and left all of it. A mask "all" says that it is to."""
-    damage = trace.damage(hit) if hit is not None and hit.kind == Op.KILL else None
-    if damage is None or any(fault.sectors == "all" for fault in faults):
-        return False
-    return bool(damage.sectors) and set(damage.sectors) == {1}
-
-
-def _mask(plan: FaultPlan) -> str:
-    if not plan.run:
-        return ""
-    fault = plan.run[0]
-    if fault.bytes is not None:
-        return f"bytes:{fault.bytes}"
-    return fault.when if fault.sectors is None else fault.sectors

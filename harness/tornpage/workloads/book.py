@@ -263,8 +263,7 @@ class Book:
 
     def release(self, table: Table) -> None:
         """Ends every transaction that has changed the table, and its build."""
-        for trx in sorted(set(table.held.values())):
-            self.end(trx, commit=self.rng.random() < 0.5)
+        self.release_rows(table)
         if table.build is not None:
             self.end_build(table, finish=False)
 
@@ -492,6 +491,11 @@ class Book:
         overflowed = changes is not None and changes.overflowed
         if finish and not overflowed and not table.has_duplicates(built):
             table.indexes += [index.name for index in built]
+
+    def release_rows(self, table: Table) -> None:
+        """Ends every transaction that has changed the table; a build of it goes on."""
+        for trx in sorted(set(table.held.values())):
+            self.end(trx, commit=self.rng.random() < 0.5)
 
     def _let_finish(self, table: Table) -> None:
         """Ends the transactions that have changed the table."""

@@ -2,8 +2,7 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes,
-transport.
+May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes, transport.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
 from tornpage.workloads.defragment import defragment
-from tornpage.workloads.online import online, twins
+from tornpage.workloads.online import online, refused, twins
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
@@ -162,6 +161,7 @@ DEFINITION: tuple[Phase, ...] = (
     online,
     online,
     online,
+    refused,
     twins,
 )
 """Pieces of data definition, some of them twice."""
