@@ -52,6 +52,7 @@ HARNESS = {
     ],
     "targets": [
         {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"innodb.old_records"},
         {"innodb.log"},
         {"innodb.rules"},
         {"innodb.judge", "innodb.sites"},
@@ -59,7 +60,8 @@ HARNESS = {
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry", "bundled.server"},
-        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"},
+        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
+        | {"bundled.sqlite_library"},
     ],
     "store": [
         {"origin", "runlock"},
@@ -104,7 +106,7 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "filework", "mutant_table", "randomkill", "statements", "tryout"},
+        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
         {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
