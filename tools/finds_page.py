@@ -42,7 +42,7 @@ def row(file: Path, campaign: Campaign) -> str | None:
     assert campaign.explore is not None, "these are power losses"
     states = STATES_FIRST
     while True:
-        found = first_bug(file, states)
+        found = bugs_of(file, states)
         if found or states >= campaign.explore.states:
             break
         states = min(2 * states, campaign.explore.states)
@@ -53,8 +53,8 @@ def row(file: Path, campaign: Campaign) -> str | None:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def first_bug(file: Path, states: int) -> str:
-    """Its invariants and its words, "" if there is none."""
+def bugs_of(file: Path, states: int) -> str:
+    """Invariants and words of what was found, "" if there is nothing."""
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "tornpage", "run", str(file), "--states", str(states)]
         command += ["--depth", "1", "--jobs", "1", "--json", "--out", out]
@@ -62,9 +62,8 @@ def first_bug(file: Path, states: int) -> str:
     if done.returncode not in (0, 1):
         sys.exit(f"{file.name}: {done.stderr.strip()}")
     bugs = json.loads(done.stdout.splitlines()[-1])["bugs"]
-    return (
-        ", ".join(f"I{n}" for n in bugs[0]["invariants"]) + f": {bugs[0]['title']}" if bugs else ""
-    )
+    told = [", ".join(f"I{n}" for n in bug["invariants"]) + f": {bug['title']}" for bug in bugs]
+    return "<br>".join(told)
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ class Server:
             time.sleep(POLL_S)
 
     def last_words(self) -> str:
-        """The last line that is an error, without its date; else the last line of all."""
+        """The first line that is an error, without its date: others follow from it; else the last line."""
         lines = self.said.read_text("utf-8", "replace").splitlines()
         errors = [line[found.start() :] for line in lines if (found := ERROR.search(line))]
-        return (errors or lines or ["it said nothing"])[-1]
+        return errors[0] if errors else (lines or ["it said nothing"])[-1]
