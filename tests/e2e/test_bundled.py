@@ -1,4 +1,4 @@
-"""Targets that come along: all are listed, each fits where it is ready, what is missing is told in one line."""
+"""Targets that come along: all are listed, each fits where it is ready, what lacks is told in one line."""
 
 from __future__ import annotations
 
