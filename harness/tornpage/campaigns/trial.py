@@ -58,7 +58,6 @@ from tornpage.vocabulary.model import (
     PAGE_SITES,
     Action,
     Fault,
-    FaultPlan,
     Outcome,
     Source,
     TrialResult,
