@@ -116,7 +116,7 @@ typedef struct buf_copier {
 void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier);
 
 /** What a reader of the file may get of a page while it is written: any part of the new contents, as the schedule
-draws, goes into the old ones in `page`. False: the page is not being written, and nothing is changed. */
+draws, goes into the old ones in `page`, which is decompressed if it can be. False: the page is not being written, and nothing is changed. */
 bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page);
 
 /** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
