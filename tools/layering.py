@@ -104,8 +104,8 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill", "statements", "tryout"},
-        {"hunt", "mutant_build", "qualify", "seeds"},
+        {"doctor", "filework", "mutant_table", "randomkill", "statements", "tryout"},
+        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
     ],

@@ -58,6 +58,7 @@ from tornpage.vocabulary.model import (
     PAGE_SITES,
     Action,
     Fault,
+    FaultPlan,
     Outcome,
     Source,
     TrialResult,
