@@ -37,6 +37,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(log_wraps),
     STAT(log_buffer_full),
     STAT(log_moves),
+    STAT(log_converted),
     STAT(log_room_waits),
     STAT(checkpoints),
     STAT(pages_evicted),
@@ -101,4 +102,18 @@ void stats_each(const stats_t *stats, stats_fn fn, void *ctx)
 
         fn(ctx, STAT_FIELDS[i].name, *(const uint64_t *)(const void *)field);
     }
+}
+
+void stats_add(stats_t *sum, const stats_t *later)
+{
+    uint64_t most =
+        sum->sort_bytes_max > later->sort_bytes_max ? sum->sort_bytes_max : later->sort_bytes_max;
+    for (size_t i = 0; i < N_STATS; i++) {
+        const char *more = (const char *)later + STAT_FIELDS[i].offset;
+        char *to = (char *)sum + STAT_FIELDS[i].offset;
+
+        *(uint64_t *)(void *)to += *(const uint64_t *)(const void *)more;
+    }
+    sum->sort_bytes = later->sort_bytes;
+    sum->sort_bytes_max = most;
 }

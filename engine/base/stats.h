@@ -20,14 +20,15 @@ typedef struct stats {
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
-    uint64_t pages_freed_unwritten; /**< freed pages that were dirty and given up, not written */
-    uint64_t pages_scrubbed;        /**< freed pages overwritten with zeros */
+    uint64_t pages_freed_unwritten;    /**< freed pages that were dirty and given up, not written */
+    uint64_t pages_scrubbed;           /**< freed pages overwritten with zeros */
     uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
     uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
     uint64_t log_wraps;       /**< log writes that straddled the end of the file */
     uint64_t log_buffer_full; /**< log writes because the buffer was full */
     uint64_t log_moves;       /**< records that copy bytes within a page: a 10.5 log has them */
+    uint64_t log_converted;   /**< redo files replaced by one of another format */
     uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
@@ -90,5 +91,9 @@ typedef void (*stats_fn)(void *ctx, const char *name, uint64_t value);
 
 /** Calls fn for each counter, in the order above: the one list that status output uses. */
 void stats_each(const stats_t *stats, stats_fn fn, void *ctx);
+
+/** Adds the counters of a later start of the same database: sort_bytes is that of the later one, sort_bytes_max the
+larger one. */
+void stats_add(stats_t *sum, const stats_t *later);
 
 #endif

@@ -125,7 +125,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     if (copy != 0) {
         rules_copy_pin(rules, copy - 1, page->key);
     }
-    page->written = true;
+    page->written = page->touched = true;
     page->read = false;
     page->home_lsn = lsn;
     if (unlogged != 0) { /* stays so until a record relies on the page, or defines it */
@@ -186,7 +186,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     }
     bool restored = copy.found;
     check_freed(rules, page->key, restored);
-    if (rules->log.found && !page->written) {
+    if (rules->log.found && !page->touched) {
         rules_recv_write(rules, page, restored);
     }
     uint32_t type = fil_page_get_type(bytes);

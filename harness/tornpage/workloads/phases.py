@@ -22,6 +22,7 @@ __all__ = [
     "hold",
     "housekeeping",
     "mixed",
+    "restart",
     "revive",
     "rewrite",
     "rolled_back_deletes",
@@ -32,6 +33,20 @@ __all__ = [
 
 LEFT = 4
 """Rows that a table keeps when it shrinks."""
+RESTART_OPTIONS = {
+    "log_optimize_ddl": ("on", "off"),
+    "log_write_through": ("on", "off"),
+    "log_page_checksums": ("on", "off"),
+    "buffer_pool_pages": ("48", "96", "1024"),
+    "recv_memory": ("64k", "4m"),
+    "cleaner_interval": ("0", "1", "3"),
+    "purge_interval": ("0", "3"),
+    "scrub": ("on", "off"),
+    "schedule_seed": ("1", "2", "3", "4", "5", "6"),
+}
+"""What an operator may set between two starts."""
+CONVERTED_SHARE = 0.6
+"""Of the restarts behind a clean close, those that ask for a format of the log, which is another one half of the time."""
 
 
 # -- single statements ---------------------------------------------------------------------------
@@ -172,6 +187,17 @@ def settle(book: Book) -> None:
     for trx in sorted(book.undo):
         book.end(trx, commit=book.rng.random() < 0.5)
     book.add(Verb.PURGE, number=-1)
+
+
+def restart(book: Book) -> None:
+    """Another start of the target, behind a clean close or a crash, under other options and with a log of another
+    format. Transactions and builds end as they stand."""
+    clean = book.rng.random() < 0.6
+    names = book.rng.sample(sorted(RESTART_OPTIONS), book.rng.randint(0, 3))
+    options = {name: book.rng.choice(RESTART_OPTIONS[name]) for name in names}
+    if clean and book.rng.random() < CONVERTED_SHARE:
+        options["log_format"] = book.rng.choice(("10.4", "10.5"))
+    book.restart(clean, options)
 
 
 # -- sizes ---------------------------------------------------------------------------------------
