@@ -25,6 +25,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(dblwr_skipped_init),
     STAT(batches_interleaved),
     STAT(checkpoints_amid_batch),
+    STAT(full_checkpoints_amid),
     STAT(writes_amid_fsync),
     STAT(latch_waits),
     STAT(pages_reused_in_flight),

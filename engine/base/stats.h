@@ -16,6 +16,7 @@ typedef struct stats {
     uint64_t dblwr_skipped_init;     /**< home writes without doublewrite thanks to init_on_flush */
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
+    uint64_t full_checkpoints_amid;  /**< full checkpoints at a yield point: amid what others do */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
