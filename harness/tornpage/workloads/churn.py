@@ -31,7 +31,7 @@ from tornpage.workloads.shapes import LONG, SMALL, VARYING, WIDE
 __all__ = ["ChurnParams", "generate_churn"]
 
 NAMES = ("n1", "n2")
-RESTART_SHARE = 0.25
+RESTART_SHARE = 0.5
 """Of the places in a round where the target may be started again."""
 
 

@@ -45,7 +45,7 @@ RESTART_OPTIONS = {
     "schedule_seed": ("1", "2", "3", "4", "5", "6"),
 }
 """What an operator may set between two starts."""
-CONVERTED_SHARE = 0.6
+CONVERTED_SHARE = 0.8
 """Of the restarts behind a clean close, those that ask for a format of the log, which is another one half of the time."""
 
 
@@ -192,7 +192,7 @@ def settle(book: Book) -> None:
 def restart(book: Book) -> None:
     """Another start of the target, behind a clean close or a crash, under other options and with a log of another
     format. Transactions and builds end as they stand."""
-    clean = book.rng.random() < 0.6
+    clean = book.rng.random() < 0.7
     names = book.rng.sample(sorted(RESTART_OPTIONS), book.rng.randint(0, 3))
     options = {name: book.rng.choice(RESTART_OPTIONS[name]) for name in names}
     if clean and book.rng.random() < CONVERTED_SHARE:
