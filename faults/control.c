@@ -1,26 +1,38 @@
 /** Marks of other processes.
 
-Above record.c; started by layer.c when its process has become the one that is recorded.
+Above record.c; started by layer.c with the first event of a process.
 1. The answer is sent after the mark is recorded: what the client does next comes later in the stream, and what the
    server did for it before lies before.
 2. The thread takes no signal of the program, and passes through the layer but for its marks.
-3. The socket is abstract: it leaves no file, and ends with the process. */
+3. The socket is abstract: it leaves no file, and ends with the process. The next one that has had an event takes it over:
+   a robust mutex tells when. */
 #include "faults/control.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "faults/real.h"
 #include "faults/trace.h"
 
 #define LINE_MAX_BYTES 4096u
 #define BACKLOG 64
+#define BIND_TRIES                                                                                 \
+    2000 /* one per millisecond: of a process that ends, the socket goes behind the mutex */
+
+typedef struct control {
+    const char *name;
+    pthread_mutex_t *mutex;
+    sem_t ready;
+    int failure;
+} control_t;
 
 /* The line without its end; 0: there is none. */
 static size_t read_line(int fd, char *line)
@@ -42,72 +54,100 @@ static size_t read_line(int fd, char *line)
     return 0;
 }
 
-static void *control_serve(void *argument)
+static void control_answer(int fd)
 {
-    int listener = (int)(intptr_t)argument;
     char line[LINE_MAX_BYTES];
+    size_t len = read_line(fd, line);
 
-    for (;;) {
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        size_t len;
-        if (fd < 0) {
-            if (errno == EINTR || errno == ECONNABORTED) {
-                continue;
-            }
-            return NULL; /* the program has closed it */
-        }
-        len = read_line(fd, line);
-        if (len > 0) {
-            tp_trace_mark(line, len);
-            (void)send(fd, "ok\n", 3, MSG_NOSIGNAL);
-        }
-        (void)real_get()->close(fd);
+    if (len > 0) {
+        tp_trace_mark(line, len);
+        (void)send(fd, "ok\n", 3, MSG_NOSIGNAL);
     }
 }
 
-static int control_thread(int listener)
+static void control_serve(int listener)
 {
+    for (;;) {
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0) {
+            control_answer(fd);
+            (void)real_get()->close(fd);
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return; /* the program has closed it */
+        }
+    }
+}
+
+static int control_bind(int listener, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    struct timespec pause = {.tv_nsec = 1000000};
+
+    memcpy(address.sun_path + 1, name, strlen(name));
+    for (int i = 0; i < BIND_TRIES; i++) {
+        if (bind(listener, (struct sockaddr *)&address, len) == 0) {
+            return listen(listener, BACKLOG) == 0 ? 0 : errno;
+        }
+        if (errno != EADDRINUSE) {
+            return errno;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return EADDRINUSE;
+}
+
+/* Holds the mutex as long as the process lives. */
+static void *control_thread(void *argument)
+{
+    control_t *control = argument;
+    const char *name = control->name;
+    pthread_mutex_t *mutex = control->mutex;
+    int locked = pthread_mutex_trylock(mutex);
+    bool waits = locked == EBUSY;
+
+    if (waits) {
+        (void)sem_post(&control->ready); /* and control is gone */
+        locked = pthread_mutex_lock(mutex);
+    }
+    if (locked == EOWNERDEAD) {
+        (void)pthread_mutex_consistent(mutex);
+    }
+    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int failure = listener < 0 ? errno : control_bind(listener, name);
+    if (!waits) {
+        control->failure = failure;
+        (void)sem_post(&control->ready);
+    }
+    if (failure == 0) {
+        control_serve(listener);
+    }
+    return NULL;
+}
+
+int control_start(const char *name, pthread_mutex_t *mutex)
+{
+    control_t control = {.name = name, .mutex = mutex};
+    struct sockaddr_un address;
     sigset_t all;
     sigset_t before;
     pthread_t thread;
     pthread_attr_t detached;
-    int failure;
 
+    if (strlen(name) == 0 || strlen(name) > sizeof(address.sun_path) - 1) {
+        return ENAMETOOLONG;
+    }
+    (void)sem_init(&control.ready, 0, 0);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     (void)pthread_attr_init(&detached);
     (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    failure = pthread_create(&thread, &detached, control_serve, (void *)(intptr_t)listener);
+    control.failure = pthread_create(&thread, &detached, control_thread, &control);
     (void)pthread_attr_destroy(&detached);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failure;
-}
-
-int control_start(const char *name)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t len = strlen(name);
-    int failure = 0;
-    int listener;
-
-    if (len == 0 || len > sizeof(address.sun_path) - 1) {
-        return ENAMETOOLONG;
+    if (control.failure == 0) {
+        while (sem_wait(&control.ready) != 0) { /* EINTR */
+        }
     }
-    memcpy(address.sun_path + 1, name, len);
-    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener < 0) {
-        return errno;
-    }
-    if (bind(listener, (struct sockaddr *)&address,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len))
-            != 0
-        || listen(listener, BACKLOG) != 0) {
-        failure = errno;
-    } else {
-        failure = control_thread(listener);
-    }
-    if (failure != 0) {
-        (void)real_get()->close(listener);
-    }
-    return failure;
+    return control.failure;
 }

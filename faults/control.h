@@ -1,9 +1,12 @@
-/** The control socket: other processes, as the client of a server, put marks into the stream of the recorded one. */
+/** The control socket: processes that are not recorded, as the client of a server, put marks into the stream. */
 #ifndef FAULTS_CONTROL_H
 #define FAULTS_CONTROL_H
 
-/** Listens on the abstract Unix socket of this name, in a thread of its own that lives as long as the process. A
-connection sends one line, which becomes a mark, and reads `ok` when that is in the stream. Returns 0 or an errno. */
-int control_start(const char *name);
+#include <pthread.h>
+
+/** Somebody listens on the abstract Unix socket of this name on return: this process, in a thread of its own that lives as
+long as the process, or another that holds the mutex, and this one after it. A connection sends one line, which
+becomes a mark, and reads `ok` when that is in the stream. name is kept. Returns 0 or an errno. */
+int control_start(const char *name, pthread_mutex_t *mutex);
 
 #endif

@@ -2,7 +2,7 @@
 
 Above io.c and plan.c (a file remembers which rules are about it), below the layer.
 1. An id stands for one inode while a path leads to it: rename keeps the id, unlink and create gives
-   a new one, two hard links share one.
+   a new one, two hard links share one. All processes of a recording give it the same.
 2. The descriptor table is read without a lock by every call of the program, so a slot is one atomic
    pointer and blocks of slots never move or go away. Slots change under the layer's lock.
 3. No malloc: the program may be inside its own allocator. Memory comes from mmap and is kept. */
@@ -22,7 +22,9 @@ Above io.c and plan.c (a file remembers which rules are about it), below the lay
 #define CHAIN_COUNT 4096u
 #define ARENA_BYTES ((size_t)256 << 10)
 
-typedef _Atomic(file_t *) slot_t;
+/* Address of the file, and whether the descriptor's writes are durable in the lowest bit. */
+typedef _Atomic(uintptr_t) slot_t;
+#define SLOT_DURABLE ((uintptr_t)1)
 
 static struct {
     char root[PATH_MAX];
@@ -31,7 +33,7 @@ static struct {
     _Atomic(slot_t *) blocks[BLOCK_COUNT];
     int highest;
     file_t *chains[CHAIN_COUNT];
-    uint32_t last_id;
+    share_t *share;
     char *arena;
     size_t arena_left;
 } files;
@@ -172,17 +174,27 @@ static slot_t *slot_find(int fd)
     return slots == NULL ? NULL : &slots[(unsigned)fd % BLOCK_SLOTS];
 }
 
-file_t *files_of_descriptor(int fd)
+static uintptr_t slot_get(int fd)
 {
     slot_t *slot = slot_find(fd);
 
-    return slot == NULL ? NULL : atomic_load_explicit(slot, memory_order_acquire);
+    return slot == NULL ? 0 : atomic_load_explicit(slot, memory_order_acquire);
 }
 
-bool files_bind(int fd, file_t *file)
+file_t *files_of_descriptor(int fd)
+{
+    return (file_t *)(slot_get(fd) & ~SLOT_DURABLE);
+}
+
+bool files_is_durable(int fd)
+{
+    return (slot_get(fd) & SLOT_DURABLE) != 0;
+}
+
+bool files_bind(int fd, file_t *file, bool durable)
 {
     slot_t *slot = slot_find(fd);
-    file_t *before;
+    file_t *before = files_of_descriptor(fd);
 
     if (slot == NULL) {
         if (file == NULL) {
@@ -198,7 +210,6 @@ bool files_bind(int fd, file_t *file)
             return false;
         }
     }
-    before = atomic_load_explicit(slot, memory_order_relaxed);
     if (before != NULL) {
         before->descriptors--;
     }
@@ -208,7 +219,8 @@ bool files_bind(int fd, file_t *file)
     if (fd > files.highest) {
         files.highest = fd;
     }
-    atomic_store_explicit(slot, file, memory_order_release);
+    atomic_store_explicit(slot, (uintptr_t)file | (durable ? SLOT_DURABLE : 0),
+                          memory_order_release);
     return true;
 }
 
@@ -249,17 +261,37 @@ static bool file_set_path(file_t *file, const char *path)
     return true;
 }
 
+/* Descriptors may lead to it still. */
+static void file_drop(file_t *file)
+{
+    file_t **link = chain_of(file->device, file->inode);
+
+    while (*link != NULL && *link != file) {
+        link = &(*link)->next;
+    }
+    if (*link == file) {
+        *link = file->next;
+    }
+}
+
 file_t *files_intern(const place_t *place, const struct stat *st, bool created)
 {
     file_t *file = files_lookup(st);
     file_t **chain = chain_of(st->st_dev, st->st_ino);
 
-    if (file != NULL && created) {
-        files_forget(file); /* removed behind our back: the number was reused */
-        file = NULL;
+    uint32_t id = created ? 0 : share_file_find(files.share, st);
+
+    if (file != NULL && file->id == id) {
+        return file;
     }
     if (file != NULL) {
-        return file;
+        file_drop(file); /* removed behind our back: the number was reused */
+    }
+    if (id == 0) {
+        id = share_file_add(files.share, st);
+    }
+    if (id == 0) {
+        return NULL;
     }
     file = files_alloc(sizeof(*file));
     if (file == NULL) {
@@ -270,21 +302,20 @@ file_t *files_intern(const place_t *place, const struct stat *st, bool created)
     if (!file_set_path(file, place->path)) {
         return NULL;
     }
-    file->id = ++files.last_id;
+    file->id = id;
     *chain = file;
     return file;
 }
 
 void files_forget(file_t *file)
 {
-    file_t **link = chain_of(file->device, file->inode);
+    share_file_forget(files.share, file->device, file->inode);
+    file_drop(file);
+}
 
-    while (*link != NULL && *link != file) {
-        link = &(*link)->next;
-    }
-    if (*link == file) {
-        *link = file->next;
-    }
+void files_share(share_t *share)
+{
+    files.share = share;
 }
 
 void files_move(const char *from, const char *to)

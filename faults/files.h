@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "faults/plan.h"
+#include "faults/share.h"
 
 /** One inode for as long as a path below the root leads, or may still lead, to it. */
 typedef struct file {
@@ -43,7 +44,13 @@ bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
 /** The tracked file behind a descriptor, or NULL. Lock-free. */
 file_t *files_of_descriptor(int fd);
 
-/* All below: under the layer's lock. */
+/** Writes through this descriptor are durable when they have ended. Lock-free. */
+bool files_is_durable(int fd);
+
+/** What gives files their ids, before the first is known. */
+void files_share(share_t *share);
+
+/* All below: under the lock. */
 
 /** The known file with this inode, or NULL. */
 file_t *files_lookup(const struct stat *st);
@@ -52,8 +59,8 @@ file_t *files_lookup(const struct stat *st);
 open made the file, so an equal inode number is a reused one. NULL if memory is exhausted. */
 file_t *files_intern(const place_t *place, const struct stat *st, bool created);
 
-/** Binds a descriptor to a file (NULL: unbinds it). False if memory is exhausted. */
-bool files_bind(int fd, file_t *file);
+/** Binds a descriptor to a file (NULL: unbinds it). durable: its writes are synced. False if memory is exhausted. */
+bool files_bind(int fd, file_t *file, bool durable);
 
 /** The highest bound descriptor number so far. */
 int files_highest(void);

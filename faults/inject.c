@@ -2,8 +2,8 @@
 
 Above layer.c, damage.c and io.c; below the interposed functions.
 1. Every rule counts for itself, and counts attempts, whether they then succeed or not.
-2. A kill happens under the layer's lock, which is never given back: no other thread completes another
-   operation on a tracked file. Nothing is synced on the way.
+2. A kill happens under the lock, which is never given back: no thread, and no other process of the recording, gets another
+   operation on a tracked file recorded; the other processes end when they come to one. Nothing is synced on the way.
 3. The record of a kill or fault is committed after its effect on the file, the process is told or
    killed after that: a trace that says "fired" tells the truth.
 4. FAULT stands directly before the record of the operation that it changed. */
@@ -11,7 +11,6 @@ Above layer.c, damage.c and io.c; below the interposed functions.
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "faults/damage.h"
@@ -41,30 +40,56 @@ static const plan_rule_t *fiu_find(const record_op_t *op)
 
 const plan_rule_t *inject_find(const record_op_t *op)
 {
-    plan_t *plan = layer_plan();
+    const plan_t *plan = layer_plan();
     const plan_rule_t *injected = layer_uses_fiu() ? fiu_find(op) : NULL;
-    plan_rule_t *found = NULL;
+    const plan_rule_t *found = NULL;
     uint32_t kind = 1u << op->kind;
 
     if ((plan->kinds & kind) == 0) {
         return injected;
     }
     for (uint64_t left = op->matches; left != 0; left &= left - 1) {
-        plan_rule_t *rule = &plan->rules[__builtin_ctzll(left)];
+        int number = __builtin_ctzll(left);
+        const plan_rule_t *rule = &plan->rules[number];
+        share_rule_t *count = &layer_share()->rules[number];
         if ((rule->kinds & kind) == 0 || !rule_touches(rule, op)
-            || (rule->follows && !rule[-1].fired)) {
+            || (rule->follows && !count[-1].fired)) {
             continue;
         }
-        rule->seen++;
-        if (found == NULL && rule->seen >= rule->nth && rule->seen - rule->nth < rule->times) {
+        count->seen++;
+        if (found == NULL && count->seen >= rule->nth && count->seen - rule->nth < rule->times) {
             found = rule;
         }
     }
     if (injected != NULL || found == NULL) {
         return injected;
     }
-    found->fired = true;
+    layer_share()->rules[found - plan->rules].fired = true;
     return found;
+}
+
+const plan_rule_t *inject_begin(record_op_t *op)
+{
+    const plan_rule_t *rule;
+
+    if (!layer_uses_fiu() && (layer_plan()->kinds & 1u << op->kind) == 0) {
+        return NULL;
+    }
+    layer_lock();
+    op->thread = layer_thread();
+    rule = inject_find(op);
+    if (rule == NULL) {
+        layer_unlock();
+    }
+    return rule;
+}
+
+void inject_end(record_op_t *op, const plan_rule_t *rule)
+{
+    if (rule == NULL) {
+        layer_lock();
+        op->thread = layer_thread();
+    }
 }
 
 static uint16_t fault_flags(const record_op_t *op, const plan_rule_t *rule)
@@ -80,10 +105,8 @@ static uint16_t fault_flags(const record_op_t *op, const plan_rule_t *rule)
 
 __attribute__((noreturn)) static void inject_die(void)
 {
-    (void)kill(getpid(), SIGKILL);
-    for (;;) {
-        (void)pause();
-    }
+    layer_share()->ended = true;
+    layer_die();
 }
 
 /* A kill or fault of an operation that is no write, or of one that has happened already. */
@@ -107,22 +130,27 @@ static void fault_record(uint16_t kind, const record_op_t *op, const plan_rule_t
     record_append(layer_log(), &fault, &part, part.iov_len);
 }
 
-bool inject_before(record_op_t *op, const plan_rule_t **rule)
+bool inject_replaces(record_op_t *op, const plan_rule_t *rule)
 {
-    *rule = inject_find(op);
-    if (*rule == NULL) {
+    if (rule == NULL) {
         return false;
     }
-    if ((*rule)->action == TP_ACTION_KILL) {
-        if ((*rule)->when != PLAN_WHEN_AFTER) {
-            fault_record(TP_OP_KILL, op, *rule, 0);
+    if (rule->action == TP_ACTION_KILL) {
+        if (rule->when != PLAN_WHEN_AFTER) {
+            fault_record(TP_OP_KILL, op, rule, 0);
             inject_die();
         }
         return false;
     }
-    fault_record(TP_OP_FAULT, op, *rule, 0);
-    op->result = (*rule)->action == TP_ACTION_ERROR ? -(*rule)->error : 0;
+    fault_record(TP_OP_FAULT, op, rule, 0);
+    op->result = rule->action == TP_ACTION_ERROR ? -rule->error : 0;
     return true;
+}
+
+bool inject_before(record_op_t *op, const plan_rule_t **rule)
+{
+    *rule = inject_find(op);
+    return inject_replaces(op, *rule);
 }
 
 void inject_after(const record_op_t *op, const plan_rule_t *rule)

@@ -2,7 +2,8 @@
 
 Top of the preload. Every exported function here stands before the C library's of the same name.
 1. A call on a descriptor that is not below the root costs one table lookup.
-2. The record of a write covers the bytes that the program was told are written. */
+2. The record of a write covers the bytes that the program was told are written.
+3. Calls run side by side; those of one file whose place only the kernel knows, one after the other. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -33,6 +34,15 @@ static bool data_appends(const io_call_t *call, const file_t *file)
     return file->may_append && (real_get()->fcntl(call->fd, F_GETFL) & O_APPEND) != 0;
 }
 
+/* It belongs to the descriptor, not to the file. */
+static bool data_is_durable(const io_call_t *call)
+{
+    if (call->via == IO_VECTOR_AT_FLAGS && (call->flags & (RWF_DSYNC | RWF_SYNC)) != 0) {
+        return true;
+    }
+    return files_is_durable(call->fd);
+}
+
 static uint64_t data_offset(const io_call_t *call, bool appends)
 {
     struct stat st;
@@ -46,37 +56,53 @@ static uint64_t data_offset(const io_call_t *call, bool appends)
     return offset < 0 ? 0 : (uint64_t)offset;
 }
 
+/* Its place is the position of the open file, or the end of the file: one such call at a time, so that it is known. */
+static bool data_has_no_place(const io_call_t *call, bool appends)
+{
+    return appends || io_is_sequential(call);
+}
+
 static ssize_t data_read(const io_call_t *call)
 {
-    file_t *file = data_is_odd(call) ? NULL : layer_enter(call->fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const file_t *file = data_is_odd(call) ? NULL : layer_begin(call->fd, TP_OP_READ, &op);
+    const plan_rule_t *rule;
+    bool placeless;
 
     if (file == NULL) {
         return io_read_real(call);
     }
-    op = layer_op(TP_OP_READ, file);
+    placeless = data_has_no_place(call, false);
+    if (placeless) {
+        layer_hold_position(file);
+    }
     op.offset = data_offset(call, false);
     op.length = io_length(call);
-    if (!inject_before(&op, &rule)) {
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
         op.result = layer_result(io_read_real(call));
     }
+    if (placeless) {
+        layer_release_position(file);
+    }
+    inject_end(&op, rule);
     layer_record(&op);
     inject_after(&op, rule);
     return layer_leave(op.result);
 }
 
+static uint64_t data_hash(const record_op_t *op, const io_call_t *call)
+{
+    bool recorded = layer_log()->header != NULL && op->result > 0;
+
+    return recorded ? hash_buffers(call->parts, call->count, (uint64_t)op->result) : 0;
+}
+
 static void data_record(record_op_t *op, const io_call_t *call)
 {
-    uint64_t written = op->result < 0 ? 0 : (uint64_t)op->result;
-
-    if (layer_log()->header == NULL) {
-        return;
-    }
-    op->hash = written == 0 ? 0 : hash_buffers(call->parts, call->count, written);
     if (layer_log()->keep_data) {
         op->flags |= TP_WRITE_PAYLOAD;
-        record_append(layer_log(), op, call->parts, written);
+        record_append(layer_log(), op, call->parts, op->result < 0 ? 0 : (uint64_t)op->result);
     } else {
         layer_record(op);
     }
@@ -84,25 +110,35 @@ static void data_record(record_op_t *op, const io_call_t *call)
 
 static ssize_t data_write(const io_call_t *call)
 {
-    file_t *file = data_is_odd(call) ? NULL : layer_enter(call->fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const file_t *file = data_is_odd(call) ? NULL : layer_begin(call->fd, TP_OP_WRITE, &op);
+    const plan_rule_t *rule;
     bool appends;
+    bool placeless;
 
     if (file == NULL) {
         return io_write_real(call);
     }
     appends = data_appends(call, file);
-    op = layer_op(TP_OP_WRITE, file);
-    op.flags = appends ? TP_WRITE_APPEND : 0;
+    placeless = data_has_no_place(call, appends);
+    if (placeless) {
+        layer_hold_position(file);
+    }
+    op.flags = (uint16_t)((appends ? TP_WRITE_APPEND : 0)
+                          | (data_is_durable(call) ? TP_WRITE_DURABLE : 0));
     op.offset = data_offset(call, appends);
     op.length = io_length(call);
-    rule = inject_find(&op);
+    rule = inject_begin(&op);
     if (rule == NULL) {
         op.result = layer_result(io_write_real(call));
     } else {
         op.result = inject_write(&op, rule, call);
     }
+    if (placeless) {
+        layer_release_position(file);
+    }
+    op.hash = data_hash(&op, call);
+    inject_end(&op, rule);
     data_record(&op, call);
     return layer_leave(op.result);
 }

@@ -17,7 +17,7 @@ static void fd_record_close(int fd, file_t *file, int64_t result)
 {
     record_op_t op = layer_op(TP_OP_CLOSE, file);
 
-    (void)files_bind(fd, NULL);
+    (void)files_bind(fd, NULL, false);
     op.length = file->descriptors;
     op.result = result;
     layer_record(&op);
@@ -92,7 +92,7 @@ LAYER_EXPORT void closefrom(int first)
 /* Under the lock: `copy` is a further descriptor of what `fd` is. */
 static void fd_share(int fd, int64_t copy)
 {
-    if (copy >= 0 && !files_bind((int)copy, files_of_descriptor(fd))) {
+    if (copy >= 0 && !files_bind((int)copy, files_of_descriptor(fd), files_is_durable(fd))) {
         layer_refuse("no memory to follow descriptor %lld", (long long)copy);
     }
 }
@@ -183,9 +183,10 @@ LAYER_EXPORT int fcntl64(int fd, int command, ...)
     return fd_control(fd, command, argument);
 }
 
-/* Records an operation that has been made or replaced, and releases the lock. */
-static int fd_finish(const record_op_t *op, const plan_rule_t *rule)
+/* Records an operation that has been made or replaced, and ends it. */
+static int fd_finish(record_op_t *op, const plan_rule_t *rule)
 {
+    inject_end(op, rule);
     layer_record(op);
     inject_after(op, rule);
     return (int)layer_leave(op->result);
@@ -193,20 +194,22 @@ static int fd_finish(const record_op_t *op, const plan_rule_t *rule)
 
 static int fd_sync(int fd, uint16_t kind, int (*call)(int))
 {
-    file_t *file = layer_enter(fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const file_t *file = layer_begin(fd, kind, &op);
+    const plan_rule_t *rule;
 
     if (file == NULL) {
         return call(fd);
     }
-    op = layer_op(file->directory ? TP_OP_SYNC_DIR : kind, file);
-    if (!inject_before(&op, &rule)) {
+    op.kind = file->directory ? TP_OP_SYNC_DIR : kind;
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
         op.result = layer_result(call(fd));
     }
     if (!file->directory) {
         return fd_finish(&op, rule);
     }
+    inject_end(&op, rule);
     layer_record_path(&op, file->path);
     inject_after(&op, rule);
     return (int)layer_leave(op.result);
@@ -224,18 +227,17 @@ LAYER_EXPORT int fdatasync(int fd)
 
 LAYER_EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags)
 {
-    file_t *file = layer_enter(fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const plan_rule_t *rule;
 
-    if (file == NULL) {
+    if (layer_begin(fd, TP_OP_SYNC_RANGE, &op) == NULL) {
         return real_get()->sync_file_range(fd, offset, bytes, flags);
     }
-    op = layer_op(TP_OP_SYNC_RANGE, file);
     op.flags = (uint16_t)flags;
     op.offset = (uint64_t)offset;
     op.length = (uint64_t)bytes;
-    if (!inject_before(&op, &rule)) {
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->sync_file_range(fd, offset, bytes, flags));
     }
     return fd_finish(&op, rule);
@@ -243,16 +245,15 @@ LAYER_EXPORT int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned
 
 static int fd_truncate(int fd, off_t size)
 {
-    file_t *file = layer_enter(fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const plan_rule_t *rule;
 
-    if (file == NULL) {
+    if (layer_begin(fd, TP_OP_TRUNCATE, &op) == NULL) {
         return real_get()->ftruncate(fd, size);
     }
-    op = layer_op(TP_OP_TRUNCATE, file);
     op.offset = (uint64_t)size;
-    if (!inject_before(&op, &rule)) {
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
         op.result = layer_result(real_get()->ftruncate(fd, size));
     }
     return fd_finish(&op, rule);
@@ -279,21 +280,20 @@ static int64_t fd_call_allocate(int fd, int mode, off_t offset, off_t bytes, boo
 
 static int fd_allocate(int fd, int mode, off_t offset, off_t bytes, bool posix)
 {
-    file_t *file = layer_enter(fd);
-    const plan_rule_t *rule;
     record_op_t op;
+    const plan_rule_t *rule;
     int saved = errno;
     int returned;
 
-    if (file == NULL) {
+    if (layer_begin(fd, TP_OP_FALLOCATE, &op) == NULL) {
         return posix ? real_get()->posix_fallocate(fd, offset, bytes)
                      : real_get()->fallocate(fd, mode, offset, bytes);
     }
-    op = layer_op(TP_OP_FALLOCATE, file);
     op.flags = (uint16_t)mode;
     op.offset = (uint64_t)offset;
     op.length = (uint64_t)bytes;
-    if (!inject_before(&op, &rule)) {
+    rule = inject_begin(&op);
+    if (!inject_replaces(&op, rule)) {
         op.result = fd_call_allocate(fd, mode, offset, bytes, posix);
     }
     returned = fd_finish(&op, rule);

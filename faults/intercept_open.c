@@ -53,7 +53,7 @@ static bool open_is_ours(const open_call_t *call, place_t *place)
 static void open_drop_stale(int fd)
 {
     if (layer_enter(fd) != NULL) {
-        (void)files_bind(fd, NULL);
+        (void)files_bind(fd, NULL, false);
         (void)layer_leave(0);
     }
 }
@@ -75,7 +75,7 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
         }
     }
     file = files_intern(place, &st, created);
-    if (file == NULL || !files_bind(fd, file)) {
+    if (file == NULL || !files_bind(fd, file, (call->flags & O_DSYNC) != 0)) {
         layer_refuse("no memory to follow another file");
     }
     if ((call->flags & O_APPEND) != 0) {

@@ -1,8 +1,9 @@
 /** Interposed calls that change files where the layer cannot follow.
 
-Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace and then happens, so that
+Top of the preload. Each leaves a mark "unseen CALL path=PATH" in the trace, unless it fails, so that
 whoever computes states from the trace knows that it is not the whole truth. Never refused: a program
 may map a scratch file whose content does not matter. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,7 +12,9 @@ may map a scratch file whose content does not matter. */
 #include <unistd.h>
 
 #include "faults/layer.h"
+#include "faults/raw.h"
 #include "faults/real.h"
+#include "faults/unseen.h"
 
 /* Under the lock. Values in marks have no spaces. */
 static void unseen_mark(const char *call, const char *path)
@@ -34,12 +37,20 @@ static void unseen_mark(const char *call, const char *path)
     layer_record_path(&op, text);
 }
 
-static void unseen_at_descriptor(const char *call, int fd)
+void unseen_at_descriptor(const char *call, int fd)
 {
     file_t *file = layer_enter(fd);
 
     if (file != NULL) {
         unseen_mark(call, file->path);
+        (void)layer_leave(0);
+    }
+}
+
+void unseen_anywhere(const char *call)
+{
+    if (layer_enter_path()) {
+        unseen_mark(call, ".");
         (void)layer_leave(0);
     }
 }
@@ -54,13 +65,28 @@ static void unseen_at_path(const char *call, int dirfd, const char *path)
     }
 }
 
-/* As a bare system call: allocators map memory before anything is resolved. */
+/* As a bare system call: allocators map memory before anything is resolved. Nothing changes through a mapping
+   that failed, nor before the call returns. */
 static void *unseen_map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && (protection & PROT_WRITE) != 0 && (flags & MAP_TYPE) != MAP_PRIVATE) {
+#ifdef RAW_CALLS
+    const long words[6] = {(long)(uintptr_t)at, (long)bytes, protection, flags, fd, offset};
+    long got = raw_call(SYS_mmap, words);
+    bool failed = got < 0 && got >= -4095;
+    void *map = failed ? MAP_FAILED : (void *)(uintptr_t)got;
+
+    if (failed) {
+        errno = (int)-got;
+    }
+#else
+    void *map = (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+#endif
+
+    if (map != MAP_FAILED && fd >= 0 && (protection & PROT_WRITE) != 0
+        && (flags & MAP_TYPE) != MAP_PRIVATE) {
         unseen_at_descriptor("mmap", fd);
     }
-    return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+    return map;
 }
 
 LAYER_EXPORT void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
@@ -124,20 +150,23 @@ static bool mode_writes(const char *mode)
     return mode != NULL && strpbrk(mode, "wa+") != NULL;
 }
 
-LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+static FILE *unseen_open(const char *path, const char *mode)
 {
-    if (mode_writes(mode)) {
+    FILE *stream = real_get()->fopen(path, mode);
+    if (stream != NULL && mode_writes(mode)) {
         unseen_at_path("fopen", AT_FDCWD, path);
     }
-    return real_get()->fopen(path, mode);
+    return stream;
+}
+
+LAYER_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+    return unseen_open(path, mode);
 }
 
 LAYER_EXPORT FILE *fopen64(const char *path, const char *mode)
 {
-    if (mode_writes(mode)) {
-        unseen_at_path("fopen", AT_FDCWD, path);
-    }
-    return real_get()->fopen(path, mode);
+    return unseen_open(path, mode);
 }
 
 LAYER_EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)

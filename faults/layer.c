@@ -1,21 +1,23 @@
-/** Set-up from the environment, the lock, and the rule of who is recorded.
+/** Set-up from the environment, begin and end of an operation, the lock.
 
 Above files.c, record.c and plan.c; below inject.c and the interposed functions. A preload library has no
 handle that its caller could pass, so that the state here, in files.c and in real.c is static: the
 one place of the project where that is unavoidable.
 
-1. One lock is held across the real call and its record: the order of the stream is the real order,
-   and a thread that dies inside parks all others that come to a tracked file.
-2. The first process that does an operation below the root owns the trace. Its children, forked or
-   executed, pass through unrecorded and unharmed and leave TP_TRACE_FOREIGN in the header.
-3. The layer is not re-entrant: what a signal handler or a library does while its thread is inside
+1. Reads, writes, syncs and changes of size run side by side, as without the layer. Each takes a ticket when it begins,
+   and is recorded when it has ended: the stream has the order of the ends.
+2. What changes descriptors or paths is made under the lock, and so is what a plan hits: the tables are true, and a thread
+   that dies inside ends all others that come to a tracked file.
+3. The lock is one of all processes of the recording: those that TORNPAGE_TRACE reached, forked or executed.
+4. The layer is not re-entrant: what a signal handler or a library does while its thread is inside
    passes through.
-4. A thread inside cannot be cancelled: it would take the lock with it.
-5. What the environment or the plan asks and cannot be done ends the process before main. */
+5. A thread inside cannot be cancelled: it would take the lock, or a write that nobody recorded, with it.
+6. What the environment or the plan asks and cannot be done ends the process before main. */
 #include "faults/layer.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,18 +34,21 @@ one place of the project where that is unavoidable.
 #define TRACE_BYTES_MIN 4096u
 #define ATTACH_NAME "TORNPAGE_ATTACH"
 
+#define POSITIONS 64u
+
 static struct {
-    pthread_mutex_t lock;
+    share_t *share;
     atomic_bool on;
-    atomic_bool passive; /* another process owns the trace */
-    atomic_bool claimed; /* this process has had an event */
+    atomic_bool has_events;      /* this process, or the one that it was forked from, has had one */
+    atomic_bool started;         /* what comes with the first event of this process is done */
+    atomic_bool control_started; /* its thread runs, or will */
     bool uses_fiu;
     const char *control; /* name of the control socket, or NULL */
-    uint32_t threads;
     plan_t plan;
     record_log_t log;
+    pthread_mutex_t positions[POSITIONS]; /* files share them by id */
     char plan_text[PLAN_BYTES_MAX + 1];
-} layer = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} layer;
 
 static _Thread_local struct {
     uint32_t number; /* thread index plus one; 0 before the thread's first event */
@@ -77,63 +82,102 @@ bool layer_is_on(void)
 
 bool layer_has_events(void)
 {
-    return layer_is_on() && atomic_load_explicit(&layer.claimed, memory_order_relaxed);
+    return layer_is_on() && atomic_load_explicit(&layer.has_events, memory_order_relaxed);
 }
 
-/* Busy for longer than locked: a signal handler in between passes through instead of waiting. */
-static void layer_unlock(void)
+void layer_die(void)
 {
-    (void)pthread_mutex_unlock(&layer.lock);
-    layer_self.busy = false;
-    (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
+    (void)kill(getpid(), SIGKILL);
+    for (;;) {
+        (void)pause();
+    }
 }
 
-/* Of the process that is recorded, as soon as it is. */
-static void layer_open_control(void)
+static void layer_take_lock(void)
 {
-    int failure = layer.control != NULL ? control_start(layer.control) : 0;
+    share_locked_t locked = share_lock(layer.share);
 
+    if (locked == SHARE_ENDED) {
+        layer_die();
+    }
+    if (locked == SHARE_OWNER_DIED) {
+        record_recover(&layer.log);
+    }
+}
+
+void layer_lock(void)
+{
+    layer_take_lock();
+    if (layer_self.number == 0) {
+        layer_self.number = ++layer.share->threads;
+    }
+}
+
+void layer_unlock(void)
+{
+    share_unlock(layer.share);
+}
+
+/* Once per process. */
+static void layer_start_control(void)
+{
+    int failure;
+
+    if (layer.control == NULL || atomic_exchange(&layer.control_started, true)) {
+        return;
+    }
+    failure = control_start(layer.control, &layer.share->control);
     if (failure != 0) {
         layer_refuse("TORNPAGE_CONTROL=%s: %s", layer.control, strerror(failure));
     }
 }
 
-static bool layer_lock(void)
+/* Busy for longer than locked: a signal handler in between passes through instead of waiting. */
+static void layer_go_in(void)
 {
     int saved = errno;
 
-    if (atomic_load_explicit(&layer.passive, memory_order_relaxed)) {
-        record_set_flag(&layer.log, TP_TRACE_FOREIGN);
-        return false;
-    }
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &layer_self.cancel_state);
     layer_self.busy = true;
-    (void)pthread_mutex_lock(&layer.lock);
+    if (!atomic_load_explicit(&layer.started, memory_order_relaxed)) {
+        record_claim(&layer.log);
+        atomic_store(&layer.has_events, true);
+        layer_start_control();
+        atomic_store(&layer.started, true);
+    }
     layer_self.saved_errno = saved;
-    if (!atomic_load_explicit(&layer.claimed, memory_order_relaxed)) {
-        atomic_store(&layer.claimed, true);
-        if (!record_claim(&layer.log)) {
-            atomic_store(&layer.passive, true);
-            record_set_flag(&layer.log, TP_TRACE_FOREIGN);
-            layer_unlock();
-            errno = saved;
-            return false;
-        }
-        layer_open_control();
+}
+
+static void layer_go_out(void)
+{
+    layer_self.busy = false;
+    (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
+}
+
+file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
+{
+    file_t *file = files_of_descriptor(fd);
+
+    if (file == NULL || layer_self.busy) {
+        return NULL;
     }
-    if (layer_self.number == 0) {
-        layer_self.number = ++layer.threads;
-    }
-    return true;
+    layer_go_in();
+    *op = (record_op_t){.kind = kind,
+                        .file = file->id,
+                        .matches = file->matches,
+                        .began = record_ticket(&layer.log)};
+    return file;
 }
 
 file_t *layer_enter(int fd)
 {
     file_t *file = files_of_descriptor(fd);
 
-    if (file == NULL || layer_self.busy || !layer_lock()) {
+    if (file == NULL || layer_self.busy) {
         return NULL;
     }
+    layer_go_in();
+    layer_lock();
     file = files_of_descriptor(fd); /* another thread may have closed it meanwhile */
     if (file == NULL) {
         (void)layer_leave(0);
@@ -143,7 +187,22 @@ file_t *layer_enter(int fd)
 
 bool layer_enter_path(void)
 {
-    return layer_is_on() && layer_lock();
+    if (!layer_is_on()) {
+        return false;
+    }
+    layer_go_in();
+    layer_lock();
+    return true;
+}
+
+void layer_hold_position(const file_t *file)
+{
+    (void)pthread_mutex_lock(&layer.positions[file->id % POSITIONS]);
+}
+
+void layer_release_position(const file_t *file)
+{
+    (void)pthread_mutex_unlock(&layer.positions[file->id % POSITIONS]);
 }
 
 int64_t layer_leave(int64_t result)
@@ -151,6 +210,7 @@ int64_t layer_leave(int64_t result)
     int saved = layer_self.saved_errno;
 
     layer_unlock();
+    layer_go_out();
     errno = result < 0 ? (int)-result : saved;
     return result < 0 ? -1 : result;
 }
@@ -170,9 +230,19 @@ record_log_t *layer_log(void)
     return &layer.log;
 }
 
+share_t *layer_share(void)
+{
+    return layer.share;
+}
+
 bool layer_uses_fiu(void)
 {
     return layer.uses_fiu;
+}
+
+uint32_t layer_thread(void)
+{
+    return layer_self.number - 1;
 }
 
 record_op_t layer_op(uint16_t kind, const file_t *file)
@@ -180,8 +250,9 @@ record_op_t layer_op(uint16_t kind, const file_t *file)
     return (record_op_t){
         .kind = kind,
         .file = file == NULL ? 0 : file->id,
-        .thread = layer_self.number - 1,
+        .thread = layer_thread(),
         .matches = file == NULL ? 0 : file->matches,
+        .began = record_ticket(&layer.log),
     };
 }
 
@@ -272,7 +343,8 @@ static void layer_load_plan(const char *path)
     }
 }
 
-static void layer_load_trace(const char *path)
+/* False: it is gone, and the recording that this process was started in has ended. */
+static bool layer_load_trace(const char *path)
 {
     const char *payload = env_get("TORNPAGE_PAYLOAD");
     const char *max = env_get("TORNPAGE_TRACE_MAX");
@@ -298,15 +370,14 @@ static void layer_load_trace(const char *path)
                          TRACE_BYTES_MIN);
         }
     }
-    failure = record_open(&layer.log, path, bytes, attach);
-    if (failure != 0 && attach) { /* gone: the process that it was about has ended */
-        atomic_store(&layer.passive, true);
-    } else if (failure != 0) {
+    failure = record_open(&layer.log, path, bytes, attach, &layer.share);
+    if (failure != 0 && !attach) {
         layer_refuse("trace %s: %s", path, strerror(failure));
     }
     if (!attach) {
         env_put(ATTACH_NAME, path);
     }
+    return failure == 0;
 }
 
 static void layer_load_fiu(void)
@@ -332,23 +403,31 @@ static void layer_load_fiu(void)
 static void layer_before_fork(void)
 {
     if (!layer_self.busy) {
-        (void)pthread_mutex_lock(&layer.lock);
+        layer_take_lock();
     }
 }
 
 static void layer_after_fork_parent(void)
 {
     if (!layer_self.busy) {
-        (void)pthread_mutex_unlock(&layer.lock);
+        layer_unlock();
     }
 }
 
+static void layer_make_positions(void)
+{
+    for (uint32_t i = 0; i < POSITIONS; i++) {
+        (void)pthread_mutex_init(&layer.positions[i], NULL);
+    }
+}
+
+/* The lock is the parent's; a position may have been held by a thread that is not here. */
 static void layer_after_fork_child(void)
 {
-    layer_after_fork_parent();
-    if (atomic_load(&layer.claimed)) {
-        atomic_store(&layer.passive, true);
-    }
+    layer_self.number = 0;
+    layer_make_positions();
+    atomic_store(&layer.started, false);
+    atomic_store(&layer.control_started, false);
 }
 
 __attribute__((constructor)) static void layer_start(void)
@@ -373,14 +452,22 @@ __attribute__((constructor)) static void layer_start(void)
     if (plan != NULL) {
         layer_load_plan(plan);
     }
-    if (trace != NULL) {
-        layer_load_trace(trace);
+    if (trace != NULL && !layer_load_trace(trace)) {
+        return;
     }
     layer_load_fiu();
     layer.control = env_get("TORNPAGE_CONTROL");
     if (trace == NULL && plan == NULL && !layer.uses_fiu) {
         return;
     }
+    if (layer.share == NULL) {
+        layer.share = share_create();
+    }
+    if (layer.share == NULL) {
+        layer_refuse("out of memory");
+    }
+    layer_make_positions();
+    files_share(layer.share);
     if (pthread_atfork(layer_before_fork, layer_after_fork_parent, layer_after_fork_child) != 0) {
         layer_refuse("cannot register for fork");
     }

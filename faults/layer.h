@@ -1,4 +1,4 @@
-/** The life of the preload in its process: set-up, the one lock, who is recorded. */
+/** The life of the preload in its process: set-up, begin and end of an operation, the lock. */
 #ifndef FAULTS_LAYER_H
 #define FAULTS_LAYER_H
 
@@ -20,11 +20,23 @@ bool layer_is_on(void);
 itself ask first, for an event would make this process the owner of the trace. */
 bool layer_has_events(void);
 
-/** Takes the lock for an operation on a tracked descriptor. NULL: not ours, nothing was taken. */
+/** Begins an operation on a tracked descriptor, and fills in op with its ticket; the lock is free while it lasts. NULL: not
+ours, nothing was begun. */
+file_t *layer_begin(int fd, uint16_t kind, record_op_t *op);
+
+/** The same for what changes descriptors or paths: with the lock, so that no other such operation is under way. */
 file_t *layer_enter(int fd);
 
-/** Takes the lock for an operation that concerns the root; false: not recorded in this process. */
+/** The same for an operation that concerns the root; false: not recorded in this process. */
 bool layer_enter_path(void);
+
+/** Takes the lock within an operation that was begun: to count for the plan, and to record. */
+void layer_lock(void);
+void layer_unlock(void);
+
+/** Of one file at a time: a write whose place is the file's size or position, and what that is. Outside of the lock. */
+void layer_hold_position(const file_t *file);
+void layer_release_position(const file_t *file);
 
 /** Releases the lock and turns a result into what a system call returns: -1 and errno for -errno,
 else the result, with errno as it was at entry. */
@@ -33,13 +45,14 @@ int64_t layer_leave(int64_t result);
 /** -1 to -errno. Before anything else can touch errno. */
 int64_t layer_result(int64_t returned);
 
-/* All below: under the lock. */
-
 plan_t *layer_plan(void);
 record_log_t *layer_log(void);
+share_t *layer_share(void);
 
 /** libfiu is in use: each operation is one of its points too. */
 bool layer_uses_fiu(void);
+
+/* All below: under the lock. */
 
 /** An operation on a file, or (NULL) on none. */
 record_op_t layer_op(uint16_t kind, const file_t *file);
@@ -47,11 +60,17 @@ record_op_t layer_op(uint16_t kind, const file_t *file);
 /** An operation on a path. */
 record_op_t layer_op_at(uint16_t kind, const place_t *place);
 
+/** Whose operation it is, for one that layer_begin() has begun. */
+uint32_t layer_thread(void);
+
 /** Appends the record without payload. */
 void layer_record(const record_op_t *op);
 
 /** Appends the record with a path as payload. */
 void layer_record_path(const record_op_t *op, const char *path);
+
+/** What a plan that has killed does to every process of the recording. */
+__attribute__((noreturn)) void layer_die(void);
 
 /** Ends the process with status 97 and one line on standard error. */
 __attribute__((noreturn, format(printf, 1, 2))) void layer_refuse(const char *format, ...);

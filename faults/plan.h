@@ -41,8 +41,6 @@ typedef struct plan_rule {
     char *mask;                  /**< of '0' and '1' */
     uint64_t mask_len;
     bool follows; /**< counts from the fault of the line before on */
-    bool fired;
-    uint64_t seen; /**< matching operations so far */
 } plan_rule_t;
 
 typedef struct plan {

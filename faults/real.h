@@ -2,11 +2,16 @@
 #ifndef FAULTS_REAL_H
 #define FAULTS_REAL_H
 
+#include <aio.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+
+struct io_uring;
+struct io_uring_params;
 
 /** One row per function: result, name, parameters. On 64-bit Linux the plain and the "64" names
 take the same types, so that one of each pair is enough. */
@@ -55,7 +60,14 @@ take the same types, so that one of each pair is enough. */
     X(FILE *, fopen, (const char *, const char *))                                                 \
     X(FILE *, freopen, (const char *, const char *, FILE *))                                       \
     X(FILE *, fdopen, (int, const char *))                                                         \
-    X(int, fclose, (FILE *))
+    X(int, fclose, (FILE *))                                                                       \
+    X(int, aio_write, (struct aiocb *))                                                            \
+    X(int, aio_write64, (struct aiocb64 *))                                                        \
+    X(int, aio_fsync, (int, struct aiocb *))                                                       \
+    X(int, aio_fsync64, (int, struct aiocb64 *))                                                   \
+    X(int, io_submit, (aio_context_t, long, struct iocb **))                                       \
+    X(int, io_uring_queue_init, (unsigned, struct io_uring *, unsigned))                           \
+    X(int, io_uring_queue_init_params, (unsigned, struct io_uring *, struct io_uring_params *))
 
 typedef struct real_calls {
 #define REAL_MEMBER(result, name, parameters) result(*name) parameters;
@@ -64,7 +76,7 @@ typedef struct real_calls {
 } real_calls_t;
 
 /** The functions; resolved by the constructor, or by the first call if one comes earlier. A member
-is NULL only if this C library lacks the function. */
+is NULL only if neither this C library nor another that the program has loaded has the function. */
 const real_calls_t *real_get(void);
 
 #endif

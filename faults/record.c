@@ -1,11 +1,13 @@
 /** Appends records to a shared mapping of the trace file.
 
-Sits above nothing but libc; the layer's lock serialises all calls.
+Above share.c, whose lock serialises the appends of all threads and processes.
 1. The committed length in the header is stored with release order after a record is complete: a
    process that dies at any instruction leaves a readable trace.
 2. Pages are populated ahead of use, so that the hot path takes no page fault and a full file system
    shows as an error here, not as SIGBUS.
-3. A full trace stops recording and says so in its header; it never stops the program. */
+3. A full trace stops recording and says so in its header; it never stops the program.
+4. The number of events in the header is stored after the length: it is the ticket that a call takes at its begin, and
+   what it counts is in the stream. */
 #include "faults/record.h"
 
 #include <errno.h>
@@ -19,35 +21,60 @@ Sits above nothing but libc; the layer's lock serialises all calls.
 #define POPULATE_FIRST ((size_t)256 << 10)
 #define POPULATE_MAX ((size_t)4 << 20)
 
-static int record_map(record_log_t *log, int fd, size_t size_bytes)
-{
-    struct stat st;
-    void *map;
+#define PAGE_BYTES ((uint64_t)4096)
 
+static uint64_t whole_pages(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* The stream, and behind it what its processes share. */
+static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **share)
+{
+    uint64_t share_bytes = whole_pages(sizeof(share_t));
+    uint64_t file_bytes = whole_pages(size_bytes) + share_bytes;
+    bool create = size_bytes > 0;
+    struct stat st;
+    uint8_t *map;
+
+    if (create && real_get()->ftruncate(fd, (off_t)file_bytes) != 0) {
+        return errno;
+    }
     if (fstat(fd, &st) != 0) {
         return errno;
     }
-    if (st.st_size == 0) {
-        if (real_get()->ftruncate(fd, (off_t)size_bytes) != 0) {
-            return errno;
-        }
-    } else {
-        size_bytes = (size_t)st.st_size;
-    }
-    if (size_bytes < TP_TRACE_HEADER_SIZE) {
+    file_bytes = (uint64_t)st.st_size;
+    if (file_bytes < TP_TRACE_HEADER_SIZE + share_bytes || file_bytes % PAGE_BYTES != 0) {
         return EINVAL;
     }
-    map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    map = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED) {
         return errno;
     }
-    log->header = map;
-    log->size_bytes = size_bytes;
+    *share = (share_t *)(void *)(map + file_bytes - share_bytes);
+    log->header = (tp_trace_header_t *)(void *)map;
+    if (create && !share_init(*share)) {
+        return ENOSPC;
+    }
+    (*share)->stream_bytes = create ? size_bytes : (*share)->stream_bytes;
+    log->size_bytes = (*share)->stream_bytes;
     return 0;
+}
+
+/* What other processes have written is there already. */
+static void record_skip_populated(record_log_t *log)
+{
+    uint64_t used = atomic_load_explicit(&log->header->committed, memory_order_relaxed);
+
+    used -= used % PAGE_BYTES;
+    log->populated = used > log->populated ? used : log->populated;
 }
 
 static bool record_populate(record_log_t *log, size_t need)
 {
+    if (log->populated > 0 && log->populated < need) {
+        record_skip_populated(log);
+    }
     while (log->populated < need) {
         size_t step = log->size_bytes - log->populated;
         uint8_t *from = (uint8_t *)log->header + log->populated;
@@ -67,7 +94,8 @@ static bool record_populate(record_log_t *log, size_t need)
     return true;
 }
 
-int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach)
+int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
+                share_t **share)
 {
     int flags = O_RDWR | O_CLOEXEC | (attach ? 0 : O_CREAT | O_TRUNC);
     int fd = real_get()->open(path, flags, 0644);
@@ -76,7 +104,7 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
     if (fd < 0) {
         return errno;
     }
-    failure = record_map(log, fd, size_bytes);
+    failure = record_map(log, fd, attach ? 0 : size_bytes, share);
     (void)real_get()->close(fd);
     if (failure != 0) {
         return failure;
@@ -95,15 +123,38 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
     return 0;
 }
 
-bool record_claim(record_log_t *log)
+void record_claim(record_log_t *log)
 {
     uint32_t nobody = 0;
 
-    if (log->header == NULL) {
-        return true;
+    if (log->header != NULL) {
+        (void)atomic_compare_exchange_strong(&log->header->pid, &nobody, (uint32_t)getpid());
     }
-    log->used = TP_TRACE_HEADER_SIZE;
-    return atomic_compare_exchange_strong(&log->header->pid, &nobody, (uint32_t)getpid());
+}
+
+uint64_t record_ticket(const record_log_t *log)
+{
+    return log->header == NULL ? 0
+                               : atomic_load_explicit(&log->header->events, memory_order_acquire);
+}
+
+static uint64_t record_used(const record_log_t *log)
+{
+    return atomic_load_explicit(&log->header->committed, memory_order_relaxed);
+}
+
+/* It may have stored the length and not the number. */
+void record_recover(record_log_t *log)
+{
+    uint64_t events = 0;
+
+    if (log->header == NULL) {
+        return;
+    }
+    for (uint64_t at = TP_TRACE_HEADER_SIZE; at < record_used(log); events++) {
+        at += ((const tp_trace_record_t *)(const void *)((uint8_t *)log->header + at))->total;
+    }
+    atomic_store_explicit(&log->header->events, events, memory_order_release);
 }
 
 void record_set_flag(record_log_t *log, uint32_t flag)
@@ -119,48 +170,56 @@ static bool record_is_starved(int64_t result)
            || result == -ENFILE;
 }
 
+static bool record_is_full(const record_log_t *log)
+{
+    return (atomic_load_explicit(&log->header->flags, memory_order_relaxed) & TP_TRACE_OVERFLOW)
+           != 0;
+}
+
 uint8_t *record_reserve(record_log_t *log, const record_op_t *op, size_t payload_bytes)
 {
     size_t total = (TP_TRACE_RECORD_SIZE + payload_bytes + TP_TRACE_ALIGN - 1) / TP_TRACE_ALIGN
                    * TP_TRACE_ALIGN;
+    uint64_t used;
     uint8_t *at;
 
-    if (log->header == NULL || log->full) {
+    if (log->header == NULL || record_is_full(log)) {
         return NULL;
     }
-    if (total > UINT32_MAX || total > log->size_bytes - log->used
-        || !record_populate(log, log->used + total)) {
-        log->full = true;
+    used = record_used(log);
+    if (total > UINT32_MAX || total > log->size_bytes - used
+        || !record_populate(log, used + total)) {
         record_set_flag(log, TP_TRACE_OVERFLOW);
         return NULL;
     }
     if (record_is_starved(op->result)) {
         record_set_flag(log, TP_TRACE_STARVED);
     }
-    at = (uint8_t *)log->header + log->used;
+    at = (uint8_t *)log->header + used;
     *(tp_trace_record_t *)(void *)at = (tp_trace_record_t){
         .total = (uint32_t)total,
         .kind = op->kind,
         .flags = op->flags,
-        .seq = log->events + 1,
+        .seq = record_ticket(log) + 1,
         .file = op->file,
         .thread = op->thread,
         .offset = op->offset,
         .length = op->length,
         .result = op->result,
         .hash = op->hash,
+        .began = op->began,
     };
     return at + TP_TRACE_RECORD_SIZE;
 }
 
 void record_commit(record_log_t *log)
 {
-    const uint8_t *at = (const uint8_t *)log->header + log->used;
+    uint64_t used = record_used(log);
+    const uint8_t *at = (const uint8_t *)log->header + used;
 
-    log->used += ((const tp_trace_record_t *)(const void *)at)->total;
-    log->events++;
-    atomic_store_explicit(&log->header->events, log->events, memory_order_relaxed);
-    atomic_store_explicit(&log->header->committed, log->used, memory_order_release);
+    used += ((const tp_trace_record_t *)(const void *)at)->total;
+    atomic_store_explicit(&log->header->committed, used, memory_order_release);
+    atomic_store_explicit(&log->header->events, record_ticket(log) + 1, memory_order_release);
 }
 
 void record_append(record_log_t *log, const record_op_t *op, const struct iovec *parts,

@@ -1,4 +1,5 @@
-/** The trace file as the preload writes it. Every call happens under the layer's lock. */
+/** The trace file as the preload writes it. Every call but record_ticket() and record_set_flag() happens under the lock
+of the recording. */
 #ifndef FAULTS_RECORD_H
 #define FAULTS_RECORD_H
 
@@ -7,16 +8,13 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "faults/trace.h"
+#include "faults/share.h"
 
 typedef struct record_log {
     tp_trace_header_t *header; /**< NULL: nothing is recorded */
-    size_t size_bytes;         /**< of the mapping */
-    size_t used;               /**< as header->committed */
+    size_t size_bytes;         /**< room for the stream, header included */
     size_t populated;          /**< pages below are allocated and mapped: no fault on the way */
     size_t populate_step;
-    uint64_t events;
-    bool full;
     bool keep_data; /**< data of writes is stored, not only its hash */
 } record_log_t;
 
@@ -30,15 +28,23 @@ typedef struct record_op {
     uint64_t length;
     int64_t result;
     uint64_t hash;
+    uint64_t began;   /**< record_ticket() when the call began */
     uint64_t matches; /**< rules whose pattern fits; not recorded */
 } record_op_t;
 
-/** Creates the trace file, or with `attach` opens the one that a parent process created.
-Returns 0 or an errno. */
-int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach);
+/** Creates the trace file, or with `attach` opens the one that a parent process created. *share is what its
+processes share. Returns 0 or an errno. */
+int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
+                share_t **share);
 
-/** Makes this process the one that the trace is about; false if it is another already. */
-bool record_claim(record_log_t *log);
+/** This process has its first event. */
+void record_claim(record_log_t *log);
+
+/** The number of the last event that has ended. Without the lock. */
+uint64_t record_ticket(const record_log_t *log);
+
+/** The process before this one died while it held the lock. */
+void record_recover(record_log_t *log);
 
 void record_set_flag(record_log_t *log, uint32_t flag);
 

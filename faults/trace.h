@@ -5,25 +5,29 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
 
     file header (64 bytes)
     offset size  meaning
-      0     8    magic "TPTRACE1"
+      0     8    magic "TPTRACE2"
       8     8    committed length in bytes of header and complete records (release store per record)
      16     4    TP_TRACE_* flags
-     20     4    pid of the recorded process; 0 until its first event
+     20     4    pid of the first process that was recorded; 0 until its first event
      24     8    number of events
      32    32    zero
 
-    record (56 bytes, then the payload, zero padded to a multiple of 8)
+    record (64 bytes, then the payload, zero padded to a multiple of 8)
       0     4    total length
       4     2    TP_OP_* kind
       6     2    flags, per kind
-      8     8    event number, from 1
+      8     8    event number, from 1: the ticket of the call's end
      16     4    file id, 0 = none
      20     4    thread index, from 0 in order of first appearance
      24     8    offset
      32     8    length
      40     8    result: 0 or a byte count, or -errno
      48     8    XXH3_64bits (seed 0) of the data of a write, else 0
-     56          payload
+     56     8    the ticket of the call's begin: number of the last event that had ended by then
+     64          payload
+
+Calls of several threads and processes overlap: B began after A had ended if and only if B's begin is
+not less than A's event number.
 
 No record holds a time, a pid, a descriptor number or an address: two runs of a deterministic
 program give the same bytes but for the pid in the header. */
@@ -35,15 +39,14 @@ program give the same bytes but for the pid in the header. */
 #include <stddef.h>
 #include <stdint.h>
 
-#define TP_TRACE_MAGIC "TPTRACE1"
+#define TP_TRACE_MAGIC "TPTRACE2"
 #define TP_TRACE_HEADER_SIZE 64u
-#define TP_TRACE_RECORD_SIZE 56u
+#define TP_TRACE_RECORD_SIZE 64u
 #define TP_TRACE_ALIGN 8u
 
 enum {
     TP_TRACE_OVERFLOW = 1, /**< the file was full: recording stopped, faults still fire */
     TP_TRACE_FIRED = 2,    /**< a fault fired */
-    TP_TRACE_FOREIGN = 4,  /**< another process (a child) used files below the root, unrecorded */
     TP_TRACE_STARVED = 8,  /**< an operation failed by ENOSPC, EDQUOT, ENOMEM, EMFILE or ENFILE */
     TP_TRACE_UNSEEN = 16   /**< there is a mark "unseen ..." */
 };
@@ -70,7 +73,8 @@ enum {
 };
 
 enum { TP_OPEN_CREATED = 1, TP_OPEN_DIRECTORY = 2 };
-enum { TP_WRITE_PAYLOAD = 1, TP_WRITE_APPEND = 2 };
+/** DURABLE: by O_DSYNC or O_SYNC of its descriptor, or RWF_DSYNC or RWF_SYNC of the call. */
+enum { TP_WRITE_PAYLOAD = 1, TP_WRITE_APPEND = 2, TP_WRITE_DURABLE = 4 };
 enum { TP_UNLINK_DIRECTORY = 1 };
 
 /** Flags of KILL and FAULT: what was hit, when, and by which line of the plan. */
@@ -118,6 +122,7 @@ typedef struct tp_trace_record {
     uint64_t length;
     int64_t result;
     uint64_t hash;
+    uint64_t began;
 } tp_trace_record_t;
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the trace is little-endian");
@@ -132,6 +137,7 @@ static_assert(offsetof(tp_trace_record_t, file) == 16, "record layout");
 static_assert(offsetof(tp_trace_record_t, offset) == 24, "record layout");
 static_assert(offsetof(tp_trace_record_t, result) == 40, "record layout");
 static_assert(offsetof(tp_trace_record_t, hash) == 48, "record layout");
+static_assert(offsetof(tp_trace_record_t, began) == 56, "record layout");
 static_assert(TP_OP_FAULT == 16 && TP_OP_KILL == 14, "kinds are part of the format");
 static_assert(TP_FAULT_RULE_FIU << TP_FAULT_RULE_SHIFT <= UINT16_MAX, "rule fits the flags");
 

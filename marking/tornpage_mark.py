@@ -1,7 +1,8 @@
 """Marks and answers of a target of Tornpage: all that a store in Python needs. Python's own library is enough.
 
 A run: ready(state) when what is acknowledged must survive from now on, then for each commit issue(n), the commit,
-ack(n, state). A recovery: serve(recover), where recover(folder) returns the state or raises Refused. A state is a
+ack(n, state). A recovery: serve(recover), where recover(folder) returns the state,
+or (state, findings of its own checker), or raises Refused. A state is a
 dict of texts by name; what is no text is written as JSON. Without Tornpage's preload marks do nothing. In a shell that is the client of a server: python3 -m tornpage_mark ack n=3
 """
 
@@ -68,7 +69,9 @@ def _answer(recover, folder):
     code = 1
     try:
         try:
-            _say({"ok": True, "state": _texts(recover(folder))})
+            found = recover(folder)
+            state, findings = found if isinstance(found, tuple) else (found, [])
+            _say({"ok": True, "state": _texts(state), "findings": findings})
         except Refused as why:
             _say({"ok": False, "message": str(why)})
         code = 0

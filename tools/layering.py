@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ENGINE = ["base", "os", "page", "log", "fil", "buf", "mtr", "fsp", "btr", "dict", "trx", "ddl"]
-ENGINE += ["recv", "check", "api", "cli"]
+ENGINE += ["recv", "backup", "check", "api", "cli"]
 ONLY = {"check": {"base", "os", "page", "log", "check"}}
 EXPLORER = ["image", "model", "judge", "targets", "run", "tests"]
 TRACE = "faults/trace.h"
@@ -39,21 +39,27 @@ HARNESS = {
         {"book"},
         {"phases"},
         {"builds"},
-        {"churn", "collisions", "online", "sessions", "smoke"},
+        {"churn", "collisions", "defragment", "online", "sessions", "smoke", "transport"},
         {"linkbench", "mix", "tpcc"},
+        {"backups"},
         {"workload"},
     ],
     "oracle": [
         {"fingerprint", "rowlog", "rules", "state"},
-        {"judgement", "observed", "root", "table"},
-        {"oracle"},
+        {"observed", "root", "table"},
+        {"backups"},
+        {"judgement", "oracle"},
     ],
     "targets": [
-        {"option"},
+        {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"innodb.log"},
+        {"innodb.rules"},
+        {"innodb.judge", "innodb.sites"},
         {"sqlite.options"},
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
-        {"sqlite.driver", "registry"},
+        {"sqlite.driver", "registry", "bundled.server"},
+        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"},
     ],
     "store": [
         {"origin", "runlock"},
@@ -71,12 +77,15 @@ HARNESS = {
     ],
     "campaigns": [
         {"campaign", "census"},
+        {"hit", "killed"},
         {
             "admission",
+            "changes",
             "crew",
             "images",
             "origin",
             "pages",
+            "portions",
             "powerloss",
             "skeleton",
             "timeline",
@@ -120,7 +129,7 @@ HARNESS = {
         {"attempt"},
         {"main"},
     ],
-    "": [{"__main__"}],
+    "": [{"api"}, {"torture_items"}, {"pytest_plugin"}, {"__main__"}],
 }
 
 

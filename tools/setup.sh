@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(build-essential chromium chromium-driver clang clang-format clang-tidy cmake cppcheck
-          fio fiu-utils gcovr libcmocka-dev libclang-rt-14-dev libfiu-dev libisal-dev libjansson-dev libsqlite3-dev
-          libxxhash-dev llvm ninja-build pkg-config python3 python3-venv)
+          fio fiu-utils gcovr libcmocka-dev libclang-rt-14-dev libfiu-dev libisal-dev libjansson-dev liblz4-dev
+          libsqlite3-dev libxxhash-dev libzstd-dev llvm mariadb-server-core ninja-build pkg-config python3 python3-venv)
 
 missing=()
 for package in "${packages[@]}"; do
@@ -32,7 +32,7 @@ if ((${#missing[@]})); then
 fi
 
 if [ "${*:-}" = all ]; then
-    set -- package
+    set -- docs frames package
 fi
 
 # The stamp holds what the environment was made from, and a line for each extra, so that a changed pyproject.toml

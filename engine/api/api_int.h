@@ -4,6 +4,7 @@ opened. */
 #define API_API_INT_H
 
 #include "api/engine.h"
+#include "backup/backup.h"
 
 /** A running index build of the user. */
 typedef struct engine_build {
@@ -24,6 +25,9 @@ struct engine {
     uint32_t n_open;
     uint32_t open_capacity;
     engine_build_t *builds; /**< at most one per table */
+    backup_t *backup;       /**< the one that runs, or NULL */
+    char backup_name[NAME_LEN_MAX + 1];
+    os_t *backup_folder; /**< what it goes to, if that is a folder of the data directory */
     bool locked;
     bool recovered;
 };
@@ -47,11 +51,17 @@ WARN_UNUSED dberr_t engine_abort_builds(engine_t *engine);
 void engine_builds_progress(const engine_t *engine, ddl_progress_t *out);
 void engine_free_builds(engine_t *engine); /**< memory; what they have in files is recovery's */
 
+/* ---- engine_backup.c ---- */
+
+/** Gives up the backup that runs, if there is one: removes what it has copied, or leaves it unfinished. */
+void engine_end_backup(engine_t *engine, bool remove);
+
 typedef enum dir_kind {
     DIR_EMPTY,      /**< no file, or nothing but a lock */
     DIR_DATABASE,   /**< a redo log under its final name */
     DIR_CONVERTING, /**< the same, and what an interrupted conversion of the log left */
     DIR_UNFINISHED, /**< a creation was interrupted: nothing was ever acknowledged in it */
+    DIR_BACKUP,     /**< a backup that is not prepared, or not even finished */
     DIR_NO_LOG,     /**< data files, but no redo log */
     DIR_FOREIGN     /**< other files only */
 } dir_kind_t;
@@ -62,5 +72,9 @@ WARN_UNUSED dberr_t engine_dir_inspect(env_t *env, dir_kind_t *out);
 log_file_size of options are resolved (not 0). A crash at any point leaves DIR_EMPTY, DIR_UNFINISHED
 or the finished database. */
 WARN_UNUSED dberr_t engine_bootstrap(env_t *env, const engine_options_t *options);
+
+/** engine_open() of a directory that may be a DIR_BACKUP whose log is in place. */
+WARN_UNUSED dberr_t engine_open_backup(os_t *os, probe_t *probe, const engine_options_t *options,
+                                       engine_t **out, err_sink_t *err);
 
 #endif

@@ -15,6 +15,7 @@ Rules
 #include <string.h>
 
 #include "api/api_int.h"
+#include "backup/backup_info.h"
 #include "base/check.h"
 #include "buf/buf_dblwr.h"
 #include "trx/trx.h"
@@ -29,6 +30,7 @@ typedef struct dir_contents {
     bool system;
     bool tables;
     bool dblwr;
+    bool backup;
     bool other;
 } dir_contents_t;
 
@@ -45,6 +47,8 @@ static dberr_t dir_see(void *ctx, const char *name)
         dir->system = true;
     } else if (strcmp(name, DBLWR_FILE_NAME) == 0) {
         dir->dblwr = true;
+    } else if (strcmp(name, BACKUP_INFO_NAME) == 0 || strcmp(name, BACKUP_LOG_NAME) == 0) {
+        dir->backup = true;
     } else if (len > suffix && strcmp(name + len - suffix, FIL_IBD_SUFFIX) == 0) {
         dir->tables = true;
     } else if (strcmp(name, LOCK_FILE_NAME) != 0) {
@@ -60,7 +64,16 @@ dberr_t engine_dir_inspect(env_t *env, dir_kind_t *out)
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (dir.log) {
+    backup_info_t backup = {.state = BACKUP_NONE};
+    if (dir.backup) {
+        err = backup_info_read(env, &backup);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+    }
+    if (backup.state == BACKUP_COPIED || backup.state == BACKUP_UNFINISHED) {
+        *out = DIR_BACKUP;
+    } else if (dir.log) {
         *out = dir.log_tmp ? DIR_CONVERTING : DIR_DATABASE;
     } else if (dir.tables || ((dir.system || dir.dblwr) && !dir.log_tmp)) {
         *out = DIR_NO_LOG;

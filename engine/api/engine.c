@@ -4,7 +4,7 @@ Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
     open    directory | lock | redo log header | fil, buf | recv_redo | dict, trx | recv_finish |
             drain if log_optimize_ddl is not what it was
-    close   abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
+    close   end the backup, abort builds, roll back | full checkpoint | trx, dict, buf, fil, log | unlock
 
 Rules
 1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which no
@@ -73,6 +73,10 @@ static dberr_t engine_check_kind(env_t *env, bool create, dir_kind_t *kind)
     dberr_t err = engine_dir_inspect(env, kind);
     if (err != DB_SUCCESS || *kind == DIR_DATABASE || *kind == DIR_CONVERTING) {
         return err;
+    }
+    if (*kind == DIR_BACKUP) {
+        return err_refuse(sink, DB_UNRECOVERABLE, REFUSAL_BACKUP_UNPREPARED,
+                          "a backup that is not prepared: `engine prepare` makes it a database");
     }
     if (*kind == DIR_NO_LOG) {
         return err_refuse(sink, DB_UNRECOVERABLE, REFUSAL_LOG_MISSING,
@@ -200,6 +204,7 @@ static dberr_t engine_open_layers(engine_t *engine)
 
 static void engine_free(engine_t *engine)
 {
+    engine_end_backup(engine, false);
     engine_free_builds(engine);
     trx_sys_close(engine->sys);
     dict_close(engine->dict);
@@ -213,8 +218,16 @@ static void engine_free(engine_t *engine)
     free(engine);
 }
 
-dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, bool create,
-                    engine_t **out, err_sink_t *err)
+/** Takes a backup whose log is in place for the database that it is becoming. */
+static dberr_t engine_open_prepared_dir(engine_t *engine)
+{
+    dberr_t err = env_lock(&engine->env);
+    engine->locked = err == DB_SUCCESS;
+    return err;
+}
+
+static dberr_t engine_open_any(os_t *os, probe_t *probe, const engine_options_t *options,
+                               bool create, bool backup, engine_t **out, err_sink_t *err)
 {
     engine_t *engine = calloc(1, sizeof(*engine));
     if (engine == NULL) {
@@ -226,7 +239,7 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     engine->options = *options;
     dberr_t e = options_validate(options, &engine->env.err);
     if (e == DB_SUCCESS) {
-        e = engine_open_dir(engine, create);
+        e = backup ? engine_open_prepared_dir(engine) : engine_open_dir(engine, create);
     }
     if (e == DB_SUCCESS) {
         e = engine_open_layers(engine);
@@ -242,10 +255,23 @@ dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, b
     return DB_SUCCESS;
 }
 
+dberr_t engine_open(os_t *os, probe_t *probe, const engine_options_t *options, bool create,
+                    engine_t **out, err_sink_t *err)
+{
+    return engine_open_any(os, probe, options, create, false, out, err);
+}
+
+dberr_t engine_open_backup(os_t *os, probe_t *probe, const engine_options_t *options,
+                           engine_t **out, err_sink_t *err)
+{
+    return engine_open_any(os, probe, options, false, true, out, err);
+}
+
 dberr_t engine_close(engine_t *engine, bool clean, err_sink_t *message)
 {
     dberr_t err = clean && engine->env.io_failed ? DB_IO_ERROR : DB_SUCCESS;
     if (clean) {
+        engine_end_backup(engine, err == DB_SUCCESS);
         if (err == DB_SUCCESS) {
             err = engine_abort_builds(engine);
         }

@@ -11,6 +11,7 @@ engine_close(), engine_status() and engine_error() is refused, and nothing more 
 #include "os/os.h"
 
 typedef struct engine engine_t;
+typedef struct engine_status engine_status_t; /**< below */
 
 /** Is there a database in os? DB_NOT_FOUND: no, or its creation was interrupted. DB_UNRECOVERABLE:
 data files without a redo log. Changes nothing and takes no lock. */
@@ -36,7 +37,8 @@ the table; nothing was looked at. On any error nothing is left behind. */
 WARN_UNUSED dberr_t engine_alter(engine_t *engine, const ddl_alter_t *alter);
 
 /* The same in steps, for statements that build something (ddl_alter_is_build()). Between them the caller
-does other things: everything but DDL of this table, and but changes of it unless LOCK=NONE, which get DB_TABLE_LOCKED,
+does other things: everything but DDL of this table, but changes of it unless LOCK=NONE, and but reading and flushing it
+with LOCK=EXCLUSIVE, which get DB_TABLE_LOCKED,
 and engine_set_log_optimize_ddl(). Other tables may have builds of their own. A build whose step fails is
 aborted. A crash leaves what is INCOMPLETE, which recovery drops. DB_NOT_FOUND: no table of this name, or it
 has no build. */
@@ -54,6 +56,30 @@ table (LOCK=NONE); the build goes on. */
 WARN_UNUSED dberr_t engine_finish_alter(engine_t *engine, const char *table);
 /** Leaves nothing of the build. */
 WARN_UNUSED dberr_t engine_abort_alter(engine_t *engine, const char *table);
+
+/* Hot backup: in steps, between which the caller does whatever else. One runs at a time. It costs the database nothing but reads: what
+fails in the target aborts the backup (DB_BACKUP_ABORTED), whose files are removed as far as they can be, and nothing else. */
+
+#define BACKUP_FOLDER_SUFFIX ".backup"
+#define BACKUP_STEP_PAGES 64U /**< pages of a step if nobody says otherwise */
+
+/** Begins a backup into the folder NAME.backup of the data directory, which must be empty if it is there. lock: what is loaded without redo
+meanwhile is copied again when the backup is finished; otherwise it aborts the backup. DB_ALREADY_EXISTS: the folder has files, or a backup
+runs. */
+WARN_UNUSED dberr_t engine_start_backup(engine_t *engine, const char *name, bool lock);
+/** Copies up to n_pages pages. DB_NOT_FOUND: no backup of this name runs. */
+WARN_UNUSED dberr_t engine_step_backup(engine_t *engine, const char *name, uint32_t n_pages);
+/** The rest. On success the backup is whole and durable, and holds exactly what is committed now. */
+WARN_UNUSED dberr_t engine_finish_backup(engine_t *engine, const char *name);
+WARN_UNUSED dberr_t engine_abort_backup(engine_t *engine, const char *name);
+/** From beginning to end, into another directory. */
+WARN_UNUSED dberr_t engine_backup(engine_t *engine, os_t *target);
+
+/** Makes a database of the backup in os: recovery to the end of its log, which is that of the backup at least. It may be cut short at any
+point and called again; of a prepared backup it changes nothing. log_file_size and log_format of the options are ignored. *status: of
+the recovery; zero if the backup is prepared already. DB_UNRECOVERABLE: it is not finished, or damaged; DB_NOT_FOUND: no backup. */
+WARN_UNUSED dberr_t engine_prepare(os_t *os, probe_t *probe, const engine_options_t *options,
+                                   engine_status_t *status, err_sink_t *err);
 
 WARN_UNUSED dberr_t engine_begin(engine_t *engine, trx_t **out);
 WARN_UNUSED dberr_t engine_commit(engine_t *engine, trx_t *trx);
@@ -77,7 +103,7 @@ const dict_table_t *engine_table(engine_t *engine, const char *name);
 
 WARN_UNUSED dberr_t engine_checkpoint(engine_t *engine, bool full);
 WARN_UNUSED dberr_t engine_flush_table(engine_t *engine,
-                                       const char *table); /**< FLUSH TABLES FOR EXPORT */
+                                       const char *table); /**< its pages home and fsynced */
 WARN_UNUSED dberr_t engine_flush_log(engine_t *engine);
 WARN_UNUSED dberr_t engine_clean_pages(engine_t *engine,
                                        uint32_t max_pages); /**< one page cleaner step */
@@ -86,7 +112,7 @@ WARN_UNUSED dberr_t engine_purge(engine_t *engine, uint32_t max_records, bool *d
 WARN_UNUSED dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on);
 
 /** What a running engine tells of itself (SHOW STATUS). */
-typedef struct engine_status {
+struct engine_status {
     bool ignores_log_optimize_ddl; /**< a 10.5 log: all of a load is logged, whatever is set */
     uint32_t page_size;
     uint64_t log_file_size;
@@ -105,7 +131,7 @@ typedef struct engine_status {
     bool recovered; /**< this open had to apply redo, restore pages, roll back or drop something */
     bool poisoned;
     stats_t stats;
-} engine_status_t;
+};
 void engine_get_status(const engine_t *engine, engine_status_t *status);
 
 #endif

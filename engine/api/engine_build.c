@@ -87,8 +87,7 @@ static dberr_t engine_begin_build(engine_t *engine, const ddl_alter_t *alter)
         return err_set(&engine->env.err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->table = t->id;
-    err = ddl_build_begin(engine->sys, alter, engine->options.sort_buffer_size,
-                          engine->options.online_alter_log_max_size, &build->ddl);
+    err = ddl_build_begin(engine->sys, alter, &engine->options, &build->ddl);
     if (err != DB_SUCCESS) {
         free(build);
         return engine_leave(engine, err);

@@ -55,6 +55,17 @@ dberr_t engine_enter_table(engine_t *engine, const char *name, dict_table_t **ou
                         : err_set(&engine->env.err, DB_NOT_FOUND, "no table '%s'", name);
 }
 
+/** The same for a statement that reads it: a build may lock that out. */
+static dberr_t engine_enter_read(engine_t *engine, const char *name, dict_table_t **out)
+{
+    dberr_t err = engine_enter_table(engine, name, out);
+    if (err == DB_SUCCESS && (*out)->exclusive) {
+        err = err_set(&engine->env.err, DB_TABLE_LOCKED,
+                      "table '%s': a build with LOCK=EXCLUSIVE is running", name);
+    }
+    return err;
+}
+
 /* ---- data definition ---- */
 
 dberr_t engine_create_table(engine_t *engine, const dict_table_t *definition)
@@ -171,7 +182,7 @@ dberr_t engine_delete(engine_t *engine, trx_t *trx, const char *table, const byt
 dberr_t engine_get(engine_t *engine, const char *table, const byte *pk, byte *row)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
+    dberr_t err = engine_enter_read(engine, table, &t);
     return err == DB_SUCCESS ? engine_explain(engine, row_get(t, engine->pool, pk, row)) : err;
 }
 
@@ -197,7 +208,7 @@ dberr_t engine_scan(engine_t *engine, const char *table, const char *index,
                     dberr_t (*fn)(void *ctx, const byte *row), void *ctx)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
+    dberr_t err = engine_enter_read(engine, table, &t);
     if (err != DB_SUCCESS) {
         return err;
     }
@@ -249,7 +260,7 @@ dberr_t engine_checkpoint(engine_t *engine, bool full)
 dberr_t engine_flush_table(engine_t *engine, const char *table)
 {
     dict_table_t *t = NULL;
-    dberr_t err = engine_enter_table(engine, table, &t);
+    dberr_t err = engine_enter_read(engine, table, &t);
     return err == DB_SUCCESS ? engine_leave(engine, buf_flush_space(engine->pool, t->space)) : err;
 }
 

@@ -49,6 +49,8 @@ const char *err_name(dberr_t err)
         return "DB_UNSUPPORTED";
     case DB_ONLINE_LOG_TOO_BIG:
         return "DB_ONLINE_LOG_TOO_BIG";
+    case DB_BACKUP_ABORTED:
+        return "DB_BACKUP_ABORTED";
     }
     return "DB_UNKNOWN";
 }
@@ -70,6 +72,8 @@ const char *refusal_name(refusal_t refusal)
         [REFUSAL_FILE_CONFLICT] = "file-conflict",
         [REFUSAL_CORRUPTION] = "corruption",
         [REFUSAL_UNSUPPORTED] = "unsupported",
+        [REFUSAL_BACKUP_UNFINISHED] = "backup-unfinished",
+        [REFUSAL_BACKUP_UNPREPARED] = "backup-unprepared",
         [REFUSAL_OUT_OF_SPACE] = "out-of-space",
         [REFUSAL_IO_ERROR] = "io-error",
         [REFUSAL_OUT_OF_MEMORY] = "out-of-memory",

@@ -18,35 +18,38 @@ typedef enum dberr {
     DB_OUT_OF_SPACE,     /**< no free page, buffer frame or undo slot */
     DB_TEMP_FILE_FAILED, /**< no room in a temporary file, or it failed; nothing else is touched */
     DB_OUT_OF_MEMORY,
-    DB_IO_ERROR,          /**< a file operation failed; the handle is poisoned (I23) */
-    DB_CORRUPTION,        /**< bytes on disk break a format rule */
-    DB_UNRECOVERABLE,     /**< recovery refuses this image (I30); the message names the cause */
-    DB_NEEDS_RECOVERY,    /**< the log holds changes that the data files lack */
-    DB_DIR_LOCKED,        /**< another process or handle has this data directory open */
-    DB_INTERRUPTED,       /**< stopped on request between two steps */
-    DB_UNSUPPORTED,       /**< known, but not built */
-    DB_ONLINE_LOG_TOO_BIG /**< rows changed too much during a build with LOCK=NONE */
+    DB_IO_ERROR,           /**< a file operation failed; the handle is poisoned (I23) */
+    DB_CORRUPTION,         /**< bytes on disk break a format rule */
+    DB_UNRECOVERABLE,      /**< recovery refuses this image (I30); the message names the cause */
+    DB_NEEDS_RECOVERY,     /**< the log holds changes that the data files lack */
+    DB_DIR_LOCKED,         /**< another process or handle has this data directory open */
+    DB_INTERRUPTED,        /**< stopped on request between two steps */
+    DB_UNSUPPORTED,        /**< known, but not built */
+    DB_ONLINE_LOG_TOO_BIG, /**< rows changed too much during a build with LOCK=NONE */
+    DB_BACKUP_ABORTED      /**< a hot backup was given up; nothing else is touched */
 } dberr_t;
 
 /** Why a database is refused: what judges and scripts go by instead of the message. The names
 (refusal_name) are part of the interface: RECOVERY.md, "Refusals". */
 typedef enum refusal {
-    REFUSAL_NONE = 0,        /**< no refusal of an image: usage, locked, not a database, ... */
-    REFUSAL_TORN_PAGE,       /**< a page is damaged, and there is no copy to restore */
-    REFUSAL_PAGE_BEYOND_LOG, /**< a page's LSN is beyond the end of the log */
-    REFUSAL_PAGE_FREED,      /**< a page was changed or is used although it was freed */
-    REFUSAL_MARKER_MISSING,  /**< the log ends before the marker of the newest checkpoint */
-    REFUSAL_LOG_DAMAGED,     /**< header, slots, length or blocks of the redo file */
-    REFUSAL_LOG_MISSING,     /**< data files without a redo file */
-    REFUSAL_PAGE_DIFFERS,    /**< redo made another page than the one that was logged */
-    REFUSAL_BAD_RECORD,      /**< a redo record says what no engine writes, or fits no page */
-    REFUSAL_FILE_MISSING,    /**< a data file that must be there is not */
-    REFUSAL_FILE_SHORT,      /**< a data file is shorter than its committed size */
-    REFUSAL_FILE_CONFLICT,   /**< files, names and space ids contradict each other */
-    REFUSAL_CORRUPTION,      /**< other bytes on disk break a format rule */
-    REFUSAL_UNSUPPORTED,     /**< an unknown format */
-    REFUSAL_OUT_OF_SPACE,    /**< no room in log, pool or files */
-    REFUSAL_IO_ERROR,        /**< a file operation failed */
+    REFUSAL_NONE = 0,          /**< no refusal of an image: usage, locked, not a database, ... */
+    REFUSAL_TORN_PAGE,         /**< a page is damaged, and there is no copy to restore */
+    REFUSAL_PAGE_BEYOND_LOG,   /**< a page's LSN is beyond the end of the log */
+    REFUSAL_PAGE_FREED,        /**< a page was changed or is used although it was freed */
+    REFUSAL_MARKER_MISSING,    /**< the log ends before the marker of the newest checkpoint */
+    REFUSAL_LOG_DAMAGED,       /**< header, slots, length or blocks of the redo file */
+    REFUSAL_LOG_MISSING,       /**< data files without a redo file */
+    REFUSAL_PAGE_DIFFERS,      /**< redo made another page than the one that was logged */
+    REFUSAL_BAD_RECORD,        /**< a redo record says what no engine writes, or fits no page */
+    REFUSAL_FILE_MISSING,      /**< a data file that must be there is not */
+    REFUSAL_FILE_SHORT,        /**< a data file is shorter than its committed size */
+    REFUSAL_FILE_CONFLICT,     /**< files, names and space ids contradict each other */
+    REFUSAL_CORRUPTION,        /**< other bytes on disk break a format rule */
+    REFUSAL_UNSUPPORTED,       /**< an unknown format */
+    REFUSAL_BACKUP_UNFINISHED, /**< a backup that was not finished */
+    REFUSAL_BACKUP_UNPREPARED, /**< a backup that has to be prepared first */
+    REFUSAL_OUT_OF_SPACE,      /**< no room in log, pool or files */
+    REFUSAL_IO_ERROR,          /**< a file operation failed */
     REFUSAL_OUT_OF_MEMORY
 } refusal_t;
 

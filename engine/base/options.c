@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum option_kind { OPTION_BOOL, OPTION_U32, OPTION_U64, OPTION_LOG_FORMAT } option_kind_t;
+typedef enum option_kind {
+    OPTION_BOOL,
+    OPTION_U32,
+    OPTION_U64,
+    OPTION_LOG_FORMAT,
+    OPTION_COMPRESSION
+} option_kind_t;
 
 typedef struct option_def {
     const char *name;
@@ -52,17 +58,31 @@ static const option_def_t OPTION_DEFS[] = {
            "(MDEV-19747)"),
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
+    OPTION(
+        atomic_write_unit, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
+        "bytes that the storage promises to write whole or not at all, where they are aligned to "
+        "that; pages of this size or less go without doublewrite; 0: no promise"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
     OPTION(cleaner_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: the page cleaner takes a step at one yield point in N; 0: pages are written when "
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
+           "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
+           "to"),
     OPTION(scrub, OPTION_BOOL, false, true, 0, 1,
            "on: freed pages are overwritten with zeros some time later; a 10.4 log ignores it "
            "(MDEV-15528)"),
-    OPTION(schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
-           "draws at which yield points the page cleaner and purge work, and what they do there"),
+    OPTION(
+        page_compression, OPTION_COMPRESSION, false, true, PAGE_COMPRESSION_NONE,
+        PAGE_COMPRESSION_ZSTD,
+        "pages of tables, but page 0, go home compressed, and holes are punched behind them; what "
+        "is there is read whatever it says"),
+    OPTION(
+        schedule_seed, OPTION_U32, false, true, 0, UINT32_MAX,
+        "draws at which yield points the page cleaner, purge and a backup work, and what they do "
+        "there"),
     OPTION(flush_log_at_trx_commit, OPTION_U32, false, true, 0, 2,
            "a commit writes the log and fsyncs it (1), writes it (2), neither (0)"),
     OPTION(log_write_through, OPTION_BOOL, false, true, 0, 1,
@@ -76,12 +96,29 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(online_alter_log_max_size, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "how much may be changed during a build with LOCK=NONE: bytes of each log of row "
            "changes, in whole blocks"),
+    OPTION(defragment_n_pages, OPTION_U32, false, false, 2, 32,
+           "leaves that one step of a defragmentation packs"),
+    OPTION(defragment_fill_factor, OPTION_U32, false, false, 70, 100,
+           "how full a defragmentation packs a page, in percent"),
+    OPTION(defragment_fill_factor_n_recs, OPTION_U32, false, false, 1, 100,
+           "room for so many records is enough for it, if that is less"),
     OPTION(recv_memory, OPTION_U64, true, false, 64 * KIB, 64 * GIB,
            "memory for parsed redo records in recovery"),
     OPTION(open_files, OPTION_U32, false, false, 2, 65536, "data files open at the same time"),
 };
 
 #define N_OPTIONS (sizeof(OPTION_DEFS) / sizeof(OPTION_DEFS[0]))
+
+static const struct {
+    const char *name;
+    uint64_t value;
+} COMPRESSIONS[] = {
+    {"none", PAGE_COMPRESSION_NONE},
+    {"lz4", PAGE_COMPRESSION_LZ4},
+    {"zstd", PAGE_COMPRESSION_ZSTD},
+};
+
+#define N_COMPRESSIONS (sizeof(COMPRESSIONS) / sizeof(COMPRESSIONS[0]))
 
 void options_set_defaults(engine_options_t *options)
 {
@@ -93,16 +130,22 @@ void options_set_defaults(engine_options_t *options)
         .buffer_pool_pages = 256,
         .log_optimize_ddl = true,
         .doublewrite = true,
+        .atomic_write_unit = 0,
         .dblwr_pages = 64,
         .cleaner_interval = 0,
         .purge_interval = 0,
+        .backup_interval = 0,
         .scrub = false,
+        .page_compression = PAGE_COMPRESSION_NONE,
         .schedule_seed = 0,
         .flush_log_at_trx_commit = 1,
         .log_write_through = false,
         .log_page_checksums = false,
         .sort_buffer_size = 1 * MIB,
         .online_alter_log_max_size = 1 * MIB,
+        .defragment_n_pages = 7,
+        .defragment_fill_factor = 90,
+        .defragment_fill_factor_n_recs = 20,
         .recv_memory = 4 * MIB,
         .open_files = 32,
     };
@@ -121,6 +164,7 @@ static uint64_t option_get(const engine_options_t *options, const option_def_t *
         return flag ? 1 : 0;
     case OPTION_U32:
     case OPTION_LOG_FORMAT:
+    case OPTION_COMPRESSION:
         memcpy(&v32, field, sizeof(v32));
         return v32;
     case OPTION_U64:
@@ -142,6 +186,7 @@ static void option_put(engine_options_t *options, const option_def_t *def, uint6
         break;
     case OPTION_U32:
     case OPTION_LOG_FORMAT:
+    case OPTION_COMPRESSION:
         memcpy(field, &v32, sizeof(v32));
         break;
     case OPTION_U64:
@@ -158,6 +203,16 @@ static dberr_t option_check(const option_def_t *def, uint64_t value, err_sink_t 
     return err_set(err, DB_ERROR, "%s must be %s%" PRIu64 " to %" PRIu64 ", not %" PRIu64,
                    def->name, def->zero_ok && def->min > 0 ? "0 or " : "", def->min, def->max,
                    value);
+}
+
+static bool compression_is_known(uint64_t value)
+{
+    bool known = false;
+
+    for (size_t i = 0; i < N_COMPRESSIONS; i++) {
+        known = known || COMPRESSIONS[i].value == value;
+    }
+    return known;
 }
 
 dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
@@ -187,6 +242,15 @@ dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
                        "(%" PRIu64 " bytes), not %" PRIu64,
                        SECTOR_SIZE, LOG_FILE_SIZE_MIN_PAGES, log_min, options->log_file_size);
     }
+    if (!compression_is_known(options->page_compression)) {
+        return err_set(err, DB_ERROR, "page_compression: there is no algorithm %" PRIu32,
+                       options->page_compression);
+    }
+    if (options->atomic_write_unit != 0 && !page_size_is_valid(options->atomic_write_unit)) {
+        return err_set(err, DB_ERROR,
+                       "atomic_write_unit must be 0, 4096, 8192, 16384, 32768 or 65536, not %u",
+                       options->atomic_write_unit);
+    }
     return DB_SUCCESS;
 }
 
@@ -206,6 +270,17 @@ static bool parse_log_format(const char *text, uint64_t *value)
              : strcmp(text, "10.5") == 0 ? LOG_FORMAT_10_5
                                          : 0;
     return *value != 0 || strcmp(text, "0") == 0;
+}
+
+static bool parse_compression(const char *text, uint64_t *value)
+{
+    for (size_t i = 0; i < N_COMPRESSIONS; i++) {
+        if (strcmp(COMPRESSIONS[i].name, text) == 0) {
+            *value = COMPRESSIONS[i].value;
+            return true;
+        }
+    }
+    return false;
 }
 
 /** Decimal digits, then for a size at most one of k, m, g in either case. */
@@ -263,6 +338,10 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
         if (!parse_log_format(value, &v)) {
             return err_set(err, DB_ERROR, "%s must be 10.4, 10.5 or 0, not '%s'", name, value);
         }
+    } else if (def->kind == OPTION_COMPRESSION) {
+        if (!parse_compression(value, &v)) {
+            return err_set(err, DB_ERROR, "%s must be none, lz4 or zstd, not '%s'", name, value);
+        }
     } else if (!parse_number(value, def->is_size, &v)) {
         return err_set(err, DB_ERROR, "%s must be a number%s, not '%s'", name,
                        def->is_size ? " with k, m or g at most" : "", value);
@@ -271,9 +350,11 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
     if (e != DB_SUCCESS) {
         return e;
     }
-    if (def->offset == offsetof(engine_options_t, page_size) && v != 0
-        && !page_size_is_valid((uint32_t)v)) {
-        return err_set(err, DB_ERROR, "page_size must be 4k, 8k, 16k, 32k or 64k, not '%s'", value);
+    if ((def->offset == offsetof(engine_options_t, page_size)
+         || def->offset == offsetof(engine_options_t, atomic_write_unit))
+        && v != 0 && !page_size_is_valid((uint32_t)v)) {
+        return err_set(err, DB_ERROR, "%s must be %s4k, 8k, 16k, 32k or 64k, not '%s'", name,
+                       def->zero_ok ? "0, " : "", value);
     }
     if (def->offset == offsetof(engine_options_t, extent_pages) && v != 0
         && !extent_pages_is_valid((uint32_t)v)) {
@@ -297,6 +378,12 @@ static void option_print(const option_def_t *def, uint64_t value, char *to, size
     if (def->kind == OPTION_LOG_FORMAT && value != 0) {
         (void)snprintf(to, room, "10.%" PRIu64, value % 100);
         return;
+    }
+    for (size_t i = 0; def->kind == OPTION_COMPRESSION && i < N_COMPRESSIONS; i++) {
+        if (COMPRESSIONS[i].value == value) {
+            (void)snprintf(to, room, "%s", COMPRESSIONS[i].name);
+            return;
+        }
     }
     for (size_t i = 0; def->is_size && UNITS[i] != '\0' && value != 0 && value % KIB == 0; i++) {
         value /= KIB;
@@ -324,6 +411,9 @@ bool options_describe(size_t i, option_text_t *out)
         (void)snprintf(out->values, sizeof(out->values), "%s, %s", max, min);
     } else if (def->kind == OPTION_LOG_FORMAT) {
         (void)snprintf(out->values, sizeof(out->values), "0, %s, %s", min, max);
+    } else if (def->kind == OPTION_COMPRESSION) {
+        (void)snprintf(out->values, sizeof(out->values), "%s, %s, %s", COMPRESSIONS[0].name,
+                       COMPRESSIONS[1].name, COMPRESSIONS[2].name);
     } else {
         (void)snprintf(out->values, sizeof(out->values), "%s%s to %s",
                        def->zero_ok && def->min > 0 ? "0, " : "", min, max);

@@ -14,16 +14,22 @@ typedef struct engine_options {
     uint32_t buffer_pool_pages;
     bool log_optimize_ddl;
     bool doublewrite;
+    uint32_t atomic_write_unit;
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
     uint32_t purge_interval;
+    uint32_t backup_interval;
     bool scrub;
+    uint32_t page_compression; /**< page_algorithm_t */
     uint32_t schedule_seed;
     uint32_t flush_log_at_trx_commit;
     bool log_write_through;
     bool log_page_checksums;
     uint64_t sort_buffer_size;
     uint64_t online_alter_log_max_size;
+    uint32_t defragment_n_pages;
+    uint32_t defragment_fill_factor;
+    uint32_t defragment_fill_factor_n_recs;
     uint64_t recv_memory;
     uint32_t open_files;
 } engine_options_t;
@@ -31,6 +37,11 @@ typedef struct engine_options {
 /** Numbers of redo formats: edition, version of MariaDB. */
 #define LOG_FORMAT_10_4 204U
 #define LOG_FORMAT_10_5 205U
+
+/** Numbers of page compression algorithms, as MariaDB has them; zstd's is ours. */
+#define PAGE_COMPRESSION_NONE 0U
+#define PAGE_COMPRESSION_LZ4 2U
+#define PAGE_COMPRESSION_ZSTD 7U
 
 #define LOG_FILE_SIZE_MIN_PAGES 64U /**< log_file_size is at least this many pages */
 
@@ -40,7 +51,7 @@ void options_set_defaults(engine_options_t *options);
 WARN_UNUSED dberr_t options_validate(const engine_options_t *options, err_sink_t *err);
 
 /** Sets one option from text, as options_parse(o, "page_size", "16k", err): sizes take k, m, g;
-booleans take on, off, 1, 0; log_format takes 10.4, 10.5, 0. Names are the fields' names. DB_ERROR for an unknown name or bad value. */
+booleans take on, off, 1, 0; log_format takes 10.4, 10.5, 0; page_compression none, lz4, zstd. Names are the fields' names. DB_ERROR for an unknown name or bad value. */
 WARN_UNUSED dberr_t options_parse(engine_options_t *options, const char *name, const char *value,
                                   err_sink_t *err);
 

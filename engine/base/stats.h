@@ -14,15 +14,20 @@ typedef struct stats {
     uint64_t dblwr_batches; /**< batches: one area write and fsync each */
     uint64_t dblwr_full_batches;     /**< of them, those that filled the batch region */
     uint64_t dblwr_skipped_init;     /**< home writes without doublewrite thanks to init_on_flush */
+    uint64_t dblwr_skipped_atomic;   /**< the same thanks to the storage's promise */
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
     uint64_t full_checkpoints_amid;  /**< full checkpoints at a yield point: amid what others do */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
+    uint64_t
+        log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
     uint64_t latch_waits; /**< changes and creations of a page that waited for its home write */
     uint64_t pages_reused_in_flight; /**< of them, creations */
     uint64_t pages_freed_in_flight;
     uint64_t pages_freed_unwritten;    /**< freed pages that were dirty and given up, not written */
     uint64_t pages_scrubbed;           /**< freed pages overwritten with zeros */
+    uint64_t pages_compressed;         /**< home writes of compressed pages */
+    uint64_t pages_punched;            /**< holes: behind compressed pages, and for freed ones */
     uint64_t spaces_dropped_in_flight; /**< deletions of a file that waited for its pages */
     uint64_t os_log_written;           /**< bytes written to the redo file */
     uint64_t os_log_fsyncs;
@@ -41,6 +46,9 @@ typedef struct stats {
     uint64_t extents_freed;      /**< extents that came back to their space */
     uint64_t btr_splits;
     uint64_t btr_merges;
+    uint64_t defragment_count;    /**< groups of leaves that a defragmentation has packed */
+    uint64_t defragment_failures; /**< of them, those that were as many pages as before */
+    uint64_t defragment_pages_freed;
     uint64_t blobs_written;     /**< long values that got pages of their own, loads included */
     uint64_t blobs_purged;      /**< of them, those that purge has freed */
     uint64_t blobs_rolled_back; /**< the same of rollback */
@@ -62,9 +70,23 @@ typedef struct stats {
     uint64_t tables_rebuilt;        /**< ALTER TABLE ... FORCE */
     uint64_t tables_copied;         /**< ALTER TABLE with ALGORITHM=COPY */
     uint64_t tables_truncated;
+    uint64_t tables_exported;
+    uint64_t tables_imported;
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */
+    uint64_t backup_pages;      /**< pages copied by hot backups */
+    uint64_t
+        backup_rereads; /**< of them, those that were torn, because they were being written, and read again */
+    uint64_t
+        backup_files_again; /**< files that were copied again: an index was loaded into them without redo */
+    uint64_t
+        backup_files_moved; /**< files whose name was another one, or that were gone, at the end */
+    uint64_t
+        backup_log_wraps; /**< backups that hold more log than the file of the log has room for */
+    uint64_t backups_finished;
+    uint64_t backups_aborted;
+    uint64_t backups_prepared; /**< of a prepare: it has made a database of a backup */
     uint64_t trx_commits;
     uint64_t trx_rollbacks;
     uint64_t unique_duplicates; /**< changes of rows refused for a duplicate in a unique index */

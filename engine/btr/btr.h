@@ -62,6 +62,33 @@ WARN_UNUSED dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *k
 WARN_UNUSED dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key,
                                uint32_t rec_offset, const byte *bytes, uint32_t len);
 
+/** How leaves are packed: groups of up to n_pages (2 at least); a packed page keeps fill_percent of its room used,
+or room for n_recs more records, whichever is fuller. */
+typedef struct btr_packing {
+    uint32_t n_pages;
+    uint32_t fill_percent;
+    uint32_t n_recs;
+} btr_packing_t;
+
+/** Where a pass over the leaves stands; all zero: at the beginning. */
+typedef struct btr_place {
+    bool begun; /**< key is set */
+    bool ended;
+    byte key[BTR_KEY_LEN_MAX];
+} btr_place_t;
+
+/** What a step has done. */
+typedef struct btr_packed {
+    uint32_t n_pages; /**< of the group; 0: nothing could be gained */
+    uint32_t n_freed;
+} btr_packed_t;
+
+/** Packs one group of leaves, and moves the place to where the next one begins. Between two steps the tree may
+change. */
+WARN_UNUSED dberr_t btr_defragment_step(buf_pool_t *pool, const btr_t *btr,
+                                        const btr_packing_t *packing, btr_place_t *place,
+                                        btr_packed_t *out);
+
 /** A forward range scan. The tree must not change while one is open. Holds one leaf pinned. */
 typedef struct btr_cursor {
     mtr_t mtr;

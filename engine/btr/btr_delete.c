@@ -19,12 +19,8 @@
 
 /* A page is merged when less than 1 / BTR_MERGE_FRACTION of its room is used. */
 #define BTR_MERGE_FRACTION 3U
-/* Merges stop when they would have moved this many pages of log, or when this many levels are
-pinned. */
-#define BTR_MERGE_LOG_PAGES 6U
+/* Merges stop when this many levels are pinned. */
 #define BTR_MERGE_LEVELS 4U
-/* Upper bound of what a logged insert adds to its record. */
-#define BTR_INSERT_OVERHEAD 24U
 
 typedef enum btr_del_action {
     BTR_DEL_REC,         /* only the record goes */
@@ -47,14 +43,14 @@ typedef struct btr_del_plan {
     btr_del_step_t step[BTR_LEVEL_MAX + 1];
 } btr_del_plan_t;
 
-static dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
+dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
     return err == DB_SUCCESS ? fseg_page_check(op->mtr, segment, block->id.page_no) : err;
 }
 
-static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
+dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
 {
     fseg_header_t segment;
     dberr_t err = btr_segment(op, page_level(block->frame), &segment);
@@ -63,9 +59,8 @@ static dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block)
                              : err;
 }
 
-/** A sibling that the parent must list in this slot. */
-static dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool next,
-                               buf_block_t **out)
+dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool next,
+                        buf_block_t **out)
 {
     const buf_block_t *parent = op->path[level + 1].block;
     const buf_block_t *block = op->path[level].block;
@@ -213,8 +208,7 @@ static dberr_t btr_delete_rec(btr_op_t *op, buf_block_t *block, uint32_t slot)
     return err;
 }
 
-/** Makes two pages neighbours; either may be NULL, the end of the level. */
-static void btr_link(btr_op_t *op, buf_block_t *left, buf_block_t *right)
+void btr_link(btr_op_t *op, buf_block_t *left, buf_block_t *right)
 {
     if (left != NULL) {
         mtr_write_4(op->mtr, left, FIL_PAGE_NEXT, right != NULL ? right->id.page_no : FIL_NULL);
@@ -248,7 +242,8 @@ static dberr_t btr_apply_merge(btr_op_t *op, const btr_del_step_t *step, buf_blo
         err = btr_delete_rec(op, block, step->slot);
     }
     if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, to, from, 0, right ? UINT32_MAX : step->slot);
+        err = btr_append_recs(op, to, from, 0, page_n_recs(from->frame),
+                              right ? UINT32_MAX : step->slot);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -317,7 +312,7 @@ static dberr_t btr_lift_apply(btr_op_t *op, buf_block_t *root, buf_block_t **cha
                                    op->btr->key_len);
 
     if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, root, last, 0, UINT32_MAX);
+        err = btr_append_recs(op, root, last, 0, page_n_recs(last->frame), UINT32_MAX);
     }
     for (uint32_t i = 0; i < n && err == DB_SUCCESS; i++) {
         err = btr_page_drop(op, chain[i]);
@@ -325,8 +320,8 @@ static dberr_t btr_lift_apply(btr_op_t *op, buf_block_t *root, buf_block_t **cha
     return err;
 }
 
-/** While the root has one child only, the tree is too deep: the contents move up (5). */
-static dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
+/* The tree is too deep (5). */
+dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
 {
     buf_block_t *chain[BTR_LEVEL_MAX + 1];
     buf_block_t *root = NULL;

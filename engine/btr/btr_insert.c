@@ -103,7 +103,7 @@ static dberr_t btr_root_raise(btr_op_t *op, buf_block_t *child)
     dberr_t err = btr_format(op, child, level);
 
     if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, child, root, 0, UINT32_MAX);
+        err = btr_append_recs(op, child, root, 0, page_n_recs(root->frame), UINT32_MAX);
     }
     if (err == DB_SUCCESS) {
         err = btr_format(op, root, level + 1);
@@ -165,7 +165,7 @@ static dberr_t btr_page_split(btr_op_t *op, uint32_t level, buf_block_t *right, 
     dberr_t err = btr_format(op, right, level);
 
     if (err == DB_SUCCESS) {
-        err = btr_append_recs(op, right, left, split, UINT32_MAX);
+        err = btr_append_recs(op, right, left, split, n, UINT32_MAX);
     }
     if (err == DB_SUCCESS && split < n) {
         err = mtr_list_end_delete(op->mtr, left, split);

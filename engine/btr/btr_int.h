@@ -60,9 +60,28 @@ WARN_UNUSED dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t s
 /** Does a record of len bytes fit the page, reorganized, once `freed` bytes of its records are gone? */
 bool btr_page_fits(const btr_op_t *op, const buf_block_t *block, uint32_t len, uint32_t freed);
 
-/** Appends the records [from, n) of src to dst, slot `skip` left out (UINT32_MAX: none). */
+/** Appends the records [from, to) of src to dst, slot `skip` left out (UINT32_MAX: none). */
 WARN_UNUSED dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src,
-                                    uint32_t from, uint32_t skip);
+                                    uint32_t from, uint32_t to, uint32_t skip);
+
+/* ---- btr_delete.c ---- */
+
+/** Upper bound of what a logged insert adds to its record. */
+#define BTR_INSERT_OVERHEAD 24U
+/** Records stop moving to another page when they would take so many pages of log in one mtr. */
+#define BTR_MERGE_LOG_PAGES 6U
+
+/** The sibling of the page of the path that the parent lists in this slot. */
+WARN_UNUSED dberr_t btr_brother_get(btr_op_t *op, uint32_t level, uint32_t parent_slot, bool next,
+                                    buf_block_t **out);
+/** Makes two pages neighbours; either may be NULL, the end of the level. */
+void btr_link(btr_op_t *op, buf_block_t *left, buf_block_t *right);
+/** Can btr_page_drop() free the page? */
+WARN_UNUSED dberr_t btr_check_segment(btr_op_t *op, const buf_block_t *block);
+/** Frees a page of the tree that this mtr has not changed. */
+WARN_UNUSED dberr_t btr_page_drop(btr_op_t *op, const buf_block_t *block);
+/** In an mtr of its own: while the root has one child only, the contents of that move up. */
+WARN_UNUSED dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr);
 
 /* ---- btr_search.c ---- */
 

@@ -202,11 +202,11 @@ dberr_t btr_page_insert(btr_op_t *op, buf_block_t *block, uint32_t slot, const b
 }
 
 dberr_t btr_append_recs(btr_op_t *op, buf_block_t *dst, const buf_block_t *src, uint32_t from,
-                        uint32_t skip)
+                        uint32_t to, uint32_t skip)
 {
     uint32_t slot = page_n_recs(dst->frame);
 
-    for (uint32_t i = from; i < page_n_recs(src->frame); i++) {
+    for (uint32_t i = from; i < to; i++) {
         if (i != skip) {
             dberr_t err = btr_page_insert(op, dst, slot++, page_rec(src->frame, op->page_size, i),
                                           page_rec_len(src->frame, op->page_size, i));

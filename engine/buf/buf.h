@@ -40,9 +40,9 @@ typedef struct buf_block {
     struct buf_block *space_prev, *space_next; /**< the space's dirty pages, the same order */
 } buf_block_t;
 
-/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, dblwr_pages, log_optimize_ddl,
-cleaner_interval, scrub.
-Opens or creates the doublewrite file when doublewrite is on. Caller: buf_pool_free(). */
+/** options: page size resolved (not 0), buffer_pool_pages, doublewrite, atomic_write_unit, dblwr_pages, log_optimize_ddl,
+cleaner_interval, scrub, page_compression.
+Opens or creates the doublewrite file when doublewrite is on, and needed. Caller: buf_pool_free(). */
 WARN_UNUSED dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil,
                                     const engine_options_t *options, buf_pool_t **out);
 void buf_pool_free(buf_pool_t *pool); /**< writes nothing; NULL is fine */
@@ -88,7 +88,7 @@ is not below the oldest_modification of any dirty page (CHECK). */
 void buf_block_set_dirty(buf_pool_t *pool, buf_block_t *block, lsn_t start_lsn, lsn_t end_lsn);
 
 /** For the commit of an mtr that freed the page, and for recovery that finds it freed: with the option scrub and a
-physical log its home is overwritten with zeros some time later, unless it is created again before. lsn: end of that mtr. */
+physical log its home is overwritten with zeros, or a hole punched, some time later, unless it is created again before. lsn: end of that mtr. */
 void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn);
 
 /** Forgets every page of a space without writing (before its file is deleted). None pinned (CHECK). */
@@ -103,7 +103,24 @@ is a step of the page cleaner: a step of the doublewrite batch in flight, or the
 dirty pages; now and then a checkpoint. Changes nothing that a caller without the page's latch could see. */
 WARN_UNUSED dberr_t buf_yield(buf_pool_t *pool);
 
-/** log_write_up_to(), as a wait in which others work: a yield point. */
+/** A hot backup that goes on beside all other work. Its calls read files and write its own; they neither touch the pool
+nor append to the log, and keep their failures to themselves. */
+typedef struct buf_copier {
+    void (*step)(void *ctx); /**< at a yield point */
+    void (*before_slot)(
+        void *
+            ctx); /**< a checkpoint is about to take effect: log before it may be overwritten then */
+    void *ctx;
+} buf_copier_t;
+/** Who works at the yield points besides the page cleaner; NULL: nobody. */
+void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier);
+
+/** What a reader of the file may get of a page while it is written: any part of the new contents, as the schedule
+draws, goes into the old ones in `page`. False: the page is not being written, and nothing is changed. */
+bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page);
+
+/** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
+fsync. */
 WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);
 
 /* ---- flushing; none of these may be called with an mtr open ---- */

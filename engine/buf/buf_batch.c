@@ -2,11 +2,12 @@
 
 Place: above buf_dblwr.c, below buf_cleaner.c, buf_flush.c and buf_lru.c, which choose the pages.
 
-    NONE --submit: pages latched and copied--> COPIED --log durable--> LOGGED --area written-->
-    AREA_WRITTEN --area fsynced--> HOME --one home write per step--> UNSYNCED
+    NONE --submit: pages latched and copied--> COPIED --log written--> LOG_WRITTEN
+    --log fsynced--> LOGGED --area written--> AREA_WRITTEN --area fsynced--> HOME
+    --one home write per step--> UNSYNCED
     --fsync of the next file begun--> SYNCING --ended--> UNSYNCED, or NONE after the last file
 
-A batch without copies (all its pages skip doublewrite) goes from COPIED to HOME. One batch is in
+A batch without copies (all its pages skip doublewrite) goes from LOG_WRITTEN to HOME. One batch is in
 flight. Between its steps other work goes on: log writes, changes and frees of other pages, reads,
 checkpoints. A call that needs it done drives it, as a waiting thread would.
 
@@ -20,6 +21,7 @@ Invariants
 3. (I23) after a failure the batch stays where it is, and no step is taken any more. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "buf/buf_int.h"
@@ -76,6 +78,15 @@ void buf_batch_submit(buf_pool_t *pool, buf_block_t *const *blocks, uint32_t n)
 }
 
 static dberr_t buf_batch_write_log(buf_pool_t *pool)
+{
+    dberr_t err = log_write_up_to(pool->log, pool->batch.newest_lsn, false);
+    if (err == DB_SUCCESS) {
+        pool->batch.state = BATCH_LOG_WRITTEN;
+    }
+    return err;
+}
+
+static dberr_t buf_batch_sync_log(buf_pool_t *pool)
 {
     buf_batch_t *batch = &pool->batch;
     dberr_t err = buf_dblwr_write_log(pool, batch->newest_lsn);
@@ -199,6 +210,8 @@ dberr_t buf_batch_step(buf_pool_t *pool)
         break;
     case BATCH_COPIED:
         return buf_batch_write_log(pool);
+    case BATCH_LOG_WRITTEN:
+        return buf_batch_sync_log(pool);
     case BATCH_LOGGED:
         return buf_batch_write_area(pool);
     case BATCH_AREA_WRITTEN:
@@ -230,6 +243,28 @@ bool buf_batch_has_space(const buf_pool_t *pool, space_id_t space)
         found = found || batch->pages[i].id.space == space;
     }
     return found;
+}
+
+bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page)
+{
+    const buf_batch_t *batch = &pool->batch;
+    uint32_t i = batch->n_home;
+    if (batch->state != BATCH_HOME) {
+        return false;
+    }
+    while (i < batch->n
+           && (batch->pages[i].id.space != id.space || batch->pages[i].id.page_no != id.page_no)) {
+        i++;
+    }
+    if (i == batch->n) {
+        return false;
+    }
+    const byte *copy = pool->dblwr_buf + (size_t)batch->pages[i].pos * pool->page_size;
+    uint32_t n_sectors = pool->page_size / SECTOR_SIZE;
+    size_t n_new = (size_t)sched_draw(&pool->env->sched, n_sectors + 1) * SECTOR_SIZE;
+    size_t from = sched_draw(&pool->env->sched, 2) == 0 ? 0 : pool->page_size - n_new;
+    memcpy(page + from, copy + from, n_new);
+    return true;
 }
 
 dberr_t buf_block_wait(buf_pool_t *pool, buf_block_t *block)

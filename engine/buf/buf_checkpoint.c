@@ -110,6 +110,9 @@ dberr_t buf_checkpoint(buf_pool_t *pool)
     pool->in_checkpoint = true;
     dberr_t err = buf_checkpoint_prepare(pool, c, &marker_lsn);
     pool->in_checkpoint = false;
+    if (err == DB_SUCCESS && pool->copier.step != NULL) {
+        pool->copier.before_slot(pool->copier.ctx);
+    }
     if (err == DB_SUCCESS) {
         env->stats.checkpoints_amid_batch += pool->batch.state != BATCH_NONE;
         err = log_checkpoint_write(pool->log, c, marker_lsn, pool->log_optimize_ddl);

@@ -51,9 +51,17 @@ static dberr_t buf_cleaner_step(buf_pool_t *pool)
     return buf_batch_step(pool);
 }
 
+void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier)
+{
+    pool->copier = copier != NULL ? *copier : (buf_copier_t){.step = NULL};
+}
+
 dberr_t buf_yield(buf_pool_t *pool)
 {
     sched_t *sched = &pool->env->sched;
+    if (pool->copier.step != NULL) {
+        pool->copier.step(pool->copier.ctx);
+    }
     if (pool->cleaner_interval == 0 || sched_draw(sched, pool->cleaner_interval) != 0) {
         return DB_SUCCESS;
     }
@@ -68,10 +76,32 @@ dberr_t buf_yield(buf_pool_t *pool)
     return buf_checkpoint_full(pool);
 }
 
+/** Until the log is durable up to lsn, or it is this caller's turn to fsync it. */
+static dberr_t buf_log_sync_turns(buf_pool_t *pool, lsn_t lsn)
+{
+    stats_t *stats = &pool->env->stats;
+    uint64_t before = stats->data_writes + stats->os_log_written;
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t i = 0; err == DB_SUCCESS && i < BUF_SYNC_STEPS; i++) {
+        if (log_flushed_lsn(pool->log) >= lsn) {
+            break;
+        }
+        err = buf_yield(pool);
+    }
+    stats->log_waits_overtaken += stats->data_writes + stats->os_log_written != before;
+    return err;
+}
+
 dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync)
 {
     dberr_t err = buf_yield(pool);
-    return err == DB_SUCCESS ? log_write_up_to(pool->log, lsn, sync) : err;
+    if (err == DB_SUCCESS) {
+        err = log_write_up_to(pool->log, lsn, false);
+    }
+    if (err == DB_SUCCESS && sync) {
+        err = buf_log_sync_turns(pool, lsn);
+    }
+    return err == DB_SUCCESS && sync ? log_write_up_to(pool->log, lsn, true) : err;
 }
 
 dberr_t buf_sync_wait(buf_pool_t *pool, fil_space_t *space)

@@ -8,7 +8,7 @@ Invariants
 1. (I4, I22) the log is durable up to a page's LSN before its copy is written: a copy of changes
    whose log was lost would outlive that log, and once the new log has passed its LSN a later
    recovery could not tell it from a good one;
-2. (I13) a page goes home without a copy only if doublewrite is off, or it is the first write since
+2. (I13) a page goes home without a copy only if doublewrite is off, the storage promises whole pages, or it is the first write since
    its logged initialisation. That is asked in one place. What makes it safe is that
    log_optimize_ddl is off for as long as the log holds such an initialisation (buf_pool.c);
 3. (I22) a single-page slot is free again when its page's home file was fsynced after the home
@@ -70,6 +70,10 @@ void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy
 {
     memcpy(copy, block->frame, pool->page_size);
     fil_page_stamp(copy, pool->page_size);
+    bool fixed = block->id.page_no == 0 || block->id.space == SPACE_SYSTEM;
+    if (pool->compression != PAGE_ALGORITHM_NONE && !fixed) {
+        page_compress(copy, pool->page_size, pool->compression);
+    }
 }
 
 dberr_t buf_dblwr_write_log(buf_pool_t *pool, lsn_t lsn)
@@ -108,21 +112,26 @@ dberr_t buf_dblwr_write_home(buf_pool_t *pool, buf_block_t *block, const byte *c
                              const char *why)
 {
     fil_space_t *space = fil_space_get(pool->fil, block->id.space);
-    CHECK(space != NULL); /* a space's pages are discarded before it goes */
-    bool index = fil_page_get_type(copy) == FIL_PAGE_INDEX;
+    CHECK(space != NULL);             /* a space's pages are discarded before it goes */
+    const byte *frame = block->frame; /* latched: what the copy holds, perhaps compressed */
+    bool index = fil_page_get_type(frame) == FIL_PAGE_INDEX;
     PROBE_MARK(pool->env->probe,
                "page_write space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64
                " type=%s level=%" PRIu32 " index=%" PRIu64 " dblwr=%s why=%s init_lsn=%" PRIu64
                " load=%d oldest=%" PRIu64 " pos=%d",
-               block->id.space, block->id.page_no, fil_page_get_lsn(copy),
-               page_type_name(fil_page_get_type(copy)), index ? page_level(copy) : 0,
-               index ? page_index_id(copy) : 0, pos < 0 ? "skip" : "used", why, block->init_lsn,
+               block->id.space, block->id.page_no, fil_page_get_lsn(frame),
+               page_type_name(fil_page_get_type(frame)), index ? page_level(frame) : 0,
+               index ? page_index_id(frame) : 0, pos < 0 ? "skip" : "used", why, block->init_lsn,
                block->observer != 0, block->oldest_modification, pos);
     dberr_t err = fil_page_write(pool->fil, space, block->id.page_no, copy);
     if (err != DB_SUCCESS) {
         return err;
     }
     pool->env->stats.dblwr_skipped_init += pos < 0 && pool->dblwr_file != NULL;
+    uint32_t stored = page_stored_bytes(copy, pool->page_size);
+    pool->env->stats.pages_compressed += stored < pool->page_size;
+    buf_scrub_written(pool, space, block->id.page_no, stored);
+    pool->env->stats.dblwr_skipped_atomic += pool->atomic_writes;
     buf_flush_remove(pool, block);
     block->init_on_flush = false;
     block->observer = 0;
@@ -240,22 +249,25 @@ dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn
     if (err != DB_SUCCESS) {
         return err == DB_NOT_FOUND ? DB_SUCCESS : err;
     }
-    byte *page = malloc(page_size);
-    if (page == NULL) {
+    byte *image = malloc(2U * page_size);
+    if (image == NULL) {
         err = err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for a doublewrite copy");
     }
     for (uint32_t i = 0; err == DB_SUCCESS && i < DBLWR_POSITIONS_MAX; i++) {
         size_t n_read = 0;
-        err = env_read(env, file, (uint64_t)i * page_size, page, page_size, &n_read);
+        err = env_read(env, file, (uint64_t)i * page_size, image, page_size, &n_read);
         if (err != DB_SUCCESS || n_read < page_size) {
             break;
         }
+        byte *page = image + page_size;
+        memcpy(page, image, page_size);
+        page_decompress(page, page_size);
         page_id_t id = fil_page_get_id(page);
         if (fil_page_verify(page, page_size, id) == PAGE_OK) {
-            err = fn(ctx, id, fil_page_get_lsn(page), page);
+            err = fn(ctx, id, fil_page_get_lsn(page), page, image);
         }
     }
-    free(page);
+    free(image);
     env_close(env, file);
     return err;
 }

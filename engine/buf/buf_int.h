@@ -4,6 +4,7 @@
 
 #include "buf/buf.h"
 #include "buf/buf_dblwr.h"
+#include "page/page_compress.h"
 
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
@@ -15,6 +16,7 @@
 typedef enum buf_batch_state {
     BATCH_NONE,         /**< none in flight: the batch region is free */
     BATCH_COPIED,       /**< pages latched, copies in memory */
+    BATCH_LOG_WRITTEN,  /**< up to the newest of the pages */
     BATCH_LOGGED,       /**< the log of the copies is durable */
     BATCH_AREA_WRITTEN, /**< copies written, not fsynced */
     BATCH_HOME,         /**< copies durable: pages go home one by one */
@@ -28,16 +30,18 @@ typedef struct buf_batch_page {
     uint32_t pos;       /**< of its copy in dblwr_buf; from n_copies on: not in the area */
 } buf_batch_page_t;
 
-/** A page that was freed; lsn: end of the mtr that says so. */
-typedef struct buf_freed {
+/** Bytes of a page's home, from `from` to its end, that nobody needs. */
+typedef struct buf_blank {
     page_id_t id;
-    lsn_t lsn;
-} buf_freed_t;
+    uint32_t from;    /**< 0: the page is free */
+    lsn_t lsn;        /**< of a free page: end of the mtr that says so */
+    uint64_t n_write; /**< of a hole behind a compressed page: number of that write in the file */
+} buf_blank_t;
 
-/** Freed pages that wait for their zeros (buf_scrub.c), in the order in which they were freed. */
+/** What waits to be blanked (buf_scrub.c), the oldest first. */
 typedef struct buf_scrub {
-    bool on;
-    buf_freed_t *pages;
+    bool on; /**< freed pages are */
+    buf_blank_t *blanks;
     uint32_t n;
     uint32_t capacity;
 } buf_scrub_t;
@@ -63,6 +67,7 @@ struct buf_pool {
     uint32_t n_blocks;
     bool log_optimize_ddl; /**< never with a physical log: it ignores the option */
     bool log_page_checksums;
+    page_algorithm_t compression; /**< of pages of tables that go home */
 
     buf_block_t *blocks;     /**< n_blocks */
     byte *frames;            /**< n_blocks * page_size, one allocation */
@@ -80,7 +85,8 @@ struct buf_pool {
     buf_batch_t batch;
     buf_scrub_t scrub;
 
-    os_file_t *dblwr_file; /**< NULL: doublewrite is off */
+    bool atomic_writes;    /**< the storage writes a page whole or not at all */
+    os_file_t *dblwr_file; /**< NULL: doublewrite is off, or not needed */
     uint32_t dblwr_pages;
     byte *dblwr_buf;  /**< dblwr_pages pages: the copies of a batch */
     byte *single_buf; /**< one page: the copy of a single-page flush */
@@ -90,6 +96,7 @@ struct buf_pool {
         uint64_t n_write; /**< that write's number in its file */
     } single[DBLWR_SINGLE_SLOTS];
 
+    buf_copier_t copier;       /**< step is NULL: there is none */
     uint32_t cleaner_interval; /**< 0: no page cleaner */
     bool in_checkpoint;        /**< what works at its yield points takes none */
 
@@ -144,7 +151,10 @@ WARN_UNUSED dberr_t buf_dblwr_write_single(buf_pool_t *pool, buf_block_t *block)
 /** The page is given out again, or its space goes: it is not scrubbed. */
 void buf_scrub_forget(buf_pool_t *pool, page_id_t id);
 void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space);
-/** Scrubs the pages that were freed first, at most max. */
+/** A page went home, by the write of its file that was the last: of it `stored` bytes are needed. */
+void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
+                       uint32_t stored);
+/** Blanks what has waited longest and may be blanked, at most max pages. */
 WARN_UNUSED dberr_t buf_scrub_pages(buf_pool_t *pool, uint32_t max);
 
 /* ---- buf_cleaner.c ---- */

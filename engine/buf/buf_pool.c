@@ -68,12 +68,14 @@ dberr_t buf_pool_create(env_t *env, log_t *log, fil_t *fil, const engine_options
     pool->page_size = options->page_size;
     pool->n_blocks = options->buffer_pool_pages;
     pool->dblwr_pages = options->dblwr_pages;
+    pool->atomic_writes = options->atomic_write_unit >= options->page_size;
     pool->log_optimize_ddl = options->log_optimize_ddl && !log_format(log)->physical;
     pool->log_page_checksums = options->log_page_checksums;
     pool->cleaner_interval = options->cleaner_interval;
+    pool->compression = (page_algorithm_t)options->page_compression;
     pool->scrub.on = options->scrub && log_format(log)->physical;
     dberr_t err = buf_pool_alloc(pool);
-    if (err == DB_SUCCESS && options->doublewrite) {
+    if (err == DB_SUCCESS && options->doublewrite && !pool->atomic_writes) {
         err = buf_dblwr_open(pool);
     }
     if (err != DB_SUCCESS) {
@@ -95,7 +97,7 @@ void buf_pool_free(buf_pool_t *pool)
     if (pool->dblwr_file != NULL) {
         env_close(pool->env, pool->dblwr_file);
     }
-    free(pool->scrub.pages);
+    free(pool->scrub.blanks);
     free(pool->single_buf);
     free(pool->dblwr_buf);
     free(pool->frames);

@@ -1,36 +1,44 @@
-/** Scrubbing: freed pages are overwritten with zeros, by late writes of their own.
+/** Parts of files that nobody needs: freed pages are overwritten with zeros, and behind what a compressed page stores a hole
+is punched. Both by late writes of their own, without doublewrite.
 
-Place: beside buf_flush.c; mtr/ and recovery say what is free, buf_pool.c what is used again, the page
-cleaner and the flushes when there is time. Only with a physical log: there the log says of each page
-that it is free, and recovery neither reads nor writes one whose last record is that.
+Place: beside buf_flush.c; mtr/ and recovery say what is free, buf_pool.c what is used again, buf_dblwr.c what was stored;
+the page cleaner and the flushes come here when there is time. Pages are scrubbed only with a physical log: there the log
+says of each page that it is free, and recovery neither reads nor writes one whose last record is that.
 
-    freed --commit of the mtr--> waits --log durable--> zeros, without doublewrite
-                                   \--created anew, its space dropped--> forgotten
+    freed --commit of the mtr--> waits --log durable--> zeros, or a hole where pages are compressed
+    home write of a compressed page --> waits --file fsynced--> hole behind it
+                         created anew, written again, space dropped --> forgotten
 
 Invariants
-1. (I15) zeros go to a page only when the log that frees it is durable: until then a crash makes the
+1. (I15) nothing is done to a freed page before the log that frees it is durable: until then a crash makes the
    page one in use again, and recovery reads it;
 2. (I15) a page that is given out again is forgotten before anybody can change it;
-3. a lost or torn write of zeros does no harm: nobody reads a free page before it is created anew. What the crash
-   has left unscrubbed, or a doublewrite copy has brought back, recovery notes again as far as the log tells. */
+3. (I29) a hole behind a compressed page waits until that home write is durable: until then a crash may bring back
+   the page that was there, which may need those bytes;
+4. a lost or torn change does no harm. What the crash has left unscrubbed, or a doublewrite copy has brought back,
+   recovery notes again as far as the log tells. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "buf/buf_int.h"
 
-void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn)
+static void buf_scrub_add(buf_scrub_t *scrub, const buf_blank_t *blank)
 {
-    buf_scrub_t *scrub = &pool->scrub;
-    if (!scrub->on) {
-        return;
-    }
     if (scrub->n == scrub->capacity) {
         scrub->capacity = scrub->capacity == 0 ? 64 : 2 * scrub->capacity;
-        scrub->pages = realloc(scrub->pages, scrub->capacity * sizeof(scrub->pages[0]));
-        CHECK(scrub->pages != NULL); /* a commit cannot fail */
+        scrub->blanks = realloc(scrub->blanks, scrub->capacity * sizeof(scrub->blanks[0]));
+        CHECK(scrub->blanks != NULL); /* a commit cannot fail */
     }
-    scrub->pages[scrub->n++] = (buf_freed_t){.id = id, .lsn = lsn};
+    scrub->blanks[scrub->n++] = *blank;
+}
+
+void buf_scrub_note(buf_pool_t *pool, page_id_t id, lsn_t lsn)
+{
+    if (pool->scrub.on) {
+        buf_scrub_add(&pool->scrub, &(buf_blank_t){.id = id, .lsn = lsn});
+    }
 }
 
 /** Keeps the entries of other pages: of those with this space, and this number or any (FIL_NULL). */
@@ -38,9 +46,9 @@ static void buf_scrub_filter(buf_scrub_t *scrub, space_id_t space, page_no_t pag
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < scrub->n; i++) {
-        page_id_t id = scrub->pages[i].id;
+        page_id_t id = scrub->blanks[i].id;
         if (id.space != space || (page_no != FIL_NULL && id.page_no != page_no)) {
-            scrub->pages[kept++] = scrub->pages[i];
+            scrub->blanks[kept++] = scrub->blanks[i];
         }
     }
     scrub->n = kept;
@@ -56,30 +64,75 @@ void buf_scrub_forget_space(buf_pool_t *pool, space_id_t space)
     buf_scrub_filter(&pool->scrub, space, FIL_NULL);
 }
 
-/** The newest freeing among the first n pages. */
-static lsn_t buf_scrub_newest(const buf_scrub_t *scrub, uint32_t n)
+void buf_scrub_written(buf_pool_t *pool, const fil_space_t *space, page_no_t page_no,
+                       uint32_t stored)
 {
-    lsn_t newest = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        newest = scrub->pages[i].lsn > newest ? scrub->pages[i].lsn : newest;
+    buf_blank_t blank = {.id = {space->id, page_no}, .from = stored, .n_write = space->n_writes};
+    buf_scrub_forget(pool, blank.id);
+    if (stored < pool->page_size && fil_can_punch(pool->fil)) {
+        buf_scrub_add(&pool->scrub, &blank);
     }
-    return newest;
+}
+
+/** Is the write that the hole lies behind durable? The log of a freed page can be made so at any time. */
+static bool buf_blank_is_ready(const buf_pool_t *pool, const buf_blank_t *blank)
+{
+    const fil_space_t *space = fil_space_get(pool->fil, blank->id.space);
+    CHECK(space != NULL); /* a dropped one is forgotten */
+    return blank->from == 0 || fil_is_synced(space, blank->n_write);
+}
+
+/** How many may be blanked now, at most max; *newest = the newest freeing among them. */
+static uint32_t buf_scrub_count(const buf_pool_t *pool, uint32_t max, lsn_t *newest)
+{
+    uint32_t n = 0;
+    *newest = 0;
+    for (uint32_t i = 0; i < pool->scrub.n && n < max; i++) {
+        const buf_blank_t *blank = &pool->scrub.blanks[i];
+        if (buf_blank_is_ready(pool, blank)) {
+            *newest = blank->lsn > *newest ? blank->lsn : *newest;
+            n++;
+        }
+    }
+    return n;
+}
+
+static dberr_t buf_blank_write(buf_pool_t *pool, const buf_blank_t *blank)
+{
+    fil_space_t *space = fil_space_get(pool->fil, blank->id.space);
+    bool done = false;
+    dberr_t err = DB_SUCCESS;
+    if (pool->compression != PAGE_ALGORITHM_NONE && fil_can_punch(pool->fil)) {
+        PROBE_MARK(pool->env->probe, "page_punch space=%" PRIu32 " page=%" PRIu32 " from=%" PRIu32,
+                   blank->id.space, blank->id.page_no, blank->from);
+        err = fil_page_punch(pool->fil, space, blank->id.page_no, blank->from, &done);
+        pool->env->stats.pages_punched += done;
+    }
+    return err == DB_SUCCESS && !done && blank->from == 0 ? buf_dblwr_write_freed(pool, blank->id)
+                                                          : err;
 }
 
 dberr_t buf_scrub_pages(buf_pool_t *pool, uint32_t max)
 {
     buf_scrub_t *scrub = &pool->scrub;
-    uint32_t n = scrub->n < max ? scrub->n : max;
-    if (n == 0) {
+    lsn_t newest = 0;
+    uint32_t left = buf_scrub_count(pool, max, &newest);
+    if (left == 0) {
         return DB_SUCCESS;
     }
-    dberr_t err = buf_dblwr_write_log(pool, buf_scrub_newest(scrub, n));
-    uint32_t done = 0;
-    while (err == DB_SUCCESS && done < n) {
-        err = buf_dblwr_write_freed(pool, scrub->pages[done].id);
-        done += err == DB_SUCCESS;
+    dberr_t err = buf_dblwr_write_log(pool, newest);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < scrub->n; i++) {
+        const buf_blank_t blank = scrub->blanks[i];
+        bool now = err == DB_SUCCESS && left > 0 && buf_blank_is_ready(pool, &blank);
+        if (now) {
+            err = buf_blank_write(pool, &blank);
+            left--;
+        }
+        if (!now || err != DB_SUCCESS) {
+            scrub->blanks[kept++] = blank;
+        }
     }
-    scrub->n -= done;
-    memmove(scrub->pages, scrub->pages + done, scrub->n * sizeof(scrub->pages[0]));
+    scrub->n = kept;
     return err;
 }

@@ -3,7 +3,7 @@
 Place: check/; check_fsp.c tells who uses which page; the trees and chains of check_tree.c and
 check_undo.c mark what they reach, and what is left over is reported here.
 
-Checked: I4 page LSN against the end of the log; I5 envelope; I6 header fields and shape of index
+Checked: I4 page LSN against the end of the log; I5 envelope; I29 compressed pages decompress; I6 header fields and shape of index
 pages, type against owner; I11 sizes, reachable = used; I12 page 0's space ids.
 
 Files are read one after the other, so one of them is open at a time.
@@ -15,6 +15,7 @@ Memory: a few bytes per page that both the header and the file vouch for. */
 
 #include "base/mach.h"
 #include "check/check_int.h"
+#include "page/page_compress.h"
 #include "page/page_index.h"
 
 static void chk_bit_set(byte *bits, uint32_t i)
@@ -65,6 +66,7 @@ dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *pag
     }
     if (err == DB_SUCCESS) {
         memset(page + n_read, 0, chk->page_size - n_read);
+        page_decompress(page, chk->page_size);
     }
     return err;
 }
@@ -341,9 +343,10 @@ static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no)
     const byte *page = chk->page;
     page_id_t id = {file->space, page_no};
     chk->report->pages_checked++;
-    page_verdict_t verdict = fil_page_verify(page, chk->page_size, id);
+    page_verdict_t verdict = page_verify_stored(page, chk->page_size, id);
     if (verdict != PAGE_OK) {
-        chk_find(chk, 5, file, page_no, "%s", page_verdict_name(verdict));
+        chk_find(chk, verdict == PAGE_BAD_COMPRESSION ? 29 : 5, file, page_no, "%s",
+                 page_verdict_name(verdict));
         chk_bit_set(file->bad, page_no);
         return;
     }

@@ -22,6 +22,7 @@ typedef struct cli_args {
     const char *command;
     const char *path;   /**< directory or file */
     const char *script; /**< run */
+    const char *target; /**< backup: the other directory */
     uint32_t page_no;   /**< page */
     uint32_t page_size; /**< page: 0 = as page 0 of the file says */
     uint64_t from;      /**< log: 0 = the checkpoint */
@@ -31,6 +32,7 @@ typedef struct cli_args {
     bool acks;
     bool crash;
     bool check;
+    bool backups;
     bool offline;
 } cli_args_t;
 
@@ -38,6 +40,8 @@ typedef struct cli_args {
 int cli_run(const cli_args_t *args);
 int cli_recover(const cli_args_t *args);
 int cli_check(const cli_args_t *args);
+int cli_backup(const cli_args_t *args);
+int cli_prepare(const cli_args_t *args);
 int cli_page(const cli_args_t *args);
 int cli_log(const cli_args_t *args);
 int cli_status(const cli_args_t *args);
@@ -71,12 +75,20 @@ void cli_print_status(const engine_status_t *status);
 json_t *cli_check_json(const check_report_t *report);
 void cli_print_check(const check_report_t *report);
 
+/* ---- cli_backup.c ---- */
+
+typedef struct cli_probe cli_probe_t;
+
+/** Prepares and scans the finished backups in the folders of the closed database in os: a list of {"name", "ok", "state", ...}, "check"
+where ok, else "refusal" and "message". *n_wrong: of them, those that are not right. */
+json_t *cli_backups_json(const cli_args_t *args, os_t *os, cli_probe_t *probe, uint32_t *n_wrong);
+
 /* ---- cli_probe.c ---- */
 
-typedef struct cli_probe {
+struct cli_probe {
     probe_t base;
     void (*trace_mark)(const char *text, size_t len); /**< of the preload library, or NULL */
-} cli_probe_t;
+};
 
 /** Arms the probe if somebody listens: the preload library, or libfiu's environment. It must stay
 where it is. */

@@ -59,7 +59,7 @@ static dberr_t recover_open_close(const cli_args_t *args, os_t *os, cli_probe_t 
 }
 
 static int recover_print(const cli_args_t *args, const engine_status_t *status,
-                         const check_report_t *report)
+                         const check_report_t *report, json_t *backups, uint32_t n_wrong)
 {
     if (args->json) {
         json_t *result = json_object();
@@ -68,14 +68,21 @@ static int recover_print(const cli_args_t *args, const engine_status_t *status,
         if (report != NULL) {
             (void)json_object_set_new(result, "check", cli_check_json(report));
         }
+        if (backups != NULL) {
+            (void)json_object_set(result, "backups", backups);
+        }
         cli_print_json(result);
     } else {
         cli_print_status(status);
         if (report != NULL) {
             cli_print_check(report);
         }
+        if (backups != NULL) {
+            cli_print_json(json_incref(backups));
+        }
     }
-    return cli_finish(report != NULL ? report_exit(report) : EXIT_OK);
+    int code = report != NULL ? report_exit(report) : EXIT_OK;
+    return cli_finish(code == EXIT_OK && n_wrong > 0 ? EXIT_FINDINGS : code);
 }
 
 int cli_recover(const cli_args_t *args)
@@ -97,7 +104,10 @@ int cli_recover(const cli_args_t *args)
     if (e != DB_SUCCESS) {
         code = cli_fail(args, e, &err);
     } else {
-        code = recover_print(args, &status, args->check ? &report : NULL);
+        uint32_t n_wrong = 0;
+        json_t *backups = args->backups ? cli_backups_json(args, os, &probe, &n_wrong) : NULL;
+        code = recover_print(args, &status, args->check ? &report : NULL, backups, n_wrong);
+        json_decref(backups);
         if (args->check) {
             check_report_free(&report);
         }

@@ -15,6 +15,7 @@ Rules
 #include "cli/cli.h"
 #include "fsp/fsp.h"
 #include "page/page_blob.h"
+#include "page/page_compress.h"
 #include "page/page_index.h"
 
 #define DUMP_WIDTH 16U
@@ -25,7 +26,9 @@ typedef struct page_view {
     page_id_t id;          /**< where it was read from */
     uint32_t extent_pages; /**< 0: page 0 does not tell */
     page_verdict_t verdict;
-    const char *shape; /**< index pages: what is wrong with the shape, or NULL */
+    uint32_t stored;       /**< bytes: fewer than page_size if it was compressed */
+    const char *algorithm; /**< then; NULL: unknown */
+    const char *shape;     /**< index pages: what is wrong with the shape, or NULL */
 } page_view_t;
 
 /* ---- text ---- */
@@ -37,6 +40,10 @@ static void print_envelope(const page_view_t *v)
     (void)printf("type %s, LSN %" PRIu64 ", says page %" PRIu32 " of space %" PRIu32 "\n",
                  page_type_name(fil_page_get_type(v->page)), fil_page_get_lsn(v->page),
                  fil_page_get_id(v->page).page_no, fil_page_get_id(v->page).space);
+    if (v->stored < v->page_size) {
+        (void)printf("compressed by %s, %" PRIu32 " bytes are stored\n",
+                     v->algorithm != NULL ? v->algorithm : "an unknown algorithm", v->stored);
+    }
 }
 
 static void print_link(const char *name, page_no_t page_no)
@@ -340,6 +347,11 @@ static void print_page_json(const page_view_t *v)
                           cli_u64(fil_page_get_lsn(v->page)), "says_page",
                           (json_int_t)fil_page_get_id(v->page).page_no, "says_space",
                           (json_int_t)fil_page_get_id(v->page).space);
+    if (v->stored < v->page_size) {
+        (void)json_object_set_new(o, "stored_bytes", cli_u64(v->stored));
+        (void)json_object_set_new(o, "compression",
+                                  json_string(v->algorithm != NULL ? v->algorithm : "unknown"));
+    }
     if (type == FIL_PAGE_INDEX) {
         index_to_json(v, o);
     } else if (type == FIL_PAGE_TYPE_FSP_HDR || type == FIL_PAGE_TYPE_XDES) {
@@ -445,7 +457,10 @@ static int page_show(const cli_args_t *args, const page_source_t *source, uint32
     page_view_t v = {.page = source->page, .page_size = page_size, .extent_pages = extent_pages};
     v.id.page_no = args->page_no;
     v.id.space = space != FIL_NULL ? space : fil_page_get_id(source->page).space;
-    v.verdict = fil_page_verify(v.page, page_size, v.id);
+    v.verdict = page_verify_stored(v.page, page_size, v.id);
+    v.stored = page_stored_bytes(v.page, page_size);
+    v.algorithm = page_algorithm_name(mach_read_8(v.page + PAGE_COMP_ALGORITHM));
+    page_decompress(source->page, page_size);
     if (fil_page_get_type(v.page) == FIL_PAGE_INDEX
         && page_index_validate(v.page, page_size, &v.shape) == DB_SUCCESS) {
         v.shape = NULL;

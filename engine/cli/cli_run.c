@@ -34,6 +34,7 @@ static bool is_statement_error(dberr_t err)
     case DB_TEMP_FILE_FAILED:
     case DB_UNSUPPORTED:
     case DB_ONLINE_LOG_TOO_BIG:
+    case DB_BACKUP_ABORTED:
         return true;
     default:
         return false;

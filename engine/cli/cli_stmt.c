@@ -480,6 +480,14 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
         return engine_finish_alter(run->engine, stmt->table);
     case STMT_ABORT_ALTER:
         return engine_abort_alter(run->engine, stmt->table);
+    case STMT_START_BACKUP:
+        return engine_start_backup(run->engine, stmt->name, stmt->flag);
+    case STMT_STEP_BACKUP:
+        return engine_step_backup(run->engine, stmt->name, stmt->count);
+    case STMT_FINISH_BACKUP:
+        return engine_finish_backup(run->engine, stmt->name);
+    case STMT_ABORT_BACKUP:
+        return engine_abort_backup(run->engine, stmt->name);
     case STMT_BEGIN:
         return run_begin(run, stmt);
     case STMT_COMMIT:

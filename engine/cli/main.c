@@ -29,6 +29,10 @@ typedef struct command {
     "  start [unique] index T NAME(COL[:PREFIX],...) ... [OPTIONS]\n"                              \
     "  step index T [STEPS [ROWS]]                         finish index T    abort index T\n"      \
     "  OPTIONS: algorithm=copy|inplace|nocopy|instant lock=none|shared\n"                          \
+    "  start backup B [lock=none|shared]                   step backup B [PAGES]\n"                \
+    "  finish backup B        abort backup B               into the folder B.backup\n"             \
+    "  defragment table T [INDEX]                          start defragment T [INDEX]\n"           \
+    "  flush export T         unlock table T               import table T EXPORTED\n"              \
     "  begin TRX              commit TRX              rollback TRX\n"                              \
     "  insert TRX T COL=VALUE ...                          TRX \"-\": autocommit\n"                \
     "  insert_seq TRX T FIRST LAST\n"                                                              \
@@ -51,12 +55,30 @@ static const command_t COMMANDS[] = {
      "A script has at most 64 MiB.\n" SCRIPT_HELP "Examples:\n"
      "  printf 'create table t a:bigint primary a\\ninsert - t a=1\\n' | engine run /tmp/db -\n"
      "  engine run /tmp/db load.txt --set page_size=8k --set log_optimize_ddl=off --json\n"},
-    {"recover", cli_recover, 1, "set json help check",
+    {"recover", cli_recover, 1, "set json help check backups",
      "engine recover DIR: opens the database, which recovers it, and closes it cleanly.\n"
      "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
      "  --check           then scans every page\n"
+     "  --backups         then prepares and scans the finished backups that lie in its folders, "
+     "too\n"
      "Example:\n"
      "  engine recover /tmp/db --check --json\n"},
+    {"backup", cli_backup, 2, "set json help",
+     "engine backup DIR TARGET: opens the database DIR, copies it into the empty or new directory "
+     "TARGET, and closes "
+     "it.\n"
+     "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
+     "A backup is made a database by `engine prepare`. One of a database that is in use is a "
+     "statement of a script:\n"
+     "`engine run --help`.\n"
+     "Example:\n"
+     "  engine backup /tmp/db /tmp/copy && engine prepare /tmp/copy --check\n"},
+    {"prepare", cli_prepare, 1, "set json help check",
+     "engine prepare TARGET: makes a database of a finished backup; may be repeated.\n"
+     "  --set NAME=VALUE  an engine option, repeatable    --json   status as JSON\n"
+     "  --check           then scans every page\n"
+     "Example:\n"
+     "  engine prepare /tmp/copy --check --json\n"},
     {"check", cli_check, 1, "json help",
      "engine check DIR: scans a database that is closed cleanly; changes nothing. Exit code 1: "
      "findings,\n"
@@ -92,7 +114,8 @@ static const command_t COMMANDS[] = {
 #define N_COMMANDS (sizeof(COMMANDS) / sizeof(COMMANDS[0]))
 
 static const char USAGE[] =
-    "engine run DIR SCRIPT | recover DIR | check DIR | page FILE N | log DIR | status DIR | "
+    "engine run DIR SCRIPT | recover DIR | backup DIR TARGET | prepare TARGET | check DIR | page "
+    "FILE N | log DIR | status DIR | "
     "options\n"
     "`engine COMMAND --help` tells more.\n"
     "Exit codes: 0 ok, 1 check found violations, 2 usage or script error, 3 unrecoverable or "
@@ -107,6 +130,7 @@ enum {
     OPT_CRASH,
     OPT_CREATE,
     OPT_CHECK,
+    OPT_BACKUPS,
     OPT_OFFLINE,
     OPT_PAGE_SIZE,
     OPT_FROM
@@ -120,6 +144,7 @@ static const struct option LONG_OPTIONS[] = {
     {"crash", no_argument, NULL, OPT_CRASH},
     {"create", no_argument, NULL, OPT_CREATE},
     {"check", no_argument, NULL, OPT_CHECK},
+    {"backups", no_argument, NULL, OPT_BACKUPS},
     {"offline", no_argument, NULL, OPT_OFFLINE},
     {"page-size", required_argument, NULL, OPT_PAGE_SIZE},
     {"from", required_argument, NULL, OPT_FROM},
@@ -207,6 +232,9 @@ static int parse_option(cli_args_t *args, const command_t *command, int option)
     case OPT_CHECK:
         args->check = true;
         break;
+    case OPT_BACKUPS:
+        args->backups = true;
+        break;
     case OPT_OFFLINE:
         args->offline = true;
         break;
@@ -236,6 +264,9 @@ static int parse_positional(cli_args_t *args, const command_t *command, char **w
     args->path = n > 0 ? words[0] : NULL;
     if (command->run == cli_run) {
         args->script = words[1];
+    }
+    if (command->run == cli_backup) {
+        args->target = words[1];
     }
     if (command->run == cli_page) {
         uint64_t page_no = 0;

@@ -201,6 +201,21 @@ static dberr_t parse_step_alter(parser_t *p, stmt_t *stmt)
     return err;
 }
 
+static dberr_t parse_backup(parser_t *p, stmt_t *stmt)
+{
+    int64_t count = BACKUP_STEP_PAGES;
+    dberr_t err = parse_name(p, "backup", &stmt->name);
+    if (err == DB_SUCCESS && stmt->kind == STMT_START_BACKUP) {
+        stmt->flag = !parse_word(p, "lock=none");
+        (void)(stmt->flag && parse_word(p, "lock=shared"));
+    }
+    if (err == DB_SUCCESS && stmt->kind == STMT_STEP_BACKUP && parse_has_more(p)) {
+        err = parse_number(p, "number of pages", 1, INT32_MAX, &count);
+    }
+    stmt->count = (uint32_t)count;
+    return err;
+}
+
 static dberr_t parse_set(parser_t *p, stmt_t *stmt)
 {
     if (!parse_word(p, "log_optimize_ddl")) {
@@ -233,6 +248,11 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
         return parse_alter(p, stmt);
     case STMT_STEP_ALTER:
         return parse_step_alter(p, stmt);
+    case STMT_START_BACKUP:
+    case STMT_STEP_BACKUP:
+    case STMT_FINISH_BACKUP:
+    case STMT_ABORT_BACKUP:
+        return parse_backup(p, stmt);
     case STMT_BEGIN:
     case STMT_COMMIT:
     case STMT_ROLLBACK:
@@ -277,6 +297,8 @@ static const verb_t VERBS[] = {
     {"rebuild", "table", STMT_ALTER, ALTER_REBUILD},
     {"start", "rebuild", STMT_START_ALTER, ALTER_REBUILD},
     {"truncate", "table", STMT_ALTER, ALTER_TRUNCATE},
+    {"defragment", "table", STMT_ALTER, ALTER_DEFRAGMENT},
+    {"start", "defragment", STMT_START_ALTER, ALTER_DEFRAGMENT},
     {"rename", "column", STMT_ALTER, ALTER_RENAME_COLUMN},
     {"rename", "index", STMT_ALTER, ALTER_RENAME_INDEX},
     {"modify", "column", STMT_ALTER, ALTER_MODIFY_COLUMN},
@@ -288,6 +310,10 @@ static const verb_t VERBS[] = {
     {"step", "index", STMT_STEP_ALTER, 0},
     {"finish", "index", STMT_FINISH_ALTER, 0},
     {"abort", "index", STMT_ABORT_ALTER, 0},
+    {"start", "backup", STMT_START_BACKUP, 0},
+    {"step", "backup", STMT_STEP_BACKUP, 0},
+    {"finish", "backup", STMT_FINISH_BACKUP, 0},
+    {"abort", "backup", STMT_ABORT_BACKUP, 0},
     {"begin", NULL, STMT_BEGIN, 0},
     {"commit", NULL, STMT_COMMIT, 0},
     {"rollback", NULL, STMT_ROLLBACK, 0},
@@ -301,6 +327,9 @@ static const verb_t VERBS[] = {
     {"clean", NULL, STMT_CLEAN, 0},
     {"checkpoint", NULL, STMT_CHECKPOINT, 0},
     {"flush", "table", STMT_FLUSH_TABLE, 0},
+    {"flush", "export", STMT_START_ALTER, ALTER_EXPORT},
+    {"unlock", "table", STMT_FINISH_ALTER, 0},
+    {"import", "table", STMT_ALTER, ALTER_IMPORT},
     {"flush", "log", STMT_FLUSH_LOG, 0},
     {"set", NULL, STMT_SET, 0},
     {"restart", NULL, STMT_RESTART, 0},

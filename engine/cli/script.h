@@ -15,6 +15,10 @@ typedef enum stmt_kind {
     STMT_STEP_ALTER,
     STMT_FINISH_ALTER,
     STMT_ABORT_ALTER,
+    STMT_START_BACKUP,
+    STMT_STEP_BACKUP,
+    STMT_FINISH_BACKUP,
+    STMT_ABORT_BACKUP,
     STMT_BEGIN,
     STMT_COMMIT,
     STMT_ROLLBACK,
@@ -56,15 +60,15 @@ typedef struct stmt {
     stmt_kind_t kind;
     const char *trx;        /**< "-" = autocommit; NULL: the statement has no transaction */
     const char *table;      /**< or NULL */
-    const char *name;       /**< index of a SCAN, or the new name of a table; NULL */
+    const char *name;       /**< index of a SCAN, new name of a table, or of a backup; NULL */
     stmt_assign_t *assigns; /**< values, or the primary key */
     uint32_t n_assigns;
     stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
     int64_t first, last;    /**< INSERT_SEQ */
-    uint32_t count;         /**< PURGE, CLEAN, STEP ALTER; PURGE: 0 = all */
+    uint32_t count;         /**< PURGE, CLEAN, STEP ALTER, STEP BACKUP; PURGE: 0 = all */
     uint32_t rows;          /**< STEP ALTER: of one step */
-    bool flag;              /**< CHECKPOINT: full; SET: on; RESTART: clean */
+    bool flag;              /**< CHECKPOINT: full; SET: on; START BACKUP: lock; RESTART: clean */
     stmt_option_t *options; /**< RESTART */
     uint32_t n_options;
     dict_table_t *definition; /**< CREATE TABLE */

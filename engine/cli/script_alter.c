@@ -96,7 +96,8 @@ static dberr_t parse_options(parser_t *p, ddl_alter_t *alter)
         [ALGORITHM_NOCOPY] = "nocopy",
         [ALGORITHM_INSTANT] = "instant",
     };
-    static const char *const LOCKS[] = {[LOCK_NONE] = "none", [LOCK_SHARED] = "shared"};
+    static const char *const LOCKS[] = {
+        [LOCK_NONE] = "none", [LOCK_SHARED] = "shared", [LOCK_EXCLUSIVE] = "exclusive"};
     uint32_t algorithm = ALGORITHM_DEFAULT;
     uint32_t lock = LOCK_DEFAULT;
     dberr_t err = DB_SUCCESS;
@@ -164,7 +165,12 @@ dberr_t parse_alter(parser_t *p, stmt_t *stmt)
     case ALTER_REBUILD:
         break;
     case ALTER_TRUNCATE:
+    case ALTER_EXPORT:
         return DB_SUCCESS; /* there is one way to do it */
+    case ALTER_IMPORT:
+        return parse_name(p, "exported table", &alter->name);
+    case ALTER_DEFRAGMENT:
+        return parse_has_more(p) ? parse_name(p, "index", &alter->name) : DB_SUCCESS;
     case ALTER_ADD_INDEX:
         err = parse_indexes(p, unique, alter);
         break;

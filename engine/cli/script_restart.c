@@ -4,13 +4,13 @@ Place: cli/, above script_token.c; knows the engine's options.
 
 Rules
 1. A restart sets what an operator may set between two starts. It leaves alone what is fixed for the life of a database,
-   and what its judges go by: whether pages are doublewritten, and when a commit is durable. */
+   and what its judges go by: whether pages are doublewritten, what the storage promises, and when a commit is durable. */
 #include <string.h>
 
 #include "cli/script_int.h"
 
-static const char *const FIXED[] = {"page_size", "extent_pages", "log_file_size", "doublewrite",
-                                    "flush_log_at_trx_commit"};
+static const char *const FIXED[] = {"page_size",   "extent_pages",      "log_file_size",
+                                    "doublewrite", "atomic_write_unit", "flush_log_at_trx_commit"};
 
 static dberr_t parse_option(parser_t *p, stmt_t *stmt, char *token)
 {

@@ -23,12 +23,19 @@ ALGORITHM=COPY, of any ALTER: a new table by ordinary inserts, and the same swap
 
 TRUNCATE TABLE: a new table without rows, and the same swap (ddl_rebuild.c).
 
+Defragmentation: in steps like a build, but nothing is built: the rows of the table change as if there were none
+(ddl_defragment.c).
+
+Export: the lock of a build on a table whose file is whole and alone (ddl_export.c). Import: a new table of such
+pages, and the swap of a rebuild (ddl_import.c).
+
 While a build runs, between its steps, its table can be read but not changed (LOCK=SHARED):
-DB_TABLE_LOCKED. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
+DB_TABLE_LOCKED. With LOCK=EXCLUSIVE it cannot be read either. With LOCK=NONE it can be changed, too: changes are logged and applied at the end
 (ddl_online.c). Other tables know nothing of it, and may have builds of their own. */
 #ifndef DDL_DDL_H
 #define DDL_DDL_H
 
+#include "base/options.h"
 #include "trx/trx.h"
 
 /** definition: name, cols, indexes[0].fields (the primary key) set; the rest is filled in here. */
@@ -49,8 +56,11 @@ typedef struct ddl_index_def {
 } ddl_index_def_t;
 
 typedef enum alter_kind {
-    ALTER_REBUILD,  /**< FORCE */
-    ALTER_TRUNCATE, /**< TRUNCATE TABLE: the table anew, without rows */
+    ALTER_REBUILD,    /**< FORCE */
+    ALTER_TRUNCATE,   /**< TRUNCATE TABLE: the table anew, without rows */
+    ALTER_DEFRAGMENT, /**< OPTIMIZE TABLE with innodb_defragment=ON: leaves are packed in place */
+    ALTER_EXPORT,     /**< FLUSH TABLES ... FOR EXPORT; its end is UNLOCK TABLES */
+    ALTER_IMPORT,     /**< IMPORT TABLESPACE: the pages of an exported table, and their copying */
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
     ALTER_RENAME_COLUMN,
@@ -72,17 +82,19 @@ typedef enum ddl_algorithm {
 typedef enum ddl_lock {
     LOCK_DEFAULT, /**< SHARED */
     LOCK_NONE,    /**< read and change it */
-    LOCK_SHARED   /**< read it */
+    LOCK_SHARED,  /**< read it */
+    LOCK_EXCLUSIVE
 } ddl_lock_t;
 
 /** An ALTER TABLE statement. */
 typedef struct ddl_alter {
     alter_kind_t kind;
     const char *table;
-    const char *name;            /**< DROP, RENAME, MODIFY: the column or index */
-    const char *new_name;        /**< RENAME */
-    dict_type_t type;            /**< MODIFY: what the column becomes */
-    uint32_t len;                /**< MODIFY: bytes of it, 1 ... of its type */
+    const char *name;     /**< DROP, RENAME, MODIFY: the column or index; DEFRAGMENT: NULL for all;
+                                    IMPORT: the exported table */
+    const char *new_name; /**< RENAME */
+    dict_type_t type;     /**< MODIFY: what the column becomes */
+    uint32_t len;         /**< MODIFY: bytes of it, 1 ... of its type */
     const ddl_index_def_t *defs; /**< ADD INDEX */
     uint32_t n_defs;
     ddl_algorithm_t algorithm;
@@ -104,12 +116,11 @@ WARN_UNUSED dberr_t ddl_alter_at_once(trx_sys_t *sys, const ddl_alter_t *alter);
 /** A build in progress, advanced in steps that the caller interleaves with other work. */
 typedef struct ddl_build ddl_build_t;
 
-/** Commits the INCOMPLETE rows. sort_buffer_size bounds the memory of all sorts together; at least 64 KiB.
-online_log_max: LOCK=NONE, bytes of each log of row changes; not 0.
+/** Commits the INCOMPLETE rows. Of the options, sort_buffer_size bounds the memory of all sorts together,
+online_alter_log_max_size each log of row changes (LOCK=NONE); defragment_* tell how leaves are packed.
 The statement has passed ddl_alter_check() and ddl_alter_choose(). Caller: ddl_build_free(). */
 WARN_UNUSED dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter,
-                                    uint64_t sort_buffer_size, uint64_t online_log_max,
-                                    ddl_build_t **out);
+                                    const engine_options_t *options, ddl_build_t **out);
 /** One step: about max_rows rows scanned, merged or loaded, or one phase change. *done = committed.
 After an error the build is over: call ddl_build_abort(). */
 WARN_UNUSED dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done);

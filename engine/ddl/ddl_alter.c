@@ -7,6 +7,9 @@ Place: ddl/, beside ddl_table.c; what builds something is in ddl_build.c.
                                   COPY      another length otherwise
     DROP INDEX                    NOCOPY    pages of the index are freed
     ADD INDEX                     NOCOPY    pages of the index are loaded
+    DEFRAGMENT                    NOCOPY    leaves are packed in place
+    EXPORT                        NOCOPY    the file is brought up to date
+    IMPORT                        INPLACE   pages are copied
     FORCE, TRUNCATE               INPLACE   the table is built anew, with its rows or without
 
 Rules
@@ -35,22 +38,26 @@ typedef struct alter_class {
     const char *name;
     ddl_algorithm_t best;
     const char *why; /**< there is no better one */
+    bool builds;     /**< in steps */
 } alter_class_t;
 
 static const alter_class_t CLASSES[] = {
-    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew"},
-    [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew"},
-    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded"},
-    [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed"},
-    [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, ""},
-    [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, ""},
-    [ALTER_MODIFY_COLUMN] = {"MODIFY COLUMN", ALGORITHM_INSTANT, ""}, /* ddl_alter_choose() */
+    [ALTER_REBUILD] = {"FORCE", ALGORITHM_INPLACE, "the table is built anew", true},
+    [ALTER_TRUNCATE] = {"TRUNCATE", ALGORITHM_INPLACE, "the table is built anew", true},
+    [ALTER_DEFRAGMENT] = {"DEFRAGMENT", ALGORITHM_NOCOPY, "pages are packed", true},
+    [ALTER_EXPORT] = {"EXPORT", ALGORITHM_NOCOPY, "pages are written", true},
+    [ALTER_IMPORT] = {"IMPORT", ALGORITHM_INPLACE, "pages are copied", true},
+    [ALTER_ADD_INDEX] = {"ADD INDEX", ALGORITHM_NOCOPY, "an index is loaded", true},
+    [ALTER_DROP_INDEX] = {"DROP INDEX", ALGORITHM_NOCOPY, "the pages of an index are freed", false},
+    [ALTER_RENAME_COLUMN] = {"RENAME COLUMN", ALGORITHM_INSTANT, "", false},
+    [ALTER_RENAME_INDEX] = {"RENAME INDEX", ALGORITHM_INSTANT, "", false},
+    [ALTER_MODIFY_COLUMN] = {"MODIFY COLUMN", ALGORITHM_INSTANT, "",
+                             false}, /* ddl_alter_choose() */
 };
 
 bool ddl_alter_is_build(const ddl_alter_t *alter)
 {
-    return alter->algorithm == ALGORITHM_COPY || alter->kind == ALTER_ADD_INDEX
-           || alter->kind == ALTER_REBUILD || alter->kind == ALTER_TRUNCATE;
+    return alter->algorithm == ALGORITHM_COPY || CLASSES[alter->kind].builds;
 }
 
 /** DB_UNSUPPORTED: it would take more than what the statement promises. */
@@ -249,6 +256,9 @@ dberr_t ddl_alter_define(const ddl_alter_t *alter, dict_table_t *table, err_sink
     switch (alter->kind) {
     case ALTER_REBUILD:
     case ALTER_TRUNCATE:
+    case ALTER_DEFRAGMENT:
+    case ALTER_EXPORT:
+    case ALTER_IMPORT:
         return DB_SUCCESS;
     case ALTER_ADD_INDEX:
         return ddl_define_indexes(alter, table, err);

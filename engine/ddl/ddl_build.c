@@ -83,7 +83,8 @@ static uint32_t ddl_rec_size_max(const ddl_build_t *build)
 /** How many of the indexes that are left the next scan can feed. */
 static uint32_t ddl_scan_room(const ddl_build_t *build)
 {
-    uint64_t room = build->sort_bytes / merge_sort_memory_min(ddl_rec_size_max(build));
+    uint64_t room =
+        build->options->sort_buffer_size / merge_sort_memory_min(ddl_rec_size_max(build));
     CHECK(room > 0); /* the least sort_buffer_size is room for the longest key */
     uint32_t left = build->n - build->current;
     return left > room ? (uint32_t)room : left;
@@ -102,7 +103,7 @@ static dberr_t ddl_scan_begin(ddl_build_t *build)
         const btr_t *tree = &build->indexes[i].tree;
         /* The info byte in front is 0 in every record: it does not change the order. */
         err = merge_sort_create(build_env(build), tree->id, tree->leaf_rec_size, 1 + tree->key_len,
-                                build->sort_bytes / n, &build->sorts[i]);
+                                build->options->sort_buffer_size / n, &build->sorts[i]);
     }
     return err;
 }
@@ -118,7 +119,7 @@ dberr_t ddl_build_prepare(ddl_build_t *build, ddl_phase_t first)
         return err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for an index build");
     }
     build->phase = first;
-    dberr_t err = build->online_log_max > 0 ? ddl_online_create(build) : DB_SUCCESS;
+    dberr_t err = build->is_online ? ddl_online_create(build) : DB_SUCCESS;
     return err == DB_SUCCESS && first == DDL_SCAN ? ddl_scan_begin(build) : err;
 }
 
@@ -127,14 +128,24 @@ static const ddl_build_kind_t *ddl_build_kind(const ddl_alter_t *alter)
     if (alter->algorithm == ALGORITHM_COPY) {
         return &DDL_BUILD_COPY;
     }
-    if (alter->kind == ALTER_TRUNCATE) {
+    switch (alter->kind) {
+    case ALTER_ADD_INDEX:
+        return &DDL_BUILD_ADD_INDEX;
+    case ALTER_TRUNCATE:
         return &DDL_BUILD_TRUNCATE;
+    case ALTER_DEFRAGMENT:
+        return &DDL_BUILD_DEFRAGMENT;
+    case ALTER_EXPORT:
+        return &DDL_BUILD_EXPORT;
+    case ALTER_IMPORT:
+        return &DDL_BUILD_IMPORT;
+    default:
+        return &DDL_BUILD_REBUILD;
     }
-    return alter->kind == ALTER_ADD_INDEX ? &DDL_BUILD_ADD_INDEX : &DDL_BUILD_REBUILD;
 }
 
-dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_buffer_size,
-                        uint64_t online_log_max, ddl_build_t **out)
+dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, const engine_options_t *options,
+                        ddl_build_t **out)
 {
     const ddl_build_kind_t *kind = ddl_build_kind(alter);
     dict_table_t *table = NULL;
@@ -144,8 +155,8 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
         err = ddl_build_create(sys, kind, table, &build);
     }
     if (err == DB_SUCCESS) {
-        build->sort_bytes = sort_buffer_size;
-        build->online_log_max = alter->lock == LOCK_NONE ? online_log_max : 0;
+        build->options = options;
+        build->is_online = alter->lock == LOCK_NONE;
         err = kind->start(build, alter);
     }
     if (err != DB_SUCCESS) {
@@ -153,6 +164,10 @@ dberr_t ddl_build_begin(trx_sys_t *sys, const ddl_alter_t *alter, uint64_t sort_
         return err;
     }
     dict_table_set_building(trx_sys_dict(sys), build->source->id, true);
+    dict_table_set_watch(trx_sys_dict(sys), build->source->id, kind->watch);
+    if (alter->lock == LOCK_EXCLUSIVE) {
+        dict_table_set_exclusive(trx_sys_dict(sys), build->source->id);
+    }
     if (build->online != NULL) {
         ddl_online_start(build);
     }
@@ -165,6 +180,12 @@ dberr_t ddl_build_commit(ddl_build_t *build, ddl_change_fn change)
     dict_table_t *cached = NULL;
     dberr_t err = dict_table_copy(trx_sys_dict(build->sys), build->table, &cached);
     return err == DB_SUCCESS ? ddl_commit_put(build->sys, change, build, cached) : err;
+}
+
+dberr_t ddl_build_make_durable(ddl_build_t *build)
+{
+    buf_pool_t *pool = build_pool(build);
+    return buf_log_wait(pool, log_lsn(buf_log(pool)), true);
 }
 
 /* ---- steps ---- */
@@ -427,6 +448,12 @@ dberr_t ddl_build_step(ddl_build_t *build, uint32_t max_rows, bool *done)
                        build->source->name);
     }
     switch (build->phase) {
+    case DDL_DEFRAGMENT:
+        err = ddl_step_defragment(build);
+        break;
+    case DDL_IMPORT:
+        err = ddl_step_import(build, max_rows);
+        break;
     case DDL_COPY:
         err = ddl_step_copy(build, max_rows);
         break;
@@ -515,6 +542,8 @@ void ddl_build_free(ddl_build_t *build)
         free(build->table);
     }
     free(build->source);
+    free(build->defragment);
+    ddl_import_free(build);
     free(build->last_pk);
     free(build->batch);
     free(build->rec);

@@ -108,7 +108,7 @@ static dberr_t ddl_copy_start(ddl_build_t *build, const ddl_alter_t *alter)
         err = err_set(&build_env(build)->err, DB_OUT_OF_MEMORY, "no memory for a copied row");
     }
     if (err == DB_SUCCESS) {
-        err = ddl_rebuild_make(build);
+        err = ddl_rebuild_make(build, 0);
     }
     if (err != DB_SUCCESS) {
         return err;

@@ -123,8 +123,8 @@ dberr_t ddl_online_create(ddl_build_t *build)
                              .id = tree->id,
                              .put_len = rebuild ? build->table->row_size : tree->key_len,
                              .delete_len = rebuild ? build->table->pk_len : tree->key_len,
-                             .block_bytes = build->sort_bytes / n,
-                             .max_bytes = build->online_log_max};
+                             .block_bytes = build->options->sort_buffer_size / n,
+                             .max_bytes = build->options->online_alter_log_max_size};
         err = row_log_create(build_env(build), &def, &build->online->logs[i]);
         build->online->n += err == DB_SUCCESS;
     }

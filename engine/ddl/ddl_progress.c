@@ -69,10 +69,12 @@ dberr_t ddl_build_note_progress(ddl_build_t *build)
     uint64_t progress = WHOLE;
     uint32_t scanned = WHOLE;
     dberr_t err = DB_SUCCESS;
-    if (build->phase == DDL_COPY || build->phase == DDL_SCAN) {
+    if (build->phase == DDL_DEFRAGMENT) {
+        err = ddl_defragment_position(build, &scanned);
+    } else if (build->phase == DDL_COPY || build->phase == DDL_SCAN) {
         err = ddl_scan_position(build, &scanned);
     }
-    if (build->phase == DDL_COPY) {
+    if (build->phase == DDL_COPY || build->phase == DDL_DEFRAGMENT) {
         progress = scanned;
     } else if (build->phase == DDL_COMMIT && !ddl_build_is_loaded(build)) {
         /* Only what was changed meanwhile is left. */

@@ -159,14 +159,27 @@ static dberr_t ddl_rebuild_commit(ddl_build_t *build)
 
 /* ---- beginning ---- */
 
-dberr_t ddl_rebuild_make(ddl_build_t *build)
+/** A file of zero pages. */
+static dberr_t ddl_rebuild_create_file(ddl_build_t *build, uint32_t size_pages)
+{
+    char path[PATH_LEN_MAX + 1];
+    fil_space_t *space = NULL;
+    fil_path_of_table(build->table->name, path);
+    dberr_t err = buf_log_free_check(build_pool(build));
+    return err == DB_SUCCESS ? fil_space_create(buf_fil(build_pool(build)), build->table->space,
+                                                path, size_pages, &space)
+                             : err;
+}
+
+dberr_t ddl_rebuild_make(ddl_build_t *build, uint32_t size_pages)
 {
     dberr_t err = ddl_build_commit(build, ddl_rebuild_insert_rows);
     if (err != DB_SUCCESS) {
         return err;
     }
     PROBE_POINT(build_env(build)->probe, "ddl.create_logged");
-    err = ddl_table_create_file(build->sys, build->table);
+    err = size_pages > 0 ? ddl_rebuild_create_file(build, size_pages)
+                         : ddl_table_create_file(build->sys, build->table);
     return err == DB_SUCCESS ? err : ddl_table_undo(build->sys, build->table, err);
 }
 
@@ -178,7 +191,7 @@ static dberr_t ddl_rebuild_start(ddl_build_t *build, const ddl_alter_t *alter)
         build->n = build->table->n_indexes - 1;
         err = ddl_build_prepare(build, DDL_SCAN);
     }
-    return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
+    return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
 }
 
 const ddl_build_kind_t DDL_BUILD_REBUILD = {.start = ddl_rebuild_start,
@@ -192,7 +205,7 @@ static dberr_t ddl_truncate_start(ddl_build_t *build, const ddl_alter_t *alter)
 {
     dberr_t err = ddl_rebuild_define(build, alter, REBUILD_PREFIX);
     build->phase = DDL_COMMIT;
-    return err == DB_SUCCESS ? ddl_rebuild_make(build) : err;
+    return err == DB_SUCCESS ? ddl_rebuild_make(build, 0) : err;
 }
 
 static dberr_t ddl_truncate_commit(ddl_build_t *build)
@@ -202,6 +215,5 @@ static dberr_t ddl_truncate_commit(ddl_build_t *build)
     return err;
 }
 
-const ddl_build_kind_t DDL_BUILD_TRUNCATE = {.start = ddl_truncate_start,
-                                             .commit = ddl_truncate_commit,
-                                             .discard = ddl_rebuild_discard};
+const ddl_build_kind_t DDL_BUILD_TRUNCATE = {
+    .start = ddl_truncate_start, .commit = ddl_truncate_commit, .discard = ddl_rebuild_discard};

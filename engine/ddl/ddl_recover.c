@@ -14,10 +14,11 @@ catalogue was loaded, before anything else changes it.
 Rules
 1. Every step is repeatable: a crash in it leaves one of the states above (I17).
 2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and
-   temporary files of sorts, which belong to nobody after a restart. */
+   temporary files of sorts and metadata of exports, which belong to nobody after a restart. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "ddl/ddl_cfg.h"
 #include "ddl/ddl_int.h"
 #include "ddl/merge_sort.h"
 
@@ -154,12 +155,19 @@ typedef struct ddl_tmp_search {
     bool found;
 } ddl_tmp_search_t;
 
+static bool ddl_is_tmp(const char *name, size_t len)
+{
+    static const size_t SUFFIX_LEN = sizeof(CFG_SUFFIX) - 1;
+    return strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) == 0
+           || (len > SUFFIX_LEN && strcmp(name + len - SUFFIX_LEN, CFG_SUFFIX) == 0);
+}
+
 static dberr_t ddl_find_tmp(void *ctx, const char *name)
 {
     ddl_tmp_search_t *search = ctx;
     size_t len = strlen(name);
     if (search->found || len > PATH_LEN_MAX || strcmp(name, search->name) <= 0
-        || strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) != 0) {
+        || !ddl_is_tmp(name, len)) {
         return DB_SUCCESS;
     }
     memcpy(search->name, name, len + 1);

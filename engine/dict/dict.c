@@ -9,7 +9,7 @@ ddl/ only.
    DDL on that table.
 4. The cache holds what dict_load() would make of the catalogue pages whenever no DDL transaction is
    half done: DDL replaces whole objects (dict_table_put, dict_table_remove), and nobody changes one
-   in place but for n_trx, building, watch, and the root of an index that gets or loses its tree. */
+   in place but for n_trx, building, exclusive, watch, and the root of an index that gets or loses its tree. */
 #include "dict/dict.h"
 
 #include <inttypes.h>
@@ -342,7 +342,16 @@ void dict_table_set_building(dict_t *dict, table_id_t id, bool building)
 
     CHECK(table != NULL);
     table->building = building;
+    table->exclusive = false;
     table->watch = NULL;
+}
+
+void dict_table_set_exclusive(dict_t *dict, table_id_t id)
+{
+    dict_table_t *table = dict_table_by_id(dict, id);
+
+    CHECK(table != NULL && table->building);
+    table->exclusive = true;
 }
 
 void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch)
@@ -401,11 +410,13 @@ void dict_table_put(dict_t *dict, dict_table_t *table)
     if (old != NULL && old->id == table->id) {
         table->n_trx = old->n_trx;
         table->building = old->building;
+        table->exclusive = old->exclusive;
         table->watch = old->watch;
         table->next = old->next;
     } else {
         table->n_trx = 0;
         table->building = false;
+        table->exclusive = false;
         table->watch = NULL;
         table->next = old;
         old = NULL;

@@ -108,6 +108,7 @@ struct dict_table {
     uint32_t pk_len;   /**< bytes of the primary key */
     uint32_t n_trx;    /**< open transactions that have changed it (kept by trx/) */
     bool building;     /**< a build reads it (kept by ddl/) */
+    bool exclusive;    /**< and nobody else may */
     const dict_row_watch_t
         *watch;         /**< whom the build has look at changes; NULL: while it runs, rows
                                         may be read, not changed */
@@ -142,7 +143,7 @@ would make of the pages. A new object is made before the commit, so that nothing
 /** A table object like this one, which belongs to no cache. Caller: free(), or dict_table_put(). */
 WARN_UNUSED dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out);
 /** Takes the object into the cache in place of the one of its id, if there is one, which is freed
-and whose n_trx, building and watch the new one gets. */
+and whose n_trx, building, exclusive and watch the new one gets. */
 void dict_table_put(dict_t *dict, dict_table_t *table);
 /** Frees the object of this id; there need be none. */
 void dict_table_remove(dict_t *dict, table_id_t id);
@@ -154,6 +155,7 @@ dict_table_t *dict_first(dict_t *dict); /**< user tables of any status, by id */
 dict_table_t *dict_sys_table(dict_t *dict, sys_table_t which);
 dict_index_t *dict_index_get(dict_table_t *table, const char *name);
 void dict_table_set_building(dict_t *dict, table_id_t id, bool building);
+void dict_table_set_exclusive(dict_t *dict, table_id_t id); /**< until its build ends */
 void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch);
 bool dict_has_build(const dict_t *dict); /**< is any table being read by a build? */
 buf_pool_t *dict_pool(const dict_t *dict);

@@ -15,6 +15,7 @@ Invariants
    (I19);
 5. a space is found by its id in a few steps, however many there are: every page write asks for one. */
 #include "fil/fil_int.h"
+#include "page/page_compress.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -246,6 +247,7 @@ dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *p
         return err;
     }
     memset(page + n_read, 0, fil->page_size - n_read);
+    page_decompress(page, fil->page_size);
     fil->env->stats.data_reads++;
     return DB_SUCCESS;
 }
@@ -262,11 +264,35 @@ dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no, const 
     }
     fil_mark_unsynced(space);
     fil->env->stats.writes_amid_fsync += space->n_syncing > 0;
-    err = env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page, fil->page_size);
+    err = env_write(fil->env, file, (uint64_t)page_no * fil->page_size, page,
+                    page_stored_bytes(page, fil->page_size));
     if (err == DB_SUCCESS) {
         fil->env->stats.data_writes++;
     }
     return err;
+}
+
+dberr_t fil_page_punch(fil_t *fil, fil_space_t *space, page_no_t page_no, uint32_t from, bool *done)
+{
+    CHECK(from < fil->page_size);
+    if (!fil_page_in_space(space, page_no)) {
+        return fil_page_beyond(fil, space, page_no);
+    }
+    os_file_t *file = NULL;
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    fil_mark_unsynced(space);
+    err = env_punch(fil->env, file, (uint64_t)page_no * fil->page_size + from,
+                    fil->page_size - from, done);
+    fil->no_punch = err == DB_SUCCESS && !*done;
+    return err;
+}
+
+bool fil_can_punch(const fil_t *fil)
+{
+    return !fil->no_punch;
 }
 
 bool fil_needs_sync(const fil_space_t *space)

@@ -80,10 +80,17 @@ WARN_UNUSED dberr_t fil_space_length(fil_t *fil, fil_space_t *space, uint64_t *s
 /** Makes the file at least size_pages long (zero pages), fsyncs it if it grew, and raises space->size_pages. */
 WARN_UNUSED dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages);
 
-/** DB_CORRUPTION if page_no is not below size_pages; bytes past the end of the file read as zero. */
+/** DB_CORRUPTION if page_no is not below size_pages; bytes past the end of the file read as zero. A compressed page
+is decompressed; one that cannot be stays as it is, and fil_page_verify() refuses it. */
 WARN_UNUSED dberr_t fil_page_read(fil_t *fil, fil_space_t *space, page_no_t page_no, byte *page);
+/** Of a page image that is compressed only what has to be stored is written. */
 WARN_UNUSED dberr_t fil_page_write(fil_t *fil, fil_space_t *space, page_no_t page_no,
                                    const byte *page);
+/** Gives the bytes of a page from `from` on back to the file system: they are zeros then. *done = false: it cannot do
+that, nothing was changed, and nobody need ask again (fil_can_punch). */
+WARN_UNUSED dberr_t fil_page_punch(fil_t *fil, fil_space_t *space, page_no_t page_no, uint32_t from,
+                                   bool *done);
+bool fil_can_punch(const fil_t *fil); /**< as far as is known */
 
 /** Has the file writes that no fsync has made durable? It is not closed with such. */
 bool fil_needs_sync(const fil_space_t *space);

@@ -10,6 +10,7 @@ struct fil {
     env_t *env;
     log_t *log;
     uint32_t page_size;
+    bool no_punch;                        /**< the file system makes no holes */
     fil_space_t *first;                   /**< in order of id */
     fil_space_t *chains[FIL_HASH_CHAINS]; /**< by id, through hash_next */
     fil_names_t names;

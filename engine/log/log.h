@@ -172,6 +172,26 @@ WARN_UNUSED dberr_t log_write_up_to(log_t *log, lsn_t lsn, bool sync);
 WARN_UNUSED dberr_t log_checkpoint_write(log_t *log, lsn_t c, lsn_t marker_lsn,
                                          bool log_optimize_ddl);
 
+/* ---- a copy that follows a log which is written ---- */
+
+/** A log in another file that holds what this one does from its checkpoint on. */
+typedef struct log_copy log_copy_t;
+
+/** Begins with the checkpoint in force: creates the file `path` (which must not exist) in `to`, which may be another directory.
+log and to outlive it. Caller: log_copy_free(). */
+WARN_UNUSED dberr_t log_copy_create(log_t *log, env_t *to, const char *path, log_copy_t **out);
+void log_copy_free(log_copy_t *copy); /**< NULL is fine; the file stays */
+
+/** Copies what is durable by now. Has to be called before log behind what it has copied is overwritten (CHECK): before each
+checkpoint takes effect. */
+WARN_UNUSED dberr_t log_copy_follow(log_copy_t *copy);
+
+/** Makes of what is copied a log that can be opened, fsynced; the last block must not hold more than is durable. It can follow
+on and be sealed again. Its area is at least twice what it holds, so that recovery has room for its own. */
+WARN_UNUSED dberr_t log_copy_seal(log_copy_t *copy);
+lsn_t log_copy_end_lsn(const log_copy_t *copy);   /**< where it ends */
+lsn_t log_copy_start_lsn(const log_copy_t *copy); /**< its checkpoint */
+
 /** Decodes the header block. DB_CORRUPTION: damaged; DB_UNSUPPORTED: of another format; DB_UNRECOVERABLE: sizes
 that cannot be. *out is filled unless it is damaged. Shared with whoever judges the bytes from outside. */
 WARN_UNUSED dberr_t log_info_decode(const byte block[LOG_BLOCK_SIZE], log_file_info_t *out);

@@ -95,7 +95,7 @@ bool log_block_is_sane(const byte *block)
 
 /* ---- checkpoint slots ---- */
 
-static void slot_encode(byte *block, const log_checkpoint_t *ckpt)
+void log_slot_encode(byte block[LOG_BLOCK_SIZE], const log_checkpoint_t *ckpt)
 {
     memset(block, 0, LOG_BLOCK_SIZE);
     mach_write_4(block, SLOT_MAGIC);
@@ -160,7 +160,7 @@ dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start)
     byte block[LOG_BLOCK_SIZE];
     dberr_t err;
 
-    slot_encode(block, ckpt);
+    log_slot_encode(block, ckpt);
     PROBE_MARK(log->env->probe,
                "checkpoint no=%" PRIu64 " slot=%u c=%" PRIu64 " marker=%" PRIu64 "%s", ckpt->no,
                slot, ckpt->lsn, ckpt->marker_lsn, start ? " start=1" : "");
@@ -182,7 +182,7 @@ dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start)
 
 /* ---- creation ---- */
 
-static void header_encode(byte *block, const log_file_info_t *info)
+void log_header_encode(byte block[LOG_BLOCK_SIZE], const log_file_info_t *info)
 {
     mach_write_4(block, LOG_MAGIC);
     mach_write_4(block + HDR_FORMAT, info->format_id);
@@ -209,8 +209,8 @@ static void initial_encode(byte *bytes, const log_file_info_t *info, bool log_op
     redo_group_init(&group, log_format_find(info->format_id));
     redo_group_add(&group, &marker);
     redo_group_finish(&group);
-    header_encode(bytes + LOG_HDR_OFFSET, info);
-    slot_encode(bytes + LOG_SLOT_OFFSET(0), &ckpt);
+    log_header_encode(bytes + LOG_HDR_OFFSET, info);
+    log_slot_encode(bytes + LOG_SLOT_OFFSET(0), &ckpt);
     memcpy(block + LOG_BLOCK_HDR_SIZE, group.bytes, group.len);
     mach_write_2(block + LOG_BLOCK_FIRST_GROUP, LOG_BLOCK_HDR_SIZE);
     log_block_stamp(block, info->start_lsn, ckpt.epoch, LOG_BLOCK_HDR_SIZE + (uint32_t)group.len);

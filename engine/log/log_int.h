@@ -35,6 +35,9 @@ WARN_UNUSED dberr_t log_open_any(env_t *env, const char *path, bool to_convert, 
 /** File offset of the block that starts at lsn. */
 uint64_t log_file_offset(const log_t *log, lsn_t block_lsn);
 
+/** First byte after the last block that holds log up to lsn. */
+lsn_t log_blocks_end(lsn_t lsn);
+
 /** Sets number, epoch, used bytes and CRC of a block; the first group offset is in place. */
 void log_block_stamp(byte *block, lsn_t block_lsn, uint32_t epoch, uint32_t used);
 
@@ -43,6 +46,10 @@ bool log_block_is_valid(const byte *block, lsn_t block_lsn);
 
 /** Writes the checkpoint into its slot and fsyncs; start is set by log_start_writing. */
 WARN_UNUSED dberr_t log_slot_write(log_t *log, const log_checkpoint_t *ckpt, bool start);
+
+/** The header block, and the block of a checkpoint slot. */
+void log_header_encode(byte block[LOG_BLOCK_SIZE], const log_file_info_t *info);
+void log_slot_encode(byte block[LOG_BLOCK_SIZE], const log_checkpoint_t *ckpt);
 
 /** fsync; what was written is durable then. */
 WARN_UNUSED dberr_t log_sync(log_t *log);

@@ -68,8 +68,7 @@ bool log_is_reserved(const log_t *log, size_t len)
     return log_lsn_add(log->lsn, len) <= log->reserved_lsn;
 }
 
-/** First byte after the last block that holds log up to lsn. */
-static lsn_t blocks_end(lsn_t lsn)
+lsn_t log_blocks_end(lsn_t lsn)
 {
     return lsn_offset(lsn) == LOG_BLOCK_HDR_SIZE ? lsn_block(lsn) : lsn_block(lsn) + LOG_BLOCK_SIZE;
 }
@@ -116,7 +115,7 @@ static dberr_t blocks_write(log_t *log, const byte *blocks, lsn_t from, lsn_t en
 /** Stamps and writes everything in the buffer, in one piece or in two at the end of the area. */
 static dberr_t buffer_write(log_t *log)
 {
-    lsn_t end = blocks_end(log->lsn);
+    lsn_t end = log_blocks_end(log->lsn);
     lsn_t wrap = log->base + log->area_size - (log->base - log->info.start_lsn) % log->area_size;
     lsn_t middle = end < wrap ? end : wrap;
     lsn_t first_end = end <= wrap ? log->lsn : wrap;
@@ -233,7 +232,7 @@ void log_append(log_t *log, const byte *group, size_t len, lsn_t *start_lsn, lsn
 
     CHECK(log->writable && len > 0 && len <= LOG_GROUP_LEN_MAX);
     end = log_lsn_add(start, len);
-    CHECK(log->env->io_failed || area_has_room(log, blocks_end(end)));
+    CHECK(log->env->io_failed || area_has_room(log, log_blocks_end(end)));
     if (!log->env->io_failed
         && buffer_reserve(log, lsn_block(end) + LOG_BLOCK_SIZE) == DB_SUCCESS) {
         buffer_put(log, group, len);
@@ -333,7 +332,7 @@ dberr_t log_start_writing(log_t *log, const log_checkpoint_t *ckpt, lsn_t end)
     log->ckpt = *ckpt;
     if (!lsn_is_credible(end) || !lsn_is_credible(ckpt->lsn) || ckpt->lsn < log->info.start_lsn
         || end < ckpt->marker_lsn || end < ckpt->lsn
-        || !area_has_room(log, blocks_end(end) + room)) {
+        || !area_has_room(log, log_blocks_end(end) + room)) {
         return err_refuse(&log->env->err, DB_CORRUPTION, REFUSAL_LOG_DAMAGED,
                           "%s: the log cannot go on at LSN %" PRIu64 " after checkpoint %" PRIu64,
                           log->file->path, end, ckpt->lsn);

@@ -202,6 +202,16 @@ dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes)
     return env_report_change(env, env->os->vt->truncate(file, size_bytes), "truncate", file->path);
 }
 
+dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    dberr_t err = env_check_poison(env, "punch", file->path);
+
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    return env_report_change(env, env->os->vt->punch(file, offset, len, done), "punch", file->path);
+}
+
 dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes)
 {
     return env_report(env, env->os->vt->size(file, size_bytes), "size", file->path);
@@ -253,7 +263,8 @@ dberr_t env_sync_dir(env_t *env)
     if (err != DB_SUCCESS) {
         return err;
     }
-    return env_report_change(env, env->os->vt->sync_dir(env->os), "fsync", "data directory");
+    return env_report_change(env, env->os->vt->sync_dir(env->os, OS_ROOT), "fsync",
+                             "data directory");
 }
 
 dberr_t env_exists(env_t *env, const char *path, bool *exists)
@@ -284,7 +295,7 @@ static dberr_t list_entry(void *ctx, const char *name)
 dberr_t env_list(env_t *env, os_list_fn fn, void *ctx)
 {
     list_call_t call = {fn, ctx, false};
-    dberr_t err = env->os->vt->list(env->os, list_entry, &call);
+    dberr_t err = env->os->vt->list(env->os, OS_ROOT, list_entry, &call);
 
     return call.failed ? err : env_report(env, err, "list", "data directory");
 }

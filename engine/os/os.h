@@ -23,6 +23,8 @@ typedef enum os_open_mode {
 /** Called once per directory entry, sorted by name; a non-success return ends the listing. */
 typedef dberr_t (*os_list_fn)(void *ctx, const char *name);
 
+#define OS_ROOT "." /**< the directory itself, where an operation takes one */
+
 /** Back end operations. errno is 0 or what the system said (POSIX), for the message. */
 typedef struct os_vtable {
     dberr_t (*open)(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out);
@@ -30,13 +32,17 @@ typedef struct os_vtable {
     dberr_t (*write)(os_file_t *file, uint64_t offset, const void *buf, size_t len);
     dberr_t (*sync)(os_file_t *file);
     dberr_t (*truncate)(os_file_t *file, uint64_t size_bytes); /**< grows with zeros, or cuts */
+    /** Bytes inside the file become zeros, without blocks where these are whole; *done = false: the file system cannot. */
+    dberr_t (*punch)(os_file_t *file, uint64_t offset, uint64_t len, bool *done);
     dberr_t (*size)(os_file_t *file, uint64_t *size_bytes);
     void (*close)(os_file_t *file);
     dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
     dberr_t (*unlink)(os_t *os, const char *path);
-    dberr_t (*sync_dir)(os_t *os); /**< makes entries of the directory durable */
+    /** Makes entries durable: of the directory itself (OS_ROOT), or of one in it. */
+    dberr_t (*sync_dir)(os_t *os, const char *dir);
     dberr_t (*exists)(os_t *os, const char *path, bool *exists);
-    dberr_t (*list)(os_t *os, os_list_fn fn, void *ctx);
+    /** Entries of the directory itself (OS_ROOT), or of one in it: none if there is no such one. */
+    dberr_t (*list)(os_t *os, const char *dir, os_list_fn fn, void *ctx);
     dberr_t (*lock)(os_t *os); /**< exclusive; DB_DIR_LOCKED if held already */
     void (*unlock)(os_t *os);  /**< nothing if not held */
     void (*destroy)(os_t *os); /**< releases the lock and the back end */
@@ -74,9 +80,14 @@ WARN_UNUSED dberr_t os_mem_peek(os_t *os, const char *path, byte **bytes, uint64
 /** A deep copy of a memory directory (no open files, no lock): the crashed image of a test. */
 WARN_UNUSED dberr_t os_mem_clone(os_t *os, os_t **out);
 
+/** A directory in a directory, as one of its own: paths have one component. It need not exist: it is made with
+its first file, and its first sync_dir makes its own entry durable too. parent is borrowed; its lock is not the
+folder's, whose lock counts within this os_t only. Caller: os_destroy(). */
+WARN_UNUSED dberr_t os_folder_create(os_t *parent, const char *name, os_t **out);
+
 void os_destroy(os_t *os); /**< os may be NULL; every file must be closed */
 
-/** What every module of one database handle shares. A failed create, write, truncate, rename,
+/** What every module of one database handle shares. A failed create, write, truncate, punch, rename,
 unlink or sync sets io_failed for good: every later change of a file is then refused with
 DB_IO_ERROR (I23), and a failed fsync is never retried. */
 typedef struct env {
@@ -104,6 +115,10 @@ WARN_UNUSED dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, cons
                               size_t len);
 WARN_UNUSED dberr_t env_sync(env_t *env, os_file_t *file);
 WARN_UNUSED dberr_t env_truncate(env_t *env, os_file_t *file, uint64_t size_bytes);
+/** A hole: bytes inside the file become zeros, and their blocks free. *done = false: the file system cannot, nothing
+was changed. */
+WARN_UNUSED dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len,
+                              bool *done);
 WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
 void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
 

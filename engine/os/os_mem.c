@@ -195,6 +195,19 @@ static dberr_t mem_truncate(os_file_t *file, uint64_t size_bytes)
     return node_resize(mem_node(file), size_bytes);
 }
 
+static dberr_t mem_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    const mem_node_t *node = mem_node(file);
+    uint64_t n = offset >= node->size ? 0 : node->size - offset;
+
+    n = n < len ? n : len;
+    if (n > 0) {
+        memset(node->bytes + offset, 0, (size_t)n);
+    }
+    *done = true;
+    return DB_SUCCESS;
+}
+
 static dberr_t mem_size(os_file_t *file, uint64_t *size_bytes)
 {
     *size_bytes = mem_node(file)->size;
@@ -245,9 +258,10 @@ static dberr_t mem_unlink(os_t *os, const char *path)
     return DB_SUCCESS;
 }
 
-static dberr_t mem_sync_dir(os_t *os)
+static dberr_t mem_sync_dir(os_t *os, const char *dir)
 {
     (void)os;
+    (void)dir;
     return DB_SUCCESS;
 }
 
@@ -266,9 +280,10 @@ static int compare_names(const void *a, const void *b)
 
 /** The entries of the directory itself: of "tmp/a" and "tmp/b" it has one, "tmp". Names are copied
 first, because fn may change the directory, and sorted again: "t.x" lies between "t/a" and "t". */
-static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
+static dberr_t mem_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
     size_t n = 0;
+    size_t skip = strcmp(dir, OS_ROOT) == 0 ? 0 : strlen(dir) + 1;
     char(*names)[PATH_LEN_MAX + 1];
     dberr_t err = DB_SUCCESS;
 
@@ -281,7 +296,9 @@ static dberr_t mem_list(os_t *os, os_list_fn fn, void *ctx)
     }
     n = 0;
     for (const mem_node_t *node = mem_os(os)->files; node != NULL; node = node->next) {
-        memcpy(names[n++], node->name, strcspn(node->name, "/"));
+        if (skip == 0 || (strncmp(node->name, dir, skip - 1) == 0 && node->name[skip - 1] == '/')) {
+            memcpy(names[n++], node->name + skip, strcspn(node->name + skip, "/"));
+        }
     }
     qsort(names, n, sizeof(*names), compare_names);
     for (size_t i = 0; i < n && err == DB_SUCCESS; i++) {
@@ -322,6 +339,7 @@ static const os_vtable_t MEM_VTABLE = {
     .write = mem_write,
     .sync = mem_sync,
     .truncate = mem_truncate,
+    .punch = mem_punch,
     .size = mem_size,
     .close = mem_close,
     .rename = mem_rename,

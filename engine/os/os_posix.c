@@ -231,6 +231,25 @@ static dberr_t posix_truncate(os_file_t *file, uint64_t size_bytes)
     return DB_SUCCESS;
 }
 
+static dberr_t posix_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    int rc;
+
+    if (!change_is_valid(file, offset, len)) {
+        return DB_IO_ERROR;
+    }
+    do {
+        rc = fallocate(posix_file(file)->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                       (off_t)offset, (off_t)len);
+    } while (rc != 0 && errno == EINTR);
+    *done = rc == 0;
+    if (rc != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
+        (void)posix_fail(file->os);
+        return DB_IO_ERROR;
+    }
+    return DB_SUCCESS;
+}
+
 static dberr_t posix_size(os_file_t *file, uint64_t *size_bytes)
 {
     struct stat st;
@@ -282,13 +301,26 @@ static dberr_t posix_unlink(os_t *os, const char *path)
     return DB_SUCCESS;
 }
 
-static dberr_t posix_sync_dir(os_t *os)
+/** A descriptor of its own. */
+static int posix_open_dir(os_t *os, const char *dir)
 {
-    if (fsync(posix_os(os)->dir_fd) != 0) {
+    return openat(posix_os(os)->dir_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static dberr_t posix_sync_dir(os_t *os, const char *dir)
+{
+    bool root = strcmp(dir, OS_ROOT) == 0;
+    int fd = root ? posix_os(os)->dir_fd : posix_open_dir(os, dir);
+    dberr_t err = DB_SUCCESS;
+
+    if (fd < 0 || fsync(fd) != 0) {
         (void)posix_fail(os);
-        return DB_IO_ERROR;
+        err = DB_IO_ERROR;
     }
-    return DB_SUCCESS;
+    if (!root && fd >= 0) {
+        (void)close(fd);
+    }
+    return err;
 }
 
 static dberr_t posix_exists(os_t *os, const char *path, bool *exists)
@@ -358,15 +390,16 @@ static dberr_t collect_names(os_t *os, DIR *dir, name_list_t *list)
     return err;
 }
 
-static dberr_t posix_list(os_t *os, os_list_fn fn, void *ctx)
+static dberr_t posix_list(os_t *os, const char *path, os_list_fn fn, void *ctx)
 {
     name_list_t list = {NULL, 0, 0};
     DIR *dir;
     dberr_t err;
-    int fd = openat(posix_os(os)->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = posix_open_dir(os, path);
 
     if (fd < 0) {
-        return posix_fail(os);
+        err = posix_fail(os);
+        return err == DB_NOT_FOUND && strcmp(path, OS_ROOT) != 0 ? DB_SUCCESS : err;
     }
     dir = fdopendir(fd);
     if (dir == NULL) {
@@ -434,6 +467,7 @@ static const os_vtable_t POSIX_VTABLE = {
     .write = posix_write,
     .sync = posix_sync,
     .truncate = posix_truncate,
+    .punch = posix_punch,
     .size = posix_size,
     .close = posix_close,
     .rename = posix_rename,

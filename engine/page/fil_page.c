@@ -86,6 +86,8 @@ const char *page_verdict_name(page_verdict_t verdict)
         return "bad lsn";
     case PAGE_BAD_ID:
         return "bad id";
+    case PAGE_BAD_COMPRESSION:
+        return "bad compression";
     }
     return "unknown";
 }
@@ -111,6 +113,8 @@ const char *page_type_name(uint32_t type)
         return "blob";
     case FIL_PAGE_INDEX:
         return "index";
+    case FIL_PAGE_PAGE_COMPRESSED:
+        return "compressed";
     default:
         return "unknown";
     }

@@ -38,7 +38,8 @@ typedef enum page_type {
     FIL_PAGE_TYPE_FSP_HDR = 8, /**< page 0 of a space */
     FIL_PAGE_TYPE_XDES = 9,    /**< a later page of extent descriptors */
     FIL_PAGE_TYPE_BLOB = 10,   /**< part of a long value */
-    FIL_PAGE_INDEX = 17855
+    FIL_PAGE_INDEX = 17855,
+    FIL_PAGE_PAGE_COMPRESSED = 34354 /**< in a file only: page_compress.h */
 } page_type_t;
 
 typedef enum page_verdict {
@@ -47,6 +48,7 @@ typedef enum page_verdict {
     PAGE_BAD_CHECKSUM,
     PAGE_BAD_LSN, /**< header and trailer LSN differ */
     PAGE_BAD_ID,  /**< another space id or page number, or reserved bytes not zero */
+    PAGE_BAD_COMPRESSION /**< stored compressed, with the right checksum, and does not decompress to such a page */
 } page_verdict_t;
 
 /** Zeroes a page and sets its envelope: number, space, type, PREV = NEXT = FIL_NULL, LSN 0. No checksum. */

@@ -21,9 +21,11 @@ Invariants
 #include "base/check.h"
 #include "recv/recv_int.h"
 
-static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *page,
+                              const byte *image)
 {
     recv_t *recv = ctx;
+    (void)image;
     if (lsn < recv->ckpt.lsn || lsn > recv->end_lsn) {
         return DB_SUCCESS;
     }
@@ -58,9 +60,11 @@ static bool recv_copy_is_newest(const recv_t *recv, page_id_t id, lsn_t lsn)
     return false;
 }
 
-static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte *page,
+                                 const byte *image)
 {
     recv_t *recv = ctx;
+    (void)page;
     fil_space_t *space = fil_space_get(recv->fil, id.space);
     if (space == NULL || id.page_no >= space->size_pages || !recv_copy_is_newest(recv, id, lsn)) {
         return DB_SUCCESS;
@@ -72,7 +76,7 @@ static dberr_t recv_copy_restore(void *ctx, page_id_t id, lsn_t lsn, const byte 
     PROBE_MARK(recv->env->probe,
                "recv_dblwr_restore space=%" PRIu32 " page=%" PRIu32 " lsn=%" PRIu64, id.space,
                id.page_no, lsn);
-    err = fil_page_write(recv->fil, space, id.page_no, page);
+    err = fil_page_write(recv->fil, space, id.page_no, image);
     if (err == DB_SUCCESS) {
         recv->env->stats.recv_dblwr_restored++;
     }

@@ -26,6 +26,7 @@ Invariants
 #include <string.h>
 
 #include "base/mach.h"
+#include "page/page_compress.h"
 #include "recv/recv_int.h"
 
 #define RECV_ID_PAGES_MAX 64U /**< pages asked for their space id when page 0 does not tell */
@@ -68,6 +69,7 @@ static dberr_t recv_file_page(recv_t *recv, os_file_t *file, page_no_t page_no, 
                            recv->page_size, &n_read);
     if (err == DB_SUCCESS) {
         memset(recv->page_buf + n_read, 0, recv->page_size - n_read);
+        page_decompress(recv->page_buf, recv->page_size);
         *whole = n_read == recv->page_size;
     }
     return err;

@@ -3,7 +3,7 @@
 Place: beside rollback.c, above undo.c and row.c.
 
 Invariants
-1. purge rests while any open transaction has an undo log: that transaction may roll back onto any
+1. purge rests while a table is exported, and while any open transaction has an undo log: that transaction may roll back onto any
    version that history describes, and must find its entries and ids again (rollback.c, no. 3);
 2. an undo record that the clustered record's (DB_TRX_ID, DB_ROLL_PTR) still names is about the
    newest version: its ids become 0, or, if it is delete-marked, the row goes with all its entries.
@@ -162,9 +162,24 @@ static dberr_t purge_advance(trx_sys_t *sys, uint32_t *n)
     return err;
 }
 
+void trx_purge_stop(trx_sys_t *sys)
+{
+    sys->purge_is_stopped = true;
+}
+
+void trx_purge_resume(trx_sys_t *sys)
+{
+    sys->purge_is_stopped = false;
+}
+
+bool trx_purge_is_stopped(const trx_sys_t *sys)
+{
+    return sys->purge_is_stopped;
+}
+
 dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done)
 {
-    bool rests = trx_sys_has_writers(sys);
+    bool rests = trx_sys_has_writers(sys) || sys->purge_is_stopped;
     uint32_t n = 0;
     while (!rests && sys->history_len > 0 && n < max_records) {
         dberr_t err = purge_advance(sys, &n);

@@ -60,6 +60,11 @@ uint64_t trx_savepoint(const trx_t *trx);
 /** Undoes everything the transaction did after the savepoint; it stays open. */
 WARN_UNUSED dberr_t trx_rollback_to(trx_t *trx, uint64_t savepoint);
 
+/** From the one to the other purge rests. */
+void trx_purge_stop(trx_sys_t *sys);
+void trx_purge_resume(trx_sys_t *sys);
+bool trx_purge_is_stopped(const trx_sys_t *sys);
+
 /** One purge step: at most max_records undo records of the oldest committed undo logs. *done =
 nothing is left that can be purged now: the history is empty, or a transaction that has changed
 something is open (it may roll back onto any old version, so nothing is purged meanwhile). */

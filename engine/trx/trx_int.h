@@ -37,6 +37,7 @@ struct trx_sys {
     dict_t *dict;
     uint32_t flush_mode; /**< flush_log_at_trx_commit */
     uint32_t purge_interval;
+    bool purge_is_stopped;
     trx_id_t next_id;
     trx_id_t max_id; /**< as on the TRX_SYS page: ids below it may be given out */
     uint64_t next_no;

@@ -36,19 +36,10 @@ void *mem_grow(void *old, size_t bytes)
 
 const char *fs_site_name(fs_site_t site)
 {
-    static const char *const NAMES[SITE_KINDS] = {"other",
-                                                  "index_load_page",
-                                                  "data_page",
-                                                  "internal_page",
-                                                  "page0",
-                                                  "undo_page",
-                                                  "dict_page",
-                                                  "system_page",
-                                                  "freed_page",
-                                                  "doublewrite",
-                                                  "redo",
-                                                  "checkpoint_header",
-                                                  "rollback_journal"};
+    static const char *const NAMES[SITE_KINDS] = {
+        "other",     "index_load_page",   "data_page",       "internal_page", "page0",
+        "undo_page", "dict_page",         "system_page",     "freed_page",    "doublewrite",
+        "redo",      "checkpoint_header", "rollback_journal"};
     CHECK(site < SITE_KINDS);
     return NAMES[site];
 }

@@ -9,13 +9,15 @@ Inodes and names are numbers of an image (image.h). A name is a path inside the 
 #include <stdint.h>
 
 typedef enum fs_kind {
-    FS_WRITE,    /**< inode, offset, length, data */
+    FS_WRITE,    /**< inode, offset, length, data, durable */
     FS_TRUNCATE, /**< inode, offset = new size */
     FS_SYNC,     /**< inode; name = its path now */
     FS_LINK,     /**< name now leads to inode: a file was created */
     FS_RENAME,   /**< name, name2; inode is what moves */
     FS_UNLINK,   /**< name; inode is what it led to */
-    FS_SYNC_DIR  /**< name of the directory */
+    FS_SYNC_DIR, /**< name of the directory */
+    FS_ZERO, /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
+    FS_MOVE_DIR /**< name, name2 of a directory: all names below it move along */
 } fs_kind_t;
 
 /** What a write is about; the rows of the torn-page matrix. */
@@ -48,6 +50,10 @@ typedef struct fs_event {
     fs_kind_t kind;
     fs_site_t site;   /**< of the last write up to here */
     bool first_flush; /**< of a write: see flush.h */
+    bool durable;     /**< of a write: it is there when it has ended, as through O_DSYNC */
+    uint32_t late;    /**< of a sync: so many of the events before it had not ended when it began */
+    /** Of a write: aligned parts that the storage writes whole, in bytes; 0: sectors. */
+    uint32_t unit;
     uint32_t inode;
     uint32_t name;
     uint32_t name2;
@@ -61,7 +67,19 @@ typedef struct fs_event {
 
 static inline bool fs_changes_name(const fs_event_t *event)
 {
-    return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK;
+    return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK
+           || event->kind == FS_MOVE_DIR;
+}
+
+/** Has it two names? */
+static inline bool fs_renames(const fs_event_t *event)
+{
+    return event->kind == FS_RENAME || event->kind == FS_MOVE_DIR;
+}
+
+static inline bool fs_changes_content(const fs_event_t *event)
+{
+    return event->kind == FS_WRITE || event->kind == FS_TRUNCATE || event->kind == FS_ZERO;
 }
 
 typedef struct fs_block fs_block_t;

@@ -185,18 +185,16 @@ bool image_write(image_t *image, uint32_t id, uint64_t offset, const void *data,
     return true;
 }
 
-bool image_truncate(image_t *image, uint32_t id, uint64_t size)
+void image_zero(image_t *image, uint32_t id, uint64_t offset, uint64_t len)
 {
     CHECK(id < image->n_inodes);
     inode_t *inode = &image->inodes[id];
-    if (size > IMAGE_FILE_MAX) {
-        return false;
-    }
+    uint64_t end = offset >= inode->size || len > inode->size - offset ? inode->size : offset + len;
     save_meta(image, id);
-    inode_reserve(inode, size);
-    for (uint64_t at = size; at < inode->size;) {
+    for (uint64_t at = offset; at < end;) {
         uint32_t index = (uint32_t)(at / CHUNK_BYTES);
         uint64_t n = CHUNK_BYTES - at % CHUNK_BYTES;
+        n = n < end - at ? n : end - at;
         save_chunk(image, id, index);
         memset(inode->bytes + at, 0, n);
         if (image->hashing) {
@@ -204,6 +202,17 @@ bool image_truncate(image_t *image, uint32_t id, uint64_t size)
         }
         at += n;
     }
+}
+
+bool image_truncate(image_t *image, uint32_t id, uint64_t size)
+{
+    CHECK(id < image->n_inodes);
+    inode_t *inode = &image->inodes[id];
+    if (size > IMAGE_FILE_MAX) {
+        return false;
+    }
+    image_zero(image, id, size, UINT64_MAX);
+    inode_reserve(inode, size);
     inode->size = size;
     return true;
 }
@@ -330,6 +339,54 @@ void image_link(image_t *image, uint32_t name, uint32_t inode)
         change_add(image, CHANGE_LINK, name)->index = image->names[name].inode;
     }
     image->names[name].inode = inode;
+}
+
+/** Where the rest of a path begins, at its slash or end, if it is within dir; else NULL. */
+static const char *rest_within(const image_t *image, uint32_t name, uint32_t dir)
+{
+    const char *path = image->names[name].text;
+    const char *folder = image->names[dir].text;
+    size_t len = strlen(folder);
+    bool within = strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
+    return within ? path + len : NULL;
+}
+
+bool image_name_is_within(const image_t *image, uint32_t name, uint32_t dir)
+{
+    CHECK(name < image->n_names && dir < image->n_names);
+    return rest_within(image, name, dir) != NULL;
+}
+
+bool image_dir_has_files(const image_t *image, uint32_t dir)
+{
+    CHECK(dir < image->n_names);
+    uint32_t i = 0;
+    while (i < image->n_names
+           && (image->names[i].inode == IMAGE_NONE || rest_within(image, i, dir) == NULL)) {
+        i++;
+    }
+    return i < image->n_names;
+}
+
+void image_move_dir(image_t *image, uint32_t from, uint32_t to)
+{
+    CHECK(from < image->n_names && to < image->n_names);
+    uint32_t n = image->n_names; /* new names come behind them */
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t inode = image->names[i].inode;
+        const char *rest = inode == IMAGE_NONE ? NULL : rest_within(image, i, from);
+        if (rest == NULL) {
+            continue;
+        }
+        size_t to_len = strlen(image->names[to].text);
+        size_t len = to_len + strlen(rest);
+        char *path = mem_alloc(len + 1);
+        memcpy(path, image->names[to].text, to_len);
+        memcpy(path + to_len, rest, len - to_len);
+        image_link(image, i, IMAGE_NONE);
+        image_link(image, image_name(image, path, len), inode);
+        free(path);
+    }
 }
 
 uint32_t image_lookup(const image_t *image, uint32_t name)

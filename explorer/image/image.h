@@ -33,10 +33,18 @@ uint32_t image_inode_count(const image_t *image);
 /** False, and nothing changed, if the file would exceed IMAGE_FILE_MAX. */
 bool image_write(image_t *image, uint32_t inode, uint64_t offset, const void *data, uint64_t len);
 bool image_truncate(image_t *image, uint32_t inode, uint64_t size_bytes);
+/** What of the range lies in the file reads as zeros from now on. */
+void image_zero(image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
 uint64_t image_size(const image_t *image, uint32_t inode);
 const byte *image_bytes(const image_t *image, uint32_t inode); /**< valid until the next change */
 /** name leads to inode from now on; IMAGE_NONE: to nothing. */
 void image_link(image_t *image, uint32_t name, uint32_t inode);
+/** The names below one directory are below the other from now on. */
+void image_move_dir(image_t *image, uint32_t from, uint32_t to);
+/** Is there a file below this directory? */
+bool image_dir_has_files(const image_t *image, uint32_t dir);
+/** Is the path of name that of dir, or below it? */
+bool image_name_is_within(const image_t *image, uint32_t name, uint32_t dir);
 uint32_t image_lookup(const image_t *image, uint32_t name);
 bool image_inode_is_linked(const image_t *image, uint32_t inode);
 /** Calls fn for each name that leads to an inode, in order of number. */

@@ -141,6 +141,14 @@ static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
     return DB_SUCCESS;
 }
 
+static dberr_t io_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    image_zero(os_of(file->os)->image, file_of(file)->inode, offset, len);
+    file_event(file_of(file), (fs_event_t){.kind = FS_ZERO, .offset = offset, .length = len});
+    *done = true;
+    return DB_SUCCESS;
+}
+
 static dberr_t io_size(os_file_t *file, uint64_t *size_bytes)
 {
     *size_bytes = image_size(os_of(file->os)->image, file_of(file)->inode);
@@ -186,12 +194,12 @@ static dberr_t io_unlink(os_t *os, const char *path)
     return DB_SUCCESS;
 }
 
-static dberr_t io_sync_dir(os_t *os)
+static dberr_t io_sync_dir(os_t *os, const char *dir)
 {
     image_t *image = os_of(os)->image;
-    os_event(
-        os_of(os),
-        (fs_event_t){.kind = FS_SYNC_DIR, .inode = IMAGE_NONE, .name = image_name(image, ".", 1)});
+    os_event(os_of(os), (fs_event_t){.kind = FS_SYNC_DIR,
+                                     .inode = IMAGE_NONE,
+                                     .name = image_name(image, dir, strlen(dir))});
     return DB_SUCCESS;
 }
 
@@ -209,6 +217,7 @@ static int compare_names(const void *a, const void *b)
 
 typedef struct listing {
     const image_t *image;
+    const char *dir;
     char **names;
     size_t n;
 } listing_t;
@@ -217,6 +226,11 @@ static void listing_add(void *ctx, uint32_t name, uint32_t inode)
 {
     listing_t *listing = ctx;
     const char *text = image_name_text(listing->image, name);
+    size_t skip = strcmp(listing->dir, OS_ROOT) == 0 ? 0 : strlen(listing->dir) + 1;
+    if (skip > 0 && (strncmp(text, listing->dir, skip - 1) != 0 || text[skip - 1] != '/')) {
+        return;
+    }
+    text += skip;
     size_t len = strcspn(text, "/");
     char *copy = mem_alloc(len + 1);
     (void)inode;
@@ -225,10 +239,10 @@ static void listing_add(void *ctx, uint32_t name, uint32_t inode)
 }
 
 /** The entries of the directory itself, sorted: of "tmp/a" and "tmp/b" it has one, "tmp". */
-static dberr_t io_list(os_t *os, os_list_fn fn, void *ctx)
+static dberr_t io_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
     const image_t *image = os_of(os)->image;
-    listing_t listing = {.image = image};
+    listing_t listing = {.image = image, .dir = dir};
     dberr_t err = DB_SUCCESS;
     listing.names = mem_alloc((image->n_names + 1U) * sizeof(*listing.names));
     image_each(image, listing_add, &listing);
@@ -271,6 +285,7 @@ static const os_vtable_t IMAGE_VTABLE = {
     .write = io_write,
     .sync = io_sync,
     .truncate = io_truncate,
+    .punch = io_punch,
     .size = io_size,
     .close = io_close,
     .rename = io_rename,

@@ -12,7 +12,11 @@ Rules
 5. Content that no durable or waiting name leads to can never be seen again, and is forgotten: files
    that are never synced and soon removed (sort runs) do not make the waiting set grow.
 6. An ignored fsync does nothing at all.
-7. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
+7. A sync covers what had ended when it began. What overlapped it waits on: it may be there or not.
+8. A write that is durable by itself is there when it has ended, and with it what waited of the same bytes, or of the size.
+9. The move of a directory becomes durable with its parents' fsync, or with that of the directory itself at its new place, and takes
+   along what waited of the names below. Where it is lost, what came later of these names is lost too.
+10. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
    keeps a beginning of what waits of it (models.c). */
 #include "explorer/image/persist.h"
 
@@ -48,8 +52,14 @@ void persist_apply(image_t *image, const fs_event_t *event)
     case FS_TRUNCATE:
         fits = image_truncate(image, event->inode, event->offset);
         break;
+    case FS_ZERO:
+        image_zero(image, event->inode, event->offset, event->length);
+        break;
     case FS_LINK:
         image_link(image, event->name, event->inode);
+        break;
+    case FS_MOVE_DIR:
+        image_move_dir(image, event->name, event->name2);
         break;
     case FS_RENAME:
         if (image_lookup(image, event->name) == event->inode) {
@@ -74,24 +84,58 @@ bool persist_is_ordered(const persist_t *persist)
     return persist->disk != NULL && persist->disk->ordered;
 }
 
-static bool is_content(const fs_event_t *event)
-{
-    return event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
-}
-
 /** Does this fsync make this waiting event durable? */
 static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const fs_event_t *event)
 {
-    if (persist_is_ordered(persist) && !is_content(event)) {
+    if (persist_is_ordered(persist) && !fs_changes_content(event)) {
         return true;
     }
     if (sync->kind == FS_SYNC) {
-        return is_content(event) && event->inode == sync->inode;
+        return fs_changes_content(event) && event->inode == sync->inode;
     }
-    return !is_content(event)
+    return !fs_changes_content(event)
            && (image_name_dir(persist->image, event->name) == sync->name
-               || (event->kind == FS_RENAME
-                   && image_name_dir(persist->image, event->name2) == sync->name));
+               || (fs_renames(event) && image_name_dir(persist->image, event->name2) == sync->name)
+               || (event->kind == FS_MOVE_DIR
+                   && image_name_is_within(persist->image, sync->name, event->name2)));
+}
+
+bool persist_depends(const persist_t *persist, const fs_event_t *event, const fs_event_t *move)
+{
+    const image_t *image = persist->image;
+    const uint32_t names[] = {event->name, fs_renames(event) ? event->name2 : event->name};
+    bool within = false;
+    for (uint32_t i = 0; i < 2; i++) {
+        within |= image_name_is_within(image, names[i], move->name)
+                  || image_name_is_within(image, names[i], move->name2);
+    }
+    return move->kind == FS_MOVE_DIR && fs_changes_name(event) && within;
+}
+
+/** Rule 9: of the pending events before `ended` that the sync covers, one past the last that moves a directory. */
+static uint32_t moves_end(const persist_t *persist, const fs_event_t *sync, uint32_t ended)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i < persist->n_pending && persist->pending[i] < ended; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        if (event->kind == FS_MOVE_DIR && sync_covers(persist, sync, event)) {
+            end = i + 1;
+        }
+    }
+    return end;
+}
+
+/** Does a pending move of a directory that becomes durable take this earlier change of a name along? */
+static bool moves_along(const persist_t *persist, const fs_event_t *sync, uint32_t i, uint32_t end)
+{
+    for (uint32_t at = i + 1; at < end; at++) {
+        const fs_event_t *move = persist_pending(persist, at);
+        if (move->kind == FS_MOVE_DIR && sync_covers(persist, sync, move)
+            && persist_depends(persist, persist_pending(persist, i), move)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
@@ -100,18 +144,50 @@ static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
            && path_set_has(&persist->disk->lies, image_name_text(persist->image, sync->name));
 }
 
-static void persist_sync(persist_t *persist, const fs_event_t *sync)
+/** The sync is event number `index` of the list. */
+static void persist_sync(persist_t *persist, uint32_t index)
 {
+    const fs_event_t *sync = &persist->list->events[index];
+    uint32_t ended = sync->late < index ? index - sync->late : 0; /* rule 7 */
+    uint32_t moves = moves_end(persist, sync, ended);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
-        if (!sync_covers(persist, sync, event)) {
+        bool covered = persist->pending[i] < ended && sync_covers(persist, sync, event);
+        if (!covered && !moves_along(persist, sync, i, moves)) {
             persist->pending[kept++] = persist->pending[i];
         } else {
             persist_apply(persist->image, event);
         }
     }
     persist->n_pending = kept;
+}
+
+static bool overlaps(const fs_event_t *a, const fs_event_t *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+/** Rule 8. What is older than a size that goes along would undo it. */
+static void persist_through(persist_t *persist, const fs_event_t *write)
+{
+    uint32_t resized = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        resized = event->kind == FS_TRUNCATE && event->inode == write->inode ? i + 1 : resized;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        const fs_event_t *event = persist_pending(persist, i);
+        bool same = fs_changes_content(event) && event->inode == write->inode;
+        if (same && (i < resized || overlaps(event, write))) {
+            persist_apply(persist->image, event);
+        } else {
+            persist->pending[kept++] = persist->pending[i];
+        }
+    }
+    persist->n_pending = kept;
+    persist_apply(persist->image, write);
 }
 
 static bool inode_may_be_seen(const persist_t *persist, uint32_t inode)
@@ -131,7 +207,7 @@ static void persist_forget(persist_t *persist)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
-        if (!is_content(event) || inode_may_be_seen(persist, event->inode)) {
+        if (!fs_changes_content(event) || inode_may_be_seen(persist, event->inode)) {
             persist->pending[kept++] = persist->pending[i];
         }
     }
@@ -151,10 +227,12 @@ static void persist_wait(persist_t *persist, uint32_t index)
 static void persist_step(persist_t *persist, uint32_t index)
 {
     const fs_event_t *event = &persist->list->events[index];
-    if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
+    if (event->kind == FS_WRITE && event->durable && !sync_is_ignored(persist, event)) {
+        persist_through(persist, event);
+    } else if (event->kind != FS_SYNC && event->kind != FS_SYNC_DIR) {
         persist_wait(persist, index);
     } else if (!sync_is_ignored(persist, event)) {
-        persist_sync(persist, event);
+        persist_sync(persist, index);
         if (event->kind == FS_SYNC_DIR || persist_is_ordered(persist)) {
             persist_forget(persist);
         }

@@ -43,6 +43,9 @@ bool persist_is_ordered(const persist_t *persist);
 /** The i-th event that waits. */
 const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
 
+/** Is the event a change of a name that the move of a directory is about? */
+bool persist_depends(const persist_t *persist, const fs_event_t *event, const fs_event_t *move);
+
 /** Makes one event happen in an image. */
 void persist_apply(image_t *image, const fs_event_t *event);
 

@@ -73,6 +73,14 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
         || !told_tables(json_object_get(object, "tables"), &tables, &n)) {
         return false;
     }
+    const json_t *backup = json_object_get(object, "backup");
+    const char *name = backup == NULL ? "" : json_string_value(backup);
+    if (name == NULL || strlen(name) > NAME_LEN_MAX) {
+        free(tables);
+        return false;
+    }
+    memcpy(prefix->backup, name, strlen(name) + 1);
+    prefix->backup_is_sure = json_is_true(json_object_get(object, "sure"));
     prefix->line = (uint32_t)json_integer_value(line);
     prefix_set(prefix, tables, n);
     free(tables);

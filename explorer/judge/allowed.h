@@ -9,6 +9,10 @@ I10). */
 typedef struct allowed_prefix {
     uint32_t
         line; /**< of the script; its acknowledgement makes the prefix durable; 0 for the first */
+    char backup
+        [NAME_LEN_MAX
+         + 1]; /**< what the line makes is a backup of this name, of the state of this prefix; or "" */
+    bool backup_is_sure; /**< it cannot have been given up instead */
     uint32_t n_tables;
     uint64_t *table_digests; /**< of each table with its indexes */
     uint64_t digest;         /**< of all of them */

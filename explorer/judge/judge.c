@@ -3,6 +3,7 @@
 Place: above image.c, rules.c, allowed.c and work.c; below target.c.
 
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
+      \--each finished backup in it: engine_prepare, check_run, the digest of its prefix?  (I28)
       \--open, let go, open, close, check--> the same digest?                      (I17)
       \--open in the smallest memory, close, check--> the same digest?             (I18)
       \--open, purge all, close, open, close, check--> the same digest?            (I25)
@@ -15,6 +16,7 @@ Rules
 #include <stdio.h>
 #include <string.h>
 
+#include "backup/backup_info.h"
 #include "base/check.h"
 #include "explorer/judge/work.h"
 
@@ -175,6 +177,101 @@ static engine_options_t first_options(const judge_t *judge, const judge_case_t *
     return c->small ? small_options(judge) : judge->options;
 }
 
+/* ---- backups (I28) ---- */
+
+static os_t *backup_folder(judge_t *judge, const allowed_prefix_t *prefix)
+{
+    char folder[NAME_LEN_MAX + sizeof(BACKUP_FOLDER_SUFFIX)];
+    os_t *os = NULL;
+    (void)snprintf(folder, sizeof(folder), "%s" BACKUP_FOLDER_SUFFIX, prefix->backup);
+    dberr_t err = os_folder_create(image_os(judge->image), folder, &os);
+    CHECK(err == DB_SUCCESS);
+    return os;
+}
+
+static bool backup_is_finished(judge_t *judge, os_t *folder)
+{
+    backup_info_t info;
+    env_t env = {.os = folder, .probe = &judge->probe};
+    dberr_t err = backup_info_read(&env, &info);
+    return err == DB_SUCCESS && (info.state == BACKUP_COPIED || info.state == BACKUP_PREPARED);
+}
+
+/** A finished backup must become a database; an acknowledged one must be finished. */
+static void prepare_backup(judge_t *judge, const allowed_prefix_t *prefix, bool acked,
+                           const engine_options_t *options, verdict_t *verdict, stats_t *stats)
+{
+    os_t *folder = backup_folder(judge, prefix);
+    engine_status_t status;
+    err_sink_t sink = {.msg = ""};
+    if (backup_is_finished(judge, folder)) {
+        dberr_t err = engine_prepare(folder, &judge->probe, options, &status, &sink);
+        stats->backups_prepared += status.stats.backups_prepared;
+        if (err != DB_SUCCESS) {
+            verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: refused: %s: %.160s",
+                        prefix->backup, err_name(err), sink.msg);
+        }
+    } else if (acked) {
+        verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: acknowledged, but not finished",
+                    prefix->backup);
+    }
+    os_destroy(folder);
+}
+
+/** A prepared backup must have the state of its prefix. */
+static void scan_backup(judge_t *judge, const allowed_prefix_t *prefix, verdict_t *verdict)
+{
+    os_t *folder = backup_folder(judge, prefix);
+    check_report_t report;
+    err_sink_t sink = {.msg = ""};
+    dberr_t err = DB_SUCCESS;
+    if (backup_is_finished(judge, folder)) {
+        err = check_run(folder, &report, &sink);
+        if (err != DB_SUCCESS) {
+            verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: cannot be scanned: %.160s",
+                        prefix->backup, sink.msg);
+        } else {
+            if (report.n_findings > 0) {
+                verdict_add(verdict, SOURCE_SCAN, 28, "backup %s: %.60s page %d: %.120s",
+                            prefix->backup, report.findings[0].path,
+                            (int)report.findings[0].page_no, report.findings[0].what);
+            }
+            if (report.needs_recovery
+                || allowed_digest(report.tables, report.n_tables) != prefix->digest) {
+                verdict_add(verdict, SOURCE_ORACLE, 28,
+                            "backup %s: another state than that of line %u", prefix->backup,
+                            prefix->line);
+            }
+            check_report_free(&report);
+        }
+    }
+    os_destroy(folder);
+}
+
+/** What was issued may be there, what was acknowledged must. */
+static void judge_backups_prepare(judge_t *judge, const judge_case_t *c,
+                                  const engine_options_t *options, verdict_t *verdict,
+                                  stats_t *stats)
+{
+    for (uint32_t p = 0; p <= c->high; p++) {
+        const allowed_prefix_t *prefix = &c->allowed->prefixes[p];
+        if (prefix->backup[0] != '\0') {
+            prepare_backup(judge, prefix, prefix->backup_is_sure && p <= c->script_low, options,
+                           verdict, stats);
+        }
+    }
+}
+
+/** Of a prepare that was refused there is nothing to scan. */
+static void judge_backups_scan(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
+{
+    for (uint32_t p = 0; p <= c->high && verdict_state_is_right(verdict); p++) {
+        if (c->allowed->prefixes[p].backup[0] != '\0') {
+            scan_backup(judge, &c->allowed->prefixes[p], verdict);
+        }
+    }
+}
+
 /** From here on the rules hear, and the case records, what the engine does. */
 static void judge_listen(judge_t *judge, const judge_case_t *c)
 {
@@ -208,7 +305,9 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *r
     if (!judge_close(engine, "", verdict)) {
         return false;
     }
+    judge_backups_prepare(judge, c, &options, verdict, stats);
     judge_listen_no_more(judge);
+    judge_backups_scan(judge, c, verdict);
     if (!judge_scan(judge, "", report, verdict)) {
         return false;
     }
@@ -326,8 +425,10 @@ static void judge_read(void *ctx, uint32_t inode, const char *path, uint64_t off
 void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                 const rules_t *history)
 {
-    rules_config_t config = {
-        .doublewrite = options->doublewrite, .found = judge_found, .ctx = judge};
+    rules_config_t config = {.doublewrite = options->doublewrite,
+                             .atomic_unit = options->atomic_write_unit,
+                             .found = judge_found,
+                             .ctx = judge};
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
     judge->watch = (image_watch_t){

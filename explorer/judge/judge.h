@@ -22,6 +22,8 @@ typedef struct judge_case {
     const allowed_t *allowed;
     uint32_t low;  /**< oldest allowed prefix */
     uint32_t high; /**< newest allowed prefix */
+    uint32_t
+        script_low; /**< newest prefix of the script that was acknowledged: its backups must be there */
     fs_list_t
         *record; /**< gets what recovery, new work and the close do to the files; may be NULL */
     allowed_t *

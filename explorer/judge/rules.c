@@ -9,7 +9,8 @@ Place: above rules_*.c, which hold the rules of one subject each; below judge.c 
 Rules
 1. What is known comes from bytes: of the files found, and of what was written since. The journal of statements
    is the harness's own, and says when something was promised.
-2. Nothing that the bytes hold can stop the judge: what does not decode is not there, or is the finding. */
+2. The rules are about the database: what lies in a folder of its directory (a backup) is judged by what comes of it.
+3. Nothing that the bytes hold can stop the judge: what does not decode is not there, or is the finding. */
 #include "explorer/judge/rules_int.h"
 
 #include <stdarg.h>
@@ -17,10 +18,15 @@ Rules
 #include <stdlib.h>
 #include <string.h>
 
+bool rules_is_elsewhere(const char *path)
+{
+    return strchr(path, '/') != NULL;
+}
+
 bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
-    return len > 4 && strcmp(path + len - 4, ".ibd") == 0;
+    return !rules_is_elsewhere(path) && len > 4 && strcmp(path + len - 4, ".ibd") == 0;
 }
 
 bool rules_is_data_file(const char *path)
@@ -63,6 +69,7 @@ static void on_write(rules_t *rules, fs_event_t *event, const char *path)
         rules->area_inode = event->inode;
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
+        event->unit = rules->config.atomic_unit;
         rules_home_write(rules, event, path);
     }
 }
@@ -97,9 +104,15 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
         rules_file_event(rules, event, path);
         break;
     case FS_SYNC_DIR:
-        rules->entries.n = 0;
+        rules->entries.n = strcmp(path, ".") == 0 ? 0 : rules->entries.n;
+        break;
+    case FS_ZERO:
+        if (rules_is_data_file(path)) {
+            rules_home_punch(rules, event, path);
+        }
         break;
     case FS_TRUNCATE:
+    case FS_MOVE_DIR:
         break;
     }
 }
@@ -135,7 +148,7 @@ void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offse
 void rules_failed(rules_t *rules, const char *path)
 {
     bool lasts = strncmp(path, SORT_FILE_PREFIX, strlen(SORT_FILE_PREFIX)) != 0;
-    if (lasts && rules->failed[0] == '\0') {
+    if (lasts && !rules_is_elsewhere(path) && rules->failed[0] == '\0') {
         (void)snprintf(rules->failed, sizeof(rules->failed), "%s", path);
     }
 }

@@ -14,7 +14,9 @@ rules_before() hears first. One set of rules serves a run, which finds no log, a
 typedef struct rules rules_t;
 
 typedef struct rules_config {
-    bool doublewrite;  /**< is on */
+    bool doublewrite; /**< is on */
+    uint32_t
+        atomic_unit; /**< what the storage promises to write whole of a data file, in bytes; 0: nothing */
     bool keep_history; /**< the log of this process will be shared with others: rules_history() */
     /** Hears of each finding, in the order of the stream. NULL: nobody; the run is judged elsewhere. */
     void (*found)(void *ctx, uint32_t invariant, const char *rule, const char *what);

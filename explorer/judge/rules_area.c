@@ -9,6 +9,7 @@ Place: below rules_home.c. */
 #include <string.h>
 
 #include "explorer/judge/rules_int.h"
+#include "page/page_compress.h"
 
 static rules_copy_t *copy_at(rules_t *rules, uint32_t position)
 {
@@ -83,12 +84,12 @@ static bool position_was_found(const rules_t *rules, uint64_t position)
 copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes)
 {
     uint32_t page_size = rules->page_size;
+    uint32_t stored = page_stored_bytes(bytes, page_size);
     uint64_t n = positions(rules);
     if (page->copy != 0 && page->copy <= n) {
         uint32_t position = page->copy - 1;
         const rules_copy_t *copy = &rules->copies.items[position];
-        if (copy->key == page->key
-            && memcmp(position_bytes(rules, position), bytes, page_size) == 0) {
+        if (copy->key == page->key && memcmp(position_bytes(rules, position), bytes, stored) == 0) {
             return (copy_match_t){.exists = true,
                                   .found = copy->found,
                                   .durable = copy->durable,
@@ -98,7 +99,7 @@ copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, co
     for (uint64_t i = 0; i < n; i++) {
         const byte *found = position_bytes(rules, i);
         if (memcmp(found, bytes, FIL_PAGE_DATA) == 0 && position_was_found(rules, i)
-            && memcmp(found, bytes, page_size) == 0) {
+            && memcmp(found, bytes, stored) == 0) {
             return (copy_match_t){.exists = true,
                                   .found = true,
                                   .durable = !rules->cold || rules->area_synced,

@@ -5,17 +5,21 @@ Place: above rules_area.c and rules_pages.c, below rules.c.
 What each rule sees
   I4   a page goes home with an LSN beyond the durable log
   I5   what goes home is no page of its place; a write of a part of a page is left to the crash states
-  I13  a page goes home, doublewrite is on, and the area holds no identical copy: not at the first home write since an
+  I13  a page goes home, doublewrite is on, the storage promises no whole pages, and the area holds no identical copy: not at the first home write since an
        initialisation in the log, that one not at or after C, an INDEX_LOAD of the space at or after C, or an LSN at which
        no record of the page ends. rules_index.c sees an INDEX_LOAD that comes later.
   I15  zeros go over a page that the durable log does not free; with a physical log, a page whose free is in the log
        goes home all the same (the 10.4 format has that), unless recovery restores it
+  I29  a hole is punched that is neither over a page that the durable log frees nor behind what the durable home of a
+       compressed page stores
   I22  the identical copy is not fsynced, also one that was found after a kill; rules_area.c sees one that is overwritten
        too early */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "page/page_compress.h"
 #include "page/page_index.h"
 
 #define DICT_INDEX_MAX 32U /* ids below belong to the catalogue's own trees */
@@ -134,18 +138,56 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     }
 }
 
+static bool is_durably_free(const rules_t *rules, const rules_datafile_t *file, page_no_t page_no)
+{
+    const redo_entry_t *last =
+        file->known ? redo_last(&rules->redo, redo_key(file->space, page_no), LSN_MAX) : NULL;
+    return last != NULL && last->kind == REDO_FREE && last->end_lsn <= rules->log.durable;
+}
+
 /** Zeros: the page must be free, and stay so after a crash. */
 static void judge_scrub(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
     const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
-    const redo_entry_t *last =
-        file->known ? redo_last(&rules->redo, redo_key(file->space, page_no), LSN_MAX) : NULL;
     event->site = SITE_FREED_PAGE;
-    if (last == NULL || last->kind != REDO_FREE || last->end_lsn > rules->log.durable) {
+    if (!is_durably_free(rules, file, page_no)) {
         rules_report(rules, 15, "scrubbed_page",
                      "zeros are written over page %" PRIu32 " of %.120s, which the log, durable to "
                      "%" PRIu64 ", does not free",
                      page_no, path, rules->log.durable);
+    }
+}
+
+/** Does the page's home, all of it durable, need less than `from` bytes? */
+static bool is_behind_payload(rules_t *rules, uint32_t inode, uint64_t key, uint32_t from)
+{
+    uint64_t at = (uint64_t)key_page(key) * rules->page_size;
+    bool durable = true;
+    for (uint32_t i = 0; durable && i < rules->homes.n; i++) {
+        durable = rules->pages.items[rules->homes.items[i].page].key != key;
+    }
+    return durable && image_size(rules->image, inode) >= at + rules->page_size
+           && page_stored_bytes(image_bytes(rules->image, inode) + at, rules->page_size) <= from;
+}
+
+void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
+{
+    const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
+    uint32_t page_size = rules->page_size;
+    if (page_size == 0) {
+        return;
+    }
+    page_no_t page_no = (page_no_t)(event->offset / page_size);
+    uint32_t from = (uint32_t)(event->offset % page_size);
+    bool one = from + event->length == page_size;
+    bool free = one && is_durably_free(rules, file, page_no);
+    if (!free
+        && !(one && file->known
+             && is_behind_payload(rules, event->inode, redo_key(file->space, page_no), from))) {
+        rules_report(rules, 29, "hole",
+                     "a hole of %" PRIu64 " bytes at byte %" PRIu32 " of page %" PRIu32
+                     " of %.120s, which is not free, and whose durable home may need them",
+                     event->length, from, page_no, path);
     }
 }
 
@@ -162,8 +204,11 @@ static void check_freed(const rules_t *rules, uint64_t key, bool restored)
 
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
-    const byte *bytes =
+    const byte *stored =
         image_bytes(rules->image, event->inode) + (uint64_t)page_no * rules->page_size;
+    byte bytes[PAGE_SIZE_MAX];
+    memcpy(bytes, stored, rules->page_size);
+    page_decompress(bytes, rules->page_size);
     page_id_t id = fil_page_get_id(bytes);
     page_verdict_t verdict = fil_page_verify(bytes, rules->page_size, id);
     if (verdict == PAGE_ZERO) {
@@ -180,8 +225,8 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     lsn_t lsn = fil_page_get_lsn(bytes);
     rules_log_ahead(rules, (page_id_t){id.space, page_no}, lsn, "home");
     copy_match_t copy = {.exists = false};
-    if (rules->config.doublewrite) {
-        copy = rules_copy_match(rules, page, bytes);
+    if (rules->config.doublewrite && rules->config.atomic_unit < rules->page_size) {
+        copy = rules_copy_match(rules, page, stored);
         check_copy(rules, page, lsn, &copy);
     }
     bool restored = copy.found;
@@ -201,6 +246,16 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
              unlogged ? page_index_id(bytes) : 0);
 }
 
+/** Less than a page is written: all that has to be stored of a compressed one? */
+static bool is_whole_compressed(const rules_t *rules, const fs_event_t *event)
+{
+    uint64_t size = image_size(rules->image, event->inode);
+    return size - event->offset >= rules->page_size
+           && page_stored_bytes(image_bytes(rules->image, event->inode) + event->offset,
+                                rules->page_size)
+                  == event->length;
+}
+
 void rules_home_write(rules_t *rules, fs_event_t *event, const char *path)
 {
     uint32_t page_size = rules->page_size;
@@ -208,7 +263,11 @@ void rules_home_write(rules_t *rules, fs_event_t *event, const char *path)
         return;
     }
     uint64_t end = event->offset + event->length;
-    for (uint64_t no = event->offset / page_size; (no + 1) * page_size <= end; no++) {
+    uint64_t no = event->offset / page_size;
+    for (; (no + 1) * page_size <= end; no++) {
+        judge_home(rules, event, path, (page_no_t)no);
+    }
+    if (event->offset == no * page_size && is_whole_compressed(rules, event)) {
         judge_home(rules, event, path, (page_no_t)no);
     }
 }

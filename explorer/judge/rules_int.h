@@ -124,6 +124,8 @@ static inline page_no_t key_page(uint64_t key)
     return (page_no_t)key;
 }
 
+/** In a folder of the data directory: no file of the database. */
+bool rules_is_elsewhere(const char *path);
 bool rules_is_table_file(const char *path);
 bool rules_is_data_file(const char *path);
 bool rules_is_log_file(const char *path);
@@ -160,6 +162,8 @@ void rules_slot_write(rules_t *rules, uint32_t slot, const byte *block);
 /** A page is about to be written: notes what its place holds. */
 void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no_t page_no);
 void rules_home_write(rules_t *rules, fs_event_t *event, const char *path);
+/** A hole. */
+void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path);
 void rules_home_sync(rules_t *rules, uint32_t inode);
 void rules_home_gone(rules_t *rules, uint32_t inode);
 /** The newest checkpoint is past some skips: they need their initialisations no more. */

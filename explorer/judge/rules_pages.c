@@ -5,6 +5,7 @@ Place: below the other rules_*.c. */
 
 #include "base/mach.h"
 #include "explorer/judge/rules_int.h"
+#include "page/page_compress.h"
 
 void rules_pages_clear(rules_t *rules)
 {
@@ -120,6 +121,7 @@ lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone)
     page_id_t id = fil_page_get_id(bytes);
     lsn_t lsn = fil_page_get_lsn(bytes);
     bool whole = redo_key(id.space, id.page_no) == key
-                 && mach_read_4(bytes + page_size - 4) == (uint32_t)lsn;
+                 && (mach_read_4(bytes + page_size - 4) == (uint32_t)lsn
+                     || page_stored_bytes(bytes, page_size) < page_size);
     return whole ? lsn : 0;
 }

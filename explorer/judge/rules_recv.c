@@ -14,6 +14,8 @@ again (INDEX_LOAD behind the free, or a home of a later LSN). */
 
 #include <inttypes.h>
 
+#include "page/page_compress.h"
+
 #define IDENTIFY_PAGE_MAX 3U
 
 /** What the log that was found says of the page last, in [C, end); NULL: nothing, or this process has initialised or
@@ -48,7 +50,7 @@ static bool identifies(const rules_t *rules, uint32_t inode, page_no_t page_no)
     for (page_no_t i = 0; page_no > IDENTIFY_PAGE_MAX && i < page_no && i < n; i++) {
         const byte *page = bytes + (uint64_t)i * rules->page_size;
         page_id_t id = {fil_page_get_id(page).space, i};
-        if (fil_page_verify(page, rules->page_size, id) == PAGE_OK) {
+        if (page_verify_stored(page, rules->page_size, id) == PAGE_OK) {
             return false;
         }
     }

@@ -7,7 +7,7 @@ Rules
 1. Calls that failed changed nothing, and are left out; a write counts with the bytes that it
    transferred.
 2. What the target declares as ignored is left out, as a lock file: its existence means nothing.
-3. What the persistence model cannot follow (a fault, a shared mapping, a child process, a write
+3. What the persistence model cannot follow (a fault, a shared mapping, a write
    without its data, a file that nobody told of) refuses the trace; it is never guessed. A live trace may have
    faults: it is only judged, by what the process was told that it did, and ends with its kill.
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
@@ -18,6 +18,7 @@ Rules
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +34,7 @@ Rules
 
 typedef struct file_map {
     uint32_t inode; /**< IMAGE_NONE: a directory or the lock file */
-    uint32_t name;
+    uint32_t name;  /**< its path now */
     bool known;
 } file_map_t;
 
@@ -100,6 +101,17 @@ static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
     event->issued_line = reader->issued_line;
     event->site = reader->site;
     return event;
+}
+
+/** How many of the events before the one that was added last had not ended when it began. */
+static uint32_t count_late(const reader_t *reader)
+{
+    const fs_list_t *list = &reader->trace->list;
+    uint32_t late = 0;
+    while (late + 1 < list->n && list->events[list->n - 2 - late].seq > reader->rec.began) {
+        late++;
+    }
+    return late;
 }
 
 static uint32_t name_of(reader_t *reader, const char *path)
@@ -195,6 +207,7 @@ static dberr_t on_write(reader_t *reader)
     event->offset = reader->rec.offset;
     event->length = length;
     event->data = reader->payload;
+    event->durable = (reader->rec.flags & TP_WRITE_DURABLE) != 0;
     bool empty = flush_place_is_empty(reader->image, event);
     rules_before(reader->rules, event->inode, path, event->offset, length);
     persist_apply(reader->image, event);
@@ -218,33 +231,42 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
         fs_event_t *event = event_add(reader, kind);
         event->inode = file->inode;
         event->name = file->name;
-        event->offset = kind == FS_TRUNCATE ? reader->rec.offset : 0;
-        if (kind == FS_TRUNCATE) {
-            persist_apply(reader->image, event);
-        }
+        event->offset = kind == FS_SYNC ? 0 : reader->rec.offset;
+        event->length = kind == FS_ZERO ? reader->rec.length : 0;
+        event->late = kind == FS_SYNC ? count_late(reader) : 0;
+        persist_apply(reader->image, event);
         rules_event(reader->rules, event, image_name_text(reader->image, event->name));
     }
     return err;
 }
 
-/** What reserves space and keeps the size changes nothing that is seen; what lets a file grow is a new size. */
+#define ZEROING (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)
+#define FOLLOWED (ZEROING | FALLOC_FL_KEEP_SIZE | FALLOC_FL_UNSHARE_RANGE)
+
+/** Space that is reserved is not seen; a file that grows is a new size, a hole or a zeroed range are zeros. */
 static dberr_t on_fallocate(reader_t *reader)
 {
     file_map_t *file = NULL;
     dberr_t err = known_file(reader, &file);
-    if (err != DB_SUCCESS || file == NULL || reader->rec.flags == FALLOC_FL_KEEP_SIZE) {
+    if (err != DB_SUCCESS || file == NULL) {
         return err;
     }
-    if (reader->rec.flags != 0 || reader->rec.offset > IMAGE_FILE_MAX
-        || reader->rec.length > IMAGE_FILE_MAX) {
-        return refuse(reader, "a fallocate that makes holes is not modelled");
+    if ((reader->rec.flags & ~FOLLOWED) != 0) {
+        return refuse(reader, "a fallocate that moves what is behind it is not modelled");
     }
-    uint64_t end = reader->rec.offset + reader->rec.length;
-    if (end <= image_size(reader->image, file->inode)) {
-        return DB_SUCCESS;
+    uint64_t offset = reader->rec.offset;
+    uint64_t length = reader->rec.length;
+    if (offset > INT64_MAX || length > INT64_MAX) {
+        return refuse(reader, "damaged");
     }
-    reader->rec.offset = end;
-    return on_content(reader, FS_TRUNCATE);
+    if ((reader->rec.flags & FALLOC_FL_KEEP_SIZE) == 0
+        && offset + length > image_size(reader->image, file->inode)) {
+        reader->rec.offset = offset + length;
+        err = on_content(reader, FS_TRUNCATE);
+        reader->rec.offset = offset;
+    }
+    return err == DB_SUCCESS && (reader->rec.flags & ZEROING) != 0 ? on_content(reader, FS_ZERO)
+                                                                   : err;
 }
 
 static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
@@ -252,6 +274,30 @@ static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
     for (uint32_t i = 0; i < reader->n_files; i++) {
         if (reader->files[i].known && reader->files[i].inode == inode) {
             reader->files[i].name = name;
+        }
+    }
+}
+
+/** What a name is called when the directory that it is in has another one. */
+static uint32_t moved_name(reader_t *reader, uint32_t name, uint32_t from, uint32_t to)
+{
+    char path[2 * PATH_ROOM];
+    size_t len = strlen(image_name_text(reader->image, from));
+    int n = snprintf(path, sizeof(path), "%s%s", image_name_text(reader->image, to),
+                     image_name_text(reader->image, name) + len);
+    return n > 0 && (size_t)n < sizeof(path) ? name_of(reader, path) : name;
+}
+
+static void on_move_dir(reader_t *reader, uint32_t from, uint32_t to)
+{
+    fs_event_t *event = event_add(reader, FS_MOVE_DIR);
+    event->name = from;
+    event->name2 = to;
+    persist_apply(reader->image, event);
+    for (uint32_t i = 0; i < reader->n_files; i++) {
+        file_map_t *file = &reader->files[i];
+        if (file->known && image_name_is_within(reader->image, file->name, from)) {
+            file->name = moved_name(reader, file->name, from, to);
         }
     }
 }
@@ -266,17 +312,24 @@ static dberr_t on_rename(reader_t *reader)
     if (path_is_ignored(reader, from) && path_is_ignored(reader, to)) {
         return DB_SUCCESS;
     }
+    if ((reader->rec.flags & RENAME_EXCHANGE) != 0) {
+        return refuse(reader, "an exchange of two names is not modelled");
+    }
     uint32_t name = name_of(reader, from);
+    uint32_t name2 = name_of(reader, to);
     uint32_t inode = image_lookup(reader->image, name);
+    if (inode == IMAGE_NONE && image_dir_has_files(reader->image, name)) {
+        on_move_dir(reader, name, name2);
+        return DB_SUCCESS;
+    }
     if (inode == IMAGE_NONE) {
-        return refuse(reader, "a rename of an unknown file, or of a folder");
+        return refuse(reader, "a rename of an unknown file, or of an empty folder");
     }
     fs_event_t *event = event_add(reader, FS_RENAME);
     event->inode = inode;
     event->name = name;
-    event->name2 = name_of(reader, to);
-    image_link(reader->image, name, IMAGE_NONE);
-    image_link(reader->image, event->name2, inode);
+    event->name2 = name2;
+    persist_apply(reader->image, event);
     files_rename(reader, inode, event->name2);
     rules_event(reader->rules, event, from);
     return DB_SUCCESS;
@@ -310,8 +363,11 @@ static dberr_t on_sync_dir(reader_t *reader)
     if (!payload_path(reader, 0, path)) {
         return refuse(reader, "damaged");
     }
+    const file_map_t *folder =
+        file_of(reader); /* another process may have renamed it since it was opened */
     fs_event_t *event = event_add(reader, FS_SYNC_DIR);
-    event->name = name_of(reader, path);
+    event->late = count_late(reader);
+    event->name = folder != NULL && folder->known ? folder->name : name_of(reader, path);
     rules_event(reader->rules, event, path);
     return DB_SUCCESS;
 }
@@ -496,8 +552,6 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
         e = err_set(err, DB_ERROR, "%s: not a trace", path);
     } else if ((flags & TP_TRACE_OVERFLOW) != 0) {
         e = err_set(err, DB_ERROR, "%s: the recording ran out of space (TORNPAGE_TRACE_MAX)", path);
-    } else if ((flags & TP_TRACE_FOREIGN) != 0) {
-        e = err_set(err, DB_ERROR, "%s: a child process used the files unseen", path);
     } else {
         e = read_records(&reader, bytes, committed);
     }

@@ -27,7 +27,7 @@ void flush_mark_empty_places(fs_list_t *list, image_t *image)
         if (event->kind == FS_WRITE) {
             event->first_flush = event->first_flush || flush_place_is_empty(image, event);
             persist_apply(image, event);
-        } else if (event->kind == FS_TRUNCATE) {
+        } else if (fs_changes_content(event)) {
             persist_apply(image, event);
         }
     }

@@ -3,8 +3,8 @@
 Place: above persist.c, below state.c.
 
 Rules
-1. A write is whole, dropped, or torn at sectors aligned in its file; other changes are whole or
-   dropped.
+1. A write is whole, dropped, or torn at units aligned in its file: sectors, or what the storage promises to write
+   whole; other changes are whole or dropped.
 2. Waiting events may be kept in any combination: the disk and the file system may write back in any
    order. What is kept is applied in order: of two kept writes of a sector the later one is there.
 3. Bounded and fair: where a model singles out one event of many, it takes at most MODEL_PICKS_MAX
@@ -93,26 +93,38 @@ const char *tear_name(tear_t tear)
 
 /* ---- how many ---- */
 
-static uint64_t sectors_of(const fs_event_t *event, uint32_t sector)
+/** What is persisted whole of the write: sectors, or more. */
+static uint64_t unit_of(const model_config_t *config, const fs_event_t *event)
 {
-    return (event->offset + event->length - 1) / sector - event->offset / sector + 1;
+    return event->unit > config->sector ? event->unit : config->sector;
+}
+
+/** Aligned parts of `bytes` bytes that the write touches. */
+static uint64_t parts_of(const fs_event_t *event, uint64_t bytes)
+{
+    return (event->offset + event->length - 1) / bytes - event->offset / bytes + 1;
+}
+
+static uint64_t units_of(const model_config_t *config, const fs_event_t *event)
+{
+    return parts_of(event, unit_of(config, event));
 }
 
 uint64_t model_sectors(const model_config_t *config, const fs_event_t *event)
 {
-    return event->kind == FS_WRITE && event->length > 0 ? sectors_of(event, config->sector) : 1;
+    return event->kind == FS_WRITE && event->length > 0 ? parts_of(event, config->sector) : 1;
 }
 
-static bool can_tear(const fs_event_t *event, uint32_t sector)
+static bool can_tear(const model_config_t *config, const fs_event_t *event)
 {
-    return event->kind == FS_WRITE && event->length > 0 && sectors_of(event, sector) > 1;
+    return event->kind == FS_WRITE && event->length > 0 && units_of(config, event) > 1;
 }
 
 static uint32_t count_tearable(const model_config_t *config, const persist_t *persist)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        n += can_tear(persist_pending(persist, i), config->sector);
+        n += can_tear(config, persist_pending(persist, i));
     }
     return n;
 }
@@ -125,7 +137,7 @@ static const fs_event_t *last_tearable(const model_config_t *config, const persi
         return NULL;
     }
     const fs_event_t *event = persist_pending(persist, n - 1);
-    return can_tear(event, config->sector) ? event : NULL;
+    return can_tear(config, event) ? event : NULL;
 }
 
 /** The sectors at which the write of the log that happened last can be cut. A log is read up to its first gap,
@@ -136,7 +148,7 @@ static uint32_t count_cuts(const model_config_t *config, const persist_t *persis
     if (event == NULL || event->site != SITE_REDO) {
         return 0;
     }
-    uint64_t cuts = sectors_of(event, config->sector) - 1;
+    uint64_t cuts = units_of(config, event) - 1;
     return cuts < MODEL_CUTS_MAX ? (uint32_t)cuts : MODEL_CUTS_MAX;
 }
 
@@ -151,7 +163,7 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
         }
         for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
             torn->n[event->site][event->first_flush ? 0 : 1][tear] +=
-                sectors_of(event, config->sector) >= SECTORS_MIN[tear];
+                units_of(config, event) >= SECTORS_MIN[tear];
         }
     }
 }
@@ -159,8 +171,7 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
 /** What is waiting for the same fsync: a file's content, or names. */
 static uint32_t file_of(const fs_event_t *event)
 {
-    bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
-    return content ? event->inode : IMAGE_NONE;
+    return fs_changes_content(event) ? event->inode : IMAGE_NONE;
 }
 
 /** Nothing new where only one file waits: ordered and all or nothing of it are models of their own. */
@@ -230,7 +241,7 @@ static uint32_t pick(uint32_t k, uint32_t n, stream_t *stream)
 static uint32_t nth_tearable(const model_config_t *config, const persist_t *persist, uint32_t i)
 {
     for (uint32_t at = 0; at < persist->n_pending; at++) {
-        if (can_tear(persist_pending(persist, at), config->sector) && i-- == 0) {
+        if (can_tear(config, persist_pending(persist, at)) && i-- == 0) {
             return at;
         }
     }
@@ -243,7 +254,8 @@ typedef struct applier {
     const persist_t *persist;
     stream_t *stream;
     torn_t *torn;
-    bool *name_lost; /**< a change of names before the present event is lost */
+    bool *name_lost;         /**< a change of names before the present event is lost */
+    const fs_event_t **move; /**< the first move of a directory that is lost; NULL: none */
 } applier_t;
 
 static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
@@ -289,19 +301,21 @@ static void tell_kept(const applier_t *applier, uint32_t pending, uint64_t first
     }
 }
 
-/** Sectors [first, end) of the i-th event that waits, a write. */
-static void write_sectors(const applier_t *applier, uint32_t i, uint64_t first, uint64_t end)
+/** Units [first, end) of the i-th event that waits, a write. */
+static void write_units(const applier_t *applier, uint32_t i, uint64_t first, uint64_t end)
 {
     const fs_event_t *event = persist_pending(applier->persist, i);
     uint64_t sector = applier->config->sector;
-    uint64_t base = event->offset / sector;
-    uint64_t from = (base + first) * sector;
-    uint64_t to = (base + end) * sector;
+    uint64_t unit = unit_of(applier->config, event);
+    uint64_t base = event->offset / unit;
+    uint64_t from = (base + first) * unit;
+    uint64_t to = (base + end) * unit;
     from = from > event->offset ? from : event->offset;
     to = to < event->offset + event->length ? to : event->offset + event->length;
     CHECK(image_write(applier->persist->image, event->inode, from,
                       event->data + (from - event->offset), to - from));
-    tell_kept(applier, i, first, end);
+    base = event->offset / sector;
+    tell_kept(applier, i, from / sector - base, (to - 1) / sector - base + 1);
 }
 
 /** At least one sector is kept and at least one is lost. @return what that came to: a mask that changes only
@@ -318,7 +332,7 @@ static tear_t apply_interior(const applier_t *applier, uint32_t at, uint64_t n)
         bits = i % 64 == 0 ? stream_next(applier->stream) : bits >> 1;
         bool there = i == kept || ((bits & 1) != 0 && i != lost);
         if (there) {
-            write_sectors(applier, at, i, i + 1);
+            write_units(applier, at, i, i + 1);
         }
         first_there = i == 0 ? there : first_there;
         changes += i > 0 && there != last_there;
@@ -330,12 +344,12 @@ static tear_t apply_interior(const applier_t *applier, uint32_t at, uint64_t n)
 static void apply_torn(const applier_t *applier, uint32_t i, tear_t tear)
 {
     const fs_event_t *event = persist_pending(applier->persist, i);
-    uint64_t n = sectors_of(event, applier->config->sector);
+    uint64_t n = units_of(applier->config, event);
     uint64_t cut = 1 + stream_below(applier->stream, n - 1);
     if (tear == TEAR_PREFIX) {
-        write_sectors(applier, i, 0, cut);
+        write_units(applier, i, 0, cut);
     } else if (tear == TEAR_SUFFIX) {
-        write_sectors(applier, i, cut, n);
+        write_units(applier, i, cut, n);
     } else {
         tear = apply_interior(applier, i, n);
     }
@@ -351,14 +365,29 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
             torn_add(applier->torn, event, TEAR_DROPPED);
         }
         *applier->name_lost |= fs_changes_name(event);
+        if (event->kind == FS_MOVE_DIR && *applier->move == NULL) {
+            *applier->move = event;
+        }
     }
+}
+
+/** The change of a name cannot be there without one that is lost. */
+static bool is_cut_off(const applier_t *applier, const fs_event_t *event)
+{
+    if (!*applier->name_lost || !fs_changes_name(event)) {
+        return false;
+    }
+    const fs_event_t *move = *applier->move;
+    return persist_is_ordered(applier->persist)
+           || (move != NULL
+               && (event->kind == FS_MOVE_DIR || persist_depends(applier->persist, event, move)));
 }
 
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         const fs_event_t *event = persist_pending(applier->persist, i);
-        if (*applier->name_lost && fs_changes_name(event) && persist_is_ordered(applier->persist)) {
+        if (is_cut_off(applier, event)) {
             continue;
         }
         persist_apply(applier->persist->image, event);
@@ -386,7 +415,7 @@ static void apply_ordered(const applier_t *applier, uint32_t k)
     uint32_t at = pick(k / 2, persist->n_pending, applier->stream);
     const fs_event_t *event = persist_pending(persist, at);
     apply_range(applier, 0, at);
-    if (k % 2 != 0 && can_tear(event, applier->config->sector)) {
+    if (k % 2 != 0 && can_tear(applier->config, event)) {
         apply_torn(applier, at, (tear_t)stream_below(applier->stream, TEAR_PARTS));
     } else {
         drop_range(applier, at, at + 1);
@@ -400,7 +429,7 @@ static void apply_log_cut(const applier_t *applier, uint32_t k)
     uint32_t last = applier->persist->n_pending - 1;
     const fs_event_t *event = persist_pending(applier->persist, last);
     apply_range(applier, 0, last);
-    write_sectors(applier, last, 0, k + 1U);
+    write_units(applier, last, 0, k + 1U);
     torn_add(applier->torn, event, TEAR_PREFIX);
 }
 
@@ -411,8 +440,9 @@ static fs_event_t killed_write(const model_config_t *config, uint32_t k, stream_
 {
     fs_event_t event = *persist_pending(persist, persist->n_pending - 1);
     if (k > 0) {
-        uint64_t cut = 1 + stream_below(stream, sectors_of(&event, config->sector) - 1);
-        event.length = (event.offset / config->sector + cut) * config->sector - event.offset;
+        uint64_t unit = unit_of(config, &event);
+        uint64_t cut = 1 + stream_below(stream, units_of(config, &event) - 1);
+        event.length = (event.offset / unit + cut) * unit - event.offset;
     }
     return event;
 }
@@ -444,7 +474,7 @@ static void apply_subset(const applier_t *applier, uint32_t k)
         bool kept = persist->n_pending < 3 ? (k >> i & 1U) != 0
                                            : stream_below(applier->stream, 8) < density;
         bool tear = stream_below(applier->stream, 4) == 0;
-        if (kept && tear && can_tear(event, applier->config->sector)) {
+        if (kept && tear && can_tear(applier->config, event)) {
             apply_torn(applier, i, (tear_t)stream_below(applier->stream, TEAR_PARTS));
         } else if (kept) {
             apply_range(applier, i, i + 1);
@@ -494,11 +524,13 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
 {
     stream_t stream = state_stream(config, model, k, point);
     bool name_lost = false;
+    const fs_event_t *move = NULL;
     applier_t applier = {.config = config,
                          .persist = persist,
                          .stream = &stream,
                          .torn = torn,
-                         .name_lost = &name_lost};
+                         .name_lost = &name_lost,
+                         .move = &move};
     uint32_t n = persist->n_pending;
     uint32_t at;
     switch (model) {

@@ -1,6 +1,7 @@
 /* The command line. Place: below main.c, above runner.c. */
 #include "explorer/run/arguments.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,10 @@ const char ARGUMENTS_HELP[] =
     "  --sector BYTES     512 (default) or 4096\n"
     "  --seed N           of all choices; default 1\n"
     "  --states N         about as many, spread over the trace; default all\n"
-    "  --budget SECONDS   stop after this time\n"
+    "  --budget TIME      end after 90, 60s, 5m, 2h: states in an order whose every beginning is "
+    "the best\n"
+    "                     sample\n"
+    "  --progress FILE    tells states and findings so far, on one line that is written over\n"
     "  --depth N          1 (default) to 3: crash the recovery again\n"
     "  --nested N         states inside each recovery; default 8\n"
     "  --jobs N           worker processes; default 1\n"
@@ -80,11 +84,22 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ou
     return true;
 }
 
-static bool parse_budget(const char *text, double *out)
+/** A number and s, m, h or d; seconds without. */
+static bool parse_duration(const char *text, double *seconds)
 {
+    static const struct {
+        const char *name;
+        double seconds;
+    } UNITS[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
     char *end;
-    *out = strtod(text, &end);
-    return end != text && (*end == '\0' || strcmp(end, "s") == 0) && *out > 0 && *out < 1e9;
+    double n = strtod(text, &end);
+    for (size_t i = 0; end != text && i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
+        if (strcmp(end, UNITS[i].name) == 0) {
+            *seconds = n * UNITS[i].seconds;
+            return *seconds > 0 && *seconds < 1e9;
+        }
+    }
+    return false;
 }
 
 static bool parse_set(const char *text, engine_options_t *options, err_sink_t *err)
@@ -120,6 +135,7 @@ enum {
     OPT_SEED,
     OPT_STATES,
     OPT_BUDGET,
+    OPT_PROGRESS,
     OPT_DEPTH,
     OPT_NESTED,
     OPT_JOBS,
@@ -155,6 +171,7 @@ static const struct option LONG_OPTIONS[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"states", required_argument, NULL, OPT_STATES},
     {"budget", required_argument, NULL, OPT_BUDGET},
+    {"progress", required_argument, NULL, OPT_PROGRESS},
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"nested", required_argument, NULL, OPT_NESTED},
     {"jobs", required_argument, NULL, OPT_JOBS},
@@ -281,7 +298,10 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_STATES:
         return parse_u64(value, 1, UINT64_MAX >> 8, &args->plan.states);
     case OPT_BUDGET:
-        return parse_budget(value, &args->run.budget_s);
+        return parse_duration(value, &args->run.budget_s);
+    case OPT_PROGRESS:
+        args->run.progress_fd = open(value, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        return args->run.progress_fd >= 0;
     case OPT_DEPTH:
         return parse_u32(value, 1, DEPTH_MAX, &args->campaign.depth);
     case OPT_NESTED:

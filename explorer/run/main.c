@@ -9,6 +9,7 @@ failed: no verdict. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "explorer/run/arguments.h"
@@ -53,7 +54,9 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     state_plan_t plan;
     explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
-    plan_create(&plan, &args->campaign, trace, image, &args->plan);
+    plan_limits_t limits = args->plan;
+    limits.trees_max = args->run.budget_s > 0 ? ORDER_STATES_MAX : 0;
+    plan_create(&plan, &args->campaign, trace, image, &limits);
     shared_t *shared = shared_create(visited_slots(&plan, &args->campaign));
     if (shared == NULL) {
         plan_free(&plan);
@@ -63,7 +66,6 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
         .depth = one ? args->campaign.only.depth : args->campaign.depth,
         .jobs = args->run.jobs,
         .crash_points = one ? 1 : plan.n_crash_points,
-        .batches = plan.n_batches,
         .events = trace->list.n,
         .engine = args->campaign.external == NULL,
         .sites = site_map(args),
@@ -71,7 +73,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
     int code = EXIT_CLEAN;
     explorer_init(&explorer, &args->campaign, trace, image, allowed, &args->options, shared);
     if (!one) {
-        summary.batches_run = runner_run(&explorer, &plan, &args->run, &summary.seconds);
+        summary.complete = runner_run(&explorer, &plan, &args->run, &summary.seconds);
     } else if (!runner_run_only(&explorer, &args->run, &summary.seconds)) {
         code = arguments_usage("--only: there is no such state", "");
     }
@@ -94,7 +96,8 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
     int len = snprintf(base, room, "%s/tornpage-explore-XXXXXX", args->scratch);
-    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL) {
+    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL
+        || chmod(base, 0711) != 0) {
         return false;
     }
     args->external.base = base;
@@ -135,10 +138,11 @@ int main(int argc, char **argv)
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
-    const trace_config_t config = {
-        .rules = {.doublewrite = args.options.doublewrite, .keep_history = true},
-        .ignored = &args.ignored,
-        .sites = site_map(&args)};
+    const trace_config_t config = {.rules = {.doublewrite = args.options.doublewrite,
+                                             .atomic_unit = args.options.atomic_write_unit,
+                                             .keep_history = true},
+                                   .ignored = &args.ignored,
+                                   .sites = site_map(&args)};
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {

@@ -18,8 +18,7 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 #define PLACE_NAMES SITE_KINDS
 
-/** What the crash point follows. */
-static uint32_t place_of(const fs_list_t *list, uint32_t point)
+uint32_t plan_place(const fs_list_t *list, uint32_t point)
 {
     for (; point > 0; point--) {
         const fs_event_t *event = &list->events[point - 1];
@@ -82,7 +81,7 @@ void plan_each(const state_plan_t *plan, const model_config_t *models, const per
                plan_state_fn fn, void *ctx)
 {
     uint32_t point = persist->next;
-    uint32_t place = place_of(persist->list, point);
+    uint32_t place = plan_place(persist->list, point);
     class_counts_t next = plan->base[point];
     uint64_t number = sum(&next);
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
@@ -119,7 +118,7 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
         class_counts_t counts = plan->base[point];
         persist_advance(&persist, point);
         if (seq >= limits->from_seq && seq <= limits->to_seq) {
-            uint32_t place = place_of(&trace->list, point);
+            uint32_t place = plan_place(&trace->list, point);
             for (uint32_t model = 0; model < MODEL_KINDS; model++) {
                 counts.n[class_of((model_t)model, place)] +=
                     model_count(&campaign->models, (model_t)model, &persist);
@@ -230,6 +229,9 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
     uint64_t per_tree = states_per_tree(campaign);
     plan->wanted = limits->states == 0 ? plan->total : (limits->states + per_tree - 1) / per_tree;
     plan->wanted = plan->wanted < plan->total ? plan->wanted : plan->total;
+    if (limits->trees_max > 0 && plan->wanted > limits->trees_max) {
+        plan->wanted = limits->trees_max;
+    }
     plan_share(plan);
     uint64_t trees = limits->batch_states / per_tree;
     plan_cut(plan, trees == 0 ? 1 : (uint32_t)trees);

@@ -34,7 +34,8 @@ typedef struct state_plan {
 } state_plan_t;
 
 typedef struct plan_limits {
-    uint64_t states; /**< at most, all depths together; 0: all */
+    uint64_t states;    /**< at most, all depths together; 0: all */
+    uint64_t trees_max; /**< at most, of the first level; 0: no limit */
     uint64_t from_seq;
     uint64_t to_seq;
     uint32_t batch_states; /**< about as many in one batch */
@@ -44,6 +45,9 @@ typedef struct plan_limits {
 void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                  image_t *image, const plan_limits_t *limits);
 void plan_free(state_plan_t *plan);
+
+/** What the crash point follows: a site, or SITE_KINDS, which is a name. */
+uint32_t plan_place(const fs_list_t *list, uint32_t point);
 
 /** The number of the first state at a crash point, over all points and classes. */
 uint64_t plan_number(const state_plan_t *plan, uint32_t point);

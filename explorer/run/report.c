@@ -226,7 +226,7 @@ static json_t *paths_object(const shared_t *shared)
     static const char *const NAMES[PATH_KINDS] = {
         "dblwr_restored",  "redo_records",   "pages_created",   "index_load_reads",
         "indexes_dropped", "tables_dropped", "trx_rolled_back", "several_batches",
-        "swaps_finished",  "pages_compared"};
+        "swaps_finished",  "pages_compared", "backups_prepared"};
     json_t *object = json_object();
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
         set(object, NAMES[i], number(load(&shared->paths[i])));
@@ -286,8 +286,8 @@ static void print_summary(const shared_t *shared, const summary_t *summary, cons
     set(object, "torn_pages", torn_pages_object(shared, summary));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));
-    set(object, "batches", number(summary->batches));
-    set(object, "batches_run", number(summary->batches_run));
+    set(object, "complete", json_boolean(summary->complete));
+    set(object, "unfinished", number(load(&shared->unfinished)));
     set(object, "hung", number(load(&shared->hung)));
     set(object, "crashed", number(load(&shared->crashed)));
     set(object, "unvisited", number(load(&shared->unvisited)));

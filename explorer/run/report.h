@@ -8,8 +8,7 @@ typedef struct summary {
     uint32_t depth;
     uint32_t jobs;
     uint32_t crash_points;
-    uint32_t batches; /**< planned */
-    uint32_t batches_run;
+    bool complete; /**< all states that were selected were run */
     uint64_t events;
     bool engine;             /**< the bundled engine's crash states, not another target's */
     const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */

@@ -12,8 +12,9 @@ Rules
    parent.
 3. A process that was ended from outside (by a person, or by the kernel for want of memory) says
    nothing of its state: the machine failed, and no verdict is given.
-4. With a budget, batches are taken in rounds that each spread over the whole trace: whenever the
-   time ends, all parts of the trace have had their share. */
+4. With a budget, states are taken in the order of order.h, in rounds of about a second. Within a round they are run as the
+   trace has them. Whenever the time ends, the best sample of so many states has been run, but for the last second.
+5. The time ends between two states, or a second later within one: that one has no verdict. */
 #include "explorer/run/runner.h"
 
 #include <errno.h>
@@ -37,18 +38,29 @@ Rules
 #include "base/check.h"
 
 #define POLL_MS 200
-#define ROUND_BATCHES_PER_JOB 24U
+#define ROUND_S 1.0
+#define ROUND_STATES_PER_JOB 4U /**< at least */
+#define ROUND_BATCHES_PER_JOB 4U
+#define GRACE_S 0.8 /**< of a state when the time is up */
 #define EXIT_NO_STATE 9
 
 typedef struct runner {
     explorer_t *explorer;
     const state_plan_t *plan;
     const run_limits_t *limits;
-    const uint32_t *order; /**< batches of this round */
-    uint32_t n_order;
+    const order_state_t
+        *states; /**< of this round, ascending; NULL: all that the plan selects, in its batches */
+    uint32_t n_states;
     struct timespec start;
     int log_fd; /**< what children print */
 } runner_t;
+
+/** What one child runs: crash points, and of a round its states. */
+typedef struct work {
+    batch_t points;
+    const order_state_t *states; /**< as in runner_t */
+    uint32_t n_states;
+} work_t;
 
 static double seconds_since(const struct timespec *start)
 {
@@ -79,37 +91,66 @@ static pid_t fork_child(void)
     return pid;
 }
 
+static double time_left(const runner_t *runner)
+{
+    return runner->limits->budget_s > 0 ? runner->limits->budget_s - seconds_since(&runner->start)
+                                        : 1e9;
+}
+
 /* ---- the child ---- */
 
 typedef struct child {
-    explorer_t *explorer;
-    uint64_t from; /**< states with smaller numbers have been run */
+    const runner_t *runner;
+    const work_t *work;
+    uint64_t from;    /**< states with smaller numbers have been run */
+    uint32_t n_taken; /**< of the states of the round */
 } child_t;
+
+/** Is it one of the round? They come ascending. */
+static bool child_wants(child_t *child, uint64_t number)
+{
+    const work_t *work = child->work;
+    if (work->states == NULL) {
+        return true;
+    }
+    while (child->n_taken < work->n_states && work->states[child->n_taken].number < number) {
+        child->n_taken++;
+    }
+    return child->n_taken < work->n_states && work->states[child->n_taken].number == number;
+}
 
 static void child_state(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
-    const child_t *child = ctx;
-    if (number >= child->from) {
-        child->explorer->progress->position = number;
-        explorer_visit(child->explorer, model, k);
+    child_t *child = ctx;
+    explorer_t *explorer = child->runner->explorer;
+    if (number >= child->from && child_wants(child, number) && time_left(child->runner) > 0) {
+        explorer->progress->position = number;
+        explorer_visit(explorer, model, k);
     }
 }
 
-static void child_point(const runner_t *runner, uint32_t point, uint64_t from)
+static void child_point(child_t *child, uint32_t point)
 {
+    const runner_t *runner = child->runner;
     explorer_t *explorer = runner->explorer;
-    if (plan_number(runner->plan, point) == plan_number(runner->plan, point + 1)) {
+    uint64_t end = plan_number(runner->plan, point + 1);
+    const work_t *work = child->work;
+    bool skipped =
+        work->states != NULL
+        && (child->n_taken == work->n_states || work->states[child->n_taken].number >= end);
+    if (plan_number(runner->plan, point) == end || skipped) {
         return;
     }
     persist_advance(&explorer->persist, point);
-    child_t child = {.explorer = explorer, .from = from};
-    plan_each(runner->plan, &explorer->campaign->models, &explorer->persist, child_state, &child);
+    plan_each(runner->plan, &explorer->campaign->models, &explorer->persist, child_state, child);
 }
 
-static _Noreturn void child_batch(const runner_t *runner, const batch_t *batch, uint64_t from)
+static _Noreturn void child_work(const runner_t *runner, const work_t *work, uint64_t from)
 {
-    for (uint32_t point = batch->first; point < batch->end; point++) {
-        child_point(runner, point, from);
+    child_t child = {.runner = runner, .work = work, .from = from};
+    (void)child_wants(&child, from);
+    for (uint32_t point = work->points.first; point < work->points.end; point++) {
+        child_point(&child, point);
     }
     target_free(&runner->explorer->target);
     child_exit(EXIT_SUCCESS);
@@ -130,8 +171,10 @@ static _Noreturn void child_only(const runner_t *runner, uint32_t point)
 
 /* ---- the watch over a child ---- */
 
-/** Waits for the end of the child; kills it when it stands still. @return its wait status */
-static int watch_child(const runner_t *runner, pid_t pid, bool *hung)
+typedef enum watch { WATCH_ENDED, WATCH_HUNG, WATCH_LATE } watch_t;
+
+/** Waits for the end of the child; kills it when it stands still, or the time is up. @return its wait status */
+static int watch_child(const runner_t *runner, pid_t pid, watch_t *how)
 {
     const progress_t *progress = runner->explorer->progress;
     uint64_t seen = atomic_load(&progress->beats);
@@ -139,7 +182,7 @@ static int watch_child(const runner_t *runner, pid_t pid, bool *hung)
     int status = 0;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     (void)clock_gettime(CLOCK_MONOTONIC, &last);
-    *hung = false;
+    *how = WATCH_ENDED;
     CHECK(fd >= 0);
     for (;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -151,7 +194,10 @@ static int watch_child(const runner_t *runner, pid_t pid, bool *hung)
             seen = beats;
             (void)clock_gettime(CLOCK_MONOTONIC, &last);
         } else if (seconds_since(&last) > runner->limits->deadline_s) {
-            *hung = true;
+            *how = WATCH_HUNG;
+        }
+        *how = time_left(runner) < -GRACE_S ? WATCH_LATE : *how;
+        if (*how != WATCH_ENDED) {
             (void)kill(pid, SIGKILL);
             break;
         }
@@ -261,49 +307,83 @@ static pid_t fork_quiet(const runner_t *runner)
 
 /* ---- the worker ---- */
 
-static void worker_batch(const runner_t *runner, const batch_t *batch)
+static void worker_work(const runner_t *runner, const work_t *work)
 {
-    uint64_t from = plan_number(runner->plan, batch->first);
-    uint64_t end = plan_number(runner->plan, batch->end);
+    uint64_t from = plan_number(runner->plan, work->points.first);
+    uint64_t end = plan_number(runner->plan, work->points.end);
     if (from == end) {
         return;
     }
-    persist_advance(&runner->explorer->persist, batch->first);
+    persist_advance(&runner->explorer->persist, work->points.first);
     while (from < end) {
-        bool hung = false;
+        watch_t how;
         runner->explorer->progress->position = end;
         pid_t pid = fork_quiet(runner);
         if (pid == 0) {
-            child_batch(runner, batch, from);
+            child_work(runner, work, from);
         }
-        int status = watch_child(runner, pid, &hung);
+        int status = watch_child(runner, pid, &how);
+        if (how == WATCH_LATE) {
+            shared_add(&runner->explorer->shared->unfinished, 1);
+            return;
+        }
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
             return;
         }
-        if (machine_failed(runner, status, hung)) {
+        if (machine_failed(runner, status, how == WATCH_HUNG)) {
             return;
         }
-        report_death(runner, status, hung);
+        report_death(runner, status, how == WATCH_HUNG);
         from = runner->explorer->progress->position + 1;
     }
 }
 
-static bool time_is_up(const runner_t *runner)
+static uint32_t work_count(const runner_t *runner)
 {
-    return runner->limits->budget_s > 0 && seconds_since(&runner->start) > runner->limits->budget_s;
+    uint32_t pieces = ROUND_BATCHES_PER_JOB * runner->limits->jobs;
+    uint32_t of_round = runner->n_states < pieces ? runner->n_states : pieces;
+    return runner->states == NULL ? runner->plan->n_batches : of_round;
+}
+
+/** Part i of what there is to do. */
+static work_t work_get(const runner_t *runner, uint32_t i)
+{
+    if (runner->states == NULL) {
+        return (work_t){.points = runner->plan->batches[i]};
+    }
+    uint32_t n = work_count(runner);
+    uint32_t from = (uint32_t)((uint64_t)runner->n_states * i / n);
+    uint32_t to = (uint32_t)((uint64_t)runner->n_states * (i + 1) / n);
+    return (work_t){
+        .points = {.first = runner->states[from].point, .end = runner->states[to - 1].point + 1},
+        .states = runner->states + from,
+        .n_states = to - from};
 }
 
 static _Noreturn void worker_run(const runner_t *runner)
 {
     shared_t *shared = runner->explorer->shared;
-    while (!time_is_up(runner) && atomic_load(&shared->machine_failures) == 0) {
+    while (time_left(runner) > 0 && atomic_load(&shared->machine_failures) == 0) {
         uint64_t i = atomic_fetch_add(&shared->next_batch, 1);
-        if (i >= runner->n_order) {
+        if (i >= work_count(runner)) {
             break;
         }
-        worker_batch(runner, &runner->plan->batches[runner->order[i]]);
+        work_t work = work_get(runner, (uint32_t)i);
+        worker_work(runner, &work);
     }
     child_exit(EXIT_SUCCESS);
+}
+
+/** One line of fixed width: states so far, findings so far. */
+static void tell_progress(const runner_t *runner)
+{
+    const shared_t *shared = runner->explorer->shared;
+    char line[64];
+    int len = snprintf(line, sizeof(line), "%20" PRIu64 " %20" PRIu64 "\n",
+                       atomic_load(&shared->states), atomic_load(&shared->n_records));
+    if (runner->limits->progress_fd > 0) {
+        (void)!pwrite(runner->limits->progress_fd, line, (size_t)len, 0);
+    }
 }
 
 static int log_create(void)
@@ -313,7 +393,24 @@ static int log_create(void)
     return fd;
 }
 
-static void run_round(runner_t *runner)
+/** Waits for a worker; meanwhile the progress file tells how far all are. */
+static int wait_worker(const runner_t *runner, pid_t pid)
+{
+    int status = 0;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    CHECK(fd >= 0);
+    do {
+        tell_progress(runner);
+    } while (poll(&p, 1, POLL_MS) <= 0);
+    (void)close(fd);
+    while (waitpid(pid, &status, 0) < 0) {
+        CHECK(errno == EINTR);
+    }
+    return status;
+}
+
+static void run_workers(runner_t *runner)
 {
     explorer_t *explorer = runner->explorer;
     pid_t pids[JOBS_MAX];
@@ -327,10 +424,7 @@ static void run_round(runner_t *runner)
         }
     }
     for (uint32_t i = 0; i < runner->limits->jobs; i++) {
-        int status = 0;
-        while (waitpid(pids[i], &status, 0) < 0) {
-            CHECK(errno == EINTR);
-        }
+        int status = wait_worker(runner, pids[i]);
         if (ended_from_outside(status)) {
             machine_failure(runner, "a worker was ended from outside");
         } else {
@@ -341,62 +435,52 @@ static void run_round(runner_t *runner)
 
 /* ---- rounds ---- */
 
-static int compare_numbers(const void *a, const void *b)
+/** As many states as a round of this length needs, by what the last one took. */
+static uint32_t round_states(const runner_t *runner, uint32_t last, double seconds)
 {
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    uint32_t n = ROUND_STATES_PER_JOB * runner->limits->jobs;
+    double wanted = seconds > 0 ? last / seconds * ROUND_S : 0;
+    return wanted > ORDER_STATES_MAX ? ORDER_STATES_MAX : wanted > n ? (uint32_t)wanted : n;
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b)
+/** @return the states that were run */
+static uint32_t run_rounds(runner_t *runner)
 {
-    return b == 0 ? a : gcd(b, a % b);
-}
-
-/** An order of n numbers of which every beginning is spread evenly: steps of the golden ratio. */
-static void spread(uint32_t *order, uint32_t n)
-{
-    uint32_t step = (uint32_t)((uint64_t)n * 618034U / 1000000U);
-    step = step == 0 ? 1 : step;
-    while (gcd(step, n) != 1) {
-        step++;
+    explorer_t *explorer = runner->explorer;
+    order_t order;
+    uint32_t done = 0;
+    uint32_t n = round_states(runner, 0, 0);
+    order_create(&order, runner->plan, explorer->campaign, explorer->trace, explorer->image);
+    while (done < order.n && time_left(runner) > 0
+           && atomic_load(&explorer->shared->machine_failures) == 0) {
+        double began = seconds_since(&runner->start);
+        n = n < order.n - done ? n : order.n - done;
+        order_by_trace(&order, done, n);
+        runner->states = order.states + done;
+        runner->n_states = n;
+        run_workers(runner);
+        done += n;
+        n = round_states(runner, n, seconds_since(&runner->start) - began);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        order[i] = (uint32_t)((uint64_t)i * step % n);
-    }
+    order_free(&order);
+    return done;
 }
 
-uint32_t runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
-                    double *seconds)
+bool runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
+                double *seconds)
 {
     CHECK(limits->jobs > 0 && limits->jobs <= JOBS_MAX);
-    uint32_t n = plan->n_batches;
-    uint32_t per_round = n;
-    uint32_t done = 0;
-    uint32_t *order = mem_alloc(n * sizeof(*order));
     runner_t runner = {.explorer = explorer, .plan = plan, .limits = limits};
     (void)clock_gettime(CLOCK_MONOTONIC, &runner.start);
-    for (uint32_t i = 0; i < n; i++) {
-        order[i] = i;
-    }
+    bool all = true;
     if (limits->budget_s > 0) {
-        spread(order, n);
-        per_round = ROUND_BATCHES_PER_JOB * limits->jobs;
-    }
-    while (done < n && !time_is_up(&runner)) {
-        runner.order = order + done;
-        runner.n_order = n - done < per_round ? n - done : per_round;
-        qsort(order + done, runner.n_order, sizeof(*order), compare_numbers);
-        run_round(&runner);
-        uint64_t taken = atomic_load(&explorer->shared->next_batch);
-        done += taken < runner.n_order ? (uint32_t)taken : runner.n_order;
-        if (taken < runner.n_order) {
-            break;
-        }
+        all = run_rounds(&runner) == plan->wanted && time_left(&runner) > 0;
+    } else {
+        run_workers(&runner);
+        all = atomic_load(&explorer->shared->machine_failures) == 0;
     }
     *seconds = seconds_since(&runner.start);
-    free(order);
-    return done;
+    return all;
 }
 
 bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *seconds)
@@ -404,7 +488,7 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     const fs_list_t *list = &explorer->trace->list;
     runner_t runner = {.explorer = explorer, .limits = limits, .log_fd = log_create()};
     uint32_t point = 0;
-    bool hung = false;
+    watch_t how;
     (void)clock_gettime(CLOCK_MONOTONIC, &runner.start);
     while (point < list->n && point_seq(list, point) < explorer->campaign->only.level[0].seq) {
         point++;
@@ -416,14 +500,14 @@ bool runner_run_only(explorer_t *explorer, const run_limits_t *limits, double *s
     if (pid == 0) {
         child_only(&runner, point);
     }
-    int status = watch_child(&runner, pid, &hung);
+    int status = watch_child(&runner, pid, &how);
     *seconds = seconds_since(&runner.start);
     if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_STATE) {
         return false;
     }
     if ((!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS)
-        && !machine_failed(&runner, status, hung)) {
-        report_death(&runner, status, hung);
+        && !machine_failed(&runner, status, how == WATCH_HUNG)) {
+        report_death(&runner, status, how == WATCH_HUNG);
     }
     return true;
 }

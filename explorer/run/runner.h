@@ -2,17 +2,18 @@
 #ifndef EXPLORER_RUNNER_H
 #define EXPLORER_RUNNER_H
 
-#include "explorer/run/plan_states.h"
+#include "explorer/run/order.h"
 
 typedef struct run_limits {
     uint32_t jobs;       /**< 1 ... JOBS_MAX */
-    double budget_s;     /**< stop taking batches after this time; 0: no limit */
+    double budget_s;     /**< end after this time; 0: no limit */
     uint32_t deadline_s; /**< a state that takes longer hangs */
+    int progress_fd;     /**< a file that tells how far it is; 0: none */
 } run_limits_t;
 
-/** @return the batches that were run; less than all only if the budget ended */
-uint32_t runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
-                    double *seconds);
+/** @return all states that the plan selects were run; not if the budget ended, or the machine failed */
+bool runner_run(explorer_t *explorer, const state_plan_t *plan, const run_limits_t *limits,
+                double *seconds);
 
 /** The one state that campaign->only asks for, in a child like any other.
 False: there is no such state. */

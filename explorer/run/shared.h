@@ -54,6 +54,7 @@ typedef enum path_kind {
     PATH_BATCHES,
     PATH_SWAPS_FINISHED,
     PATH_PAGES_COMPARED,
+    PATH_BACKUPS,
     PATH_KINDS
 } path_kind_t;
 
@@ -85,6 +86,8 @@ typedef struct shared {
     _Atomic uint64_t worked; /**< new work was done on what was recovered */
     _Atomic uint64_t hung;
     _Atomic uint64_t crashed;
+    _Atomic uint64_t
+        unfinished; /**< states, or processes between two, that the end of the time has ended */
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
     _Atomic uint64_t paths[PATH_KINDS];

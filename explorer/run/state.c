@@ -44,6 +44,7 @@ typedef struct visit_case {
     const allowed_t *allowed;
     uint32_t low;
     uint32_t high;
+    uint32_t script_low; /**< of the trace, whatever was worked since */
     fs_site_t site;
     state_path_t path;
     torn_t torn;  /**< what the model has lost */
@@ -73,7 +74,7 @@ static void count_paths(shared_t *shared, const stats_t *stats)
         stats->recv_dblwr_restored,   stats->recv_records,         stats->recv_pages_created,
         stats->recv_index_load_reads, stats->recv_indexes_dropped, stats->recv_tables_dropped,
         stats->recv_trx_rolled_back,  stats->recv_batches > 1,     stats->recv_swaps_finished,
-        stats->recv_pages_compared,
+        stats->recv_pages_compared,   stats->backups_prepared,
     };
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
         if (used[i] > 0) {
@@ -187,6 +188,7 @@ static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persi
         .point = stream_mix(image_hash, persist->next, 0, 0),
         .site = point_site(persist->list, persist->next),
         .path = parent->path,
+        .script_low = parent->script_low,
     };
     uint32_t level = c.path.depth++;
     set_allowed(explorer, parent, persist, &c);
@@ -335,6 +337,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .allowed = c->allowed,
         .low = c->low,
         .high = c->high,
+        .script_low = c->script_low,
         .record = record,
         .killed = c->model == MODEL_KILL,
         .twice = sample % SAMPLE_EVERY == 0,
@@ -452,6 +455,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
         .allowed = allowed,
         .low = explorer->campaign->relaxed ? 0 : low,
         .high = high > low ? high : low,
+        .script_low = explorer->campaign->relaxed ? 0 : low,
         .site = point_site(list, point),
         .path = {.depth = 1},
     };

@@ -40,8 +40,8 @@ void way_begin(way_t *way, model_config_t *models, const persist_t *persist)
 
 static const char *kind_name(fs_kind_t kind)
 {
-    static const char *const NAMES[] = {"write",  "truncate", "fsync",   "create",
-                                        "rename", "unlink",   "sync_dir"};
+    static const char *const NAMES[] = {"write",  "truncate", "fsync", "create", "rename",
+                                        "unlink", "sync_dir", "zero",  "rename"};
     return NAMES[kind];
 }
 
@@ -58,9 +58,10 @@ static const char *fate_of(const way_t *way, uint32_t at, uint32_t pending)
         return "durable";
     }
     if (pending == UINT32_MAX) {
-        bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
-        return content && !image_inode_is_linked(way->persist->image, event->inode) ? "gone"
-                                                                                    : "durable";
+        return fs_changes_content(event)
+                       && !image_inode_is_linked(way->persist->image, event->inode)
+                   ? "gone"
+                   : "durable";
     }
     if (!way->any[pending]) {
         return "lost";
@@ -112,8 +113,9 @@ static json_t *name_text(const way_t *way, uint32_t name)
 /** The path that the event is about, at its time. */
 static uint32_t event_name(const names_t *names, const fs_event_t *event)
 {
-    bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
-    return content ? event->inode < names->n ? names->of[event->inode] : IMAGE_NONE : event->name;
+    return fs_changes_content(event)
+               ? event->inode < names->n ? names->of[event->inode] : IMAGE_NONE
+               : event->name;
 }
 
 /* ---- events ---- */
@@ -126,12 +128,12 @@ static json_t *event_json(const way_t *way, const names_t *names, uint32_t at, u
     set(object, "seq", number(event->seq));
     set(object, "op", json_string(kind_name(event->kind)));
     set(object, "path", name_text(way, event_name(names, event)));
-    if (event->kind == FS_RENAME) {
+    if (fs_renames(event)) {
         set(object, "to", name_text(way, event->name2));
     }
-    if (event->kind == FS_WRITE || event->kind == FS_TRUNCATE) {
+    if (fs_changes_content(event)) {
         set(object, "offset", number(event->offset));
-        set(object, "length", number(event->kind == FS_WRITE ? event->length : 0));
+        set(object, "length", number(event->kind == FS_TRUNCATE ? 0 : event->length));
     }
     if (event->kind == FS_WRITE) {
         set(object, "site", json_string(fs_site_name(event->site)));

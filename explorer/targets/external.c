@@ -69,7 +69,7 @@ dberr_t external_open(external_t *external, const external_config_t *config, con
     if (len < 0 || (size_t)len >= sizeof(external->dir)) {
         return err_set(err, DB_IO_ERROR, "%.200s: path too long", dir);
     }
-    if (mkdir(dir, 0700) != 0 && errno != EEXIST) {
+    if (mkdir(dir, 0711) != 0 && errno != EEXIST) {
         return err_set(err, DB_IO_ERROR, "%s: %s", dir, strerrordesc_np(errno));
     }
     (void)snprintf(external->trace, sizeof(external->trace), "%s.trace", external->dir);

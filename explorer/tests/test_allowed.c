@@ -96,6 +96,7 @@ static void test_bad_files(void **state)
         "{\"prefix\":1,\"line\":0,\"tables\":[]}\n",
         "{\"prefix\":0,\"line\":-1,\"tables\":[]}\n",
         "{\"prefix\":0,\"line\":0}\n",
+        "{\"prefix\":0,\"line\":0,\"tables\":[],\"backup\":7}\n",
         "{\"prefix\":0,\"line\":0,\"tables\":[{\"name\":\"t\",\"rows\":1,\"hash\":\"xyz\"}]}\n",
         "{\"prefix\":0,\"line\":5,\"tables\":[]}\n{\"prefix\":1,\"line\":4,\"tables\":[]}\n",
     };

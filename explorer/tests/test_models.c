@@ -7,6 +7,29 @@
 
 static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .seed = 7};
 
+/** What the storage promises to write whole is not torn: of a page of two such units one is there, or the other. */
+static void test_whole_units(void **state)
+{
+    persist_fixture_t *f = *state;
+    torn_t torn = {.n = {{{0}}}};
+    f->list.events[1].unit = 4096;
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), 0);
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_PART, &f->persist), 0);
+    torn_possible(&CONFIG, &f->list, &torn);
+    assert_int_equal(torn.n[SITE_OTHER][1][TEAR_PREFIX], 0);
+    f->list.events[1].unit = 2048;
+    assert_int_equal(model_count(&CONFIG, MODEL_ONE_TORN, &f->persist), TEAR_PARTS);
+    for (uint32_t k = 0; k < TEAR_PARTS; k++) {
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_ONE_TORN, k, 11, &f->persist, &torn);
+        const byte *bytes = image_bytes(f->image, 0) + 4096;
+        assert_memory_equal(bytes, bytes + 1, 2047);
+        assert_memory_equal(bytes + 2048, bytes + 2049, 2047);
+        assert_int_equal((bytes[0] != 0) + (bytes[2048] != 0), 1);
+        image_undo(f->image);
+    }
+}
+
 /** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
 */
 static int setup(void **state)
@@ -497,9 +520,43 @@ static void test_ordered_names(void **state)
     assert_int_equal(out_of_order[1], 0);
 }
 
+/** Where the move of a directory is lost, what came later of the names in it is lost; what came before, and other
+names, may be there. */
+static void test_lost_move(void **state)
+{
+    persist_fixture_t *f = *state;
+    uint32_t moved = 0;
+    uint32_t kept_aside = 0;
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    add_entry(&f->list, f->image, FS_LINK, 0, "dir/a", NULL);
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "dir", "new");
+    add_entry(&f->list, f->image, FS_LINK, 0, "new/b", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 0, "other", NULL);
+    add_entry(&f->list, f->image, FS_RENAME, 0, "new/a", "out");
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 5);
+    for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+        for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
+            torn_t torn = {.n = {{{0}}}};
+            image_mark(f->image);
+            model_apply(&CONFIG, (model_t)m, k, 11, &f->persist, &torn);
+            bool old = image_lookup(f->image, name_of(f->image, "dir/a")) != IMAGE_NONE;
+            bool b = image_lookup(f->image, name_of(f->image, "new/b")) != IMAGE_NONE;
+            bool out = image_lookup(f->image, name_of(f->image, "out")) != IMAGE_NONE;
+            assert_false(old && (b || out));
+            moved += b;
+            kept_aside += old && image_lookup(f->image, name_of(f->image, "other")) != IMAGE_NONE;
+            image_undo(f->image);
+        }
+    }
+    assert_true(moved > 0 && kept_aside > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_whole_units, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_counts, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_whole_writes, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_torn, setup, persist_teardown),
@@ -518,6 +575,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, setup, persist_teardown),
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_ordered_names, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_lost_move, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,6 +154,101 @@ static void test_ordered(void **state)
     assert_file(f->image, "c", "a");
 }
 
+/** What overlaps a sync is not covered by it, what had ended before it began is; the next sync covers both. */
+static void test_overlap(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "before");
+    add_write(&f->list, 0, 6, "during");
+    add_entry(&f->list, f->image, FS_LINK, 1, "b", NULL);
+    add_sync(&f->list, f->image, 0, "a");
+    f->list.events[5].late = 2;
+    add_sync_dir(&f->list, f->image, ".");
+    f->list.events[6].late = 3;
+    persist_advance(&f->persist, 7);
+    assert_file(f->image, "a", "before");
+    assert_int_equal(f->persist.n_pending, 2);
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 8);
+    assert_file(f->image, "a", "beforeduring");
+    assert_absent(f->image, "b");
+}
+
+/** A durable write is there at once, and what waited of its bytes with it; what lies elsewhere waits on. A new size
+takes all that is older along. */
+static void test_durable(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "aaaa");
+    add_write(&f->list, 0, 8, "bbbb");
+    add_write(&f->list, 0, 2, "cc");
+    f->list.events[4].durable = true;
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "aacc");
+    assert_int_equal(f->persist.n_pending, 1);
+    add_truncate(&f->list, 0, 9);
+    add_write(&f->list, 0, 0, "d");
+    f->list.events[6].durable = true;
+    persist_advance(&f->persist, 7);
+    assert_int_equal(f->persist.n_pending, 0);
+    assert_int_equal(image_size(f->image, 0), 9);
+    assert_memory_equal(image_bytes(f->image, 0), "dacc\0\0\0\0b", 9);
+}
+
+/** A hole is content: zeros within the file, durable with its fsync. */
+static void test_zero(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "a", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 0, 0, "abcdef");
+    add_sync(&f->list, f->image, 0, "a");
+    fs_event_t *hole = fs_list_add(&f->list, FS_ZERO);
+    hole->offset = 2;
+    hole->length = 100;
+    persist_advance(&f->persist, 5);
+    assert_file(f->image, "a", "abcdef");
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 6);
+    assert_int_equal(image_size(f->image, 0), 6);
+    assert_memory_equal(image_bytes(f->image, 0), "ab\0\0\0\0", 6);
+}
+
+/** The move of a directory waits for its parent's fsync, or for its own at the new place; it takes along what waited
+of the names in it, and nothing of "dir2". */
+static void test_move_dir(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "dir/a", NULL);
+    add_sync_dir(&f->list, f->image, "dir");
+    add_entry(&f->list, f->image, FS_LINK, 1, "dir2/b", NULL);
+    add_entry(&f->list, f->image, FS_LINK, 1, "dir/sub/b", NULL);
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "dir", "new");
+    add_entry(&f->list, f->image, FS_LINK, 0, "new/c", NULL);
+    add_sync_dir(&f->list, f->image, "dir2");
+    persist_advance(&f->persist, 7);
+    assert_file(f->image, "dir/a", "");
+    assert_file(f->image, "dir2/b", "");
+    assert_int_equal(f->persist.n_pending, 3);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 8);
+    assert_int_equal(f->persist.n_pending, 1);
+    assert_absent(f->image, "dir/a");
+    assert_file(f->image, "new/a", "");
+    assert_file(f->image, "new/sub/b", "");
+    assert_file(f->image, "dir2/b", "");
+    assert_absent(f->image, "new/c");
+    add_entry(&f->list, f->image, FS_MOVE_DIR, IMAGE_NONE, "new", "old");
+    add_sync_dir(&f->list, f->image, "old");
+    persist_advance(&f->persist, 10);
+    assert_int_equal(f->persist.n_pending, 0);
+    assert_file(f->image, "old/c", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +259,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_forget, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ignore, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_ordered, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_overlap, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_zero, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_move_dir, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,11 +285,14 @@ class Program(unittest.TestCase):
 
     def test_budget_and_range(self) -> None:
         """A budget ends a campaign; crash points outside of the range are not run."""
+        progress = Path(self.folder.name) / "progress"
         (summary,) = self.explore(
-            "--budget", "0.5", "--depth", "3", "--nested", "60", "--jobs", "2"
-        )
-        self.assertLess(summary["batches_run"], summary["batches"])
+            "--budget", "0.5", "--depth", "3", "--nested", "60", "--jobs", "2", "--progress", str(progress)
+        )  # fmt: skip
+        self.assertFalse(summary["complete"])
         self.assertGreater(summary["states"], 0)
+        self.assertLess(summary["seconds"], 0.5 + 1)
+        self.assertLessEqual(int(progress.read_text().split()[0]), summary["states"])
         (few,) = self.explore("--from-seq", "100", "--to-seq", "200")
         self.assertLess(few["crash_points"], summary["crash_points"])
         (none,) = self.explore("--from-seq", "99999999", code=3)
@@ -306,6 +309,9 @@ class Program(unittest.TestCase):
             ["--dump-state", "/nowhere"],
             ["--way", "/nowhere"],
             ["--depth", "4"],
+            ["--budget", "1y"],
+            ["--budget", "-5m"],
+            ["--progress", "/nosuch/file"],
             ["--trace", "/nosuch"],
             ["--allowed", "/nosuch"],
         ):

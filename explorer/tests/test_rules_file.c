@@ -43,6 +43,23 @@ static void file_renamed_and_removed(world_t *w)
     file_created(w);
 }
 
+/** A copy that gets its name in a folder is no file of the database, and its folder's fsync not the directory's. */
+static void backup_in_a_folder(world_t *w)
+{
+    entry_durable(w, FS_LINK, "b.backup/copy_1", NULL);
+    entry_durable(w, FS_RENAME, "b.backup/copy_1", "b.backup/u.ibd");
+    rules_failed(w->rules, "b.backup/u.ibd");
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
+static void file_created_and_another_folder_synced(world_t *w)
+{
+    create_unsynced(w);
+    fs_event_t event = {.kind = FS_SYNC_DIR, .inode = IMAGE_NONE};
+    rules_event(w->rules, &event, "b.backup");
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
 static void file_created_without_record(world_t *w)
 {
     entry_durable(w, FS_LINK, "u.ibd", NULL);
@@ -118,11 +135,13 @@ static void test_files(void **state)
         KEEPS(file_operation_repeated),
         KEEPS(log_replaced),
         BREAKS(24, log_entry_unsynced_at_ack),
+        KEEPS(backup_in_a_folder),
         BREAKS(24, file_created_without_record),
         BREAKS(24, file_created_before_the_fsync),
         BREAKS(24, file_removed_by_an_old_record),
         BREAKS(24, file_renamed_to_another_name),
         BREAKS(24, file_entry_unsynced_at_ack),
+        BREAKS(24, file_created_and_another_folder_synced),
         BREAKS(24, file_entry_unsynced_at_checkpoint),
     };
     (void)state;

@@ -1,5 +1,7 @@
-/* Homes of freed pages: I15. */
+/* Homes of freed pages: I15. Holes: I29. */
 #include <stdlib.h>
+
+#include "page/page_compress.h"
 
 #include "scenario.h"
 
@@ -69,10 +71,95 @@ static void test_freed(void **state)
     scenario_run(format != NULL && strcmp(format, "10.5") == 0 ? PHYSICAL : LOGICAL, 1, true);
 }
 
+/* ---- I29 ---- */
+
+/** Page 4 as it is stored, with its copy in the area; @return the number of its bytes. */
+static uint32_t compressed_home(world_t *w, lsn_t lsn)
+{
+    byte bytes[WORLD_PAGE];
+    world_page_bytes(bytes, 4, lsn, WORLD_INDEX);
+    page_compress(bytes, WORLD_PAGE, PAGE_ALGORITHM_LZ4);
+    uint32_t stored = page_stored_bytes(bytes, WORLD_PAGE);
+    world_write(w, "ib_dblwr", 0, bytes, sizeof(bytes));
+    world_sync(w, "ib_dblwr");
+    world_write(w, "t.ibd", 4 * WORLD_PAGE, bytes, stored);
+    return stored;
+}
+
+static uint32_t compressed_page(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    return compressed_home(w, world_change_durable(w, 4));
+}
+
+static void hole_behind_what_is_durable(world_t *w)
+{
+    uint32_t stored = compressed_page(w);
+    world_sync(w, "t.ibd");
+    world_punch(w, 4, stored);
+}
+
+static void hole_behind_what_is_not(world_t *w)
+{
+    world_punch(w, 4, compressed_page(w));
+}
+
+static void hole_in_what_is_stored(world_t *w)
+{
+    (void)compressed_page(w);
+    world_sync(w, "t.ibd");
+    world_punch(w, 4, 256);
+}
+
+static void hole_in_a_plain_page(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    world_punch(w, 4, 2048);
+}
+
+static void hole_over_a_freed_page(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    (void)world_free(w, 4);
+    world_log(w);
+    world_punch(w, 4, 0);
+}
+
+static void hole_before_the_log(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    (void)world_free(w, 4);
+    world_punch(w, 4, 0);
+}
+
+static void compressed_before_the_log(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    (void)compressed_home(w, world_change(w, 4));
+}
+
+static void test_holes(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(hole_behind_what_is_durable),   BREAKS(29, hole_behind_what_is_not),
+        BREAKS(29, hole_in_what_is_stored),   BREAKS(29, hole_in_a_plain_page),
+        KEEPS(hole_over_a_freed_page),        BREAKS(29, hole_before_the_log),
+        BREAKS(4, compressed_before_the_log),
+    };
+    (void)state;
+    RUN(SCENARIOS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_freed),
+        cmocka_unit_test(test_holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void run(fixture_t *f, uint32_t jobs)
 {
     run_limits_t limits = {.jobs = jobs, .deadline_s = 1};
     double seconds;
-    assert_int_equal(runner_run(&f->explorer, &f->plan, &limits, &seconds), f->plan.n_batches);
+    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
 }
 
 /** Nothing is wrong with any power loss during creation and a clean close. */
@@ -334,6 +334,108 @@ static void test_names_are_a_place(void **state)
     assert_true((uint64_t)some * n_all > (uint64_t)all * n_some);
 }
 
+#define STATEMENTS 4U
+
+/** States of a class by statement. */
+typedef struct by_statement {
+    uint32_t n[STATEMENTS];
+} by_statement_t;
+
+typedef struct lookup {
+    uint64_t number;
+    uint32_t class;
+} lookup_t;
+
+static void look_up(void *ctx, model_t model, uint32_t k, uint64_t number)
+{
+    lookup_t *lookup = ctx;
+    bool tears = model == MODEL_ONE_TORN || model == MODEL_ONE_PART;
+    uint32_t mask = tears ? k % TEAR_PARTS : model == MODEL_ORDERED ? k % 2 : 0;
+    if (number == lookup->number) {
+        lookup->class = (uint32_t)model * TEAR_PARTS + mask;
+    }
+}
+
+#define CLASSES (PLAN_PLACES * MODEL_KINDS * TEAR_PARTS)
+
+/** The class of a state; the plan selects it. */
+static uint32_t class_of_state(fixture_t *f, const order_state_t *state)
+{
+    persist_t persist;
+    lookup_t lookup = {.number = state->number, .class = CLASSES};
+    image_mark(f->image);
+    persist_init(&persist, &f->trace.list, f->image, NULL);
+    persist_advance(&persist, state->point);
+    plan_each(&f->plan, &f->campaign.models, &persist, look_up, &lookup);
+    persist_free(&persist);
+    image_undo(f->image);
+    assert_true(lookup.class < CLASSES);
+    return plan_place(&f->trace.list, state->point) * MODEL_KINDS * TEAR_PARTS + lookup.class;
+}
+
+static uint32_t statement_of(const fixture_t *f, const order_state_t *state)
+{
+    return state->point == 0 ? 0 : f->trace.list.events[state->point - 1].issued_line;
+}
+
+static uint32_t sum_of(const by_statement_t *states)
+{
+    return states->n[0] + states->n[1] + states->n[2] + states->n[3];
+}
+
+/** The classes take turns as long as they have states; in a class a statement has its next one when no other that has any
+left has had fewer. */
+static void test_order(void **state)
+{
+    static by_statement_t total[CLASSES];
+    static by_statement_t seen[CLASSES];
+    fixture_t *f = *state;
+    order_t order;
+    uint32_t turn = 0;
+    memset(total, 0, sizeof(total));
+    memset(seen, 0, sizeof(seen));
+    for (uint32_t i = 0; i < f->trace.list.n; i++) {
+        f->trace.list.events[i].issued_line = i * STATEMENTS / f->trace.list.n;
+    }
+    order_create(&order, &f->plan, &f->campaign, &f->trace, f->image);
+    assert_int_equal(order.n, f->plan.wanted);
+    uint32_t *class = mem_alloc(order.n * sizeof(*class));
+    for (uint32_t i = 0; i < order.n; i++) {
+        class[i] = class_of_state(f, &order.states[i]);
+        total[class[i]].n[statement_of(f, &order.states[i])]++;
+    }
+    for (uint32_t i = 0; i < order.n; i++) {
+        by_statement_t *mine = &seen[class[i]];
+        uint32_t statement = statement_of(f, &order.states[i]);
+        assert_in_range(sum_of(mine), turn, turn + 1);
+        turn = sum_of(mine);
+        for (uint32_t other = 0; other < STATEMENTS; other++) {
+            assert_true(mine->n[other] == total[class[i]].n[other]
+                        || mine->n[other] >= mine->n[statement]);
+        }
+        mine->n[statement]++;
+    }
+    assert_memory_equal(total, seen, sizeof(seen));
+    order_by_trace(&order, 100, 50);
+    for (uint32_t i = 101; i < 150; i++) {
+        assert_true(order.states[i - 1].number < order.states[i].number);
+    }
+    free(class);
+    order_free(&order);
+}
+
+/** With time enough a budget runs the same states as without one. */
+static void test_budget_runs_all(void **state)
+{
+    fixture_t *f = *state;
+    run_limits_t limits = {.jobs = 2, .deadline_s = 10, .budget_s = 1000};
+    double seconds;
+    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+    assert_int_equal(atomic_load(&f->shared->n_records), 0);
+    assert_int_equal(atomic_load(&f->shared->unfinished), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +446,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
     };

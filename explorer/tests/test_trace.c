@@ -27,7 +27,7 @@ static tp_trace_record_t *put_record(builder_t *b, uint16_t kind, uint32_t file,
                                      const void *payload, size_t len)
 {
     static tp_trace_record_t rec;
-    rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .file = file};
+    rec = (tp_trace_record_t){.kind = kind, .seq = ++b->seq, .began = b->seq - 1, .file = file};
     rec.total = (uint32_t)(TP_TRACE_RECORD_SIZE + (len + 7) / 8 * 8);
     if (kind == TP_OP_WRITE) {
         rec.flags = TP_WRITE_PAYLOAD;
@@ -156,6 +156,106 @@ static void test_first_flushes(void **state)
     image_destroy(image);
 }
 
+/** A sync knows which of the events before it had not ended when it began; a write, whether it is durable. */
+static void test_tickets(void **state)
+{
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    put_record(&b, TP_OP_WRITE, 3, "one", 3)->flags |= TP_WRITE_DURABLE;
+    (void)put_record(&b, TP_OP_WRITE, 3, "two", 3);
+    (void)put_record(&b, TP_OP_READ, 3, NULL, 0);
+    (void)put_record(&b, TP_OP_WRITE, 3, "three", 5);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = 2;
+    put_record(&b, TP_OP_SYNC_DIR, 1, ".", 1)->began = 0;
+    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
+    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = UINT64_MAX;
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    const fs_event_t *events = trace.list.events;
+    assert_int_equal(trace.list.n, 8);
+    assert_true(events[1].durable);
+    assert_false(events[2].durable);
+    assert_int_equal(events[4].late, 2);
+    assert_int_equal(events[5].late, 5);
+    assert_int_equal(events[6].late, 0);
+    assert_int_equal(events[7].late, 0);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
+/** Holes and zeroed ranges are events; space that is reserved is none, a file that grows has a new size. */
+static void test_allocation(void **state)
+{
+    static const struct {
+        uint16_t mode;
+        uint64_t offset;
+        uint64_t length;
+    } CALLS[] = {{1, 0, 4096}, {0, 0, 100}, {3, 4, 1ULL << 40},
+                 {16, 90, 30}, {17, 0, 8},  {0x40, 0, 9}};
+    static const struct {
+        fs_kind_t kind;
+        uint64_t offset;
+        uint64_t length;
+    } WANTED[] = {{FS_TRUNCATE, 100, 0},
+                  {FS_ZERO, 4, 1ULL << 40},
+                  {FS_TRUNCATE, 120, 0},
+                  {FS_ZERO, 90, 30},
+                  {FS_ZERO, 0, 8}};
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    for (uint32_t i = 0; i < 6; i++) {
+        tp_trace_record_t *rec = put_record(&b, TP_OP_FALLOCATE, 3, NULL, 0);
+        rec->flags = CALLS[i].mode;
+        rec->offset = CALLS[i].offset;
+        rec->length = CALLS[i].length;
+    }
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    assert_int_equal(trace.list.n, 6);
+    for (uint32_t i = 0; i < 5; i++) {
+        const fs_event_t *event = &trace.list.events[i + 1];
+        assert_int_equal(event->kind, WANTED[i].kind);
+        assert_int_equal(event->offset, WANTED[i].offset);
+        assert_int_equal(event->length, WANTED[i].length);
+    }
+    trace_free(&trace);
+    image_destroy(image);
+}
+
+/** A renamed folder is one event; its files are known by their new names. */
+static void test_renamed_folder(void **state)
+{
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_OPEN, 3, "dir/t.ibd", 9);
+    put_record(&b, TP_OP_OPEN, 4, "dir", 3)->flags = TP_OPEN_DIRECTORY;
+    (void)put_record(&b, TP_OP_RENAME, 4, "dir\0new", 7);
+    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
+    (void)put_record(&b, TP_OP_SYNC_DIR, 4, "dir", 3);
+    (void)put_record(&b, TP_OP_UNLINK, 3, "new/t.ibd", 9);
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    const fs_event_t *events = trace.list.events;
+    assert_int_equal(trace.list.n, 5);
+    assert_int_equal(events[1].kind, FS_MOVE_DIR);
+    assert_string_equal(image_name_text(image, events[2].name), "new/t.ibd");
+    assert_string_equal(image_name_text(image, events[3].name), "new");
+    assert_int_equal(events[4].inode, events[0].inode);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
 static void assert_refused(const builder_t *b, const char *why)
 {
     trace_t trace;
@@ -204,6 +304,15 @@ static void test_refused(void **state)
     (void)put_record(&b, TP_OP_FAULT, 3, NULL, 0);
     assert_refused(&b, "fault");
     standard(&b);
+    put_record(&b, TP_OP_FALLOCATE, 3, NULL, 0)->flags = 8;
+    assert_refused(&b, "moves what is behind it");
+    standard(&b);
+    put_record(&b, TP_OP_RENAME, 3, "t.ibd\0u.ibd", 11)->flags = 2;
+    assert_refused(&b, "exchange");
+    standard(&b);
+    (void)put_record(&b, TP_OP_RENAME, 0, "none\0other", 10);
+    assert_refused(&b, "unknown file");
+    standard(&b);
     mark(&b, "unseen mmap path=f");
     assert_refused(&b, "unseen");
 }
@@ -230,9 +339,9 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_first_flushes),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_events),         cmocka_unit_test(test_first_flushes),
+        cmocka_unit_test(test_tickets),        cmocka_unit_test(test_allocation),
+        cmocka_unit_test(test_renamed_folder), cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,6 +46,16 @@ void world_write(world_t *w, const char *path, uint64_t offset, const byte *byte
     happen(w, &event, path);
 }
 
+void world_punch(world_t *w, uint32_t page, uint32_t from)
+{
+    fs_event_t event = {.kind = FS_ZERO,
+                        .name = name_at(w, TABLE_FILE),
+                        .offset = (uint64_t)page * WORLD_PAGE + from,
+                        .length = WORLD_PAGE - from};
+    event.inode = image_lookup(w->image, event.name);
+    happen(w, &event, TABLE_FILE);
+}
+
 void world_sync(world_t *w, const char *path)
 {
     fs_event_t event = {.kind = FS_SYNC, .name = name_at(w, path)};

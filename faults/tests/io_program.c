@@ -3,15 +3,18 @@ tp_trace_mark, which it finds by name.
 
 Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at once.
 Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,6 +87,7 @@ static int open_flags(const char *letters)
     flags |= strchr(letters, 'a') != NULL ? O_APPEND : 0;
     flags |= strchr(letters, 'd') != NULL ? O_DIRECTORY : 0;
     flags |= strchr(letters, 'T') != NULL ? O_TMPFILE : 0;
+    flags |= strchr(letters, 's') != NULL ? O_DSYNC : 0;
     return flags;
 }
 
@@ -146,7 +150,7 @@ static long call_pwrite(const call_t *call)
         return pwritev64(fd, parts, count, offset);
     }
     if (strcmp(call->name, "pwritev2") == 0) {
-        return pwritev2(fd, parts, count, offset, 0);
+        return pwritev2(fd, parts, count, offset, (int)number(call, 4));
     }
     return pwrite(fd, data, size, offset);
 }
@@ -192,7 +196,7 @@ static long call_size(const call_t *call)
         return ftruncate64(slot(call, 0), number(call, 1));
     }
     if (strcmp(call->name, "fallocate") == 0) {
-        return fallocate(slot(call, 0), 0, number(call, 1), number(call, 2));
+        return fallocate(slot(call, 0), (int)number(call, 3), number(call, 1), number(call, 2));
     }
     if (strcmp(call->name, "posix_fallocate") == 0) {
         return posix_fallocate(slot(call, 0), number(call, 1), number(call, 2));
@@ -279,21 +283,47 @@ static long call_unseen(const call_t *call)
         }
         return munmap(at, 4096);
     }
+    if (strcmp(call->name, "mmapfails") == 0) { /* not at a multiple of a page */
+        at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, slot(call, 0), 1);
+        return at == MAP_FAILED ? 0 : -1;
+    }
     stream = fopen(word(call, 0), "w");
     return stream == NULL ? -1 : fclose(stream);
 }
 
+static long call_bare(const call_t *call)
+{
+    struct aiocb write_call = {.aio_fildes = slot(call, 0), .aio_buf = data, .aio_nbytes = 4};
+    const struct aiocb *list[] = {&write_call};
+
+    if (strcmp(call->name, "bare_fsync") == 0) {
+        return syscall(SYS_fsync, slot(call, 0));
+    }
+    if (strcmp(call->name, "bare_pwrite") == 0) {
+        return syscall(SYS_pwrite64, slot(call, 0), data, 4L, 0L);
+    }
+    if (strcmp(call->name, "bare_uring") == 0) { /* no entries: refused by every kernel */
+        return syscall(SYS_io_uring_setup, 0, NULL) == -1 ? 0 : -1;
+    }
+    if (aio_write(&write_call) != 0 || aio_suspend(list, 1, NULL) != 0) {
+        return -1;
+    }
+    return aio_return(&write_call);
+}
+
 static pthread_barrier_t all_began;
 
-/* A thread writes an increasing number, eight bytes at a time, to a file of its own. None writes its second one
+/* A thread writes an increasing number, eight bytes at a time, to its file, at its place or at the end. None writes its second one
 before each has written its first. */
 static void *count_up(void *argument)
 {
     const call_t *call = argument;
-    int fd = open(word(call, 0), O_RDWR | O_CREAT, 0644);
+    bool appends = strcmp(call->name, "appends") == 0;
+    int fd = open(word(call, 0), O_RDWR | O_CREAT | (appends ? O_APPEND : 0), 0644);
 
     for (long i = 0; i < number(call, 1); i++) {
-        if (pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)) != (ssize_t)sizeof(i)) {
+        if ((appends ? write(fd, &i, sizeof(i)) : pwrite(fd, &i, sizeof(i), i * (long)sizeof(i)))
+            != (ssize_t)sizeof(i)) {
             exit(4);
         }
         if (i == 0) {
@@ -313,7 +343,7 @@ static long call_threads(const call_t *call)
         exit(4);
     }
     for (int i = 1; i < call->count; i++, count++) {
-        calls[count] = (call_t){"count", 2, {call->words[i], call->words[0]}};
+        calls[count] = (call_t){call->name, 2, {call->words[i], call->words[0]}};
         if (pthread_create(&threads[count], NULL, count_up, &calls[count]) != 0) {
             exit(4);
         }
@@ -322,6 +352,32 @@ static long call_threads(const call_t *call)
         (void)pthread_join(threads[i], NULL);
     }
     return count;
+}
+
+static void *sync_slot(void *argument)
+{
+    return fsync(*(const int *)argument) == 0 ? NULL : argument;
+}
+
+/* A write to the same file that begins and ends while fsync is under way: slow_fsync.c tells when it is, and
+waits. */
+static long call_overlap(const call_t *call)
+{
+    int fd = slot(call, 0);
+    size_t size = fill(call, 1);
+    int began[2];
+    int finish[2];
+    char byte = 'x';
+    pthread_t thread;
+    void *failed = NULL;
+
+    if (pipe(began) != 0 || pipe(finish) != 0 || dup2(began[1], 200) < 0 || dup2(finish[0], 201) < 0
+        || pthread_create(&thread, NULL, sync_slot, &fd) != 0 || read(began[0], &byte, 1) != 1
+        || pwrite(fd, data, size, 0) != (ssize_t)size || write(finish[1], &byte, 1) != 1
+        || pthread_join(thread, &failed) != 0) {
+        exit(4);
+    }
+    return failed == NULL ? 0 : -1;
 }
 
 /* A child writes through an inherited descriptor and through one of its own. */
@@ -373,8 +429,9 @@ static const struct {
     {"remove", call_path},     {"rmdir", call_path},      {"unlink", call_path},
     {"mkdir", call_path},      {"close", call_close},     {"dup", call_close},
     {"setappend", call_close}, {"mark", call_mark},       {"mmap", call_unseen},
-    {"fopen", call_unseen},    {"threads", call_threads}, {"fork", call_fork},
-    {"", call_other},
+    {"fopen", call_unseen},    {"threads", call_threads}, {"appends", call_threads},
+    {"fork", call_fork},       {"overlap", call_overlap}, {"bare", call_bare},
+    {"aio", call_bare},        {"", call_other},
 };
 
 static void run(char *text)

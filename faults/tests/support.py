@@ -18,7 +18,7 @@ PROGRAM = os.environ["TORNPAGE_TEST_PROGRAM"]
 
 OPEN, CLOSE, READ, WRITE, FSYNC, FDATASYNC, SYNC_RANGE, TRUNCATE, FALLOCATE, RENAME = range(1, 11)
 UNLINK, SYNC_DIR, MARK, KILL, MKDIR, FAULT = range(11, 17)
-OVERFLOW, FIRED, FOREIGN, STARVED, UNSEEN = 1, 2, 4, 8, 16
+OVERFLOW, FIRED, STARVED, UNSEEN = 1, 2, 8, 16
 SIGKILL = -9
 
 
@@ -35,6 +35,7 @@ class Record:
     length: int
     result: int
     hash: int
+    began: int
     payload: bytes
 
     @property
@@ -85,21 +86,23 @@ def read_trace(path: Path) -> Trace:
     with path.open("rb") as file:
         header = file.read(64)
         magic, committed, flags, pid, events = struct.unpack_from("<8sQIIQ", header)
-        assert magic == b"TPTRACE1" and header[32:] == bytes(32)
+        assert magic == b"TPTRACE2" and header[32:] == bytes(32)
         body = file.read(committed - 64)
     records = []
     at = 0
     while at < len(body):
-        total, kind, flags16, seq, file_id, thread, offset, length, result, digest = (
-            struct.unpack_from("<IHHQIIQQqQ", body, at)
+        total, kind, flags16, seq, file_id, thread, offset, length, result, digest, began = (
+            struct.unpack_from("<IHHQIIQQqQQ", body, at)
         )
-        assert total % 8 == 0 and total >= 56
-        payload = body[at + 56 : at + total]
+        assert total % 8 == 0 and total >= 64
+        payload = body[at + 64 : at + total]
         records.append(
-            Record(kind, flags16, seq, file_id, thread, offset, length, result, digest, payload)
+            Record(
+                kind, flags16, seq, file_id, thread, offset, length, result, digest, began, payload
+            )
         )
         at += total
-        assert records[-1].seq == len(records)
+        assert records[-1].seq == len(records) and began < seq
     assert at == len(body) and events == len(records)
     return Trace(flags, pid, records, body)
 

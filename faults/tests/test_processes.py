@@ -1,39 +1,96 @@
-"""Forked and executed children: the first process that touches the root owns the trace."""
+"""Forked and executed processes: all of them are in one stream, and count for one plan."""
 
 from __future__ import annotations
 
+import os
+import select
+import socket
+import subprocess
 import unittest
 
-from support import FIRED, FOREIGN, MARK, OPEN, PROGRAM, SIGKILL, WRITE, PreloadCase
+from support import (
+    FIRED,
+    MARK,
+    OPEN,
+    PROGRAM,
+    SIGKILL,
+    WRITE,
+    PreloadCase,
+    read_trace,
+)
 
 
 class Children(PreloadCase):
-    """Their I/O works, is not recorded and not harmed, and is admitted in the header."""
+    """What a child does below the root is recorded, as a thread of its own."""
+
+    def events(self) -> int:
+        """How many have been recorded so far."""
+        if not self.trace_path.exists():
+            return 0
+        with self.trace_path.open("rb") as file:
+            return int.from_bytes(file.read(32)[24:], "little")
 
     def test_fork(self) -> None:
-        """A forked child neither writes into the trace nor counts for the plan."""
-        plan = "fault kind=write file=f nth=2 action=kill\n"
+        """A forked child writes into the trace, also through what it inherited, and counts for the plan."""
+        plan = "fault kind=write file=f nth=3 action=kill\n"
         run = self.run_ops(
             "open 0 f wc", "pwrite 0 0 3 a", "fork", "open 1 g wc", "pwrite 0 8 3 b", plan=plan
         )
         self.assertEqual(run.status, SIGKILL)
         self.assertIn(("fork", 0, 0), run.results)
-        self.assertEqual([o.text for o in run.trace.of(OPEN)], ["f", "g"])
-        self.assertEqual(len(run.trace.of(WRITE)), 1)
-        self.assertEqual(run.trace.flags, FIRED | FOREIGN)
+        self.assertEqual([o.text for o in run.trace.of(OPEN)], ["f", "forked", "g"])
+        self.assertEqual([w.file for w in run.trace.of(WRITE)], [1, 1])
+        self.assertEqual([w.thread for w in run.trace.of(WRITE)], [0, 1])
+        self.assertEqual([r.file for r in run.trace.of(OPEN)], [1, 2, 3])
+        self.assertEqual(run.trace.flags, FIRED)
         self.assertEqual((self.root / "f").read_bytes(), b"child")
 
     def test_exec(self) -> None:
-        """A child that executes the program again leaves the trace alone."""
+        """A child that executes the program again is in the stream."""
         run = self.run_ops("open 0 f wc", "forkexec", "pwrite 0 8 3 b")
         self.assertEqual(run.status, 0)
-        self.assertEqual([r.kind for r in run.trace.records], [OPEN, WRITE])
-        self.assertEqual(run.trace.flags, FOREIGN)
+        self.assertEqual([o.text for o in run.trace.of(OPEN)], ["f", "forked", "exec"])
+        self.assertEqual([w.file for w in run.trace.of(WRITE)], [1, 3, 1])
+        self.assertEqual(run.trace.flags, 0)
         self.assertEqual((self.root / "exec").read_bytes(), b"eeee")
 
-    def test_a_child_may_own_the_trace(self) -> None:
-        """A shell or a launcher that does not touch the root leaves the trace to its child,
-        whether that is executed or only forked."""
+    def test_a_file_has_one_id_in_all_processes(self) -> None:
+        """Also when one process opens it, another renames it, a third opens it at its new name."""
+        command = (
+            f'"{PROGRAM}" "open 0 f wc" "write 0 5 a"; "{PROGRAM}" "rename f g"; '
+            f'"{PROGRAM}" "open 0 g w" "write 0 6 b" "unlink g" "open 1 g wc" "write 1 7 c"'
+        )
+        run = self.run_command(["sh", "-c", command])
+        self.assertEqual([w.file for w in run.trace.of(WRITE)], [1, 1, 2])
+        self.assertEqual([w.thread for w in run.trace.of(WRITE)], [0, 2, 2])
+
+    def test_a_kill_ends_all_processes(self) -> None:
+        """One is hit; the one that comes to a file after it ends too, and records nothing."""
+        command = f'"{PROGRAM}" "open 0 f wc" "write 0 5 a"; exec "{PROGRAM}" "open 1 h wc" "write 1 5 a"'
+        run = self.run_command(
+            ["sh", "-c", command], plan="fault kind=write file=f nth=1 action=kill"
+        )
+        self.assertEqual(run.status, SIGKILL)
+        self.assertEqual([o.text for o in run.trace.of(OPEN)], ["f"])
+        self.assertFalse((self.root / "h").exists())
+
+    def test_a_process_that_is_killed_holds_up_nobody(self) -> None:
+        """Another one ends it at any moment: the stream goes on without a gap."""
+        for _ in range(5):
+            victim = [PROGRAM, "threads 1000000 a b c"]
+            env = self.environment()
+            with subprocess.Popen(victim, env=env, cwd=self.root) as process:
+                while self.events() == 0:
+                    pass
+                attach = {**env, "TORNPAGE_ATTACH": str(self.trace_path)}
+                process.kill()
+            done = self.start([PROGRAM, "open 0 last wc", "write 0 5 a"], attach)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            trace = read_trace(self.trace_path)
+            self.assertEqual([r.kind for r in trace.records[-2:]], [OPEN, WRITE])
+
+    def test_shells_and_launchers(self) -> None:
+        """One that does not touch the root is no thread of the stream; its child is the first."""
         command = f'"{PROGRAM}" "open 0 f wc" "write 0 5 a" "mark x"; true'
         run = self.run_command(["sh", "-c", command])
         self.assertEqual((run.status, run.errors, run.trace.flags), (0, "", 0))
@@ -46,6 +103,54 @@ class Children(PreloadCase):
         self.assertEqual([r.kind for r in run.trace.records], [OPEN, 5])
         self.assertEqual(run.trace.flags, 0)
 
+
+class Control(PreloadCase):
+    """Marks of processes that are not recorded."""
+
+    def mark(self, name: str, text: str) -> bytes:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.connect("\0" + name)
+            server.sendall(text.encode() + b"\n")
+            return server.recv(16)
+
+    def test_the_socket_outlives_a_wrapper(self) -> None:
+        """The first process answers; when it ends, the next one that has had an event takes over."""
+        name = f"tornpage-test-{os.getpid()}"
+        env = self.environment(TORNPAGE_CONTROL=name)
+        command = (
+            f'"{PROGRAM}" "open 0 f wc" "wait" <&3 & "{PROGRAM}" "open 0 g wc" "wait" <&4 & wait'
+        )
+        pipes = [os.pipe() for _ in range(2)]
+        shell = f"exec 3<&{pipes[0][0]} 4<&{pipes[1][0]}; {command}"
+        with subprocess.Popen(
+            ["bash", "-c", shell],
+            env=env,
+            cwd=self.root,
+            pass_fds=[pipes[0][0], pipes[1][0]],
+            stdout=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            opened = 0
+            while opened < 2:
+                select.select([process.stdout], [], [])
+                opened += os.read(process.stdout.fileno(), 4096).count(b"open 0 0")
+            self.assertEqual(self.mark(name, "both"), b"ok\n")
+            os.write(pipes[0][1], b"x")
+            self.assertIn(b"wait", os.read(process.stdout.fileno(), 4096))
+            answer = b""
+            while answer != b"ok\n":
+                try:
+                    answer = self.mark(name, "one")
+                except ConnectionError:
+                    answer = b""
+            os.write(pipes[1][1], b"x")
+        marks = [record.text for record in read_trace(self.trace_path).of(MARK)]
+        self.assertEqual((marks[0], marks[-1]), ("both", "one"))
+
+
+class Recordings(PreloadCase):
+    """What belongs together."""
+
     def test_another_trace_is_another_run(self) -> None:
         """A child that is given a trace of its own records into it."""
         other = self.base / "other"
@@ -53,7 +158,7 @@ class Children(PreloadCase):
         run = self.run_command(["sh", "-c", command])
         self.assertEqual(run.trace.records, [])
         self.trace_path = other
-        self.assertTrue(other.read_bytes()[64:72].startswith(b"\x40\0\0\0\1\0"))
+        self.assertTrue(other.read_bytes()[64:72].startswith(b"\x48\0\0\0\1\0"))
 
 
 if __name__ == "__main__":

@@ -252,6 +252,19 @@ class FileCalls(PreloadCase):
         self.assertEqual(self.run_ops("mark unseen", "open 0 no r").trace.flags, 0)
 
 
+    def test_ways_around_the_library_leave_a_mark(self) -> None:
+        """Bare system calls and POSIX aio on a file below the root; on others, and a call that fails, none."""
+        run = self.run_ops(
+            "open 0 f wc", "bare_pwrite 0", "bare_fsync 0", "aio 0", "bare_uring", "mmapfails 0",
+            "open 1 /dev/null w", "bare_pwrite 1", "aio 1",
+        )  # fmt: skip
+        self.assertTrue(all(result >= 0 for _, result, _ in run.results), run.results)
+        self.assertEqual(
+            [m.text for m in run.trace.of(MARK)],
+            [f"unseen {call} path=f" for call in ("syscall(pwrite)", "syscall(fsync)", "aio_write")],
+        )
+
+
 class Stream(PreloadCase):
     """Properties of the whole trace."""
 
@@ -282,7 +295,7 @@ class Stream(PreloadCase):
         run = self.run_ops(*ops, TORNPAGE_TRACE_MAX="4096")
         self.assertEqual(run.status, 0)
         self.assertEqual(run.trace.flags, OVERFLOW)
-        self.assertEqual(len(run.trace.records), (4096 - 64 - 8) // 56)
+        self.assertEqual(len(run.trace.records), (4096 - 64 - 8) // 64)
         self.assertEqual((self.root / "f").stat().st_size, 200)
 
     def test_threads_are_numbered_and_in_order(self) -> None:

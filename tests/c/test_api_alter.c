@@ -270,6 +270,35 @@ static void test_rebuild_crashes_nested(void **state)
     check_rebuild_crashes(*state, true, true);
 }
 
+/** With LOCK=EXCLUSIVE nobody reads the table, or flushes it, until the build ends, however that is. */
+static void test_exclusive(void **state)
+{
+    fixture_t *f = *state;
+    byte row[8 + B_LEN + 8];
+    byte pk[8];
+    ddl_alter_t alters[] = {*REBUILD("t"), *COPY("t"), *REBUILD("t")};
+    create_table(f, "t");
+    insert_rows(f, "t", 1, 300);
+    add_two_indexes(f, "t");
+    mach_write_8(pk, dict_bigint_encode(7));
+    for (uint32_t i = 0; i < 3; i++) {
+        alters[i].lock = LOCK_EXCLUSIVE;
+        OK(f, engine_start_alter(f->engine, &alters[i]));
+        OK(f, engine_step_alter(f->engine, "t", 2, 60));
+        assert_int_equal(engine_get(f->engine, "t", pk, row), DB_TABLE_LOCKED);
+        assert_non_null(strstr(engine_error(f->engine), "LOCK=EXCLUSIVE"));
+        assert_int_equal(engine_scan(f->engine, "t", "ib", NULL, NULL), DB_TABLE_LOCKED);
+        assert_int_equal(engine_flush_table(f->engine, "t"), DB_TABLE_LOCKED);
+        OK(f, engine_clean_pages(f->engine, 4));
+        OK(f, i == 2 ? engine_abort_alter(f->engine, "t") : engine_finish_alter(f->engine, "t"));
+        OK(f, engine_get(f->engine, "t", pk, row));
+        assert_int_equal(count_rows(f, "t", "ib"), 300);
+    }
+    OK(f, engine_start_alter(f->engine, REBUILD("t")));
+    OK(f, engine_get(f->engine, "t", pk, row));
+    OK(f, engine_abort_alter(f->engine, "t"));
+}
+
 /* ---- copy ---- */
 
 /** Every statement can be carried out by a copy, and comes to the same. */
@@ -388,6 +417,7 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rebuild_crashes_logged, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_exclusive, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copies, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copy_meets_duplicate, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_copy_crashes, fixture_setup, fixture_teardown),

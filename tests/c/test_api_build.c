@@ -22,7 +22,7 @@ static dberr_t count_tmp(void *ctx, const char *name)
 static uint32_t tmp_files(os_t *os)
 {
     uint32_t n = 0;
-    assert_int_equal(os->vt->list(os, count_tmp, &n), DB_SUCCESS);
+    assert_int_equal(os->vt->list(os, OS_ROOT, count_tmp, &n), DB_SUCCESS);
     return n;
 }
 
@@ -253,7 +253,7 @@ static void test_failed_step(void **state)
     start_two(f, "t");
     OK(f, engine_step_alter(f->engine, "t", 9, 100));
     assert_int_equal(tmp_files(f->os), 2);
-    assert_int_equal(f->os->vt->list(f->os, wipe_tmp, f->os), DB_SUCCESS);
+    assert_int_equal(f->os->vt->list(f->os, OS_ROOT, wipe_tmp, f->os), DB_SUCCESS);
     assert_int_equal(engine_step_alter(f->engine, "t", 100, 100), DB_DUPLICATE_KEY);
     assert_int_not_equal(engine_error(f->engine)[0], '\0');
     assert_int_equal(engine_finish_alter(f->engine, "t"), DB_NOT_FOUND);

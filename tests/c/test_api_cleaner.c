@@ -117,15 +117,14 @@ static void check_switch_refused(fixture_t *f, bool optimize)
     OK(f, engine_set_log_optimize_ddl(f->engine, optimize));
     create_table(f, "t");
     insert_rows(f, "t", 1, 300);
-    OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), 64 * 1024, 1U << 20, &build));
+    OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), &f->options, &build));
     while (!done) {
         assert_int_equal(engine_set_log_optimize_ddl(f->engine, !optimize), DB_TABLE_LOCKED);
         assert_non_null(strstr(engine_error(f->engine), "a build is running"));
         OK(f, ddl_build_step(build, 50, &done));
     }
     ddl_build_free(build);
-    OK(f,
-       ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &other, 1), 64 * 1024, 1U << 20, &build));
+    OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &other, 1), &f->options, &build));
     OK(f, ddl_build_abort(build));
     ddl_build_free(build);
     OK(f, engine_set_log_optimize_ddl(f->engine, !optimize));
@@ -194,8 +193,7 @@ static void test_index_load_after_abort(void **state)
     for (uint32_t steps = 0; !done; steps++) {
         ddl_build_t *build = NULL;
         lsn_t from = log_lsn(f->engine->log);
-        OK(f,
-           ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 64 * 1024, 1U << 20, &build));
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), &f->options, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
             OK(f, ddl_build_step(build, 40, &done));
         }
@@ -228,8 +226,7 @@ static void test_given_up_pages_are_reused(void **state)
     OK(f, engine_checkpoint(f->engine, true));
     for (uint32_t round = 0; round < 3; round++) {
         ddl_build_t *build = NULL;
-        OK(f,
-           ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), 64 * 1024, 1U << 20, &build));
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", &def, 1), &f->options, &build));
         /* Into the load, whose rows are counted. */
         uint64_t loaded = f->engine->env.stats.bulk_rows;
         while (f->engine->env.stats.bulk_rows < loaded + 600) {

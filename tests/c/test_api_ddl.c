@@ -247,10 +247,11 @@ static void check_aborts(fixture_t *f, bool optimize)
     insert_rows(f, "t", 1, 900);
     uint32_t n_used = table_n_used(f, "t");
     uint32_t steps = 0;
+    engine_options_t options = f->options;
+    options.sort_buffer_size = 16U * 1024;
     for (; !done; steps++) {
         ddl_build_t *build = NULL;
-        OK(f,
-           ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), 16 * 1024, 1U << 20, &build));
+        OK(f, ddl_build_begin(f->engine->sys, ADD_INDEXES("t", defs, 2), &options, &build));
         for (uint32_t i = 0; i < steps && !done; i++) {
             OK(f, ddl_build_step(build, 100, &done));
         }

@@ -218,8 +218,8 @@ static void work_build_given_up(session_t *s, uint32_t t)
     uint32_t rows = (uint32_t)(s->model.at[t].next - s->model.at[t].first);
     ddl_build_t *build = NULL;
     bool done = false;
-    OK(&s->f, ddl_build_begin(s->f.engine->sys, ADD_INDEXES(NAMES[t], &def, 1), 64 * 1024, 1U << 20,
-                              &build));
+    OK(&s->f,
+       ddl_build_begin(s->f.engine->sys, ADD_INDEXES(NAMES[t], &def, 1), &s->f.options, &build));
     for (uint32_t n = draw(s->rnd, 2 * rows / 10 + 1); n > 0; n--) {
         OK(&s->f, ddl_build_step(build, 10, &done));
     }

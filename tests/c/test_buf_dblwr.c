@@ -109,6 +109,30 @@ static void test_mixed_batch(void **state)
     assert_int_equal(fx_home_byte(fx, "ib_dblwr", 0), 6);
 }
 
+/** Where the storage promises to write as much as a page whole there is no area; a smaller promise changes nothing. */
+static void test_atomic_writes(void **state)
+{
+    buf_fixture_t *fx = *state;
+    fx_destroy(fx);
+    for (uint32_t unit = 4096; unit <= 8192; unit *= 2) {
+        fx = fx_create(8192, 64, true);
+        buf_pool_free(fx->pool);
+        fx->options.atomic_write_unit = unit;
+        fx_open_pool(fx);
+        uint32_t from = fx->base.rec.n;
+        fx_new_page(fx, 1, 5);
+        FX_OK(fx, buf_flush_all(fx->pool));
+        assert_int_equal(rec_count(&fx->base.rec, from, "write ib_dblwr"), unit == 4096);
+        rec_assert_order(&fx->base.rec, from, "sync ib_logfile0", "write t1.ibd 40960",
+                         "sync t1.ibd", NULL);
+        assert_int_equal(fx->base.env.stats.dblwr_skipped_atomic, unit == 8192);
+        if (unit == 4096) {
+            fx_destroy(fx);
+        }
+    }
+    *state = fx;
+}
+
 /** I15: a freed page is not handed out, but written like any other dirty page. */
 static void test_freed_is_written(void **state)
 {
@@ -191,8 +215,9 @@ typedef struct copies {
     lsn_t lsn[64];
 } copies_t;
 
-static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page)
+static dberr_t collect_copy(void *ctx, page_id_t id, lsn_t lsn, const byte *page, const byte *image)
 {
+    (void)image;
     copies_t *copies = ctx;
     assert_true(copies->n < 64);
     assert_int_equal(page[100], id.page_no);
@@ -255,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_batch_split, fx_setup, fx_teardown),
         cmocka_unit_test(test_skip_rules),
         cmocka_unit_test_setup_teardown(test_mixed_batch, fx_setup, fx_teardown),
+        cmocka_unit_test_setup_teardown(test_atomic_writes, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_freed_is_written, fx_setup, fx_teardown),
         cmocka_unit_test_setup_teardown(test_marker_of_index_page, fx_setup, fx_teardown),
         cmocka_unit_test(test_poison),

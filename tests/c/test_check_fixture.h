@@ -35,8 +35,9 @@ static inline void cfx_add_indexes(dbx_t *db, const char *table, const char *nam
     defs[1].fields[0].prefix_len = 10;
     snprintf(defs[1].fields[1].col, sizeof(defs[1].fields[1].col), "b");
     ddl_build_t *build = NULL;
-    ASSERT_OK(db,
-              ddl_build_begin(db->sys, ADD_INDEXES(table, defs, n), 1U << 20, 1U << 20, &build));
+    engine_options_t options;
+    options_set_defaults(&options);
+    ASSERT_OK(db, ddl_build_begin(db->sys, ADD_INDEXES(table, defs, n), &options, &build));
     bool done = false;
     while (!done) {
         ASSERT_OK(db, ddl_build_step(build, 50, &done));

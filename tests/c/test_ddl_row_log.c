@@ -1,46 +1,9 @@
 /** The log of row changes: order, blocks, overflow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mach.h"
-#include "ddl/merge_sort.h"
-#include "ddl/row_log.h"
+#include "test_ddl_fixture.h"
 
 #define PUT_LEN 37U
 #define DELETE_LEN 9U
 #define BLOCK 64U
-
-typedef struct fixture {
-    os_t *os;
-    probe_t probe;
-    env_t env;
-    row_log_t *log;
-} fixture_t;
-
-static int setup(void **state)
-{
-    fixture_t *f = calloc(1, sizeof(*f));
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
-    f->env.os = f->os;
-    f->env.probe = &f->probe;
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture_t *f = *state;
-    row_log_free(f->log);
-    os_destroy(f->os);
-    free(f);
-    return 0;
-}
 
 static void create(fixture_t *f, uint64_t block, uint64_t max)
 {
@@ -171,9 +134,9 @@ static void test_overflow(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_overflow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_file, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_overflow, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,42 +1,8 @@
 /** External merge sort: order, bounded memory, temporary files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mach.h"
-#include "ddl/merge_sort.h"
+#include "test_ddl_fixture.h"
 
 #define REC_SIZE 24U
 #define KEY_LEN 12U
-
-typedef struct fixture {
-    os_t *os;
-    probe_t probe;
-    env_t env;
-} fixture_t;
-
-static int setup(void **state)
-{
-    fixture_t *f = calloc(1, sizeof(*f));
-    assert_int_equal(os_mem_create(&f->os), DB_SUCCESS);
-    f->env.os = f->os;
-    f->env.probe = &f->probe;
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture_t *f = *state;
-    os_destroy(f->os);
-    free(f);
-    return 0;
-}
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -182,11 +148,13 @@ static void test_abandoned_sort_leaves_no_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_sorts_as_qsort, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_many_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_small_input_stays_in_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_no_record_no_buffer, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_abandoned_sort_leaves_no_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sorts_as_qsort, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_many_runs, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_small_input_stays_in_memory, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_no_record_no_buffer, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_abandoned_sort_leaves_no_file, fixture_setup,
+                                        fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static inline void disk_keep_event(disk_t *disk, const image_t *from, const fs_e
     *kept = *event;
     kept->seq = seq;
     kept->name = disk_name(disk->durable, from, event->name);
-    if (event->kind == FS_RENAME) {
+    if (fs_renames(event)) {
         kept->name2 = disk_name(disk->durable, from, event->name2);
     }
     if (event->kind == FS_WRITE) {
@@ -186,7 +186,7 @@ static inline void disk_lose_by_file(disk_t *disk, uint64_t *rnd)
     uint64_t until = random_split(rnd) % (persist->n_pending + 1U);
     for (uint32_t i = 0; i < persist->n_pending; i++) {
         const fs_event_t *event = persist_pending(persist, i);
-        bool content = event->kind == FS_WRITE || event->kind == FS_TRUNCATE;
+        bool content = fs_changes_content(event);
         disk_fate_t fate = FATE_HALF;
         if (content) {
             fate = (disk_fate_t)(stream_mix(seed, event->inode, 0, 0) % FATE_N);

@@ -54,6 +54,8 @@ static inline dberr_t rec_before(void *ctx, const tap_op_t *op)
         return rec_line(ctx, "sync %s", op->path);
     case TAP_TRUNCATE:
         return rec_line(ctx, "truncate %s %" PRIu64, op->path, op->offset);
+    case TAP_PUNCH:
+        return rec_line(ctx, "punch %s %" PRIu64 " %zu", op->path, op->offset, op->len);
     case TAP_RENAME:
         return rec_line(ctx, "rename %s %s", op->path, op->to);
     case TAP_UNLINK:

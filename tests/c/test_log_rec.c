@@ -1,23 +1,8 @@
 /* Properties of log/log_rec and log/log_apply: one encoding per record, total decoding, and page
 changes that either fit or change nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mach.h"
-#include "log/log_rec.h"
-#include "page/page_index.h"
-#include "test_random.h"
+#include "test_log_rec_fixture.h"
 
 #define BUF_SIZE 512U
-
-static const byte DATA[] = "\0twelve bytes";
-static const char PATH[] = "t1.ibd";
 
 static const redo_rec_t RECS[] = {
     {.op = OP_NUMBER, .len = 1, .space = 1, .page_no = 2, .offset = 100, .value = 0xFF},
@@ -78,23 +63,6 @@ static const redo_rec_t RECS[] = {
 };
 
 #define N_RECS (sizeof(RECS) / sizeof(RECS[0]))
-
-static void assert_same(const redo_rec_t *a, const redo_rec_t *b)
-{
-    assert_int_equal(a->op, b->op);
-    assert_true(a->space == b->space && a->page_no == b->page_no && a->offset == b->offset
-                && a->slot == b->slot && a->info == b->info && a->shared == b->shared
-                && a->value == b->value);
-    assert_true(a->level == b->level && a->rec_size == b->rec_size && a->key_len == b->key_len
-                && a->index_id == b->index_id);
-    assert_true(a->len == b->len && (a->data == NULL) == (b->data == NULL));
-    assert_true(a->path_len == b->path_len && a->path2_len == b->path2_len);
-    if (a->data != NULL) {
-        assert_memory_equal(a->data, b->data, a->len);
-    }
-    assert_true(a->path_len == 0 || memcmp(a->path, b->path, a->path_len) == 0);
-    assert_true(a->path2_len == 0 || memcmp(a->path2, b->path2, a->path2_len) == 0);
-}
 
 static size_t encode(const redo_rec_t *rec, bool single, byte *buf)
 {
@@ -186,7 +154,6 @@ accepts encodes to the same bytes and, applied to a page, succeeds or changes no
 static void test_fuzz(void **state)
 {
     uint64_t seed = 42424242;
-    page_shape_t shape = {.level = 0, .index_id = 1, .rec_size = 12, .key_len = 4};
 
     (void)state;
     for (uint32_t round = 0; round < 30000; round++) {
@@ -209,18 +176,10 @@ static void test_fuzz(void **state)
         err = log_format_10_4.decode(&at, exact + 1, len, &rec, &used, &single);
         assert_true(err == DB_SUCCESS || err == DB_NOT_FOUND || err == DB_CORRUPTION);
         if (err == DB_SUCCESS) {
-            byte page[PAGE_SIZE_MIN];
-            byte copy[PAGE_SIZE_MIN];
-
             assert_true(used <= len);
             assert_int_equal(encode(&rec, single, buf), used);
             assert_memory_equal(buf, exact + 1, used);
-            fil_page_init(page, sizeof(page), (page_id_t){rec.space, rec.page_no}, 0);
-            assert_int_equal(page_index_create(page, sizeof(page), &shape), DB_SUCCESS);
-            memcpy(copy, page, sizeof(page));
-            if (log_rec_apply(&rec, page, sizeof(page)) != DB_SUCCESS) {
-                assert_memory_equal(page, copy, sizeof(page));
-            }
+            assert_whole_or_nothing(&rec);
         }
         free(exact);
     }

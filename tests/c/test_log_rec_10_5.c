@@ -1,21 +1,6 @@
 /* Properties of the 10.5 format: what is encoded is decoded, in a group and alone; decoding is total;
 the bytes are those of FORMAT.md. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/mach.h"
-#include "log/log_rec.h"
-#include "page/page_index.h"
-#include "test_random.h"
-
-static const byte DATA[] = "\0twelve bytes, and some more behind them";
-static const char PATH[] = "t1.ibd";
+#include "test_log_rec_fixture.h"
 
 /* One group: files first, then pages; runs of one page, ways back, other pages. */
 static const redo_rec_t GROUP[] = {
@@ -76,24 +61,6 @@ static const redo_rec_t GROUP[] = {
 };
 
 #define N_RECS (sizeof(GROUP) / sizeof(GROUP[0]))
-
-static bool same(const void *a, const void *b, size_t len)
-{
-    return len == 0 || memcmp(a, b, len) == 0;
-}
-
-static void assert_same(const redo_rec_t *a, const redo_rec_t *b)
-{
-    assert_int_equal(a->op, b->op);
-    assert_true(a->space == b->space && a->page_no == b->page_no && a->offset == b->offset
-                && a->from == b->from && a->slot == b->slot && a->info == b->info
-                && a->shared == b->shared && a->value == b->value && a->level == b->level
-                && a->rec_size == b->rec_size && a->key_len == b->key_len
-                && a->index_id == b->index_id && a->len == b->len);
-    assert_true(a->data == NULL || same(a->data, b->data, a->len));
-    assert_true(a->path_len == b->path_len && same(a->path, b->path, a->path_len));
-    assert_true(a->path2_len == b->path2_len && same(a->path2, b->path2, a->path2_len));
-}
 
 static redo_group_t group_of(const redo_rec_t *recs, size_t n)
 {
@@ -265,7 +232,6 @@ static void test_fuzz(void **state)
 {
     static byte alone[PAGE_SIZE_MAX + 1024];
     uint64_t seed = 77;
-    page_shape_t shape = {.level = 0, .index_id = 1, .rec_size = 13, .key_len = 4};
     redo_group_t group = group_of(GROUP, N_RECS);
 
     (void)state;
@@ -281,8 +247,6 @@ static void test_fuzz(void **state)
             exact[1 + random_next(&seed) % len] = (byte)random_next(&seed);
         }
         for (size_t pos = 0; !last;) {
-            byte page[PAGE_SIZE_MIN];
-            byte copy[PAGE_SIZE_MIN];
             redo_rec_t rec;
             redo_rec_t again;
             size_t used = 0;
@@ -302,12 +266,7 @@ static void test_fuzz(void **state)
             bool end;
             assert_int_equal(decode(&none, alone, n, &again, &used, &end), DB_SUCCESS);
             assert_same(&again, &rec);
-            fil_page_init(page, sizeof(page), (page_id_t){rec.space, rec.page_no}, 0);
-            assert_int_equal(page_index_create(page, sizeof(page), &shape), DB_SUCCESS);
-            memcpy(copy, page, sizeof(page));
-            if (log_rec_apply(&rec, page, sizeof(page)) != DB_SUCCESS) {
-                assert_memory_equal(page, copy, sizeof(page));
-            }
+            assert_whole_or_nothing(&rec);
         }
         free(exact);
     }

@@ -33,6 +33,7 @@ static void submit(buf_fixture_t *fx, buf_block_t *const *blocks, uint32_t n)
 {
     char area[40];
     buf_batch_submit(fx->pool, blocks, n);
+    step(fx, "write " LOG_FILE_NAME);
     step(fx, "sync " LOG_FILE_NAME);
     snprintf(area, sizeof(area), "write ib_dblwr 0 %u", 4096 * n);
     step(fx, area);
@@ -44,8 +45,6 @@ static void submit_three(buf_fixture_t *fx, buf_block_t *blocks[3])
     for (page_no_t i = 0; i < 3; i++) {
         blocks[i] = fx_mtr_create(fx, MTR_LOG_ALL, 0, fx_id(1, 3 + i));
     }
-    /* In one write: a step is one operation. */
-    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), false));
     submit(fx, blocks, 3);
 }
 
@@ -74,7 +73,6 @@ static void test_one_step_at_a_time(void **state)
     assert_int_equal(rec_count(&fx->base.rec, from, "sync t1.ibd"), 1);
     rec_assert_order(&fx->base.rec, from, "sync t1.ibd", "# dblwr_done", NULL);
     step(fx, NULL);
-    FX_OK(fx, log_write_up_to(fx->base.log, log_lsn(fx->base.log), false));
     submit(fx, &blocks[1], 1);
     FX_OK(fx, buf_flush_all(fx->pool));
     assert_int_equal(fx->base.env.stats.batches_interleaved, 1);

@@ -119,6 +119,28 @@ static void test_read_write(void **state)
     env_close(env, file);
 }
 
+/* A hole reads as zeros, and the file is as long as before. */
+static void test_punch(void **state)
+{
+    env_t *env = &((fixture_t *)*state)->env;
+    byte buf[16384];
+    size_t n = 0;
+    bool done = false;
+    os_file_t *file;
+
+    memset(buf, 'x', sizeof(buf));
+    assert_int_equal(env_open(env, "f", OS_CREATE_NEW, &file), DB_SUCCESS);
+    assert_int_equal(env_write(env, file, 0, buf, sizeof(buf)), DB_SUCCESS);
+    assert_int_equal(env_punch(env, file, 1024, sizeof(buf) - 1024, &done), DB_SUCCESS);
+    assert_int_equal(env_read(env, file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
+    assert_int_equal(n, sizeof(buf));
+    assert_int_equal(buf[1023], 'x');
+    for (size_t i = 1024; done && i < sizeof(buf); i++) {
+        assert_int_equal(buf[i], 0);
+    }
+    env_close(env, file);
+}
+
 /* The three modes of opening, and their refusals, which do not poison. */
 static void test_open_modes(void **state)
 {
@@ -375,6 +397,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BOTH(test_read_write),
+        ON_BOTH(test_punch),
         ON_BOTH(test_open_modes),
         ON_BOTH(test_rename_unlink),
         ON_BOTH(test_list),

@@ -18,6 +18,7 @@ typedef enum tap_kind {
     TAP_WRITE,
     TAP_SYNC,
     TAP_TRUNCATE,
+    TAP_PUNCH,
     TAP_RENAME,
     TAP_UNLINK,
     TAP_SYNC_DIR
@@ -27,8 +28,8 @@ typedef struct tap_op {
     tap_kind_t kind;
     const char *path; /**< not of TAP_SYNC_DIR */
     const char *to;   /**< of TAP_RENAME */
-    uint64_t offset;  /**< of TAP_WRITE; of TAP_TRUNCATE the new size */
-    const byte *buf;  /**< of TAP_WRITE, as is len */
+    uint64_t offset;  /**< of TAP_WRITE and TAP_PUNCH; of TAP_TRUNCATE the new size */
+    const byte *buf;  /**< of TAP_WRITE, as is len, which TAP_PUNCH has too */
     size_t len;
 } tap_op_t;
 
@@ -122,6 +123,15 @@ static inline dberr_t tap_truncate(os_file_t *file, uint64_t size_bytes)
                              : tap_inner(file->os)->vt->truncate(tap_inner_file(file), size_bytes);
 }
 
+static inline dberr_t tap_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    tap_op_t op = {.kind = TAP_PUNCH, .path = file->path, .offset = offset, .len = len};
+    dberr_t err = tap_before(file->os, op);
+    return err != DB_SUCCESS
+               ? err
+               : tap_inner(file->os)->vt->punch(tap_inner_file(file), offset, len, done);
+}
+
 static inline dberr_t tap_size(os_file_t *file, uint64_t *size_bytes)
 {
     return tap_inner(file->os)->vt->size(tap_inner_file(file), size_bytes);
@@ -158,10 +168,10 @@ static inline dberr_t tap_unlink(os_t *os, const char *path)
     return err != DB_SUCCESS ? err : tap_inner(os)->vt->unlink(tap_inner(os), path);
 }
 
-static inline dberr_t tap_sync_dir(os_t *os)
+static inline dberr_t tap_sync_dir(os_t *os, const char *dir)
 {
     dberr_t err = tap_before(os, (tap_op_t){.kind = TAP_SYNC_DIR});
-    return err != DB_SUCCESS ? err : tap_inner(os)->vt->sync_dir(tap_inner(os));
+    return err != DB_SUCCESS ? err : tap_inner(os)->vt->sync_dir(tap_inner(os), dir);
 }
 
 static inline dberr_t tap_exists(os_t *os, const char *path, bool *exists)
@@ -169,9 +179,9 @@ static inline dberr_t tap_exists(os_t *os, const char *path, bool *exists)
     return tap_inner(os)->vt->exists(tap_inner(os), path, exists);
 }
 
-static inline dberr_t tap_list(os_t *os, os_list_fn fn, void *ctx)
+static inline dberr_t tap_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
-    return tap_inner(os)->vt->list(tap_inner(os), fn, ctx);
+    return tap_inner(os)->vt->list(tap_inner(os), dir, fn, ctx);
 }
 
 static inline dberr_t tap_lock(os_t *os)
@@ -189,6 +199,7 @@ static const os_vtable_t tap_vtable = {.open = tap_open,
                                        .write = tap_write,
                                        .sync = tap_sync,
                                        .truncate = tap_truncate,
+                                       .punch = tap_punch,
                                        .size = tap_size,
                                        .close = tap_close,
                                        .rename = tap_rename,

@@ -97,7 +97,6 @@ def test_recording_is_deterministic(build: Path, tmp_path: Path, mode: str) -> N
     options = {**OPTIONS, "journal_mode": mode}
     first, second = (record(build, tmp_path / n, options, script.text) for n in "ab")
     assert first.body == second.body
-    assert not first.foreign
 
 
 def test_synchronous_decides_how_often_is_synced(build: Path, tmp_path: Path) -> None:

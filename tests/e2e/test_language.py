@@ -64,6 +64,8 @@ GOOD = [
     "rebuild table t",
     "rebuild table t algorithm=inplace lock=shared",
     "start rebuild t lock=none",
+    "modify column t a varchar(16000) algorithm=copy lock=exclusive",
+    "modify column t a bigint",
     "step index t",
     "step index t 7",
     "step index t 7 2147483647",
@@ -76,6 +78,13 @@ GOOD = [
     "restart log_optimize_ddl=OFF recv_memory=64K",
     "restart log_format=0",
     "restart crash schedule_seed=4294967295",
+    "start backup b",
+    "start backup 1 lock=none",
+    "start backup lock lock=shared",
+    "step backup b",
+    "step backup b 2147483647",
+    "finish backup b",
+    "abort backup b",
 ]
 BAD = [
     "nonsense",
@@ -155,9 +164,13 @@ BAD = [
     "add index t i(b) algorithm=COPY",
     "add index t i(b) algorithm=copy algorithm=copy",
     "add index t i(b) lock=none j(b)",
-    "add index t i(b) lock=exclusive",
+    "add index t i(b) lock=all",
     "drop index t i lock=",
     "drop table t lock=none",
+    "modify column t a",
+    "modify column t a varchar(16001)",
+    "modify column t a:varchar(9)",
+    "modify t a varchar(9)",
     "rename column t a",
     "rename column t a b c",
     "rename index t",
@@ -216,6 +229,7 @@ BAD = [
     "restart extent_pages=8",
     "restart log_file_size=1m",
     "restart doublewrite=on",
+    "restart atomic_write_unit=0",
     "restart flush_log_at_trx_commit=1",
     "restart crash log_format=10.5",
     "restart log_format=10.6",
@@ -224,6 +238,16 @@ BAD = [
     "restart open_files=-2",
     "restart recv_memory=63k",
     "restart recv_memory=65g",
+    "start backup",
+    "start backup b lock=",
+    "start backup b lock=none lock=none",
+    "start backup b algorithm=copy",
+    "start backup b/c",
+    "step backup b 0",
+    "step backup b 1 2",
+    "step backup",
+    "finish backup b 1",
+    "abort backup",
     "scan t i j",
     " ".join(["status"] * 129),
 ]
@@ -259,7 +283,14 @@ def test_a_restart_takes_what_the_engine_does(build: Path) -> None:
     done = subprocess.run(
         [build / "engine" / "engine", "options", "--json"], capture_output=True, check=True
     )
-    fixed = {"page_size", "extent_pages", "log_file_size", "doublewrite", "flush_log_at_trx_commit"}
+    fixed = {
+        "page_size",
+        "extent_pages",
+        "log_file_size",
+        "doublewrite",
+        "flush_log_at_trx_commit",
+        "atomic_write_unit",
+    }
     options = {item["name"]: item["values"] for item in json.loads(done.stdout)["options"]}
     assert set(options) == {*RESTART_OPTIONS, *fixed}
     for name, values in RESTART_OPTIONS.items():
@@ -310,6 +341,52 @@ def test_the_oracle_predicts_a_build_and_what_it_refuses(build: Path, tmp_path: 
     wanted = predicted(text)
     assert {"DB_TABLE_LOCKED", "DB_NOT_FOUND", "DB_ALREADY_EXISTS"} <= set(wanted.values())
     assert outcome(build, tmp_path / "db", text) == wanted
+
+
+def test_the_oracle_predicts_backups(build: Path, tmp_path: Path) -> None:
+    """Names that are taken, that no backup has, and the end of each; a finished one is prepared and has the
+    state that the oracle says, which is not the last one."""
+    text = (
+        "create table t a:bigint b:char(9) c:bigint primary a\ninsert_seq - t 1 90\n"
+        "step backup x\nfinish backup x\nabort backup x\nstart backup x\nstart backup x\nstart backup y\n"
+        "step backup y 3\nstep backup x 3\ninsert_seq - t 100 120\nadd index t ib(b)\nabort backup x\n"
+        "start backup x lock=none\ninsert - t a=200\nfinish backup x\nfinish backup x\n"
+        "start backup z\nbegin T\ndelete T t a=1\nrename table t u\nfinish backup z\nstart backup z\n"
+        "commit T\nrename table t u\nstart backup last\nstep backup last 1\n"
+    )
+    wanted = predicted(text)
+    assert {"DB_NOT_FOUND", "DB_ALREADY_EXISTS"} <= set(wanted.values())
+    assert outcome(build, tmp_path / "db", text) == wanted
+    oracle = Oracle(parse_script(text))
+    engine = build / "engine" / "engine"
+    command = [engine, "recover", "--json", "--backups", tmp_path / "db"]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    found = {item["name"]: item for item in json.loads(done.stdout)["backups"]}
+    assert {backup.name for backup in oracle.backups.values()} == set(found) == {"x", "z"}
+    for prefix, backup in oracle.backups.items():
+        assert read_tables(found[backup.name]["check"]["tables"]) == oracle.states[prefix]
+        assert oracle.states[prefix] != oracle.states[-1]
+
+
+def test_a_backup_made_by_command(build: Path, tmp_path: Path) -> None:
+    """A copy is refused until it is prepared, twice, and opened then; a target with files is refused."""
+    text = "create table t a:bigint primary a\ninsert_seq - t 1 500\n"
+    assert outcome(build, tmp_path / "db", text) == {}
+    engine = build / "engine" / "engine"
+
+    def call(*words: str | Path) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([engine, *words], capture_output=True, timeout=60, check=False)
+
+    assert call("backup", tmp_path / "db", tmp_path / "copy").returncode == 0
+    assert call("backup", tmp_path / "db", tmp_path / "copy").returncode == USAGE
+    refused = call("recover", tmp_path / "copy")
+    assert refused.returncode == 3 and b"error[backup-unprepared]" in refused.stderr
+    for _ in range(2):
+        done = call("prepare", tmp_path / "copy", "--check", "--json")
+        assert done.returncode == 0
+        assert json.loads(done.stdout)["check"]["tables"][0]["rows"] == 500
+    assert outcome(build, tmp_path / "copy", "insert - t a=501\n") == {}
+    assert call("prepare", tmp_path / "db").returncode == 6
 
 
 def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_path: Path) -> None:

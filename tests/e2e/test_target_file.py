@@ -20,6 +20,10 @@ from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import Paths, data_folder
 
 LINES = "    for line in open"
+OPTION = """[options.sync]
+values = ["on", "off"]
+what = "whether a commit is synced"
+[commands]"""
 FEW = ("--states", "150", "--trials", "12", "--jobs", "1")
 
 
@@ -219,6 +223,9 @@ def wrong(place: tuple[str, str], code: str) -> tuple[str, str]:
         (('redo = ', 'red = '), r"sites.red"),
         (('name = "mydb"', 'name = "my db"'), r"name: String should match"),
         (('name = "mydb"', 'name = mydb'), r"Invalid value"),
+        (("[commands]", OPTION), r"options: no command has {sync}"),
+        (("[commands]", OPTION.replace("sync", "dir")), r"options: dir is taken"),
+        (("[commands]", "[needs]\nnodbd = 'install it'\n[commands]"), r"mydb needs nodbd: install it"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_told_in_one_line(
@@ -306,6 +313,29 @@ def test_a_run_that_fills_the_disk_is_the_machines_failure(tmp_path: Path) -> No
     assert re.search("MiB free|ENOSPC", done.stderr.splitlines()[-1]), done.stderr
 
 
+def test_an_option_of_the_store_goes_to_its_commands(tmp_path: Path, tornpage: Tornpage) -> None:
+    """The first value is the default; another one is another configuration; what is none is told."""
+    sync = "        os.fsync(log)\n"
+    file = changed(
+        make(tmp_path), "choice", (sync, f"        if sys.argv[3] == 'on':\n    {sync}"),
+        ("[commands]", OPTION), ("load {dir}", "load {dir} {sync}"),
+    )  # fmt: skip
+    run = ("run", "powerloss", "--target", str(file), "--states", "100", "--depth", "1")
+    assert tornpage(*run).code == 0
+    assert tornpage(*run, "--set", "sync=off").code == 1
+    for setting, told in (("sync=maybe", "sync=maybe: on or off"), ("sink=on", "no option 'sink'")):
+        answer = tornpage(*run, "--set", setting)
+        assert answer.code == 2 and told in answer.text, answer.text
+
+
+def test_scratch_on_dev_shm_can_be_refused(tmp_path: Path, tornpage: Tornpage) -> None:
+    """By a store that writes in another way there."""
+    file = changed(make(tmp_path), "elsewhere", ('name = "mydb"', 'name = "mydb"\nshm = false'))
+    for scratch, code in (("/dev/shm", 2), (str(tmp_path), 0)):
+        answer = tornpage("try", str(file), *FEW, TORNPAGE_TMP=scratch)
+        assert answer.code == code, answer.text
+
+
 SERVER = """#!/usr/bin/env python3
 import os, socket, subprocess, sys, zlib
 import store
@@ -363,6 +393,35 @@ def test_a_server_is_recorded_and_its_client_marks(
         for process in psutil.process_iter(["cmdline"])
         for word in process.info["cmdline"] or []
     )
+
+
+@pytest.mark.parametrize(
+    ("early", "code"), [(False, 0), (True, 1)], ids=["sound", "acknowledges too early"]
+)
+def test_kills_need_no_run_that_comes_again(
+    early: bool, code: int, tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """Every run of the store has other rows. A kill is judged by what its own run has told."""
+    file = changed(
+        make(tmp_path), "random",
+        ('rows[f"key{n % 7}"] = str(n)', 'rows[f"key{n % 7}"] = str(word := os.getpid() * 100 + n)'),
+        ('{n:01200}', '{word:01200}'),
+    )  # fmt: skip
+    store = file.parent / "store.py"
+    text = store.read_text("utf-8")
+    line = '        ack(n, {"rows": rows})\n'
+    if early:  # before the write
+        text = text.replace(line, "").replace("        issue(n)\n", "        issue(n)\n        @\n")
+        text = text.replace("        os.write(log", line + "        os.write(log").replace(
+            "        @\n", ""
+        )
+    store.write_text(text, "utf-8")
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == code, answer.text
+    assert not answer.data["repeatable"]
+    kills = answer.data["runs"][1]
+    assert kills["exercised"] > 0
+    assert (kills["violations"] > 0) is early
 
 
 def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:

@@ -8,7 +8,7 @@ import xxhash
 
 from tornpage.faults.trace import STARVED, Op, Trace
 
-RECORD = struct.Struct("<IHHQIIQQqQ")
+RECORD = struct.Struct("<IHHQIIQQqQQ")
 
 
 class FakeTrace:
@@ -37,7 +37,7 @@ class FakeTrace:
         padded = payload.ljust((len(payload) + 7) // 8 * 8, b"\0")
         seq = len(self._records) + 1
         head = RECORD.pack(
-            56 + len(padded), kind, flags, seq, file, 0, offset, length, result, hash
+            64 + len(padded), kind, flags, seq, file, 0, offset, length, result, hash, seq - 1
         )
         self._records.append(head + padded)
         return self
@@ -121,7 +121,7 @@ class FakeTrace:
         """The whole file."""
         body = b"".join(self._records)
         head = struct.pack(
-            "<8sQIIQ", b"TPTRACE1", 64 + len(body), self.flags, pid, len(self._records)
+            "<8sQIIQ", b"TPTRACE2", 64 + len(body), self.flags, pid, len(self._records)
         )
         return head.ljust(64, b"\0") + body
 

@@ -9,6 +9,7 @@ May import: admission, campaign, crew, fitting, origin, powerloss, runner, scrat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,14 +53,14 @@ def check_target(target: Target) -> Admission:
 
 
 def campaigns_of(
-    target: Target, states: int, trials: int, seed: int, workloads: Path
+    target: Target, extent: Mapping[str, float], trials: int, seed: int, workloads: Path
 ) -> list[Campaign]:
-    """Power loss, and kills. workloads: the folder of campaigns."""
+    """Power loss, and kills. extent: keys of [explore], as states; workloads: the folder of campaigns."""
     loss = campaign_of("powerloss", workloads, target)
     kills = campaign_of("smoke", workloads, target)
     assert loss.explore is not None, "its file says so"
     return [
-        loss.changed({"seed": seed, "explore": loss.explore.model_dump() | {"states": states}}),
+        loss.changed({"seed": seed, "explore": {**loss.explore.model_dump(), **extent}}),
         kills.changed({"seed": seed, "trials": trials}),
     ]
 
@@ -76,16 +77,13 @@ def examine(target: Target, crew: Crew) -> Examined:
     return Examined(admission, int(control.summary["states"]), len(control.broken))
 
 
-def torture(
-    store: Store, target: Target, campaigns: list[Campaign], seen: Examined, crew: Crew
-) -> list[Summary]:
-    """Runs the campaigns. Kills are left out where two undisturbed runs come to different states."""
+def torture(store: Store, target: Target, campaigns: list[Campaign], crew: Crew) -> list[Summary]:
+    """Runs the campaigns."""
     return [
         run_campaign(
             store, campaign, target.name, replace(crew, origin=origin_of(campaign, target))
         )
         for campaign in campaigns
-        if campaign.explore or seen.admission.repeatable
     ]
 
 
@@ -93,4 +91,4 @@ def _control(target: Target, scratch: Path, crew: Crew) -> Exploration:
     spec = own_work(target)
     limits = Limits(states=CONTROL_STATES, jobs=crew.jobs, ignored_fsyncs=(LIE,))
     with recorded_run(spec, target, scratch) as recording:
-        return explore(spec, target, recording, limits)
+        return explore(spec, target, recording, limits, crew.progress.note)

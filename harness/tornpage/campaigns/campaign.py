@@ -34,6 +34,7 @@ from tornpage.vocabulary.seeds import derive_seed, make_rng
 from tornpage.workloads.workload import fit_params
 
 __all__ = [
+    "DEFAULT_TARGET",
     "Campaign",
     "Cell",
     "Config",
@@ -48,6 +49,7 @@ __all__ = [
     "undisturbed_spec",
 ]
 
+DEFAULT_TARGET = "engine"
 RECOVERY = "recovery:"
 """Goes before a site whose writes are hit in a recovery."""
 
@@ -142,6 +144,9 @@ class Campaign(BaseModel):
     crash_model: Literal["kill", "io_error", "power_loss"]
     """`kill`: the process dies at `trials` writes of `hit`. `io_error`: the same, but the write or the fsync
     after it fails, and the target goes on as it sees fit. `power_loss`: the crash states of `explore`."""
+    target: str = ""
+    """What is tortured unless `--target` says otherwise: a name of `tornpage list targets`, or the path of a
+    target file, seen from the campaign's file. None: the bundled engine."""
     default: bool = False
     """Planted bugs are measured by the campaigns that say so."""
     trials: int = Field(default=0, ge=0, le=TRIALS_MAX)
@@ -291,7 +296,7 @@ class Draw:
     aim: RecoveryAim | None = None
 
 
-def load_campaign(name: str, folder: Path, target: str = "engine") -> Campaign:
+def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Campaign:
     """Reads folder/NAME-TARGET.toml if there is one, else folder/NAME.toml; or the file `name` if it
     ends in .toml. Targets have options and workloads of their own; TARGET of a target file is "command".
 

@@ -10,9 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign
+from tornpage.campaigns.campaign import DEFAULT_TARGET, load_campaign
 from tornpage.campaigns.powerloss import loss_models
-from tornpage.targets.registry import TARGET_FILE, TARGETS, explorer_path, make_target
+from tornpage.targets.registry import (
+    TARGET_FILE,
+    TARGETS,
+    explorer_path,
+    make_target,
+    target_names,
+)
 from tornpage.vocabulary.documented import first_sentence, keys_of, meanings
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.invariants import load_invariants
@@ -20,9 +26,7 @@ from tornpage.vocabulary.model import Site
 from tornpage.vocabulary.paths import Paths, data_folder
 from tornpage.workloads.workload import params_of, workload_names
 
-__all__ = ["DEFAULT_TARGET", "KINDS", "Item", "list_items"]
-
-DEFAULT_TARGET = "engine"
+__all__ = ["KINDS", "Item", "list_items"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +77,8 @@ def _options(paths: Paths) -> list[Item]:
             option.what,
             {"target": target, "values": option.values, "default": option.default},
         )
-        for target in sorted(TARGETS)
-        for option in make_target(target, paths.build).options()
+        for target in target_names()
+        for option in make_target(target, paths.build, ready=target in TARGETS).options()
     ]
 
 
@@ -93,11 +97,11 @@ def _invariants(_paths: Paths) -> list[Item]:
 
 
 def _targets(paths: Paths) -> list[Item]:
-    made = {name: make(paths.build) for name, make in sorted(TARGETS.items())}
+    made = {name: make_target(name, paths.build, ready=False) for name in target_names()}
     return [
         Item(
             name,
-            first_sentence(type(target)),
+            target.what,
             {"capabilities": ", ".join(sorted(target.capabilities))},
         )
         for name, target in made.items()

@@ -3,7 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
+May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
 store, stream, target, trace, workload.
 """
 
@@ -19,15 +19,16 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
-from tornpage.oracle.judgement import judge
+from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
-from tornpage.oracle.rules import Finding, Setting, ask_rules
+from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
 from tornpage.store.store import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
@@ -39,7 +40,14 @@ from tornpage.vocabulary.errors import (
     TargetError,
     TraceError,
 )
-from tornpage.vocabulary.model import Census, Source, TrialSpec, Violation, WriteEvent
+from tornpage.vocabulary.model import (
+    PAGE_SITES,
+    Census,
+    Source,
+    TrialSpec,
+    Violation,
+    WriteEvent,
+)
 from tornpage.vocabulary.paths import require_floor
 from tornpage.workloads.workload import generate
 
@@ -47,6 +55,7 @@ __all__ = [
     "Baseline",
     "Journal",
     "UndisturbedRun",
+    "acknowledged_in",
     "census_key",
     "failed_run",
     "judge_run",
@@ -136,12 +145,12 @@ def take_baseline(
     folder = scratch / f"census-{key}"
     work = scratch / f"census-{key}.{os.getpid()}"
     run = run_undisturbed(spec, target, work)
-    if Capability.DETERMINISTIC not in target.capabilities:
-        _check_repeatable(spec, target, scratch / f"repeat-{key}.{os.getpid()}", run)
     setting = run.setting
     census = Census(
         key=key,
-        writes=tuple(list_writes(target, run.trace, setting.page_size, issued=True)),
+        writes=tuple(
+            list_writes(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
+        ),
         trace_hash=run.hash,
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
@@ -157,22 +166,10 @@ def take_baseline(
 
 
 def _check_capable(target: Target) -> None:
-    """A trial needs acknowledgements, and a run that comes again: to the byte, or in its states."""
+    """A trial needs acknowledgements, and a run that comes to the same again, or tells its own states."""
     enough = {Capability.DETERMINISTIC, Capability.OBSERVED} & target.capabilities
     if Capability.ACKS not in target.capabilities or not enough:
         raise TargetError(f"target {target.name} lacks acks or deterministic: no census of it")
-
-
-def _check_repeatable(spec: TrialSpec, target: Target, work: Path, run: UndisturbedRun) -> None:
-    """CensusError if a second run has other states: nothing could be said of a third that is killed."""
-    try:
-        again = run_undisturbed(spec, target, work)
-    finally:
-        remove_image(work)
-    if again.oracle.states != run.oracle.states:
-        raise CensusError(
-            "two undisturbed runs come to different states: only power loss can be judged"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +201,7 @@ def run_undisturbed(
     data = work / "data"
     found = work / "found"
     found.mkdir(parents=True)
-    target.lay_out(found)
+    target.lay_out(found, spec.options)
     copy_image(found, data)
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
@@ -226,7 +223,9 @@ def run_undisturbed(
         (work / "trace").write_bytes(trace.data)
     oracle = _oracle_of(spec, answer.told, trace)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
-    findings = judge_run(target, work / "trace", setting, live=False)
+    judged = judge_run(target, work / "trace", setting, found, live=False)
+    findings = judged.findings
+    answer = replace(answer, status={**answer.status, **judged.counters})
     violations = (
         *(finding.violation for finding in findings),
         *(
@@ -255,10 +254,10 @@ def _oracle_of(
 ) -> Oracle | ObservedOracle:
     if told is None:
         return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
-    return ObservedOracle(told, _acknowledged(trace))
+    return ObservedOracle(told, acknowledged_in(trace))
 
 
-def _acknowledged(trace: Trace) -> list[int]:
+def acknowledged_in(trace: Trace) -> list[int]:
     """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
     CensusError if there is no such mark, or one is none."""
     found: list[int] = []
@@ -318,10 +317,6 @@ def _check_stream(trace: Trace, target: Target, data: Path, found: Path, what: s
     part."""
     if trace.starved():
         raise MachineError(f"{what}: an operation failed by {trace.starved()}")
-    if trace.foreign:
-        raise CensusError(
-            f"{what}: another process used the data directory than the one that did it first"
-        )
     unseen = unseen_changes(trace, target.unrecorded)
     if unseen:
         raise CensusError(f"{what}: the preload cannot follow {unseen}")
@@ -339,7 +334,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, facts.told, trace)
-    findings = judge_run(target, folder / "trace", setting, live=False)
+    findings = judge_run(target, folder / "trace", setting, folder / "found", live=False).findings
     return _baseline(facts.census, folder, oracle, trace, setting, findings)
 
 
@@ -365,12 +360,13 @@ def _baseline(
     )
 
 
-def judge_run(target: Target, trace: Path, setting: Setting, *, live: bool) -> tuple[Finding, ...]:
-    """What the rules say of a run in an empty directory; nothing of a target whose files they cannot
-    decode. live: it may have been disturbed."""
+def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, live: bool) -> Judged:
+    """What the rules say of a run; nothing of a target whose files they cannot decode. found: folder with
+    what was there before; live: it may have been disturbed."""
     if Capability.RULES not in target.capabilities:
-        return ()
-    return ask_rules(target.judge_command().argv, trace, setting, live=live).findings
+        return Judged()
+    base = found if any(found.iterdir()) else None
+    return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
 
 
 def read_journal(trace: Trace) -> Journal:
@@ -392,10 +388,10 @@ def _last(entries: list[tuple[int, int]], seq: int) -> int:
 
 
 def list_writes(
-    target: Target, trace: Trace, page_size: int, *, issued: bool = False
+    target: Target, trace: Trace, page_size: int, *, issued: bool = False, unit: int = SECTOR
 ) -> list[WriteEvent]:
     """The writes of a run or a recovery, each with its site. issued: only those after the first
-    statement was issued."""
+    statement was issued. unit: what the storage writes whole of a page."""
     paths = FilePaths()
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}
@@ -417,7 +413,10 @@ def list_writes(
             continue
         file = paths[event.file]
         counts[file] = nth = counts.get(file, 0) + 1
-        site = target.site_of(file, event.offset, facts, page_size) if line or not issued else None
+        site = None
+        if line or not issued:
+            data = trace.payload(event)[: event.length]
+            site = target.site_of(file, event.offset, facts, page_size, data)
         if site is not None:
             writes.append(
                 WriteEvent(
@@ -430,6 +429,7 @@ def list_writes(
                     line=line,
                     facts=facts or {},
                     next_fsync=syncs.get(file, 0) + 1,
+                    unit=unit if site in PAGE_SITES else SECTOR,
                 )
             )
         facts = None
@@ -444,7 +444,7 @@ def _judge_errors(oracle: Oracle | ObservedOracle, failed: Mapping[int, str]) ->
     found = []
     for step in oracle.steps:
         actual = failed.get(step.line, "")
-        if actual != step.error:
+        if actual not in (step.error, step.other or step.error):
             what = f"line {step.line} ended with {actual or 'success'}"
             found.append(Violation(3, f"{what}, the model says {step.error or 'success'}"))
     return found
@@ -460,4 +460,8 @@ def _judge_end(
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1
-    return [*answer.findings, *judge(oracle.states, answer.state, last, last)]
+    return [
+        *answer.findings,
+        *judge(oracle.states, answer.state, last, last),
+        *judge_backups(oracle.states, oracle.backups, answer.backups, last, last),
+    ]

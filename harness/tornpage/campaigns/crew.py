@@ -6,6 +6,7 @@ May import: origin, paths.
 from __future__ import annotations
 
 import math
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,10 @@ from typing import Protocol, Self
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Crew", "Progress", "QuietProgress"]
+__all__ = ["DEFAULT_JOBS", "Crew", "Progress", "QuietProgress"]
+
+DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
+"""Worker processes, unless it is said how many."""
 
 
 class Progress(Protocol):
@@ -30,6 +34,9 @@ class Progress(Protocol):
     def advance(self, broken: bool) -> None:
         """One step is done; broken: it broke an invariant."""
 
+    def note(self, text: str) -> None:
+        """How far the present step is, in a few words; "" again at its end."""
+
 
 class QuietProgress:
     """Tells nobody."""
@@ -44,6 +51,9 @@ class QuietProgress:
         """Nothing to tell."""
 
     def advance(self, broken: bool) -> None:
+        """Nothing to tell."""
+
+    def note(self, text: str) -> None:
         """Nothing to tell."""
 
 

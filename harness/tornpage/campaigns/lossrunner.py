@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +55,7 @@ class _Part:
     target: Target
     scratch: Path
     images: Path
+    tell: Callable[[str], None]
 
 
 def run_losses(
@@ -77,7 +79,8 @@ def run_losses(
         clock = time.monotonic()
         spec = undisturbed_spec(campaign, run.target, config)
         limits = loss_limits(campaign, depth, crew.jobs)
-        part = _Part(spec, limits, target, scratch, crew.out / "images" / str(run.id))
+        images = crew.out / "images" / str(run.id)
+        part = _Part(spec, limits, target, scratch, images, crew.progress.note)
         broken = _explore_config(store, run, part, position)
         store.add_seconds(run.id, time.monotonic() - clock)
         failed += broken is None
@@ -119,7 +122,7 @@ def _explore_config(store: Store, run: Run, part: _Part, position: int) -> bool 
 def _explore_recording(
     store: Store, run: Run, part: _Part, position: int, recording: Recording
 ) -> bool:
-    found = explore(part.spec, part.target, recording, part.limits)
+    found = explore(part.spec, part.target, recording, part.limits, part.tell)
     store.put_census(
         run.id,
         CensusRow(

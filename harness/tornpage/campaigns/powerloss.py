@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,8 +139,14 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
         remove_image(folder)
 
 
-def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limits) -> Exploration:
-    """Enumerates crash states. Raises ChildError when the explorer itself fails."""
+def explore(
+    spec: TrialSpec,
+    target: Target,
+    recording: Recording,
+    limits: Limits,
+    tell: Callable[[str], None] | None = None,
+) -> Exploration:
+    """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails."""
     arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth)]
     arguments += ["--jobs", str(limits.jobs)]
     for model in limits.models:
@@ -158,7 +165,36 @@ def explore(spec: TrialSpec, target: Target, recording: Recording, limits: Limit
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
     deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
-    return _read(_run(spec, target, recording, arguments, deadline))
+    if tell is None:
+        return _read(_run(spec, target, recording, arguments, deadline))
+    watch = _Watch(recording.trace.with_name("progress"), limits, tell)
+    arguments += ["--progress", str(watch.file)]
+    try:
+        return _read(_run(spec, target, recording, arguments, deadline, watch.look))
+    finally:
+        tell("")
+
+
+class _Watch:
+    """Tells what the explorer's progress file says."""
+
+    def __init__(self, file: Path, limits: Limits, tell: Callable[[str], None]) -> None:
+        self.file = file
+        self._limits, self._tell = limits, tell
+        self._began = time.monotonic()
+
+    def look(self) -> None:
+        """Called while the explorer runs."""
+        words = self.file.read_text("ascii").split() if self.file.exists() else []
+        if len(words) != 2:
+            return  # not yet
+        limits, states = self._limits, int(words[0])
+        seconds = time.monotonic() - self._began
+        text = f"{states:,} states" + (f" of {limits.states:,}" if limits.states else "")
+        text += f", {states / max(seconds, 0.001):.0f}/s"
+        if limits.budget_s:
+            text += f", {max(limits.budget_s - seconds, 0):.0f} s left"
+        self._tell(text + (f", {words[1]} findings" if words[1] != "0" else ""))
 
 
 def loss_plan(state: str) -> FaultPlan:
@@ -208,7 +244,10 @@ def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        lines.append(json.dumps({"prefix": number, "line": line, "tables": plain_tables(state)}))
+        prefix = {"prefix": number, "line": line, "tables": plain_tables(state)}
+        if number in oracle.backups:
+            prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
+        lines.append(json.dumps(prefix))
     return "\n".join(lines) + "\n"
 
 
@@ -236,11 +275,13 @@ def _run(
     recording: Recording,
     arguments: list[str],
     deadline_s: float,
+    watch: Callable[[], None] | None = None,
 ) -> ChildResult:
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
     if any(recording.found.iterdir()):
         arguments += ["--base", str(recording.found)]
-    child = run_child((*command.argv, *arguments, "--json"), command.env, deadline_s)
+    argv = (*command.argv, *arguments, "--json")
+    child = run_child(argv, command.env, deadline_s, watch=watch)
     if child.exit_code == EXIT_MACHINE:
         raise MachineError(f"the explorer: {child.last_line}")
     if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):

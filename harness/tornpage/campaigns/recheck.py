@@ -6,6 +6,7 @@ May import: bugs, campaign, crew, errors, memory, model, origin, replay, runner,
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from tornpage.campaigns.campaign import Campaign, Hit
@@ -44,10 +45,16 @@ class _Shown:
         return Answer.NOT_REPRODUCED, f"{others} instead" if others else self.note
 
 
-def recheck_bugs(store: Store, target: str, crew: Crew, run: Run | None = None) -> Run | None:
-    """Plays all of them, or until the time is up; goes on with `run` if there is one. Returns the run, None
-    if there are none."""
-    asked = _asked(store, target)
+def recheck_bugs(
+    store: Store,
+    target: str,
+    crew: Crew,
+    run: Run | None = None,
+    only: Collection[int] | None = None,
+) -> Run | None:
+    """Plays all of them, or of those with the numbers `only`, or until the time is up; goes on with `run` if
+    there is one. Returns the run, None if there are none."""
+    asked = _asked(store, target, only)
     if not asked:
         return None
     if run is None:
@@ -76,10 +83,12 @@ def replay_line(store: Store, bug: Bug) -> str:
     return command_line(f"tornpage replay {name}", store.path.parent)
 
 
-def _asked(store: Store, target: str) -> dict[Reproducer, list[Bug]]:
+def _asked(store: Store, target: str, only: Collection[int] | None) -> dict[Reproducer, list[Bug]]:
     """One reproducer may show several bugs."""
     asked: dict[Reproducer, list[Bug]] = {}
     for bug in store.bugs():
+        if only is not None and bug.id not in only:
+            continue
         if bug.target == target and bug.status is not BugStatus.IGNORED:
             asked.setdefault(bug.reproducer, []).append(bug)
     return asked

@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, image, judgement, model, paths, plan, preload, process, rules, state,
-stream, target, trace.
+May import: aim, census, errors, hit, image, judgement, killed, model, observed, paths, plan, preload,
+process, rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,6 +26,15 @@ from tornpage.campaigns.census import (
     load_baseline,
     read_journal,
 )
+from tornpage.campaigns.hit import (
+    Hit,
+    find_hit,
+    has_fired,
+    mask_of,
+    tears_nothing,
+    torn_write,
+)
+from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
     LOG_FILE,
@@ -38,54 +47,29 @@ from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside, run_child
 from tornpage.faults.stream import unseen_changes
-from tornpage.faults.trace import (
-    FAULT_KIND_MASK,
-    FAULT_RULE_SHIFT,
-    HEADER_SIZE,
-    Event,
-    Op,
-    Trace,
-)
-from tornpage.oracle.judgement import judge
+from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
+from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
+from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import ChildError, MachineError, PlanError, TraceError
+from tornpage.vocabulary.errors import CensusError, ChildError, MachineError, PlanError
 from tornpage.vocabulary.model import (
+    PAGE_SITES,
     Action,
     Fault,
-    FaultPlan,
     Outcome,
-    Site,
     Source,
-    TornWrite,
     TrialResult,
     TrialSpec,
     Violation,
-    WriteEvent,
 )
 from tornpage.vocabulary.paths import require_floor
 
 __all__ = ["run_aimed", "run_trial"]
 
-TORN_BYTES_MAX = 65536
-"""Contents of a torn write beyond this are not kept in the result."""
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
-PAGE_SITES = frozenset(
-    {
-        Site.INDEX_LOAD_PAGE,
-        Site.DATA_PAGE,
-        Site.INTERNAL_PAGE,
-        Site.PAGE0,
-        Site.UNDO_PAGE,
-        Site.DICT_PAGE,
-        Site.SYSTEM_PAGE,
-        Site.FREED_PAGE,
-    }
-)
-"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
-targets that do not name the cause of a refusal."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -174,14 +158,17 @@ class _Trial:
         self.written_bytes = 0
         self.started = time.monotonic()
         self.trace: Trace | None = None
-        self.hit: Event | None = None
-        self.site: Site | None = None
+        self.hit: Hit | None = None
         self.state: State | None = None
+        self.backups: Mapping[str, FoundBackup] = {}
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
         self.stale: PlantedBlock | None = None
         self.answer = ""
+        self.oracle = baseline.oracle
+        self.own: KilledRun | None = None
+        self.undecided = ""
 
     # -- steps ----------------------------------------------------------------------------------
 
@@ -193,9 +180,12 @@ class _Trial:
         if not trace.fired:
             reason = f"the fault did not fire: {child.describe()}"
             return self._not_exercised(reason, child.timed_out)
-        self._find_hit(trace)
-        self._judge_run(trace, child)
-        self.whole = _tears_nothing(trace, self.hit, self.spec.plan.run)
+        self.hit = find_hit(trace, self.base, self.spec.plan, self.target)
+        try:
+            self._judge_run(trace, self.hit.event, child)
+        except CensusError as error:
+            return self._not_exercised(f"the killed run cannot be judged: {error}")
+        self.whole = tears_nothing(trace, self.hit.event, self.spec.plan.run)
         clock = time.monotonic()
         self._plant_stale_block()
         copy_image(self.data, self.image)
@@ -209,6 +199,8 @@ class _Trial:
             reason = self._recover()
         if self.whole and not reason:
             return self._not_exercised("the mask leaves the whole write")
+        if self.undecided and not self.violations:
+            return self._not_exercised(self.undecided)
         if self.violations:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
@@ -239,13 +231,11 @@ class _Trial:
 
     def _load_trace(self, phase: str, child: ChildResult) -> Trace:
         path = self.work / f"{phase}.trace"
-        if child.from_outside and not _fired(path):
+        if child.from_outside and not has_fired(path):
             raise ended_from_outside(f"the {phase} of a trial", child.signal)
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
         trace = Trace.load(path)
-        if trace.foreign:
-            raise ChildError("another process used the data directory of a trial")
         unseen = unseen_changes(trace, self.target.unrecorded)
         if unseen:
             raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")
@@ -253,38 +243,11 @@ class _Trial:
             raise MachineError(f"the {phase} of a trial failed by {trace.starved()}")
         return trace
 
-    def _find_hit(self, trace: Trace) -> None:
-        # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
-        # comes behind another fault is not what the trial is about.
-        start = self.base.starts.get(trace.events_declared)
-        if start is not None and len(self.spec.plan.run) == 1:
-            self.hit = _first_hit(trace, start)
-        if self.hit is None or self.hit.seq != trace.events_declared:
-            self.hit = _first_hit(trace, HEADER_SIZE)
-        if self.hit is None:
-            raise ChildError("the trace says that a fault fired, and does not show it")
-        write = self._write_hit()
-        if write is not None:
-            self.site = write.site
-        elif self.hit.flags & FAULT_KIND_MASK in (Op.TRUNCATE, Op.RENAME, Op.UNLINK, Op.OPEN):
-            self.site = Site.FILE_OP
-
-    def _write_hit(self) -> WriteEvent | None:
-        """The write of the census that was hit. Of a target whose operations come in no fixed order,
-        the one that the plan names."""
-        if self.hit is None:
-            return None
-        if Capability.DETERMINISTIC in self.target.capabilities:
-            return self.base.by_seq.get(self.hit.seq)
-        rule = self.spec.plan.run[
-            min(self.hit.flags >> FAULT_RULE_SHIFT, len(self.spec.plan.run) - 1)
-        ]
-        named = (w for w in self.base.census.writes if (w.file, w.nth) == (rule.file, rule.nth))
-        return next(named, None)
-
-    def _judge_run(self, trace: Trace, child: ChildResult) -> None:
-        hit = self.hit
-        assert hit is not None
+    def _judge_run(self, trace: Trace, hit: Event, child: ChildResult) -> None:
+        if isinstance(self.base.oracle, ObservedOracle):
+            told = self.target.parse_run(child).told
+            self.own = judge_by_own_run(trace, told or {}, self.base.oracle)
+            self.oracle = self.own.oracle
         equal = self.base.trace.data.startswith(trace.data[HEADER_SIZE : hit.at], HEADER_SIZE)
         killed = hit.kind == Op.KILL
         if equal and killed:
@@ -292,8 +255,8 @@ class _Trial:
             finished, issued = self.base.journal.at(hit.seq)
         else:
             path = self.work / "run.trace"
-            findings = judge_run(self.target, path, self.base.setting, live=True)
-            self._add(finding.violation for finding in findings)
+            judged = judge_run(self.target, path, self.base.setting, self.base.found, live=True)
+            self._add(finding.violation for finding in judged.findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
         if not equal and Capability.DETERMINISTIC in self.target.capabilities:
             self._add_of_run("the run differs from the census before the fault")
@@ -304,7 +267,7 @@ class _Trial:
 
     def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
         """Commit prefixes that may be found: lowest and highest."""
-        oracle = self.base.oracle
+        oracle = self.oracle
         if not self.target.keeps_acknowledged(self.spec.options):
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
             return (durable[-1] if durable else 0), oracle.after(issued)
@@ -323,7 +286,9 @@ class _Trial:
         self.undisturbed = answer.state
         if self.aim is not None and answer.ok:
             trace = self._load_trace("undisturbed", child)
-            faults = self.aim.draw(list_writes(self.target, trace, self.base.setting.page_size))
+            setting = self.base.setting
+            writes = list_writes(self.target, trace, setting.page_size, unit=setting.unit)
+            faults = self.aim.draw(writes)
             self.spec = replace(self.spec, plan=replace(self.spec.plan, recover=(faults,)))
         remove_image(self.data)
         copy_image(self.image, self.data)
@@ -337,7 +302,7 @@ class _Trial:
             self._check_recovery(found)
             if not trace.fired:
                 return f"recovery {i + 1} ended before its fault: {child.describe()}"
-            self.whole |= _tears_nothing(trace, trace.kill(), faults)
+            self.whole |= tears_nothing(trace, trace.kill(), faults)
             errors = any(fault.action is Action.ERROR for fault in faults)
             if child.timed_out:
                 self.violations.append(Violation(30, f"recovery {i + 1} hung"))
@@ -403,7 +368,14 @@ class _Trial:
         if answer.state is None:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
-        self._add(judge(self.base.oracle.states, answer.state, *self.range))
+        self.backups = answer.backups
+        found = judge(self.oracle.states, answer.state, *self.range)
+        if found and self.own is not None and self.own.unknown:
+            self.undecided = self.own.unknown
+        else:
+            self._add(found)
+        states, backups = self.oracle.states, self.oracle.backups
+        self._add(judge_backups(states, backups, answer.backups, *self.range))
         if self.undisturbed is not None and answer.state != self.undisturbed:
             what = (
                 "the recovery after a disturbed one ends in another state than an undisturbed one"
@@ -417,14 +389,15 @@ class _Trial:
             what = f"a stale block behind the end of the log makes recovery fail: {answer.message}"
             self.violations.append(Violation(21, what, path=LOG_FILE))
             return
+        site = self.hit.site if self.hit is not None else None
         if not answer.refused:
-            self.violations.append(Violation(30, f"recovery failed: {answer.message}", self.site))
+            self.violations.append(Violation(30, f"recovery failed: {answer.message}", site))
             return
         if answer.refusal:
             number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
         else:
-            number = 5 if self.site in PAGE_SITES else 30
-        self.violations.append(Violation(number, f"recovery refused: {answer.message}", self.site))
+            number = 5 if site in PAGE_SITES else 30
+        self.violations.append(Violation(number, f"recovery refused: {answer.message}", site))
 
     def _recovers_without(self, stale: PlantedBlock) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""
@@ -441,7 +414,7 @@ class _Trial:
         if not answer.ok:
             what = f"the second recovery failed: {answer.message}"
             self.violations.append(Violation(17, what))
-        elif answer.state != self.state:
+        elif answer.state != self.state or answer.backups != self.backups:
             self.violations.append(Violation(17, "the second recovery changed the logical state"))
 
     def _add(self, violations: Iterable[Violation]) -> None:
@@ -462,42 +435,22 @@ class _Trial:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.NOT_EXERCISED, reason)
 
-    def _torn(self) -> TornWrite | None:
-        if self.trace is None or self.hit is None:
-            return None
-        damage = self.trace.damage(self.hit)
-        if damage is None:
-            return None
-        write = self._write_hit()
-        small = self.hit.length <= TORN_BYTES_MAX
-        return TornWrite(
-            path=write.file if write else "",
-            offset=self.hit.offset,
-            length=self.hit.length,
-            sector=damage.sector,
-            kept="".join("1" if state == 1 else "0" for state in damage.sectors),
-            old=damage.old if small else b"",
-            new=damage.new if small else b"",
-        )
-
     def _result(self, outcome: Outcome, reason: str) -> TrialResult:
         hit, trace = self.hit, self.trace
-        write = self._write_hit()
-        torn = self._torn() if outcome is not Outcome.CLEAN else None
-        page = None
-        if write is not None and write.facts.get("page"):
-            page = int(write.facts["page"])
+        torn = None
+        if hit is not None and trace is not None and outcome is not Outcome.CLEAN:
+            torn = torn_write(trace, hit)
         self.seconds["total"] = time.monotonic() - self.started
         return TrialResult(
             number=self.spec.number,
             outcome=outcome,
             reason=reason,
             violations=tuple(self.violations),
-            site=self.site,
-            mask=_mask(self.spec.plan),
-            path=write.file if write else "",
-            offset=hit.offset if hit is not None else None,
-            page_no=page,
+            site=hit.site if hit is not None else None,
+            mask=mask_of(self.spec.plan),
+            path=hit.write.file if hit is not None and hit.write else "",
+            offset=hit.event.offset if hit is not None else None,
+            page_no=hit.page_no if hit is not None else None,
             counters=self.counters,
             seconds=self.seconds,
             peak_bytes=self.peak_bytes,
@@ -522,35 +475,3 @@ class _Trial:
         for trace in sorted(self.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
         return place.resolve()
-
-
-def _fired(trace: Path) -> bool:
-    """Whether a record shows that a fault happened; there may be none, or the beginning of one."""
-    try:
-        return Trace.load(trace).fired
-    except (OSError, TraceError):
-        return False
-
-
-def _first_hit(trace: Trace, start: int) -> Event | None:
-    for event in trace.events(start):
-        if event.kind in (Op.KILL, Op.FAULT):
-            return event
-    return None
-
-
-def _tears_nothing(trace: Trace, hit: Event | None, faults: tuple[Fault, ...]) -> bool:
-    """Whether a kill was to tear a write and left all of it. A mask "all" says that it is to."""
-    damage = trace.damage(hit) if hit is not None and hit.kind == Op.KILL else None
-    if damage is None or any(fault.sectors == "all" for fault in faults):
-        return False
-    return bool(damage.sectors) and set(damage.sectors) == {1}
-
-
-def _mask(plan: FaultPlan) -> str:
-    if not plan.run:
-        return ""
-    fault = plan.run[0]
-    if fault.bytes is not None:
-        return f"bytes:{fault.bytes}"
-    return fault.when if fault.sectors is None else fault.sectors

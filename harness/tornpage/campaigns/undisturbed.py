@@ -19,7 +19,7 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 
-__all__ = ["censuses_by_script", "play_script", "undisturbed_row"]
+__all__ = ["censuses_by_script", "play_script", "row_named", "undisturbed_row"]
 
 
 def censuses_by_script(store: Store, run: Run) -> dict[int, CensusRow]:
@@ -43,6 +43,18 @@ def undisturbed_row(store: Store, run: int, number: int) -> TrialRow:
     spec = undisturbed_spec(campaign, found.target, _scripts(campaign)[number])
     result = _result(number, census)
     return TrialRow(run, number, replace(spec, number=number), RUN_SITE, "", result)
+
+
+def row_named(trial: str, out: Path) -> TrialRow:
+    """What ID names in the store in the folder `out`. ConfigError if there is no such trial or run."""
+    name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
+    if name is None:
+        raise ConfigError(
+            f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
+        )
+    run, number = int(name[1]), int(name[3])
+    with Store(out / "tornpage.db", write=False) as store:
+        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)
 
 
 def play_script(spec: TrialSpec, target: Target, scratch: Path) -> TrialResult:

@@ -18,7 +18,7 @@ from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, make_console
-from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
+from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption, seconds_of
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import target_file
 from tornpage.reports.summary import Summary
@@ -36,10 +36,14 @@ EXIT_VACUOUS = 3
 
 
 def try_target(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
     states: Annotated[
         int, typer.Option(min=1, max=STATES_MAX, help="Power-loss states per depth.")
     ] = 1000,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Power loss for so long per depth, as 60s, 5m, 2h."),
+    ] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")] = 1,
     jobs: JobsOption = DEFAULT_JOBS,
@@ -49,14 +53,17 @@ def try_target(
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
     target = make_target(target_file(file), paths.build)
-    campaigns = campaigns_of(target, states, trials, seed, paths.workloads)
+    extent: dict[str, float] = {"states": states}
+    if budget is not None:
+        extent = {"states": 0, "budget_s": seconds_of("--budget", budget)}
+    campaigns = campaigns_of(target, extent, trials, seed, paths.workloads)
     origin = origin_of(campaigns[0], target)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with progress:
         seen = examine(target, crew)
         with Store(out / "tornpage.db") as store:
-            summaries = torture(store, target, campaigns, seen, crew)
+            summaries = torture(store, target, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
         print(json.dumps(_to_json(seen, summaries, out, reports)))
@@ -97,7 +104,9 @@ def _lines(seen: Examined, summaries: list[Summary], reports: list[Path]) -> lis
         _control_line(seen),
     ]
     if not run.repeatable:
-        lines.append("[yellow]two runs come to different states: no kills[/]")
+        lines.append(
+            "two runs come to different states: a kill is judged by what its own run has told"
+        )
     for summary, report in zip(summaries, reports, strict=True):
         unit = "power-loss states" if summary.explored else "kills"
         lines.append(

@@ -21,13 +21,14 @@ __all__ = ["show_checks"]
 
 def show_checks(checks: Sequence[Finding], json_output: bool) -> int:
     """Prints all of them. The exit code: 0 if all is well."""
-    good = all(check.ok for check in checks)
+    good = all(check.ok for check in checks if check.needed)
     if json_output:
         print(json.dumps({"ok": good, "checks": to_plain(checks)}))
     else:
         table = Table("check", "", "seen", "remedy")
         for check in checks:
-            mark = "[green]ok[/]" if check.ok else "[red]bad[/]"
+            wrong = "[red]bad[/]" if check.needed else "[yellow]no[/]"
+            mark = "[green]ok[/]" if check.ok else wrong
             remedy = "" if check.ok else check.remedy
             table.add_row(check.name, mark, escape(check.seen), escape(remedy))
         make_console().print(table)

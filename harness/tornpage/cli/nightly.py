@@ -1,13 +1,12 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, errors, night, options, paths, progress, prune, publish, registry, runner,
+May import: campaign, console, night, options, paths, progress, prune, publish, registry, runner,
 store.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -30,12 +29,12 @@ from tornpage.cli.options import (
     OutOption,
     SetOption,
     pairs_of,
+    seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.targets.registry import full_name
-from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "nightly"]
@@ -45,7 +44,6 @@ EPILOG = (
     "tornpage nightly smoke powerloss --for 30m · tornpage nightly --seed 20261121 · "
     "tornpage nightly --resume"
 )
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def nightly(
@@ -87,7 +85,7 @@ def nightly(
         target=target,
         campaigns=tuple(campaigns or names_of_campaigns(paths, target)),
         settings=tuple(pairs_of(settings).items()),
-        seconds=_seconds(time) if time else 0.0,
+        seconds=seconds_of("--for", time) if time else 0.0,
     )
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)
@@ -105,10 +103,3 @@ def nightly(
         print_night(make_console(), summary)
     publish(runs, junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
-
-
-def _seconds(text: str) -> float:
-    found = re.fullmatch(r"([0-9]{1,6})([smh])", text)
-    if not found or not int(found[1]):
-        raise ConfigError(f"--for {text!r}: a number and s, m or h, as 90s, 30m, 8h")
-    return int(found[1]) * UNITS[found[2]]

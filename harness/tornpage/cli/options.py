@@ -1,11 +1,10 @@
-"""What several commands share: options, the number of workers, a trial's name, the code of a usage error.
+"""What several commands share: options, the code of a usage error.
 
-May import: errors, store, undisturbed.
+May import: crew, errors.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from enum import StrEnum
 from pathlib import Path
@@ -13,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.undisturbed import undisturbed_row
-from tornpage.store.store import Store, TrialRow
+from tornpage.campaigns.crew import DEFAULT_JOBS
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -32,11 +30,11 @@ __all__ = [
     "SetOption",
     "TrialArgument",
     "pairs_of",
-    "trial_row",
+    "seconds_of",
 ]
 
 USAGE_ERROR = 2
-DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class Annotate(StrEnum):
@@ -98,6 +96,15 @@ TrialArgument = Annotated[
 ]
 
 
+def seconds_of(option: str, text: str) -> float:
+    """A time as 90, 90s, 5m, 8h, in seconds. option: what it was given to, for the message. ConfigError."""
+    found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh]?)", text)
+    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    if seconds < 1:
+        raise ConfigError(f"{option} {text!r}: a number and s, m or h, from 1s on, as 90s, 30m, 8h")
+    return seconds
+
+
 def pairs_of(settings: list[str] | None) -> dict[str, str]:
     """What --set says. ConfigError if it is no KEY=VALUE."""
     pairs = {}
@@ -107,15 +114,3 @@ def pairs_of(settings: list[str] | None) -> dict[str, str]:
             raise ConfigError(f"--set {setting!r}: expected KEY=VALUE, as doublewrite=off")
         pairs[key] = value
     return pairs
-
-
-def trial_row(trial: str, out: Path) -> TrialRow:
-    """What ID names in the store in `out`. ConfigError if there is no such trial or run."""
-    name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
-    if name is None:
-        raise ConfigError(
-            f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
-        )
-    run, number = int(name[1]), int(name[3])
-    with Store(out / "tornpage.db", write=False) as store:
-        return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)

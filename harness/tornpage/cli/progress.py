@@ -52,10 +52,11 @@ class BarProgress:
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
             console=console,
         )
-        self._task = self._progress.add_task("starting", total=None, rate="")
+        self._task = self._progress.add_task("starting", total=None, rate="", note="")
         self._broken = 0
 
     def __enter__(self) -> Self:
@@ -68,7 +69,7 @@ class BarProgress:
     def phase(self, text: str, total: int) -> None:
         """A new bar of `total` steps."""
         self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(text, total=total, rate="")
+        self._task = self._progress.add_task(text, total=total, rate="", note="")
         self._broken = 0
 
     def advance(self, broken: bool) -> None:
@@ -79,6 +80,10 @@ class BarProgress:
         if self._broken:
             rate += f" [red]{self._broken} {self._counted}[/]"
         self._progress.update(self._task, advance=1, rate=rate)
+
+    def note(self, text: str) -> None:
+        """Behind the bar."""
+        self._progress.update(self._task, note=text)
 
 
 def _print(line: str) -> None:
@@ -126,8 +131,14 @@ class LogProgress:
             self._done += 1
             self._broken += broken
 
+    def note(self, text: str) -> None:
+        """At the end of the line."""
+        with self._lock:
+            self._note = text
+
     def _start(self, text: str, total: int) -> None:
         self._text, self._total, self._done, self._broken = text, total, 0, 0
+        self._note = ""
         self._since = self._clock()
 
     def _tick(self) -> None:
@@ -150,6 +161,8 @@ class LogProgress:
             parts.append(f"{_time((self._total - self._done) / rate)} left")
         if self._broken:
             parts.append(f"{self._broken} {self._counted}")
+        if self._note:
+            parts.append(f"now {self._note}")
         return ", ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, memory, options, origin, paths, plan, replay.
+May import: codec, console, memory, options, origin, paths, plan, replay, undisturbed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import typer
 
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
+from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_trial
-from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument
 from tornpage.faults.plan import load_plan
 from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
@@ -42,7 +43,7 @@ def replay(
 ) -> int:
     """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
     played (2)."""
-    row = trial_row(trial, out)
+    row = row_named(trial, out)
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
     done = replay_trial(row, find_paths(), out / "replay")

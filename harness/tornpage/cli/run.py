@@ -1,25 +1,24 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, console, crew, errors, fitting, options, origin, paths, progress, prune, publish,
-registry, runner, store.
+May import: campaign, changes, console, crew, errors, fitting, options, origin, paths, progress, prune,
+publish, runner, store.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tornpage.campaigns.campaign import (
-    BUDGET_MAX_S,
     SEED_MAX,
     STATES_MAX,
     TRIALS_MAX,
-    Campaign,
 )
+from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.fitting import campaign_of
+from tornpage.campaigns.fitting import open_campaign
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
@@ -41,11 +40,11 @@ from tornpage.cli.options import (
     OutOption,
     SetOption,
     pairs_of,
+    seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
-from tornpage.targets.registry import full_name, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -53,7 +52,7 @@ __all__ = ["EPILOG", "run"]
 
 EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
-    "tornpage run powerloss --depth 2 --budget 60 · "
+    "tornpage run powerloss --depth 2 --budget 60s · "
     "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
     "tornpage run smoke --junit out/smoke.xml"
 )
@@ -62,8 +61,11 @@ EPILOG = (
 def run(
     campaign: Annotated[str, typer.Argument(help="A campaign of workloads/, or a .toml file.")],
     target: Annotated[
-        str, typer.Option(help="What to torture: a name, or a target file.")
-    ] = "engine",
+        str | None,
+        typer.Option(
+            help="What to torture: a name, or a target file; left out: the campaign's, or the engine."
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")
     ] = None,
@@ -81,8 +83,8 @@ def run(
         typer.Option(min=1, max=STATES_MAX, help="Power loss: states per script."),
     ] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(min=1, max=BUDGET_MAX_S, help="Power loss: seconds per script."),
+        str | None,
+        typer.Option(metavar="TIME", help="Power loss: time per script, as 60s, 5m, 2h."),
     ] = None,
     scripts: Annotated[
         int | None, typer.Option(min=1, help="Scripts per configuration, and per depth.")
@@ -107,28 +109,32 @@ def run(
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
-    target = full_name(target)
-    made = make_target(target, paths.build)
-    loaded = campaign_of(campaign, paths.workloads, made)
-    origin = origin_of(loaded, made)
-    sizes = _given({"seed": seed, "trials": trials, "undisturbed": undisturbed})
-    if loaded.explore is None:
-        sizes |= _given({"scripts": scripts})
-    limits = _given({"models": model, "depth": depth, "states": states, "budget_s": budget})
-    if loaded.explore is not None:
-        limits |= _given({"seeds": scripts})
-    chosen = _with_limits(_with_settings(loaded, settings or [], sizes), limits)
+    opened = open_campaign(campaign, target, paths)
+    loaded, name = opened.campaign, opened.name
+    origin = origin_of(loaded, opened.target)
+    changes = Changes(
+        settings=pairs_of(settings),
+        seed=seed,
+        trials=trials,
+        scripts=scripts,
+        undisturbed=undisturbed,
+        models=model,
+        depth=depth,
+        states=states,
+        budget_s=None if budget is None else seconds_of("--budget", budget),
+    )
+    chosen = changes.apply(loaded)
     progress = make_progress(json_output)
     crew = Crew(paths, jobs, out, progress, origin)
     with Store(out / "tornpage.db", create=not resume) as store, progress:
-        if resume or (go_on and can_resume(store, loaded.name, target, origin)):
-            if sizes or limits or settings:
+        if resume or (go_on and can_resume(store, loaded.name, name, origin)):
+            if changes:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"
                 )
-            summary = resume_campaign(store, loaded.name, target, crew)
+            summary = resume_campaign(store, loaded.name, name, crew)
         else:
-            summary = run_campaign(store, chosen, target, crew)
+            summary = run_campaign(store, chosen, name, crew)
         report = write_report(store, summary, paths, out)
         if keep is not None:
             prune_runs(store, paths, out, keep)
@@ -138,27 +144,3 @@ def run(
         print_summary(make_console(), summary, report)
     publish([summary], junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
-
-
-def _given(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _with_settings(chosen: Campaign, settings: list[str], sizes: dict[str, Any]) -> Campaign:
-    pairs = pairs_of(settings)
-    if chosen.explore and "trials" in sizes:
-        raise ConfigError(f"campaign {chosen.name} is a power-loss campaign: --states, no --trials")
-    return chosen.with_settings(pairs).changed(sizes)
-
-
-def _with_limits(chosen: Campaign, given: dict[str, Any]) -> Campaign:
-    if chosen.explore is None:
-        if given:
-            what = next(iter(given))
-            raise ConfigError(f"campaign {chosen.name} is no power-loss campaign: no {what}")
-        return chosen
-    if "depth" in given:
-        given["depths"] = []
-    if "budget_s" in given and "states" not in given:
-        given["states"] = 0
-    return chosen.changed({"explore": chosen.explore.model_dump() | given})

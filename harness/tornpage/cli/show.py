@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: codec, console, evidence, model, options, origin, paths.
+May import: codec, console, evidence, model, options, origin, paths, undisturbed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ import json
 
 from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
+from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_trial
-from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.cli.options import JsonOption, OutOption, TrialArgument
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -25,7 +26,7 @@ def show(
 ) -> int:
     """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
     recovery did, the line that replays it."""
-    row = trial_row(trial, out)
+    row = row_named(trial, out)
     if json_output:
         print(
             json.dumps(

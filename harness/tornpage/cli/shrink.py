@@ -1,6 +1,6 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: codec, console, options, paths, shrink, store.
+May import: codec, console, options, paths, shrink, store, undisturbed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
+from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_shrunk
-from tornpage.cli.options import JsonOption, OutOption, TrialArgument, trial_row
+from tornpage.cli.options import JsonOption, OutOption, TrialArgument, seconds_of
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
@@ -18,23 +19,26 @@ from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "shrink"]
 
-EPILOG = "Example: [bold]tornpage shrink 3.117[/] · tornpage shrink 3.117 --budget 20"
+EPILOG = "Example: [bold]tornpage shrink 3.117[/] · tornpage shrink 3.117 --budget 20s"
 
 
 def shrink(
     trial: TrialArgument,
-    budget: Annotated[float, typer.Option(min=1, help="Seconds for the search.")] = 60,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME", help="For the search, as 60s, 5m, 2h.")
+    ] = "60s",
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
 ) -> int:
     """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
-    row = trial_row(trial, out)
+    seconds = seconds_of("--budget", budget)
+    row = row_named(trial, out)
     console = make_console(stderr=True, quiet=json_output)
     with (
         Store(out / "tornpage.db", create=False) as store,
         console.status(f"trial {trial}") as status,
     ):
-        result = shrink_trial(store, row, find_paths(), out, budget, status.update)
+        result = shrink_trial(store, row, find_paths(), out, seconds, status.update)
     if json_output:
         print(to_json(result))
     else:

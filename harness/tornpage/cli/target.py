@@ -17,7 +17,7 @@ from tornpage.campaigns.attempt import check_target
 from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
 from tornpage.targets.command.skeleton import Language, write_skeleton
-from tornpage.targets.registry import full_name, is_target_file, make_target
+from tornpage.targets.registry import TARGET_FILE, family_of, full_name, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
@@ -45,7 +45,7 @@ def new(
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
     json_output: JsonOption = False,
 ) -> int:
     """Says whether a target file fits: what crash states of it say is worth as much."""
@@ -58,13 +58,13 @@ def check(
         f"the recording equals the files, and recovery comes to the last state"
     )
     if not seen.repeatable:
-        text += "; two runs come to different states, so that kills are left out"
+        text += "; two runs come to different states, so that a kill is judged by what its own run has told"
     make_console().print(text, highlight=False, soft_wrap=True, markup=False)
     return 0
 
 
 def target_file(text: str) -> str:
-    """The full name of what must be a target file. ConfigError."""
-    if not is_target_file(text):
-        raise ConfigError(f"{text!r}: a target file is called NAME.toml")
+    """The full name of what must be a target file, or have one. ConfigError."""
+    if family_of(text) != TARGET_FILE:
+        raise ConfigError(f"{text!r}: neither a target file, NAME.toml, nor a target that has one")
     return full_name(text)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site, WriteEvent
 from tornpage.vocabulary.seeds import make_rng
 
-__all__ = ["RecoveryAim", "faults_of", "fits", "is_error"]
+__all__ = ["SECTOR", "RecoveryAim", "faults_of", "fits", "is_error"]
 
 SECTOR = 512
-"""Bytes per sector of a drawn mask."""
+"""Bytes per sector of a plan's mask."""
 
 LATE_KILL_MAX = 16
 LATE_KILL_SECTORS = ("none", "all", "prefix:1", "prefix:2", "prefix:4", "suffix:1", "suffix:2")
@@ -90,22 +90,37 @@ def _late_kill(rng: random.Random) -> Fault:
 
 
 def _sectors(mask: str, write: WriteEvent, rng: random.Random) -> str:
-    """A mask of the campaign as the plan's sector choice for a write of this length."""
+    """A mask of the campaign as the plan's sector choice for a write of this length: its units are sectors,
+    or of several sectors each."""
     count = _count(write)
     if mask == "random":
         chosen = ["1"] * count
         while "0" not in chosen:
             chosen = [rng.choice("01") for _ in range(count)]
-        return "".join(chosen)
+        return _sectors_of("".join(chosen), write)
     kind, _, amount = mask.partition(":")
     if kind in ("none", "all"):
         return kind
-    return _repeated(amount, count) if kind == "mask" else f"{kind}:{_kept(amount, count)}"
+    if kind == "mask":
+        return _sectors_of(_repeated(amount, count), write)
+    if write.unit == SECTOR:
+        return f"{kind}:{_kept(amount, count)}"
+    kept = "1" * _kept(amount, count)
+    units = kept.ljust(count, "0") if kind == "prefix" else kept.rjust(count, "0")
+    return _sectors_of(units, write)
 
 
 def _count(write: WriteEvent) -> int:
-    """Sectors that the write lies in."""
-    return (write.offset + write.length - 1) // SECTOR - write.offset // SECTOR + 1
+    """Units that the write lies in: what can be kept or lost by itself."""
+    return (write.offset + write.length - 1) // write.unit - write.offset // write.unit + 1
+
+
+def _sectors_of(units: str, write: WriteEvent) -> str:
+    """A mask of units as one of the sectors that the write touches."""
+    each = write.unit // SECTOR
+    first = write.offset // SECTOR
+    last = (write.offset + write.length - 1) // SECTOR
+    return "".join(units[n // each - first // each] for n in range(first, last + 1))
 
 
 def _kept(amount: str, count: int) -> int:

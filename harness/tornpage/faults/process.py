@@ -16,7 +16,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,16 +136,18 @@ def run_child(
     deadline_s: float,
     *,
     may_be_killed: bool = False,
+    watch: Callable[[], None] | None = None,
 ) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
-    none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. Raises
+    none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
+    while it runs, a few times per second. Raises
     ChildError when it cannot be started, MachineError when it was ended from outside.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        child = _run(argv, env, deadline_s, out_fd, err_fd)
+        child = _run(argv, env, deadline_s, out_fd, err_fd, watch)
     finally:
         os.close(out_fd)
         os.close(err_fd)
@@ -160,7 +162,12 @@ def ended_from_outside(what: str, number: int) -> MachineError:
 
 
 def _run(
-    argv: Sequence[str | Path], env: Mapping[str, str], deadline_s: float, out_fd: int, err_fd: int
+    argv: Sequence[str | Path],
+    env: Mapping[str, str],
+    deadline_s: float,
+    out_fd: int,
+    err_fd: int,
+    watch: Callable[[], None] | None,
 ) -> ChildResult:
     args = launch_argv(argv, deadline_s)
     actions = [
@@ -175,7 +182,7 @@ def _run(
         raise ChildError(f"{argv[0]}: {error.strerror}") from error
     usage = _Usage(pid)
     try:
-        timed_out = not _wait(pid, started + deadline_s, usage)
+        timed_out = not _wait(pid, started + deadline_s, usage, watch)
         if timed_out:
             end_child(pid)
     except BaseException:
@@ -229,7 +236,7 @@ class _Usage:
             pass
 
 
-def _wait(pid: int, deadline: float, usage: _Usage) -> bool:
+def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None] | None) -> bool:
     """Waits for the end of pid without reaping it; False at the deadline (time.monotonic)."""
     fd = os.pidfd_open(pid)
     try:
@@ -243,6 +250,8 @@ def _wait(pid: int, deadline: float, usage: _Usage) -> bool:
             if poller.poll(min(step_ms, left_ms + 1)):
                 return True
             usage.sample()
+            if watch is not None:
+                watch()
             step_ms = min(2 * step_ms, SAMPLE_MAX_MS)
     finally:
         os.close(fd)

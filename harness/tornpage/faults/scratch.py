@@ -37,6 +37,7 @@ def scratch_folder() -> Iterator[Path]:
     with ExitStack() as made:
         with undivided():
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+            folder.chmod(0o711)  # a server that is not root must come to its files
             made.callback(_remove, folder, _lock(folder))
         yield folder
 

@@ -36,14 +36,13 @@ __all__ = [
     "parse_mark",
 ]
 
-MAGIC = b"TPTRACE1"
+MAGIC = b"TPTRACE2"
 HEADER_SIZE = 64
-RECORD = struct.Struct("<IHHQIIQQqQ")
-RECORD_SIZE = 56
+RECORD = struct.Struct("<IHHQIIQQqQQ")
+RECORD_SIZE = 64
 
 FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
-FLAG_FOREIGN = 4
 FLAG_STARVED = 8
 FLAG_UNSEEN = 16
 WRITE_PAYLOAD = 1
@@ -78,8 +77,9 @@ class Op(IntEnum):
 
 
 class Event(NamedTuple):
-    """One record. offset and length in bytes; result 0, a byte count or -errno; at, end: where the
-    record's first byte and the byte after its last one lie in Trace.data."""
+    """One record. offset and length in bytes; result 0, a byte count or -errno; began: number of the last
+    event that had ended when the call began; at, end: where the record's first byte and the byte after its
+    last one lie in Trace.data."""
 
     total: int
     kind: int
@@ -91,6 +91,7 @@ class Event(NamedTuple):
     length: int
     result: int
     hash: int
+    began: int
     at: int
 
     @property
@@ -131,14 +132,15 @@ def parse_mark(text: bytes) -> Mark:
 
 
 class Trace:
-    """The events of one process, in order. data: the committed bytes, file header included."""
+    """The events of one recording, in the order of their ends. data: the committed bytes, file header
+    included."""
 
     __slots__ = ("data", "events_declared", "flags")
 
     def __init__(self, data: bytes) -> None:
         """data: the bytes of a trace file; raises TraceError if they are not one."""
         if len(data) < HEADER_SIZE or data[:8] != MAGIC:
-            raise TraceError("not a trace file: no TPTRACE1 header")
+            raise TraceError("not a trace file: no TPTRACE2 header")
         committed, self.flags, _pid, self.events_declared = struct.unpack_from("<QIIQ", data, 8)
         self.data = data[:committed] if committed < len(data) else data
         if self.flags & FLAG_OVERFLOW:
@@ -164,11 +166,6 @@ class Trace:
     def fired(self) -> bool:
         """A fault of the plan happened."""
         return bool(self.flags & FLAG_FIRED)
-
-    @property
-    def foreign(self) -> bool:
-        """A process that is not in this trace used the same files."""
-        return bool(self.flags & FLAG_FOREIGN)
 
     @property
     def unseen(self) -> bool:
@@ -292,8 +289,8 @@ class FilePaths:
             for file, path in list(self._paths.items()):
                 if path == new:
                     self._paths[file] = ""
-                elif path == old:
-                    self._paths[file] = new
+                elif path == old or path.startswith(f"{old}/"):
+                    self._paths[file] = new + path[len(old) :]
 
     def __getitem__(self, file: int) -> str:
         """The path relative to the data directory; "" if the id is unknown or was replaced."""

@@ -1,6 +1,6 @@
 """`tornpage doctor`: is everything here that a run needs? Each check ends in one line with its remedy.
 
-May import: errors, paths, preload, scratch.
+May import: errors, paths, preload, registry, scratch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, preload_environment, preload_path
 from tornpage.faults.scratch import scratch_folder
+from tornpage.targets.registry import TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import TornpageError
 from tornpage.vocabulary.paths import Paths, tmpfs_folder
 
@@ -26,12 +27,14 @@ PROBE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor: name, well or not, what was seen, what to do about it."""
+    """One line of the doctor: name, well or not, what was seen, what to do about it. needed: nothing works
+    without it."""
 
     name: str
     ok: bool
     seen: str
     remedy: str = ""
+    needed: bool = True
 
 
 def examine(paths: Paths) -> list[Finding]:
@@ -44,7 +47,7 @@ def examine(paths: Paths) -> list[Finding]:
         _tmpfs,
         _descriptors,
     ]
-    return [check() for check in checks]
+    return [check() for check in checks] + [_target(name, paths) for name in target_names()]
 
 
 def _python() -> Finding:
@@ -77,6 +80,16 @@ def _preload(paths: Paths) -> Finding:
     if loaded.ok and refused.returncode != EXIT_PRELOAD_REFUSED:
         return Finding("preload", False, f"{library} does nothing", "make build")
     return loaded
+
+
+def _target(name: str, paths: Paths) -> Finding:
+    """Others than our own are here or not: a run needs its own target only."""
+    try:
+        target = make_target(name, paths.build)
+    except TornpageError as error:
+        seen, _, remedy = str(error).partition(": ")
+        return Finding(f"target {name}", False, seen, remedy, needed=name in TARGETS)
+    return Finding(f"target {name}", True, target.what)
 
 
 def _run(

@@ -119,13 +119,12 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the preload recorded. fired: its header says so; foreign: a process was not recorded."""
+    """What the preload recorded. fired: its header says so."""
 
     reads: int
     writes: int
     hits: tuple[Hit, ...]
     fired: bool
-    foreign: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +299,7 @@ def observe(trace: Trace) -> Seen:
         elif event.kind in (Op.FAULT, Op.KILL):
             damage = trace.damage(event)
             hits.append(Hit(event.offset, event.length, damage.sectors if damage else b""))
-    return Seen(reads, writes, tuple(hits), trace.fired, trace.foreign)
+    return Seen(reads, writes, tuple(hits), trace.fired)
 
 
 def judge_write(fault: Fault | None, report: FioReport, seen: Seen) -> list[Problem]:
@@ -335,8 +334,6 @@ def judge_verify(hit: Hit, report: FioReport, seen: Seen) -> list[Problem]:
 
 def _judge_counts(report: FioReport, seen: Seen, reads: int, writes: int) -> list[Problem]:
     problems = []
-    if seen.foreign:
-        problems.append(Problem("a second process used the file, unrecorded", _UNSEEN))
     for what, wanted, told, recorded in [
         ("reads", reads, report.reads, seen.reads),
         ("writes", writes, report.writes, seen.writes),

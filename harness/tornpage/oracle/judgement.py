@@ -1,14 +1,50 @@
 """Which commit prefix is a recovered state? What it breaks if it is none that may be.
 
-May import: model, state.
+May import: backups, model, state.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tornpage.oracle.backups import Backup
 from tornpage.oracle.state import State
 from tornpage.vocabulary.model import Violation
 
-__all__ = ["judge"]
+__all__ = ["FoundBackup", "judge", "judge_backups"]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBackup:
+    """A finished backup that was prepared. state: None if that was refused; wrong: why, or what the scanner
+    found."""
+
+    state: State | None
+    wrong: str = ""
+
+
+def judge_backups(
+    states: list[State],
+    backups: Mapping[int, Backup],
+    found: Mapping[str, FoundBackup],
+    low: int,
+    high: int,
+) -> Iterable[Violation]:
+    """Judges the finished backups that were found (I28): one that was issued may be there, one that was
+    acknowledged must, and what is there equals the prefix at its end. low, high: as of judge()."""
+    for prefix, backup in backups.items():
+        if prefix > high:
+            continue
+        name = f"backup {backup.name}"
+        actual = found.get(backup.name)
+        if actual is None:
+            if backup.sure and prefix <= low:
+                yield Violation(28, f"{name}: acknowledged, but not finished")
+        elif actual.wrong:
+            yield Violation(28, f"{name}: {actual.wrong}")
+        elif actual.state != states[prefix]:
+            yield Violation(28, f"{name}: another state than that of prefix {prefix}")
 
 
 def judge(states: list[State], actual: State, low: int, high: int) -> list[Violation]:

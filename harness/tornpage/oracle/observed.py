@@ -10,6 +10,7 @@ May import: errors, state.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import xxhash
@@ -47,13 +48,18 @@ class ObservedOracle:
 
     steps: Sequence[Any] = ()
     """No statement has a result that it should have."""
+    backups: Mapping[int, Any] = MappingProxyType({})
+    """None that the model knows of."""
 
-    def __init__(self, told: Mapping[int, State], acknowledged: Sequence[int]) -> None:
+    def __init__(
+        self, told: Mapping[int, State], acknowledged: Sequence[int], *, killed: bool = False
+    ) -> None:
         """told: by number of a statement, the state after it, 0 for `ready`; acknowledged: the numbers of the
-        marks, in their order. CensusError if they do not go together."""
+        marks, in their order, none only if the run was killed. CensusError if they do not go together."""
+        self.told = told
         if 0 not in told:
             raise CensusError("run told no state at `ready`: print the line with n = 0")
-        if not acknowledged:
+        if not acknowledged and not killed:
             raise CensusError(
                 "run acknowledged nothing: mark `issue n=1` before a commit, `ack n=1` after it"
             )

@@ -9,13 +9,13 @@ So the state after a crash must equal a prefix between the last acknowledged and
 Digests are those of engine/check/check.h, computed here anew: a table is its number of rows and the sum
 modulo 2^64 of XXH64 of each row (BIGINT 8 bytes big-endian, sign bit inverted; CHAR padded with spaces;
 VARCHAR its length in 2 bytes and its text; in front of what may be NULL a byte, 0 for NULL), plus that of
-the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns, cut to their prefix or padded with spaces, and
-primary key, plus 1 if it is unique.
+the names of its columns, that of a VARCHAR with its greatest length; an index the same over key columns, cut
+to their prefix or padded with spaces, and primary key, plus 1 if it is unique.
 
 Does not verify: which version of a row a read statement returns (scripts do not depend on it), the
 message of an error, DDL steps between its begin and its commit.
 
-May import: errors, rowlog, script, state, table.
+May import: backups, errors, rowlog, script, state, table.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tornpage.oracle.backups import Backup, Backups
 from tornpage.oracle.rowlog import RowLogs
 from tornpage.oracle.state import State
 from tornpage.oracle.table import Failure, Row, Table, built_index, entry_maker, index_parts
@@ -64,12 +65,14 @@ _RANK = tuple(Algorithm)
 @dataclass(frozen=True, slots=True)
 class Step:
     """What statement `line` does: error name or "" for success; prefix after it; durable: it promises
-    that everything committed so far survives a kill whatever flush_log_at_trx_commit says."""
+    that everything committed so far survives a kill whatever flush_log_at_trx_commit says. other: the error
+    that it may end with instead, or ""."""
 
     line: int
     error: str
     prefix: int
     durable: bool
+    other: str = ""
 
 
 class Oracle:
@@ -87,13 +90,16 @@ class Oracle:
         self.steps: list[Step] = []
         self._tables: dict[str, Table] = {}
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
+        self._backups = Backups()
         for statement in script.statements:
             error, durable = "", False
             try:
                 durable = self._execute(statement)
             except Failure as failure:
                 error = str(failure)
-            self.steps.append(Step(statement.line, error, len(self.states) - 1, durable))
+            prefix = len(self.states) - 1
+            other = self._other_error(statement, error, prefix)
+            self.steps.append(Step(statement.line, error, prefix, durable, other))
 
     def after(self, line: int) -> int:
         """The prefix after the statement of this line (0 before the first)."""
@@ -103,6 +109,15 @@ class Oracle:
                 break
             found = step.prefix
         return found
+
+    @property
+    def backups(self) -> Mapping[int, Backup]:
+        """Finished backups, by the prefix that each must equal."""
+        return self._backups.finished
+
+    def _other_error(self, statement: Statement, error: str, prefix: int) -> str:
+        unsure = statement.verb is Verb.FINISH_BACKUP and not error
+        return "DB_BACKUP_ABORTED" if unsure and not self.backups[prefix].sure else ""
 
     # -- execution ------------------------------------------------------------------------------
 
@@ -126,15 +141,20 @@ class Oracle:
             return True
         elif verb in _BUILD:
             _BUILD[verb](self, statement)
-            return verb is not Verb.STEP_INDEX
+            return verb not in (Verb.STEP_INDEX, Verb.START_DEFRAGMENT, Verb.FLUSH_EXPORT)
+        elif verb in _BACKUP:
+            self._backups.execute(statement, len(self.states))
+            if verb is Verb.FINISH_BACKUP:
+                self._snapshot(statement.line)
+                return True
         elif verb is Verb.SET and any(table.build is not None for table in self._tables.values()):
             raise Failure("DB_TABLE_LOCKED")
         elif verb is Verb.SELECT:
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if table.current(self._key(table, statement)) is None:
                 raise Failure("DB_RECORD_NOT_FOUND")
         elif verb in (Verb.SCAN, Verb.FLUSH_TABLE):
-            table = self._table(statement.table)
+            table = self._readable(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
                 raise Failure("DB_NOT_FOUND")
         elif verb is Verb.RESTART:
@@ -148,6 +168,7 @@ class Oracle:
             self._undo(self._take(trx))
         for table in self._tables.values():
             self._end_build(table)
+        self._backups.end_start(statement.full)
         self._options = {**self._options, **(statement.options or {})}
 
     def _take(self, trx: str) -> dict[tuple[str, bytes], None]:
@@ -161,6 +182,12 @@ class Oracle:
             raise Failure("DB_NOT_FOUND")
         return table
 
+    def _readable(self, name: str) -> Table:
+        table = self._table(name)
+        if table.exclusive:
+            raise Failure("DB_TABLE_LOCKED")
+        return table
+
     def _key(self, table: Table, statement: Statement) -> bytes:
         values = statement.key or {}
         if set(values) != set(table.primary):
@@ -172,7 +199,7 @@ class Oracle:
         if trx != AUTOCOMMIT and trx not in self._open:
             raise Failure("DB_NOT_FOUND")
         table = self._table(statement.table)
-        if table.build is not None and table.logs is None:
+        if table.is_read_only:
             raise Failure("DB_TABLE_LOCKED")
         planned: list[tuple[bytes, Row | None]] = []
         try:
@@ -304,6 +331,7 @@ class Oracle:
     def _begin_build(self, table: Table, statement: Statement) -> None:
         """The build of these indexes; without any, a rebuild."""
         table.build = statement.indexes
+        table.exclusive = statement.lock is Lock.EXCLUSIVE
         if statement.lock is Lock.NONE:
             keys = [table.columns[table.positions[name]].size for name in table.primary]
             table.logs = RowLogs(
@@ -326,11 +354,12 @@ class Oracle:
         self._end_build(self._building(statement))
 
     def _end_build(self, table: Table) -> None:
-        table.build, table.logs = None, None
+        table.build, table.logs, table.exclusive = None, None, False
+        table.packing, table.exported = False, False
 
     def _finish_index(self, statement: Statement) -> None:
         table = self._building(statement)
-        if table.owner:
+        if table.owner and not table.packing:
             raise Failure("DB_TABLE_LOCKED")
         definitions = table.build or ()
         overflowed = table.logs is not None and table.logs.overflowed
@@ -343,6 +372,31 @@ class Oracle:
 
     def _rebuild_table(self, statement: Statement) -> None:
         self._unlocked(statement.table)
+
+    def _start_defragment(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if statement.name not in ("", PRIMARY, *table.indexes):
+            raise Failure("DB_NOT_FOUND")
+        table.build, table.packing = (), True
+
+    def _defragment_table(self, statement: Statement) -> None:
+        self._start_defragment(statement)
+        self._finish_index(statement)
+
+    def _flush_export(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        if self._open or any(other.exported for other in self._tables.values()):
+            raise Failure("DB_TABLE_LOCKED")
+        table.build, table.exported = (), True
+
+    def _import_table(self, statement: Statement) -> None:
+        table = self._unlocked(statement.table)
+        source = self._tables.get(statement.name)
+        if source is None or not source.exported:
+            raise Failure("DB_NOT_FOUND")
+        if not table.has_definition_of(source):
+            raise Failure("DB_ERROR")
+        table.take_rows_of(source)
 
     def _truncate_table(self, statement: Statement) -> None:
         self._unlocked(statement.table).empty()
@@ -415,14 +469,23 @@ _DDL = {
     Verb.MODIFY_COLUMN: Oracle._modify_column,
     Verb.REBUILD_TABLE: Oracle._rebuild_table,
     Verb.TRUNCATE_TABLE: Oracle._truncate_table,
+    Verb.DEFRAGMENT_TABLE: Oracle._defragment_table,
+    Verb.UNLOCK_TABLE: Oracle._finish_index,
+    Verb.IMPORT_TABLE: Oracle._import_table,
     Verb.FINISH_INDEX: Oracle._finish_index,
 }
 """Each gives a new prefix."""
 
+_BACKUP = {Verb.START_BACKUP, Verb.STEP_BACKUP, Verb.FINISH_BACKUP, Verb.ABORT_BACKUP}
+"""They change nothing; a finished one is a prefix of its own, equal to the one before."""
+
 _BUILD = {
     Verb.START_INDEX: Oracle._start_index,
     Verb.START_REBUILD: Oracle._start_rebuild,
+    Verb.START_DEFRAGMENT: Oracle._start_defragment,
+    Verb.FLUSH_EXPORT: Oracle._flush_export,
     Verb.STEP_INDEX: Oracle._step_index,
     Verb.ABORT_INDEX: Oracle._abort_index,
 }
-"""They change the catalogue (a step does not), but no state: an index appears when its build is finished."""
+"""They change the catalogue (a step, a defragmentation and an export do not), but no state: an index appears
+when its build is finished."""

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.rowlog import log_capacity
+from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER, log_capacity
 from tornpage.workloads.workload import bytes_of
 
 __all__ = ["DEFAULTS", "RowLogs"]
 
-DEFAULTS = {"sort_buffer_size": "1m", "online_alter_log_max_size": "1m"}
-"""The engine's own."""
+DEFAULTS = {"sort_buffer_size": SORT_BUFFER, "online_alter_log_max_size": ONLINE_LOG_MAX}
 
 Row = tuple[bytes, ...]
 
@@ -42,7 +41,8 @@ class RowLogs:
     def overflowed(self) -> bool:
         """Was more changed than one of them has room for?"""
         buffer, most = (
-            bytes_of(key, self.options.get(key, text)) for key, text in DEFAULTS.items()
+            bytes_of(key, self.options[key]) if key in self.options else size
+            for key, size in DEFAULTS.items()
         )
         return max(self.written) > log_capacity(buffer, most, len(self.written))
 

@@ -16,8 +16,8 @@ import json
 import os
 import select
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +47,18 @@ class Setting:
 
     page_size: int
     doublewrite: bool = True
+    unit: int = 512
+    """Bytes of an aligned part of a page that the storage writes whole or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the rules say of one recorded process. found: it found a log with a valid checkpoint."""
+    """What the rules say of one recorded process. found: it found a log with a valid checkpoint; counters:
+    what the judge saw it do."""
 
     findings: tuple[Finding, ...] = ()
     found: bool = False
+    counters: Mapping[str, int] = field(default_factory=dict)
 
 
 def ask_rules(
@@ -83,7 +87,9 @@ def ask_rules(
     if "error" in answer:
         raise ChildError(f"tornpage-judge: {answer['error']}")
     return Judged(
-        tuple(_finding(item) for item in answer["findings"]), bool(answer["log"]["found"])
+        tuple(_finding(item) for item in answer["findings"]),
+        bool(answer["log"]["found"]),
+        answer.get("counters", {}),
     )
 
 

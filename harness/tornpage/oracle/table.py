@@ -104,6 +104,17 @@ class Table:
     not changed."""
     logs: RowLogs | None = None
     """With LOCK=NONE it can be changed, too: what the build knows of that."""
+    packing: bool = False
+    """The build is a defragmentation, which need not know."""
+    exported: bool = False
+    """There is no build but an export, until the table is unlocked."""
+    exclusive: bool = False
+    """With LOCK=EXCLUSIVE it cannot even be read."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """May its rows not change while the build goes on?"""
+        return self.build is not None and self.logs is None and not self.packing
 
     def current(self, key: bytes) -> Row | None:
         return self.newest[key] if key in self.newest else self.committed.get(key)
@@ -238,6 +249,29 @@ class Table:
             raise Failure("DB_DUPLICATE_KEY")
         if any(has):
             raise Failure("DB_LOCK_CONFLICT")
+
+    def has_definition_of(self, other: Table) -> bool:
+        """The same columns, primary key and indexes?"""
+        mine, theirs = (
+            {
+                index.name: (
+                    [(part.position, part.length) for part in index.parts],
+                    len(index.unique_parts),
+                )
+                for index in table.indexes.values()
+            }
+            for table in (self, other)
+        )
+        same = self.columns == other.columns and self.primary == other.primary
+        return same and mine == theirs
+
+    def take_rows_of(self, other: Table) -> None:
+        """The committed rows of a table of the same definition, and what its indexes know of them."""
+        self.committed, self.hash = dict(other.committed), other.hash
+        self.indexes = {
+            name: replace(index, holders={key: set(held) for key, held in index.holders.items()})
+            for name, index in other.indexes.items()
+        }
 
     def empty(self) -> None:
         """All rows go at once, and whatever an index knew of them."""

@@ -6,7 +6,8 @@ May import: errors, preload, target.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +18,7 @@ from tornpage.targets.target import EngineTarget, Target
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
+    "BUNDLED",
     "TARGETS",
     "TARGET_FILE",
     "explorer_path",
@@ -24,6 +26,7 @@ __all__ = [
     "full_name",
     "is_target_file",
     "make_target",
+    "target_names",
 ]
 
 FILE_SUFFIX = ".toml"
@@ -47,6 +50,10 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
 """Known targets: name -> constructor that takes the build folder."""
 
 
+BUNDLED = Path(__file__).resolve().parent / "bundled"
+"""Folder with the target files that come with this package: NAME.toml is the target NAME."""
+
+
 def is_target_file(name: str) -> bool:
     """Whether a target is named by its file."""
     return name.endswith(FILE_SUFFIX)
@@ -59,35 +66,63 @@ def full_name(name: str) -> str:
 
 def family_of(name: str) -> str:
     """Whose campaigns it has: all target files share theirs."""
-    return TARGET_FILE if is_target_file(name) else name
+    return TARGET_FILE if is_target_file(name) or _file_of(name) is not None else name
 
 
-def make_target(name: str, build: Path) -> Target:
-    """The target of this name, of this file, or of an installed entry point, from a build folder (as
-    build/release). Raises ConfigError, TargetError."""
+def target_names() -> list[str]:
+    """Every target that has a name: our own, those with a target file in this package, installed ones."""
+    bundled = (path.stem for path in BUNDLED.glob(f"*{FILE_SUFFIX}"))
+    return sorted({*TARGETS, *bundled, *_installed()})
+
+
+def make_target(name: str, build: Path, *, ready: bool = True) -> Target:
+    """The target of this name, or of this file, from a build folder (as build/release). ready: it must be
+    ready to be run. Raises ConfigError, TargetError."""
     build = build.resolve()
     target = TARGETS[name](build) if name in TARGETS else _from_outside(name, build)
-    target.check_ready()
+    if ready:
+        target.check_ready()
     return target
 
 
 def _from_outside(name: str, build: Path) -> Target:
     if is_target_file(name):
         return _of_file(Path(name), build)
-    installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
-    if name not in installed:
-        known = ", ".join(sorted({*TARGETS, *installed}))
+    file = _file_of(name)
+    if file is not None:
+        return _of_file(file, build, name)
+    if name not in _installed():
+        known = ", ".join(target_names())
         raise ConfigError(f"unknown target {name!r} (known: {known}, or a target file NAME.toml)")
-    try:
-        made = installed[name].load()
-    except Exception as error:  # whatever a stranger's module does
-        raise ConfigError(f"entry point {name!r}: {type(error).__name__}: {error}") from error
-    if isinstance(made, Path):
-        return _of_file(made, build)
+    made = _loaded(name)
     if not callable(made):
         raise ConfigError(f"entry point {name!r}: neither the path of a target file nor callable")
     return cast(Target, made(build))
 
 
-def _of_file(path: Path, build: Path) -> Target:
-    return CommandTarget(path, preload_path(build), explorer_path(build))
+def _file_of(name: str) -> Path | None:
+    """The target file behind a name; None if there is none."""
+    if name in TARGETS:
+        return None
+    bundled = BUNDLED / f"{name}{FILE_SUFFIX}"
+    if bundled.parent == BUNDLED and bundled.is_file():
+        return bundled
+    made = _loaded(name) if name in _installed() else None
+    return made if isinstance(made, Path) else None
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
+
+
+def _loaded(name: str) -> object:
+    """What an entry point gives. ConfigError."""
+    try:
+        return _installed()[name].load()
+    except Exception as error:  # whatever a stranger's module does
+        raise ConfigError(f"entry point {name!r}: {type(error).__name__}: {error}") from error
+
+
+def _of_file(path: Path, build: Path, name: str = "") -> Target:
+    return CommandTarget(path, preload_path(build), explorer_path(build), name)

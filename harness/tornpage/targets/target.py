@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: errors, model, option, preload, process, rules, state.
+May import: aim, errors, judgement, model, option, preload, process, rules, state, workload.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
+from tornpage.faults.aim import SECTOR
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult, run_child
+from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State, read_tables
 from tornpage.targets.option import TargetOption
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
+from tornpage.workloads.workload import bytes_of
 
 __all__ = [
     "EXIT_REFUSED",
@@ -65,9 +68,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
-    """What an undisturbed run said: failed statements (line -> error name). told: with
-    Capability.OBSERVED the state after each statement, by its number, 0 for the state that it began
-    with."""
+    """What a run said: failed statements (line -> error name). told: with Capability.OBSERVED the state
+    after each statement, by its number, 0 for the state that it began with; of a run that was killed, as
+    far as it got."""
 
     ok: bool
     message: str
@@ -84,7 +87,8 @@ class RecoveryAnswer:
     target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
     failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
-    findings: of the scanner. counters: recovery counters by the names of model.TrialResult.
+    findings: of the scanner. backups: finished ones, by name, as preparing them left them.
+    counters: recovery counters by the names of model.TrialResult.
     """
 
     ok: bool
@@ -95,6 +99,7 @@ class RecoveryAnswer:
     state: State | None = None
     findings: tuple[Violation, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+    backups: Mapping[str, FoundBackup] = field(default_factory=dict)
     no_database: bool = False
     recovered: bool | None = None
     """Whether the crash had left anything to recover; None: the trace of the recovery tells."""
@@ -104,6 +109,8 @@ class Target(Protocol):
     """The seam behind which SQLite, MariaDB and others will stand."""
 
     name: str
+    what: str
+    """One line on it."""
     capabilities: frozenset[Capability]
     unrecorded: tuple[str, ...]
     """Patterns of files whose changes the trace need not show: no crashed image needs them."""
@@ -126,7 +133,7 @@ class Target(Protocol):
     def options(self) -> tuple[TargetOption, ...]:
         """What --set and a campaign's options may name. Raises TargetError."""
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Puts into an empty data directory what is to be there, and durable, before a run. Raises
         CensusError."""
 
@@ -161,9 +168,15 @@ class Target(Protocol):
         """Reads the output of a recover command."""
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",
     ) -> Site | None:
-        """What a write was for. facts: of the page_write marker right before it, None if there is none.
+        """What a write was for. facts: of the page_write marker right before it, None if there is none; data:
+        what was written, empty where contents were not recorded.
         None: the file is no part of a crashed image, and its writes are no subject."""
 
 
@@ -198,6 +211,7 @@ class EngineTarget:
     """The bundled engine: build/.../engine and libtornpage_preload.so."""
 
     name = "engine"
+    what = "the bundled engine"
     unrecorded: tuple[str, ...] = ()
     sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
     crossed: Mapping[str, list[str]] = {}
@@ -245,7 +259,7 @@ class EngineTarget:
             for item in data["options"]
         )
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
@@ -261,12 +275,20 @@ class EngineTarget:
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        """engine recover --json --check --set ... DIR. A log that is there keeps its format, which a restart of
-        the run may have changed."""
+        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format, which a
+        restart of the run may have changed."""
         found = (data / LOG_FILE).exists()
         asked = {k: v for k, v in options.items() if not (found and k == "log_format")}
         return Command(
-            (str(self.program), "recover", "--json", "--check", *_sets(asked), str(data)),
+            (
+                str(self.program),
+                "recover",
+                "--json",
+                "--check",
+                "--backups",
+                *_sets(asked),
+                str(data),
+            ),
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
@@ -291,9 +313,10 @@ class EngineTarget:
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
 
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
-        """Without doublewrite there is nothing to be held against its rules."""
+        """Where a page is written without doublewrite there is nothing to be held against its rules."""
+        unit = bytes_of("atomic_write_unit", options.get("atomic_write_unit", "0"))
         doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
-        return Setting(page_size, doublewrite)
+        return Setting(page_size, doublewrite and unit < page_size, max(unit, SECTOR))
 
     def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
         """Not where the log is only written from time to time."""
@@ -321,15 +344,24 @@ class EngineTarget:
         if child.exit_code not in (0, 1) or data is None or not data.get("ok"):
             return RecoveryAnswer(False, message=child.describe())
         status, check = data["status"], data.get("check")
+        backups = {item["name"]: _read_backup(item) for item in data.get("backups", ())}
+        counters = {ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()}
+        counters["backups_prepared"] = sum(not found.wrong for found in backups.values())
         return RecoveryAnswer(
             ok=True,
             state=read_tables(check["tables"]) if check else None,
             findings=read_findings(check) if check else (),
-            counters={ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()},
+            backups=backups,
+            counters=counters,
         )
 
     def site_of(
-        self, file: str, offset: int, facts: Mapping[str, str] | None, page_size: int
+        self,
+        file: str,
+        offset: int,
+        facts: Mapping[str, str] | None,
+        page_size: int,
+        data: bytes = b"",  # noqa: ARG002 - its markers tell
     ) -> Site | None:
         """By file and offset, and for a home write by its marker."""
         if file in LOG_FILES:
@@ -357,6 +389,15 @@ def _page_site(facts: Mapping[str, str]) -> Site:
     if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
         return Site.DICT_PAGE
     return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
+
+
+def _read_backup(item: Mapping[str, Any]) -> FoundBackup:
+    if not item["ok"]:
+        return FoundBackup(None, f"refused: {item['error']}: {item['message']}")
+    findings = read_findings(item["check"])
+    return FoundBackup(
+        read_tables(item["check"]["tables"]), f"{findings[0].what}" if findings else ""
+    )
 
 
 def _sets(options: Mapping[str, str]) -> list[str]:

@@ -96,6 +96,22 @@ class Site(StrEnum):
     """Any other write, as that of a page that recovery restores from doublewrite."""
 
 
+PAGE_SITES = frozenset(
+    {
+        Site.INDEX_LOAD_PAGE,
+        Site.DATA_PAGE,
+        Site.INTERNAL_PAGE,
+        Site.PAGE0,
+        Site.UNDO_PAGE,
+        Site.DICT_PAGE,
+        Site.SYSTEM_PAGE,
+        Site.FREED_PAGE,
+    }
+)
+"""Home writes of pages: if recovery refuses to start after one of them was torn, that breaks I5. For
+targets that do not name the cause of a refusal."""
+
+
 class FaultKind(StrEnum):
     """Which operations a fault counts."""
 
@@ -278,7 +294,8 @@ class WriteEvent:
     nth: 1-based among the writes to `file` (its path at that time); seq: event number in the trace.
     next_fsync: the same number of the first fsync of the file after it, 0 if there is none.
     facts: the page_write marker of a home write (space, page, lsn, type, level, index, dblwr, why, load).
-    line: script line in flight, or last finished.
+    line: script line in flight, or last finished. unit: bytes of an aligned part of the file that the
+    storage writes whole or not at all.
     """
 
     nth: int
@@ -290,6 +307,7 @@ class WriteEvent:
     line: int
     facts: Mapping[str, str] = field(default_factory=dict)
     next_fsync: int = 1
+    unit: int = 512
 
 
 @_JSON

@@ -18,7 +18,9 @@ __all__ = [
     "ROOT",
     "Paths",
     "data_folder",
+    "fetched_folder",
     "find_paths",
+    "package_folder",
     "require_floor",
     "require_room",
     "tmpfs_folder",
@@ -63,6 +65,19 @@ def find_paths() -> Paths:
 def data_folder(name: str) -> Path:
     """`workloads`, `reports` or `marking`: the wheel's own copy, or the checkout's folder."""
     return (_CARRIED if _CARRIED.is_dir() else ROOT) / name
+
+
+def fetched_folder(target: str) -> Path:
+    """Where `tornpage target fetch` puts what a target needs: below TORNPAGE_FETCHED, else below the user's
+    cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(os.environ.get("TORNPAGE_FETCHED") or cache / "tornpage")
+    return folder.absolute() / target
+
+
+def package_folder() -> Path:
+    """What a Python finds this package in."""
+    return _PACKAGE.parent
 
 
 def tmpfs_folder() -> Path:

@@ -13,7 +13,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tornpage.workloads.rowlog import Changes, log_capacity
+from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER, Changes, log_capacity
 from tornpage.workloads.script import (
     AUTOCOMMIT,
     Algorithm,
@@ -48,7 +48,8 @@ FREED_MAX = 12
 class Table:
     """live: keys of rows, those of open transactions included; held: keys that an open transaction has
     changed; hot: the last ones that were changed, deleted or rolled back; indexes: names; build: those of the
-    build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile."""
+    build that is under way, a rebuild's none; changes: with LOCK=NONE, how much has changed meanwhile;
+    packing: the build is a defragmentation; exported: there is none, but the lock of one."""
 
     name: str
     shape: Shape
@@ -58,6 +59,8 @@ class Table:
     indexes: list[str] = field(default_factory=list)
     build: tuple[IndexDef, ...] | None = None
     changes: Changes | None = None
+    packing: bool = False
+    exported: bool = False
     serials: dict[int, bytes] = field(default_factory=dict)
     """Of each live row: its value of the serial column."""
     pinned: list[tuple[str, int, bytes]] = field(default_factory=list)
@@ -67,7 +70,7 @@ class Table:
     @property
     def building(self) -> bool:
         """Is a build under way, so that the table takes no changes?"""
-        return self.build is not None and self.changes is None
+        return self.build is not None and self.changes is None and not self.packing
 
     def unique_lengths(self, indexes: Sequence[str]) -> list[int]:
         """How much of a serial value each of these unique indexes compares; 0 = all."""
@@ -115,6 +118,7 @@ class Book:
     """One script in the making. undo: per open transaction table, key, whether the row was live before, and
     its serial value. page_size, dblwr_pages: of the target, for the sizes that matter to it. quiet: no
     checkpoint is asked for; copy_share: of the statements that alter a table, those with ALGORITHM=COPY;
+    exclusive_share: of those that do not have LOCK=NONE, those with LOCK=EXCLUSIVE;
     sort_buffer_size, online_alter_log_max_size: of the target, in bytes."""
 
     rng: random.Random
@@ -123,8 +127,9 @@ class Book:
     clean_pages: int = 6
     quiet: bool = False
     copy_share: float = 0
-    sort_buffer_size: int = 1 << 20
-    online_alter_log_max_size: int = 1 << 20
+    exclusive_share: float = 0
+    sort_buffer_size: int = SORT_BUFFER
+    online_alter_log_max_size: int = ONLINE_LOG_MAX
     out: list[Statement] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
     undo: dict[str, list[tuple[Table, int, bool, bytes | None]]] = field(default_factory=dict)
@@ -264,14 +269,13 @@ class Book:
         given up."""
         self.add(Verb.RESTART, full=clean, options=options)
         for table in self.tables.values():
-            table.build = table.changes = None
+            table.build, table.changes, table.packing, table.exported = None, None, False, False
         for trx in sorted(self.undo):
             self._end(trx, commit=False)
 
     def release(self, table: Table) -> None:
         """Ends every transaction that has changed the table, and its build."""
-        for trx in sorted(set(table.held.values())):
-            self.end(trx, commit=self.rng.random() < 0.5)
+        self.release_rows(table)
         if table.build is not None:
             self.end_build(table, finish=False)
 
@@ -390,10 +394,12 @@ class Book:
     def alter(self, verb: Verb, table: Table, **fields: object) -> None:
         """A statement that alters a table, carried out in one of the ways that there are."""
         algorithm = Algorithm.DEFAULT
-        online = fields.get("lock") is Lock.NONE
-        if self.copy_share and not online and self.rng.random() < self.copy_share:
+        lock = fields.pop("lock", Lock.DEFAULT)
+        if self.copy_share and lock is not Lock.NONE and self.rng.random() < self.copy_share:
             algorithm = Algorithm.COPY
-        self.add(verb, table=table.name, algorithm=algorithm, **fields)
+        if lock is Lock.DEFAULT and self.exclusive_share:
+            lock = Lock.EXCLUSIVE if self.rng.random() < self.exclusive_share else lock
+        self.add(verb, table=table.name, algorithm=algorithm, lock=lock, **fields)
 
     def add_indexes(self, table: Table, indexes: Sequence[IndexDef]) -> None:
         """Builds them in one statement, which fails for a duplicate in a unique one."""
@@ -445,6 +451,37 @@ class Book:
         table.build = () if in_steps else None
         table.changes = self._watch(table, ()) if online and in_steps else None
 
+    def defragment(self, table: Table, index: str, in_steps: bool) -> None:
+        """Packs the leaves of an index, or of all ("") in one statement, or starts that."""
+        self.release(table)
+        verb = Verb.START_DEFRAGMENT if in_steps else Verb.DEFRAGMENT_TABLE
+        self.add(verb, table=table.name, name=index)
+        table.build = () if in_steps else None
+        table.packing = in_steps
+
+    def export(self, table: Table) -> None:
+        """Brings the table's file up to date and locks it; ends transactions and another export."""
+        for trx in sorted(self.undo):
+            self.end(trx, commit=self.rng.random() < 0.5)
+        self.release(table)
+        for other in self.tables.values():
+            if other.exported:
+                self.unlock(other)
+        self.add(Verb.FLUSH_EXPORT, table=table.name)
+        table.build, table.exported = (), True
+
+    def unlock(self, table: Table) -> None:
+        """Ends its export."""
+        self.add(Verb.UNLOCK_TABLE, table=table.name)
+        table.build, table.exported = None, False
+
+    def import_rows(self, table: Table, source: Table) -> None:
+        """All that an exported table of the same definition has."""
+        self.release(table)
+        self.add(Verb.IMPORT_TABLE, table=table.name, name=source.name)
+        table.live = set(source.live)
+        table.serials = dict(source.serials)
+
     def _watch(self, table: Table, indexes: Sequence[IndexDef]) -> Changes:
         capacity = log_capacity(self.sort_buffer_size, self.online_alter_log_max_size, len(indexes))
         return Changes(capacity, table.shape.columns, table.shape.primary, indexes)
@@ -460,12 +497,17 @@ class Book:
         if changes is not None and finish:
             self._let_finish(table)
             finish = not changes.unsure
-        table.changes = None
+        table.changes, table.packing, table.exported = None, False, False
         self.add(Verb.FINISH_INDEX if finish else Verb.ABORT_INDEX, table=table.name)
         built, table.build = table.build or (), None
         overflowed = changes is not None and changes.overflowed
         if finish and not overflowed and not table.has_duplicates(built):
             table.indexes += [index.name for index in built]
+
+    def release_rows(self, table: Table) -> None:
+        """Ends every transaction that has changed the table; a build of it goes on."""
+        for trx in sorted(set(table.held.values())):
+            self.end(trx, commit=self.rng.random() < 0.5)
 
     def _let_finish(self, table: Table) -> None:
         """Ends the transactions that have changed the table."""

@@ -187,7 +187,7 @@ def replace(book: Book, table: Table) -> None:
 
 
 def truncate(book: Book, table: Table) -> None:
-    """Empties the table, while its pages are dirty or at home, purge has not been there, or has; then its keys
+    """Empties the table, with dirty pages or none, before purge has been there or behind it; then its keys
     come back."""
     rows = len(table.live)
     for _ in range(book.rng.randint(0, 6)):
@@ -217,7 +217,7 @@ def rename_parts(book: Book, table: Table) -> None:
 
 def lengthen(book: Book, table: Table) -> None:
     """A VARCHAR becomes longer, at once or by a copy, as its indexes let it; rows get values that only it has
-    room for. Now and then it becomes as short again before that. A table that has none leaves it to another."""
+    room for. Now and then it becomes a bit shorter before that. A table without one leaves it to another."""
     if not any(column.varying for column in table.shape.columns):
         table = book.tables.get("varying") or book.create("varying", VARYING)
         fill(book, table, book.rng.randint(2, 30))
@@ -226,12 +226,12 @@ def lengthen(book: Book, table: Table) -> None:
     for column in book.rng.sample(varying, min(len(varying), book.rng.randint(1, 2))):
         whole = any((column.name, 0) in index.columns for index in table.shape.indexes)
         most = LONGEST_KEY if whole else LONGEST
-        length = min(column.length + book.rng.choice((1, 30, column.length)), most)
-        if length <= column.length:
+        length = min(column.length + book.rng.choice((2, 30, column.length)), most)
+        if length <= column.length + 1:
             continue
         book.resize_column(table, column.name, length)
         if book.rng.random() < 0.2:
-            book.resize_column(table, column.name, column.length)
+            book.resize_column(table, column.name, length - 1)
         for _ in range(book.rng.randint(1, 4)):
             change(book, table)
 

@@ -57,7 +57,11 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         for other in varying:
             fill(book, other, params.rows // 4 // other.shape.share * 2)
         book.rebuild(varying[-1], in_steps=False)
-        lengthen(book, book.rng.choice(varying))
+        for other in varying:
+            plain = [index for index in book.missing_indexes(other) if not index.unique]
+            if plain:
+                book.add_indexes(other, plain)
+            lengthen(book, other)
         fill(book, table, params.rows)
         build(book, table)
         rewrite(book, table, params.rows // 3)

@@ -65,18 +65,13 @@ def generate_linkbench(params: LinkbenchParams, rng: random.Random) -> Script:
         graph.update_link: 8.0,
         graph.count_links: 4.9,
     }
-    rounds = min(params.transactions, 4)
-    indexed = False
-    for round_ in range(rounds):
-        share = params.transactions // rounds + (round_ < params.transactions % rounds)
-        sessions.run(profiles, params.clients, share)
-        if indexed:
-            sessions.add(Verb.DROP_INDEX, table="linktable", name=LINKS.name)
-        else:
-            sessions.add_index("linktable", LINKS)
-        indexed = not indexed
+
+    def between() -> None:
+        sessions.toggle_index("linktable", LINKS)
         if rng.random() < 0.3:
             sessions.add(Verb.REBUILD_TABLE, table=rng.choice(("nodetable", "linktable")))
+
+    sessions.rounds(profiles, params.clients, params.transactions, between)
     return sessions.script()
 
 

@@ -2,7 +2,8 @@
 uses at all and how often, their order and their sizes. A script that never does one thing does the others
 in combinations that a script of everything would hardly come to. And "storm": of pieces of data definition.
 
-May import: book, builds, collisions, online, phases, script, shapes.
+May import: book, builds, collisions, defragment, online, phases, rowlog, script, shapes,
+transport.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from tornpage.workloads import builds, phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.collisions import collide
-from tornpage.workloads.online import online, twins
+from tornpage.workloads.defragment import defragment
+from tornpage.workloads.online import online, refused, twins
+from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER
 from tornpage.workloads.script import Script, Verb
 from tornpage.workloads.shapes import SHAPES, SMALL
+from tornpage.workloads.transport import transport
 
 __all__ = ["MixParams", "StormParams", "generate_mix", "generate_storm"]
 
@@ -29,6 +33,8 @@ SCALES = (0.3, 1, 1, 1.5)
 COPY_SHARES = (0, 0, 0.1, 0.4)
 """Of a script's statements that alter a table, those with ALGORITHM=COPY."""
 STORM_COPY_SHARE = 0.3
+EXCLUSIVE_SHARE = 0.15
+"""Of those that leave the lock open, those that let nobody read the table meanwhile."""
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
 RESTART_SHARES = (0, 0.05, 0.1, 0.3)
@@ -52,9 +58,9 @@ class MixParams(BaseModel):
     """The target's, in bytes: numbers of rows lie at the ends of pages."""
     dblwr_pages: int = Field(default=16, ge=4, le=256)
     """The target's: batches are exactly full, or nearly."""
-    sort_buffer_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    sort_buffer_size: int = Field(default=SORT_BUFFER, ge=65536, le=1 << 36)
     """The target's, in bytes: it is what the logs of row changes are divided into."""
-    online_alter_log_max_size: int = Field(default=65536, ge=65536, le=1 << 36)
+    online_alter_log_max_size: int = Field(default=ONLINE_LOG_MAX, ge=65536, le=1 << 36)
     """The target's, in bytes: so much may be changed during a build with LOCK=NONE."""
 
 
@@ -91,6 +97,7 @@ def _generate(
         clean_pages=rng.choice((3, 6, 20)),
         quiet=rng.random() < QUIET_SHARE,
         copy_share=copy_share,
+        exclusive_share=EXCLUSIVE_SHARE,
         sort_buffer_size=params.sort_buffer_size,
         online_alter_log_max_size=params.online_alter_log_max_size,
     )
@@ -138,30 +145,37 @@ def _names(book: Book, _: Table) -> None:
     builds.name_burst(book, NAMES, SMALL, book.rng.randint(2, 8))
 
 
+DEFINITION: tuple[Phase, ...] = (
+    _names,
+    builds.build,
+    builds.drop_some,
+    builds.many,
+    builds.rebuild,
+    builds.stepped,
+    builds.aborted,
+    builds.replace,
+    builds.switch,
+    builds.rename_parts,
+    builds.lengthen_or_fail,
+    builds.force,
+    builds.force,
+    builds.truncate,
+    defragment,
+    defragment,
+    transport,
+    collide,
+    online,
+    online,
+    online,
+    refused,
+    twins,
+)
+"""Pieces of data definition, some of them twice."""
+
+
 def _storm_pieces(_: int) -> list[Phase]:
     """Data definition, and some changes of rows for it to meet."""
-    return [
-        _mixed,
-        _names,
-        builds.build,
-        builds.drop_some,
-        builds.many,
-        builds.rebuild,
-        builds.stepped,
-        builds.aborted,
-        builds.replace,
-        builds.switch,
-        builds.rename_parts,
-        builds.lengthen_or_fail,
-        builds.force,
-        builds.force,
-        builds.truncate,
-        collide,
-        online,
-        online,
-        online,
-        twins,
-    ]
+    return [_mixed, *DEFINITION]
 
 
 def _pieces(rows: int) -> list[Phase]:
@@ -193,31 +207,13 @@ def _pieces(rows: int) -> list[Phase]:
         regrow,
         shrink,
         rewrite,
-        _names,
         keep_house,
         settle,
         phases.revive,
         phases.rolled_back_deletes,
         phases.hold,
         phases.batches,
-        builds.build,
-        builds.drop_some,
-        builds.many,
         builds.rebuild,
-        builds.rebuild,
-        builds.stepped,
-        builds.aborted,
-        builds.replace,
-        builds.switch,
-        builds.rename_parts,
-        builds.lengthen_or_fail,
-        builds.force,
-        builds.force,
-        builds.truncate,
         collide,
-        collide,
-        online,
-        online,
-        online,
-        twins,
+        *DEFINITION,
     ]

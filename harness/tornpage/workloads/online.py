@@ -11,9 +11,9 @@ from __future__ import annotations
 from tornpage.workloads import phases
 from tornpage.workloads.book import Book, Table
 from tornpage.workloads.builds import several
-from tornpage.workloads.shapes import UNIQUE
+from tornpage.workloads.shapes import UNIQUE, WIDE
 
-__all__ = ["online", "twins"]
+__all__ = ["online", "refused", "twins"]
 
 FLOOD_BYTES = 120_000
 FLOOD_ROWS = 400
@@ -45,6 +45,41 @@ def twins(book: Book, _: Table) -> None:
         return
     book.start_build(table, some[: book.rng.randint(1, 2)], online=True)
     _in_steps(book, table)
+
+
+def refused(book: Book, _: Table) -> None:
+    """An index of a table of its own, built with LOCK=NONE to the end, where it is refused: two rows have one
+    key, or the log had no room. What a crash may find of it is nothing."""
+    name, shape = book.rng.choice((("copied", UNIQUE), ("flooded", WIDE)))
+    table = book.tables.get(name) or book.create(name, shape)
+    book.release(table)
+    phases.fill(book, table, book.rng.randint(4, 30))
+    for _build in range(book.rng.randint(1, 3)):
+        for index in list(table.indexes):
+            book.drop_index(table, index)
+        indexes = table.shape.indexes
+        wanted = indexes[:1] if table.shape.serial else indexes[-1:]
+        book.start_build(table, wanted, online=True)
+        book.step_build(table, book.rng.randint(1, 4), book.rng.randint(1, 30))
+        book.rng.choice((_ends, _several_sessions, _keep_house))(book, table)
+        book.release_rows(table)
+        twin = _add_twin(book, table) if table.shape.serial else None
+        if not table.shape.serial:
+            _fill_log(book, table, FLOOD_SHARES[-1])
+        book.step_build(table, book.rng.randint(1, 20), 30)
+        book.end_build(table, finish=True)
+        if twin is not None:
+            book.delete(table, key=twin)
+    if book.rng.random() < 0.5:
+        book.drop(table)
+
+
+def _add_twin(book: Book, table: Table) -> int | None:
+    """Another row with the value of one; its key."""
+    key = book.free_key(table, live=False)
+    if key is not None:
+        book.insert(table, key=key, serial=table.serials[min(table.serials)])
+    return key
 
 
 def _in_steps(book: Book, table: Table) -> None:
@@ -120,10 +155,15 @@ def _duplicate(book: Book, table: Table) -> None:
 
 
 def _flood(book: Book, table: Table) -> None:
-    """Rows that come and go: some blocks of the log, or more than it has room for."""
+    """Some blocks of the log, or more than it has room for."""
+    _fill_log(book, table, book.rng.choice(FLOOD_SHARES))
+
+
+def _fill_log(book: Book, table: Table, share: float) -> None:
+    """Rows that come and go, for this share of what the log has room for, as far as they may cost so much."""
     if table.changes is None:
         return
-    wanted = table.changes.rows_for(book.rng.choice(FLOOD_SHARES))
+    wanted = table.changes.rows_for(share)
     rows = min(wanted, FLOOD_ROWS, FLOOD_BYTES // table.shape.row_size)
     first = max(table.live, default=0) + 1
     trx = book.begin()

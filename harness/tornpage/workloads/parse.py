@@ -27,6 +27,8 @@ __all__ = ["STEP_ROWS", "parse_script"]
 
 STEP_ROWS = 1000
 """Rows of a step of an index build if the statement does not say."""
+STEP_PAGES = 64
+"""Pages of a step of a backup if the statement does not say."""
 WORDS_MAX = 128
 COLUMNS_MAX = 32
 INDEXES_MAX = 64
@@ -213,6 +215,20 @@ def _step_index(words: _Words, s: Statement) -> Statement:
     return replace(s, table=table, number=number, rows=rows)
 
 
+def _start_backup(words: _Words, s: Statement) -> Statement:
+    s = replace(s, name=words.name())
+    lock = next((lock for lock in Lock if lock and words.word(f"lock={lock}")), Lock.DEFAULT)
+    return replace(s, lock=lock)
+
+
+def _step_backup(words: _Words, s: Statement) -> Statement:
+    return replace(s, name=words.name(), number=words.number() if words.more() else STEP_PAGES)
+
+
+def _backup(words: _Words, s: Statement) -> Statement:
+    return replace(s, name=words.name())
+
+
 def _trx(words: _Words, s: Statement) -> Statement:
     return replace(s, trx=words.trx(autocommit=False))
 
@@ -242,7 +258,7 @@ def _select(words: _Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), key=words.values())
 
 
-def _scan(words: _Words, s: Statement) -> Statement:
+def _table_and_index(words: _Words, s: Statement) -> Statement:
     return replace(s, table=words.name(), name=words.name() if words.more() else "")
 
 
@@ -292,6 +308,11 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.REBUILD_TABLE: _rebuild,
     Verb.START_REBUILD: _rebuild,
     Verb.TRUNCATE_TABLE: _table,
+    Verb.FLUSH_EXPORT: _table,
+    Verb.UNLOCK_TABLE: _table,
+    Verb.IMPORT_TABLE: _table_and_name,
+    Verb.DEFRAGMENT_TABLE: _table_and_index,
+    Verb.START_DEFRAGMENT: _table_and_index,
     Verb.RENAME_COLUMN: _rename_part,
     Verb.RENAME_INDEX: _rename_part,
     Verb.MODIFY_COLUMN: _modify,
@@ -299,6 +320,10 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.STEP_INDEX: _step_index,
     Verb.FINISH_INDEX: _table,
     Verb.ABORT_INDEX: _table,
+    Verb.START_BACKUP: _start_backup,
+    Verb.STEP_BACKUP: _step_backup,
+    Verb.FINISH_BACKUP: _backup,
+    Verb.ABORT_BACKUP: _backup,
     Verb.BEGIN: _trx,
     Verb.COMMIT: _trx,
     Verb.ROLLBACK: _trx,
@@ -307,7 +332,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.UPDATE: _update,
     Verb.DELETE: _delete,
     Verb.SELECT: _select,
-    Verb.SCAN: _scan,
+    Verb.SCAN: _table_and_index,
     Verb.PURGE: _purge,
     Verb.CLEAN: _clean,
     Verb.CHECKPOINT: _checkpoint,

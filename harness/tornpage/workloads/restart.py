@@ -15,6 +15,7 @@ __all__ = ["LOG_FORMAT", "RESTART_OPTIONS", "Numbers", "option_of"]
 LOG_FORMAT = "log_format"
 """Converts the log, after a clean close only."""
 _SWITCH = frozenset({"on", "ON", "1", "off", "OFF", "0"})
+_COMPRESSION = frozenset({"none", "lz4", "zstd"})
 _FORMATS = frozenset({"10.4", "10.5", "0"})
 _NUMBER = re.compile(r"([0-9]{1,18})([kKmMgG]?)")
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30}
@@ -35,12 +36,17 @@ RESTART_OPTIONS: Mapping[str, frozenset[str] | Numbers] = {
     "dblwr_pages": Numbers(4, 256),
     "cleaner_interval": Numbers(0, 1_000_000),
     "purge_interval": Numbers(0, 1_000_000),
+    "backup_interval": Numbers(0, 1_000_000),
     "scrub": _SWITCH,
+    "page_compression": _COMPRESSION,
     "schedule_seed": Numbers(0, (1 << 32) - 1),
     "log_write_through": _SWITCH,
     "log_page_checksums": _SWITCH,
     "sort_buffer_size": Numbers(64 << 10, 64 << 30, bytes=True),
     "online_alter_log_max_size": Numbers(64 << 10, 64 << 30, bytes=True),
+    "defragment_n_pages": Numbers(2, 32),
+    "defragment_fill_factor": Numbers(70, 100),
+    "defragment_fill_factor_n_recs": Numbers(1, 100),
     "recv_memory": Numbers(64 << 10, 64 << 30, bytes=True),
     "open_files": Numbers(2, 1 << 16),
 }

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 
 from tornpage.workloads.script import Column, IndexDef, row_size
 
-__all__ = ["Changes", "log_capacity"]
+__all__ = ["ONLINE_LOG_MAX", "SORT_BUFFER", "Changes", "log_capacity"]
+
+SORT_BUFFER = ONLINE_LOG_MAX = 1 << 20
+"""The engine's own sort_buffer_size and online_alter_log_max_size, where a target is not told others."""
 
 
 def log_capacity(buffer: int, most: int, logs: int) -> int:

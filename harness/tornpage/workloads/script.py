@@ -49,6 +49,11 @@ class Verb(StrEnum):
     REBUILD_TABLE = "rebuild table"
     START_REBUILD = "start rebuild"
     TRUNCATE_TABLE = "truncate table"
+    DEFRAGMENT_TABLE = "defragment table"
+    START_DEFRAGMENT = "start defragment"
+    FLUSH_EXPORT = "flush export"
+    UNLOCK_TABLE = "unlock table"
+    IMPORT_TABLE = "import table"
     RENAME_COLUMN = "rename column"
     RENAME_INDEX = "rename index"
     MODIFY_COLUMN = "modify column"
@@ -56,6 +61,10 @@ class Verb(StrEnum):
     STEP_INDEX = "step index"
     FINISH_INDEX = "finish index"
     ABORT_INDEX = "abort index"
+    START_BACKUP = "start backup"
+    STEP_BACKUP = "step backup"
+    FINISH_BACKUP = "finish backup"
+    ABORT_BACKUP = "abort backup"
     BEGIN = "begin"
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -93,6 +102,7 @@ class Lock(StrEnum):
     DEFAULT = ""
     NONE = "none"
     SHARED = "shared"
+    EXCLUSIVE = "exclusive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +140,9 @@ class Statement:
     """One statement on line `line` (from 1). Fields that its verb does not use are empty.
 
     key: primary key columns of update, delete, select; values: new column values.
-    number: of purge (-1 = all), clean and step index; rows: of a step of that; full: of checkpoint and
-    set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a rename; columns: of modify, the one that changes;
-    algorithm, lock: of statements that ALTER.
+    number: of purge (-1 = all), clean, step index and step backup; rows: of a step of that; full: of
+    checkpoint and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a rename; name: of a backup; columns: of modify,
+    the one that changes; algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
     line: int
@@ -252,6 +262,11 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.DROP_INDEX: lambda s: f"drop index {s.table} {s.name}",
     Verb.REBUILD_TABLE: lambda s: f"rebuild table {s.table}",
     Verb.START_REBUILD: lambda s: f"start rebuild {s.table}",
+    Verb.DEFRAGMENT_TABLE: lambda s: f"defragment table {s.table} {s.name}".rstrip(),
+    Verb.START_DEFRAGMENT: lambda s: f"start defragment {s.table} {s.name}".rstrip(),
+    Verb.FLUSH_EXPORT: lambda s: f"flush export {s.table}",
+    Verb.UNLOCK_TABLE: lambda s: f"unlock table {s.table}",
+    Verb.IMPORT_TABLE: lambda s: f"import table {s.table} {s.name}",
     Verb.TRUNCATE_TABLE: lambda s: f"truncate table {s.table}",
     Verb.RENAME_COLUMN: lambda s: f"rename column {s.table} {s.name} {s.to}",
     Verb.RENAME_INDEX: lambda s: f"rename index {s.table} {s.name} {s.to}",
@@ -260,6 +275,10 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.STEP_INDEX: lambda s: f"step index {s.table} {s.number} {s.rows}",
     Verb.FINISH_INDEX: lambda s: f"finish index {s.table}",
     Verb.ABORT_INDEX: lambda s: f"abort index {s.table}",
+    Verb.START_BACKUP: lambda s: f"start backup {s.name}",
+    Verb.STEP_BACKUP: lambda s: f"step backup {s.name} {s.number}",
+    Verb.FINISH_BACKUP: lambda s: f"finish backup {s.name}",
+    Verb.ABORT_BACKUP: lambda s: f"abort backup {s.name}",
     Verb.BEGIN: lambda s: f"begin {s.trx}",
     Verb.COMMIT: lambda s: f"commit {s.trx}",
     Verb.ROLLBACK: lambda s: f"rollback {s.trx}",

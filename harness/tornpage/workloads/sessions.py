@@ -25,6 +25,7 @@ Profile = Callable[["Sessions", str], Iterator[bool]]
 
 HOUSEKEEPING_SHARE = 0.06
 """Of the turns: page cleaner, purge or a checkpoint."""
+ROUNDS = 4
 
 
 @dataclass(slots=True)
@@ -33,6 +34,7 @@ class _Rows:
     primary: tuple[str, ...]
     rows: dict[Key, Row] = field(default_factory=dict)
     owner: dict[Key, str] = field(default_factory=dict)
+    indexes: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -59,10 +61,6 @@ class Sessions:
         """A new table."""
         self.add(Verb.CREATE_TABLE, table=table, columns=tuple(columns), primary=primary)
         self.tables[table] = _Rows({column.name: column for column in columns}, primary)
-
-    def add_index(self, table: str, index: IndexDef) -> None:
-        """Builds an index. No transaction may be open."""
-        self.add(Verb.ADD_INDEX, table=table, indexes=(index,))
 
     def keys(self, table: str) -> list[Key]:
         """Those of its rows, in the order in which they came."""
@@ -125,6 +123,30 @@ class Sessions:
                 if done is not True:
                     self._end(client[0], commit=done is None)
                     active.remove(client)
+
+    def rounds(
+        self,
+        profiles: Mapping[Profile, float],
+        clients: int,
+        transactions: int,
+        between: Callable[[], None],
+    ) -> None:
+        """So many transactions, in up to ROUNDS rounds; behind each of them `between` changes definitions."""
+        rounds = min(transactions, ROUNDS)
+        for number in range(rounds):
+            share = transactions // rounds + (number < transactions % rounds)
+            self.run(profiles, clients, share)
+            between()
+
+    def toggle_index(self, table: str, index: IndexDef) -> None:
+        """Builds the index, or drops it if it is there. No transaction may be open."""
+        indexes = self.tables[table].indexes
+        if index.name in indexes:
+            self.add(Verb.DROP_INDEX, table=table, name=index.name)
+            indexes.remove(index.name)
+        else:
+            self.add(Verb.ADD_INDEX, table=table, indexes=(index,))
+            indexes.add(index.name)
 
     def _begin(self) -> str:
         self.n_trx += 1

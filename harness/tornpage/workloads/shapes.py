@@ -153,6 +153,7 @@ VARYING = Shape(
     (
         *_indexes(("vb", "b", 30), ("vc", "c", 12), ("vd", "d", 0)),
         IndexDef("vf", (("f", 5), ("e", 0))),
+        IndexDef("vw", (("s", 0), ("d", 0))),
         IndexDef("vs", (("s", 0),), unique=True),
         IndexDef("vp", (("s", UNIQUE_PREFIX),), unique=True),
         IndexDef("vk", (("d", 0), ("k", 0)), unique=True),

@@ -148,26 +148,15 @@ def generate_tpcc(params: TpccParams, rng: random.Random) -> Script:
         shop.delivery: 4,
         shop.stock_level: 4,
     }
-    rounds = min(params.transactions, 4)
-    there: set[str] = set()
-    for round_ in range(rounds):
-        count = params.transactions // rounds + (round_ < params.transactions % rounds)
-        sessions.run(profiles, params.clients, count)
-        _change_indexes(sessions, there)
+
+    def between() -> None:
+        table = rng.choice(list(INDEXES))
+        if rng.random() < 0.3:
+            sessions.add(Verb.REBUILD_TABLE, table=table)
+        sessions.toggle_index(table, INDEXES[table])
+
+    sessions.rounds(profiles, params.clients, params.transactions, between)
     return sessions.script()
-
-
-def _change_indexes(sessions: Sessions, there: set[str]) -> None:
-    """One of the two is built, or goes if it is there; sometimes its table is built anew."""
-    table = sessions.rng.choice(list(INDEXES))
-    if sessions.rng.random() < 0.3:
-        sessions.add(Verb.REBUILD_TABLE, table=table)
-    if table in there:
-        sessions.add(Verb.DROP_INDEX, table=table, name=INDEXES[table].name)
-        there.remove(table)
-    else:
-        sessions.add_index(table, INDEXES[table])
-        there.add(table)
 
 
 class _Shop:

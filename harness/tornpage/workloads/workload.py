@@ -8,7 +8,7 @@ A campaign names a workload, and its parameters if they are not the workload's o
 
 The generators ask the oracle's model nothing; they keep a small book of what exists (book.py).
 
-May import: churn, codec, errors, linkbench, mix, parse, script, seeds, smoke, tpcc.
+May import: backups, churn, codec, errors, linkbench, mix, parse, script, seeds, smoke, tpcc.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.seeds import make_rng
+from tornpage.workloads.backups import BackupParams, generate_backup
 from tornpage.workloads.churn import ChurnParams, generate_churn
 from tornpage.workloads.linkbench import LinkbenchParams, generate_linkbench
 from tornpage.workloads.mix import MixParams, StormParams, generate_mix, generate_storm
@@ -138,6 +139,7 @@ _WORKLOADS: dict[str, tuple[type[BaseModel], Callable[..., Script]]] = {
     "churn": (ChurnParams, generate_churn),
     "mix": (MixParams, generate_mix),
     "storm": (StormParams, generate_storm),
+    "backup": (BackupParams, generate_backup),
     "linkbench": (LinkbenchParams, generate_linkbench),
     "tpcc": (TpccParams, generate_tpcc),
     "sqlite_smoke": (SqliteSmokeParams, generate_sqlite_smoke),

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tornpage.cli.options import seconds_of
+from tornpage.vocabulary.errors import ConfigError
+
 
 def test_version_is_that_of_the_installed_package() -> None:
     """`python -m tornpage --version` prints one line and ends with 0."""
@@ -75,3 +78,18 @@ def test_an_interrupt_while_the_command_is_loaded(tmp_path: Path) -> None:
         words, capture_output=True, text=True, timeout=60, check=False, env=environment
     )
     assert (done.returncode, done.stderr) == (130, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("60s", 60), ("5m", 300), ("2h", 7200), ("1.5", 1.5)]
+)
+def test_times(text: str, seconds: float) -> None:
+    """A number, and its unit."""
+    assert seconds_of("--budget", text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "0.5s", "-5m", "5d", "nan", "1e3", "m", "1 h"])
+def test_other_times_are_refused(text: str) -> None:
+    """With the option's name."""
+    with pytest.raises(ConfigError, match="--budget"):
+        seconds_of("--budget", text)

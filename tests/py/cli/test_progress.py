@@ -57,6 +57,25 @@ def test_a_line_tells_the_time_left() -> None:
     ]
 
 
+def test_a_line_tells_of_a_long_step() -> None:
+    """What the step says of itself; nothing once it is over."""
+    lines: list[str] = []
+    clock = Clock()
+    with LogProgress("with findings", lines.append, clock) as progress:
+        progress.phase("runs explored", 2)
+        clock.now += 30
+        progress.note("120 states, 4/s, 30 s left")
+        progress.phase("runs explored", 1)
+        progress.note("3 states")
+        progress.note("")
+        progress.advance(False)
+        clock.now += 30
+    assert lines == [
+        "0:00:30 runs explored: 0 of 2, now 120 states, 4/s, 30 s left",
+        "0:01:00 runs explored: 1 of 1, 2.0/min",
+    ]
+
+
 def test_a_line_comes_by_itself() -> None:
     """A phase of one long step is told of while it lasts."""
     told = threading.Event()

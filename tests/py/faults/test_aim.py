@@ -75,6 +75,18 @@ def test_a_target_that_goes_on_after_an_error_is_killed_half_of_the_time() -> No
     assert {kill.sectors for kill in kills} >= {"none", "all", "prefix:1", "suffix:1"}
 
 
+def test_what_the_storage_writes_whole_is_not_torn() -> None:
+    """A page of one unit can only be lost; of two, each is there or not."""
+    whole = replace(WRITES[0], unit=4096)
+    assert not fits("prefix:1", whole) and not fits("suffix:half", whole) and fits("none", whole)
+    halves = replace(WRITES[0], unit=2048)
+    rng = random.Random(1)
+    drawn = {faults_of("random", halves, rng)[0].sectors for _ in range(40)}
+    assert drawn == {"0" * 8, "1111" + "0000", "0000" + "1111"}
+    assert faults_of("prefix:1", halves, rng)[0].sectors == "11110000"
+    assert faults_of("suffix:half", halves, rng)[0].sectors == "00001111"
+
+
 def test_without_a_write_that_fits_there_is_no_fault() -> None:
     """Another site, or no fsync behind the write: nothing is hit instead."""
     unsynced = [replace(write, next_fsync=0) for write in WRITES]

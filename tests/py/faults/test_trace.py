@@ -83,7 +83,7 @@ def test_paths_follow_renames() -> None:
     assert seen == [("a", ""), ("a", "b"), ("b", "")]
 
 
-@pytest.mark.parametrize("data", [b"", b"x" * 63, b"TPTRACE2" + bytes(56)])
+@pytest.mark.parametrize("data", [b"", b"x" * 63, b"TPTRACE1" + bytes(56)])
 def test_other_files_are_refused(data: bytes) -> None:
     """What does not start with the header is not read as a trace."""
     with pytest.raises(TraceError):

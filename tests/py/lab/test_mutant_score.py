@@ -164,7 +164,16 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
     """Every crash model is among them, and each has a place in the order."""
     campaigns = default_campaigns(data_folder("workloads"))
     names = [campaign.name for campaign in campaigns]
-    assert names == ["churn", "io_error", "mix", "mix_kill", "powerloss", "smoke"]
+    assert names == [
+        "backup",
+        "backup_kill",
+        "churn",
+        "io_error",
+        "mix",
+        "mix_kill",
+        "powerloss",
+        "smoke",
+    ]
     assert {campaign.crash_model for campaign in campaigns} == {"power_loss", *LIVE}
 
 

@@ -92,7 +92,7 @@ def test_output_that_is_none_is_not_complete(stdout: bytes) -> None:
 def seen_of(fault: Fault | None) -> Seen:
     """The record of a run in which all went as planned."""
     if fault is None:
-        return Seen(BLOCKS, BLOCKS, (), fired=False, foreign=False)
+        return Seen(BLOCKS, BLOCKS, (), fired=False)
     sectors = {
         Action.DROP: bytes(8),
         Action.TEAR: bytes([1, 1, 1, 0, 0, 0, 0, 0]),
@@ -100,7 +100,7 @@ def seen_of(fault: Fault | None) -> Seen:
         Action.MISDIRECT: bytes([1] * 8),
     }[fault.action]
     hit = Hit(AT + (fault.shift or 0), 4096, sectors)
-    return Seen(BLOCKS, BLOCKS, (hit,), fired=True, foreign=False)
+    return Seen(BLOCKS, BLOCKS, (hit,), fired=True)
 
 
 def report_of(fault: Fault | None) -> FioReport:
@@ -156,7 +156,6 @@ def test_another_damage_than_planned_fails(fault: Fault) -> None:
         ({"reads": 0}, {}, "fio tells of 0 reads"),
         ({}, {"writes": 0}, "the preload saw 0 writes"),
         ({}, {"reads": 255}, "the preload saw 255 reads"),
-        ({}, {"foreign": True}, "unrecorded"),
         ({}, {"fired": True}, "says that a fault fired"),
         ({"signal": 9}, {}, "died by signal 9"),
         ({"error": 5}, {}, "error 5 in fio's JSON"),
@@ -182,7 +181,7 @@ WHOLE = Hit(AT, 4096, bytes([1] * 8))
 def test_a_kill_is_believed_only_if_all_three_tell_of_it() -> None:
     """Its record, fio's message, and the writes before it."""
     report = FioReport(True, 0, 99, 0, 9)
-    seen = Seen(0, 99, (TORN,), fired=True, foreign=False)
+    seen = Seen(0, 99, (TORN,), fired=True)
     assert judge_kill(KILL, report, seen) == []
     assert judge_kill(KILL, replace(report, signal=0), seen)
     assert judge_kill(KILL, report, replace(seen, writes=100))
@@ -194,7 +193,7 @@ def test_after_a_kill_just_the_torn_block_is_bad() -> None:
     """Torn and found, whole and not found pass; the crossed pairs and a bad earlier block fail."""
     clean = FioReport(True, 100, 0)
     found = replace(clean, error=EILSEQ, bad=frozenset({AT}))
-    seen = Seen(100, 0, (), fired=False, foreign=False)
+    seen = Seen(100, 0, (), fired=False)
     assert judge_verify(TORN, found, seen) == []
     assert judge_verify(WHOLE, clean, seen) == []
     assert judge_verify(TORN, clean, seen)
@@ -211,6 +210,6 @@ def test_the_record_is_counted() -> None:
         "data", AT, TORN.sectors, bytes(4096), bytes(4096)
     )
     seen = observe(Trace(fake.data()))
-    assert seen == Seen(1, 1, (TORN,), fired=True, foreign=False)
+    assert seen == Seen(1, 1, (TORN,), fired=True)
     unhit = FakeTrace().record(Op.FAULT, flags=int(Op.FSYNC), payload=bytes(16))
     assert observe(Trace(unhit.data())).hits == (Hit(0, 0, b""),)

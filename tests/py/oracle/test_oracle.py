@@ -52,12 +52,39 @@ def test_sums_wrap_and_removal_restores() -> None:
 
 def test_truncation_is_one_step_to_no_rows() -> None:
     """All rows go in one prefix, indexes stay, and a value that a unique index had is free."""
-    text = "add unique index t ub(b)\ninsert - t a=1 b=\"x\"\ninsert - t a=2 b=\"y\"\n"
-    oracle = _oracle(text + "truncate table t\ninsert - t a=3 b=\"x\"\n")
+    text = 'add unique index t ub(b)\ninsert - t a=1 b="x"\ninsert - t a=2 b="y"\n'
+    oracle = _oracle(text + 'truncate table t\ninsert - t a=3 b="x"\n')
     assert oracle.states[-2] == oracle.states[2]
     assert oracle.states[-1]["t"][0] == 1
     assert oracle.steps[-1].error == ""
     assert _errors(text + "begin A\ndelete A t a=1\ntruncate table t\n")[-1] == "DB_TABLE_LOCKED"
+
+
+def test_defragmentation_locks_definitions_only() -> None:
+    """Rows change between its steps, also of transactions that stay open; it changes nothing."""
+    text = "insert - t a=1\nstart defragment t\nbegin A\ninsert A t a=2\ninsert - t a=3\n"
+    text += "drop table t\nstep index t 2\nfinish index t\ncommit A\ndefragment table t no\n"
+    assert _errors(text) == ["", "", "", "", "", "DB_TABLE_LOCKED", "", "", "", "DB_NOT_FOUND"]
+    oracle = _oracle(text)
+    assert oracle.states[-1]["t"][0] == 3
+    assert oracle.states[3] == oracle.states[4]
+
+
+def test_an_import_takes_the_rows_of_an_exported_table() -> None:
+    """All of them and the entries of its indexes, if definitions are the same; then both go their ways."""
+    text = "add index t ib(b)\ninsert_seq - t 1 9\ncreate table u a:bigint b:char(4) primary a\n"
+    oracle = _oracle(
+        text + "add index u ib(b)\nimport table u t\nflush export t\ninsert - t a=20\n"
+        "import table u t\nunlock table t\ndelete - u a=1\n"
+    )
+    assert [step.error for step in oracle.steps[5:8]] == ["DB_NOT_FOUND", "", "DB_TABLE_LOCKED"]
+    assert oracle.states[-3]["u"] == oracle.states[-3]["t"]
+    assert oracle.states[-1]["u"][0] == 8
+    refused = "flush export t\nimport table u t\nflush export u\nbegin A\nunlock table t\n"
+    assert _errors(text + refused + "flush export t\n")[3:] == [
+        *("", "DB_ERROR", "DB_TABLE_LOCKED", "", ""),
+        "DB_TABLE_LOCKED",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -217,8 +244,8 @@ def _numbers(states: list[State], actual: State, low: int, high: int) -> list[in
 
 
 def test_lengths_of_texts_change_where_they_can() -> None:
-    """Longer at once, unless an index has all of the column; anything else by a copy, if the values fit. The length is
-    part of the state, and so are the keys of an index that has all of the column."""
+    """Longer at once, unless an index has all of the column; anything else by a copy, if the values fit. The
+    length is part of the state, and so are the keys of an index that has all of the column."""
     text = "create table v a:bigint b:varchar(9) c:varchar(9) null primary a\n"
     text += 'insert - v a=1 b="1234567" c=null\nadd index v ic(c) ib(b:4)\n'
     oracle = Oracle(
@@ -246,6 +273,14 @@ def test_lengths_of_texts_change_where_they_can() -> None:
     )
     assert before["ib"] == after["ib"]
     assert before["ic"] != after["ic"]
+
+
+def test_an_exclusive_build_lets_nobody_read() -> None:
+    """Until it ends; a build that says nothing lets others read."""
+    uses = "select t a=1\nscan t\nflush table t\ndelete - t a=1\n"
+    for lock, error in (("", ""), (" lock=exclusive", "DB_TABLE_LOCKED")):
+        text = f"insert_seq - t 1 9\nstart rebuild t{lock}\n{uses}abort index t\nselect t a=1\n"
+        assert _errors(text) == ["", "", error, error, error, "DB_TABLE_LOCKED", "", ""]
 
 
 def test_judgement_accepts_exactly_the_range() -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from tornpage.cli.main import app
 from tornpage.vocabulary.paths import ROOT
 
 DOCS = ROOT / "docs"
@@ -90,6 +94,50 @@ def test_sections_that_the_engine_cites_exist() -> None:
         if title not in HEADING.findall(text) and f"**{title}.**" not in text:
             missing.append(f'{name}, "{title}"')
     assert missing == []
+
+
+# ---- code ----
+
+BLOCK = re.compile(r"^```([a-z]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def commands_of(page: Path) -> list[list[str]]:
+    """Words of the lines in code blocks that call our command."""
+    found = []
+    for language, block in BLOCK.findall(page.read_text("utf-8")):
+        for line in block.splitlines() if language in ("", "sh", "console") else []:
+            words = line.partition("  #")[0].split(" | ")[0].split()
+            while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+                words.pop(0)
+            if words and words[0] in ("tornpage", ".venv/bin/tornpage"):
+                found.append(words[1:])
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_in_documents_exist(page: Path) -> None:
+    """Each call of our command in a code block names a command, and options that it has."""
+    for words in commands_of(page):
+        command: Any = typer.main.get_command(app)
+        rest = [word for word in words if word != "--debug"]
+        while rest and hasattr(command, "commands") and rest[0] in command.commands:
+            command = command.commands[rest.pop(0)]
+        known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        options = {
+            word.partition("=")[0].strip("[]") for word in rest if word.strip("[").startswith("--")
+        }
+        assert not hasattr(command, "commands") or options, words
+        assert options <= known | {"--help"}, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_python_in_documents_compiles(page: Path) -> None:
+    """Python blocks are Python, and TOML blocks TOML."""
+    for language, block in BLOCK.findall(page.read_text("utf-8")):
+        if language == "python":
+            compile(block, str(page), "exec")
+        elif language == "toml":
+            tomllib.loads(block)
 
 
 # ---- invariants ----

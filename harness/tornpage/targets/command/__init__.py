@@ -1,4 +1,4 @@
 """Targets that are a file: three commands and a promise.
 
-May import: faults, oracle, targets, vocabulary.
+May import: faults, oracle, targets, targets.innodb, vocabulary.
 """

@@ -6,19 +6,35 @@ May import: codec, model.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tornpage.vocabulary.codec import read_toml
 from tornpage.vocabulary.model import Site
 
-__all__ = ["Commands", "FileSystem", "Promise", "TargetFile", "load_target_file"]
+__all__ = [
+    "DIR",
+    "FS",
+    "LINES",
+    "Choice",
+    "Commands",
+    "Fetch",
+    "FileSystem",
+    "Promise",
+    "TargetFile",
+    "load_target_file",
+]
 
 PATTERNS_MAX = 24
 DIR = "{dir}"
 LINES = "{lines}"
+FS = "fs"
+"""The option that every target file has."""
+OURS = frozenset({"dir", "lines", "python", "fetched", FS})
+"""Words in braces that are no option of the store."""
 
 _STRICT = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 """The docstring behind a key is what docs/TARGETS.md says of it."""
@@ -61,6 +77,33 @@ class Commands(BaseModel):
         return self
 
 
+class Choice(BaseModel):
+    """An option of the store: `--set NAME=VALUE` puts the value where a command says `{NAME}`."""
+
+    model_config = _STRICT
+
+    values: Annotated[list[str], Field(min_length=1)]
+    """What can be chosen; the first is the default."""
+    what: str
+    """What it is, in a few words."""
+
+
+class Fetch(BaseModel):
+    """What `tornpage target fetch NAME` gets from package registries, by their own clients, into the folder
+    `{fetched}`. Python finds packages there."""
+
+    model_config = _STRICT
+
+    pip: list[str] = []
+    """Packages of PyPI, as pip takes them, without what they depend on."""
+    maven: list[str] = []
+    """Artifacts of Maven, as GROUP:NAME:VERSION; the jar is unpacked."""
+    debian: str = ""
+    """A release of Debian other than this machine's, from which `packages` come."""
+    packages: list[str] = []
+    """Packages of that release, unpacked and not installed."""
+
+
 class Promise(BaseModel):
     """What a power loss must leave."""
 
@@ -93,8 +136,13 @@ class TargetFile(BaseModel):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")
     """What reports call it."""
+    what: str = ""
+    """One line on it, for lists."""
     ignore: Patterns = []
     """Files that no crash needs, by pattern (`*` matches slashes too): lock files, text logs."""
+    format: Literal["", "innodb"] = ""
+    """What the files hold, where Tornpage can decode it: then each write is named by its contents, and the
+    rules on bytes are judged, with `doublewrite` as the option that switches some of them off."""
     sites: dict[Site, str | list[str]] = {}
     """What the writes to files are for, by pattern: names of `tornpage list sites`. The log as `redo` is cut
     at each of its sectors. Anything else counts as `other`."""
@@ -113,6 +161,17 @@ class TargetFile(BaseModel):
     lines: str = ""
     """A file with a statement per line, in a language of your own, whose path run gets as `{lines}`.
     The number of a statement is that of its line. `tornpage shrink` leaves lines out."""
+    options: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], Choice] = {}
+    """Options of the store by name: what can be chosen, and what it is. The commands take the value as
+    `{NAME}`."""
+    needs: dict[str, str] = {}
+    """Programs, or files, that must be there, each with the command that installs it. `tornpage doctor`
+    looks for them."""
+    shm: bool = True
+    """Whether the store works on /dev/shm as on any other file system. Without it the folder for scratch must
+    be elsewhere: TORNPAGE_TMP."""
+    fetch: Fetch = Fetch()
+    """What can be fetched."""
     template: str = ""
     """A folder whose content is there before prepare and run, durable."""
     run_deadline_s: float = Field(default=60.0, gt=0, le=3600)
@@ -138,6 +197,36 @@ class TargetFile(BaseModel):
             for site, patterns in self.sites.items()
             for pattern in ([patterns] if isinstance(patterns, str) else patterns)
         ]
+
+    def values(self, chosen: Mapping[str, str]) -> dict[str, str]:
+        """Every option of the store with its value. Raises ValueError naming what is wrong with a choice."""
+        for name, value in chosen.items():
+            known = self.file_systems_known() if name == FS else self._choices(name)
+            if value not in known:
+                raise ValueError(f"{name}={value}: {' or '.join(known)}")
+        return {name: chosen.get(name, choice.values[0]) for name, choice in self.options.items()}
+
+    def _choices(self, name: str) -> list[str]:
+        if name not in self.options:
+            known = ", ".join([FS, *self.options])
+            raise ValueError(f"no option {name!r} (known: {known})")
+        return self.options[name].values
+
+    @staticmethod
+    def file_systems_known() -> list[str]:
+        """The values of `fs`."""
+        return list(get_args(FileSystem))
+
+    @model_validator(mode="after")
+    def _options_are_used(self) -> TargetFile:
+        commands = (self.commands.prepare, self.commands.run, self.commands.recover)
+        words = " ".join([*commands, *self.env.values()])
+        for name in self.options:
+            if name in OURS:
+                raise ValueError(f"options: {name} is taken")
+            if f"{{{name}}}" not in words:
+                raise ValueError(f"options: no command has {{{name}}}")
+        return self
 
     @model_validator(mode="after")
     def _lines_are_for_run(self) -> TargetFile:

@@ -1,6 +1,6 @@
 """A store that nobody here wrote, behind the commands of its target file.
 
-May import: errors, file, model, observed, option, paths, preload, process, rules, state, target.
+May import: errors, file, model, observed, option, paths, preload, process, rules, sites, state, target.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import json
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import xxhash
 
@@ -22,7 +23,8 @@ from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
-from tornpage.targets.command.file import DIR, LINES, FileSystem, TargetFile, load_target_file
+from tornpage.targets.command.file import DIR, FS, LINES, TargetFile, load_target_file
+from tornpage.targets.innodb.sites import SITES, site_of_write
 from tornpage.targets.option import TargetOption
 from tornpage.targets.target import (
     Capability,
@@ -33,7 +35,13 @@ from tornpage.targets.target import (
 )
 from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
-from tornpage.vocabulary.paths import data_folder, require_floor
+from tornpage.vocabulary.paths import (
+    data_folder,
+    fetched_folder,
+    package_folder,
+    require_floor,
+    tmpfs_folder,
+)
 
 __all__ = ["CommandTarget"]
 
@@ -46,26 +54,29 @@ FINDING_INVARIANT = 6
 LINE_SHOWN = 60
 PAGE_SIZE = 4096
 """By which reports show a file: nothing is known of it."""
-FS = "fs"
-FILE_SYSTEMS = get_args(FileSystem)
+SHM = Path("/dev/shm")
 
 
 class CommandTarget:
     """A target file: its commands make the work, and its states are observed."""
 
-    capabilities = frozenset({Capability.ACKS, Capability.EXPLORE, Capability.OBSERVED})
-
-    def __init__(self, path: Path, preload: Path, explorer: Path) -> None:
-        """path: of the target file; preload, explorer: absolute paths of the built files. ConfigError."""
+    def __init__(self, path: Path, preload: Path, explorer: Path, name: str = "") -> None:
+        """path: of the target file; preload, explorer: absolute paths of the built files; name: by which it
+        is known, where that is not the path. ConfigError."""
         self.path = path.resolve()
-        self.name = str(self.path)
+        self.name = name or str(self.path)
         self.file: TargetFile = load_target_file(path)
+        self.what = self.file.what
         self.unrecorded = tuple(self.file.ignore)
         self.crossed: Mapping[str, list[str]] = (
             {FS: self.file.file_systems()} if len(self.file.file_systems()) > 1 else {}
         )
         self.lines = self.path.parent / self.file.lines if self.file.lines else None
-        self.sites = frozenset({*self.file.sites, Site.OTHER})
+        self.sites = frozenset({*self.file.sites, Site.OTHER, *(SITES if self.file.format else ())})
+        own = {Capability.RULES} if self.file.format else set()
+        self.capabilities = frozenset(
+            {Capability.ACKS, Capability.EXPLORE, Capability.OBSERVED, *own}
+        )
         self.preload = preload
         self.explorer = explorer
 
@@ -74,10 +85,36 @@ class CommandTarget:
         for path in (self.preload, self.explorer):
             if not os.access(path, os.R_OK):
                 raise TargetError(f"{path} is missing: build it first (make setup)")
+        missing = self.missing()
+        if missing:
+            raise ConfigError(missing[0])
         for key in self._keys():
             self._program(key)
         if not self._template().is_dir():
             raise ConfigError(f"{self.path}: template: {self.file.template}: no such folder")
+
+    def missing(self) -> list[str]:
+        """What it needs and is not here, each with what to do."""
+        found = [
+            f"target {self.file.name} needs {word}: {remedy}"
+            for word, remedy in self.file.needs.items()
+            if self._find(word) is None
+        ]
+        if not self.file.shm and SHM.exists() and tmpfs_folder().stat().st_dev == SHM.stat().st_dev:
+            found.append(
+                f"target {self.file.name} needs scratch that is not /dev/shm: set TORNPAGE_TMP to another "
+                "folder, best on a tmpfs"
+            )
+        return found
+
+    def _find(self, word: str) -> Path | None:
+        """A program by name, or a file by its path, as the commands find it."""
+        (place,) = self._filled([word], {})
+        path = self.path.parent / place
+        if "/" in place:
+            return path if path.exists() else None
+        found = shutil.which(place, path=self._environment({})["PATH"])
+        return Path(found) if found else None
 
     def _template(self) -> Path:
         return self.path.parent / self.file.template
@@ -85,29 +122,42 @@ class CommandTarget:
     def _keys(self) -> list[str]:
         return ["prepare", "run", "recover"] if self.file.commands.prepare else ["run", "recover"]
 
-    def _words(self, key: str) -> list[str]:
-        return shlex.split(getattr(self.file.commands, key))
+    def _words(self, key: str, options: Mapping[str, str]) -> list[str]:
+        return self._filled(shlex.split(getattr(self.file.commands, key)), options)
+
+    def _filled(self, words: list[str], options: Mapping[str, str]) -> list[str]:
+        """With this Python, what was fetched and the options of the store in place of their names."""
+        try:
+            values = self.file.values(options)
+        except ValueError as error:
+            raise ConfigError(f"target {self.file.name}: {error}") from error
+        values |= {"python": sys.executable, "fetched": str(fetched_folder(self.file.name))}
+        for name, value in values.items():
+            words = [word.replace(f"{{{name}}}", value) for word in words]
+        return words
 
     def _program(self, key: str) -> Path:
         """The program of a command, as the working directory and PATH find it."""
-        word = self._words(key)[0]
-        search = self._environment()["PATH"]
-        place = str(self.path.parent / word) if "/" in word else word
-        found = shutil.which(place, path=search)
-        if found is None:
+        word = self._words(key, {})[0]
+        found = self._find(word)
+        if found is None or not os.access(found, os.X_OK):
             raise ConfigError(f"{self.path}: commands.{key}: {word}: no such program")
-        return Path(found)
+        return found
 
-    def _environment(self) -> dict[str, str]:
-        marking = data_folder("marking")
+    def _environment(self, options: Mapping[str, str]) -> dict[str, str]:
+        folders = (data_folder("marking"), package_folder(), fetched_folder(self.file.name))
+        python = ":".join(str(folder) for folder in folders)
         base = {"PATH": PATH, "HOME": str(self.path.parent), "LANG": "C.UTF-8"}
-        return {**base, "PYTHONPATH": str(marking), **self.file.env}
+        own = dict(
+            zip(self.file.env, self._filled([*self.file.env.values()], options), strict=True)
+        )
+        return {**base, "PYTHONPATH": python, **own}
 
-    def _command(self, shell: str, key: str, *dirs: str) -> Command:
+    def _command(self, shell: str, key: str, options: Mapping[str, str], *dirs: str) -> Command:
         """dirs: what the shell text takes besides the working directory."""
-        words = self._words(key)
+        words = self._words(key, options)
         argv = ("/bin/sh", "-c", shell, "tornpage", str(self.path.parent), *dirs, *words)
-        return Command(argv, self._environment(), self._deadline_s(key))
+        return Command(argv, self._environment(options), self._deadline_s(key))
 
     def _deadline_s(self, key: str) -> float:
         return self.file.state_deadline_s if key == "recover" else self.file.run_deadline_s
@@ -115,28 +165,38 @@ class CommandTarget:
     def programs(self) -> dict[str, Path]:
         """The file, the programs of its commands, preload and explorer."""
         files = {key: self._program(key) for key in self._keys()}
+        for word in self.file.needs:
+            place = self._find(word)
+            files |= {word: place} if place is not None and place.is_file() else {}
         ours = {"preload": self.preload, "explorer": self.explorer}
         return {"target file": self.path, **files, **ours}
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md."""
         env = preload_environment(self.preload, data, trace, plan)
+        if self.file.format:
+            env["TORNPAGE_PAYLOAD"] = "full"
         if self.file.server:
             env["TORNPAGE_CONTROL"] = f"tornpage-{xxhash.xxh3_64_hexdigest(str(trace).encode())}"
         return env
 
     def options(self) -> tuple[TargetOption, ...]:
-        """The file system; another setting of the store is another file."""
+        """The file system, and those of the store."""
         what = "what an fsync makes durable of names, in power loss"
-        return (TargetOption(FS, ", ".join(FILE_SYSTEMS), self.file.file_systems()[0], what),)
+        known = ", ".join(self.file.file_systems_known())
+        own = (
+            TargetOption(name, ", ".join(choice.values), choice.values[0], choice.what)
+            for name, choice in self.file.options.items()
+        )
+        return (TargetOption(FS, known, self.file.file_systems()[0], what), *own)
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Copies the template and runs prepare. Raises CensusError if it fails."""
         if self.file.template:
             shutil.copytree(self._template(), data, dirs_exist_ok=True)
         if not self.file.commands.prepare:
             return
-        command = _in_folder(self._command(RUN, "prepare"), data)
+        command = _in_folder(self._command(RUN, "prepare", options), data)
         child = run_child(command.argv, command.env, command.deadline_s)
         if child.exit_code != 0:
             require_floor(data)
@@ -149,19 +209,14 @@ class CommandTarget:
         options: Mapping[str, str],
     ) -> Command:
         """The command `run`."""
-        unknown = sorted({*options} - {FS})
-        if unknown:
-            raise ConfigError(f"target {self.file.name} has no option {unknown[0]!r} (known: {FS})")
-        if options.get(FS, "posix") not in FILE_SYSTEMS:
-            raise ConfigError(f"fs={options[FS]}: {' or '.join(FILE_SYSTEMS)}")
-        command = _in_folder(self._command(RUN, "run"), data)
+        command = _in_folder(self._command(RUN, "run", options), data)
         return replace(
             command, argv=tuple(word.replace(LINES, str(script)) for word in command.argv)
         )
 
-    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:  # noqa: ARG002
+    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """The command `recover` with one line to read."""
-        return self._command(ASK, "recover", str(data))
+        return self._command(ASK, "recover", options, str(data))
 
     def explore_command(
         self,
@@ -170,7 +225,7 @@ class CommandTarget:
         options: Mapping[str, str],
     ) -> Command:
         """tornpage-explore --target command --recover ... --trace ... --allowed ..."""
-        command = self._command(RUN, "recover")
+        command = self._command(RUN, "recover", options)
         arguments = ["--target", "command", "--scratch", str(trace.parent)]
         for word in command.argv:
             arguments += ["--recover", word]
@@ -188,34 +243,36 @@ class CommandTarget:
         return Command((str(self.explorer), *arguments, *ours), command.env)
 
     def judge_command(self) -> Command:
-        """There is none: what a stranger writes is not decoded."""
-        raise TargetError(f"no rules on what {self.file.name} writes")
+        """Of a known format only: what else a stranger writes is not decoded."""
+        if not self.file.format:
+            raise TargetError(f"no rules on what {self.file.name} writes")
+        argv = ("/usr/bin/env", f"PYTHONPATH={package_folder()}", sys.executable)
+        return Command((*argv, "-m", f"tornpage.targets.{self.file.format}.judge"))
 
     def page_command(self, file: Path, page: int, page_size: int) -> Command | None:  # noqa: ARG002
         """There is none."""
         return None
 
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:  # noqa: ARG002
-        """Only the size of a page: there are no rules."""
-        return Setting(page_size)
+    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
+        """The size of a page, and whether the option `doublewrite` is off."""
+        return Setting(page_size, options.get("doublewrite", "on") != "off")
 
     def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
         """As promised."""
         return self.file.promise.durable
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
-        """The states that it has told, by number of the statement."""
-        if child.exit_code != 0:
-            return RunAnswer(False, child.describe(), {}, {})
+        """The states that it has told, by number of the statement; if it was killed, as far as it got."""
+        message = "" if child.exit_code == 0 else child.describe()
         told: dict[int, State] = {}
         for number, line in enumerate(child.stdout.decode("utf-8", "replace").splitlines(), 1):
             try:
                 statement, state = _told(line)
             except ValueError as error:
-                message = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
-                return RunAnswer(False, message, {}, {})
+                what = f"line {number} of its output is {line[:LINE_SHOWN]!r}: {error}"
+                return RunAnswer(False, message or what, {}, {}, told)
             told[statement] = state
-        return RunAnswer(True, "", {}, {"page_size": PAGE_SIZE}, told)
+        return RunAnswer(not message, message, {}, {"page_size": PAGE_SIZE}, told)
 
     def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
         """The answer, or how recover ended without one."""
@@ -237,13 +294,17 @@ class CommandTarget:
     def site_of(
         self,
         file: str,
-        offset: int,  # noqa: ARG002 - sites are files
+        offset: int,
         facts: Mapping[str, str] | None,  # noqa: ARG002
         page_size: int,  # noqa: ARG002
+        data: bytes = b"",
     ) -> Site | None:
-        """By the patterns of the file."""
+        """By what is written, where the format is known; by the patterns of the file."""
         if any(fnmatch.fnmatchcase(file, pattern) for pattern in self.file.ignore):
             return None
+        known = site_of_write(file, offset, data) if self.file.format else None
+        if known is not None:
+            return known
         for site, pattern in self.file.site_patterns():
             if fnmatch.fnmatchcase(file, pattern):
                 return site

@@ -59,6 +59,10 @@ _STEPPED = {
     Verb.STEP_INDEX,
     Verb.FINISH_INDEX,
     Verb.ABORT_INDEX,
+    Verb.START_BACKUP,
+    Verb.STEP_BACKUP,
+    Verb.FINISH_BACKUP,
+    Verb.ABORT_BACKUP,
 }
 
 Mark = Callable[[str], None]

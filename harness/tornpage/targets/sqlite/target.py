@@ -81,6 +81,7 @@ class SqliteTarget:
     """The system's SQLite library, driven by tornpage.targets.sqlite.driver."""
 
     name = "sqlite"
+    what = "the SQLite library of this Python"
     unrecorded: tuple[str, ...] = ("*-shm",)
     crossed: Mapping[str, list[str]] = {}
     lines: Path | None = None
@@ -121,7 +122,7 @@ class SqliteTarget:
         """Those of the driver."""
         return tuple(option.told() for option in OPTIONS)
 
-    def lay_out(self, data: Path) -> None:
+    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
         """Nothing: it makes its database."""
 
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
@@ -197,6 +198,7 @@ class SqliteTarget:
         offset: int,
         facts: Mapping[str, str] | None,  # noqa: ARG002 - SQLite marks no page writes
         page_size: int,
+        data: bytes = b"",  # noqa: ARG002 - the place tells
     ) -> Site | None:
         """By file and offset; the first bytes of the log say, as a checkpoint does, where it starts."""
         if file.endswith("-shm"):

@@ -1,0 +1,126 @@
+/* Defragmentation in place, of a table or of one of its indexes: a build that builds nothing.
+
+Place: ddl/, above ddl_build.c and btr_defragment.c.
+
+    begin    nothing durable
+    ...      a step packs one group of leaves, index after index
+    end      nothing durable but what the log had already
+
+Invariants
+1. Nothing depends on where it stands: each mini-transaction leaves a tree that is whole, with all of its
+   records. A crash forgets the rest, as giving it up does.
+2. Rows change between two steps; definitions do not, as with any build. Where a step goes on is a key.
+3. Nobody is told of rows that change: there is nothing to bring up to date. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ddl/ddl_build.h"
+
+struct ddl_defragment {
+    uint32_t first; /**< positions of indexes in the table */
+    uint32_t index; /**< the one at hand */
+    uint32_t end;   /**< behind the last one */
+    btr_place_t place;
+};
+
+static void ddl_defragment_ignore(void *ctx, const byte *before, const byte *after)
+{
+    (void)ctx;
+    (void)before;
+    (void)after;
+}
+
+static const dict_row_watch_t NOBODY = {.changed = ddl_defragment_ignore};
+
+static dberr_t ddl_defragment_start(ddl_build_t *build, const ddl_alter_t *alter)
+{
+    err_sink_t *sink = &build_env(build)->err;
+    dict_table_t *table = build->source;
+    build->table = table;
+    build->phase = DDL_DEFRAGMENT;
+    build->defragment = calloc(1, sizeof(*build->defragment));
+    if (build->defragment == NULL) {
+        return err_set(sink, DB_OUT_OF_MEMORY, "no memory for a defragmentation");
+    }
+    build->defragment->end = table->n_indexes;
+    if (alter->name != NULL) {
+        const dict_index_t *index = dict_index_get(table, alter->name);
+        if (index == NULL) {
+            return err_set(sink, DB_NOT_FOUND, "no index '%s' in table '%s'", alter->name,
+                           table->name);
+        }
+        build->defragment->first = (uint32_t)(index - table->indexes);
+        build->defragment->index = build->defragment->first;
+        build->defragment->end = build->defragment->first + 1;
+    }
+    return DB_SUCCESS;
+}
+
+static void ddl_defragment_count(const ddl_build_t *build, const dict_index_t *index,
+                                 const btr_packed_t *packed)
+{
+    stats_t *stats = &build_env(build)->stats;
+    if (packed->n_pages == 0) {
+        return;
+    }
+    stats->defragment_count++;
+    stats->defragment_failures += packed->n_freed == 0;
+    stats->defragment_pages_freed += packed->n_freed;
+    PROBE_MARK(build_env(build)->probe, "defragment space=%u index=%" PRIu64 " pages=%u freed=%u",
+               index->tree.space, index->id, packed->n_pages, packed->n_freed);
+}
+
+dberr_t ddl_step_defragment(ddl_build_t *build)
+{
+    ddl_defragment_t *defragment = build->defragment;
+    const engine_options_t *options = build->options;
+    const btr_packing_t packing = {.n_pages = options->defragment_n_pages,
+                                   .fill_percent = options->defragment_fill_factor,
+                                   .n_recs = options->defragment_fill_factor_n_recs};
+    const dict_index_t *index = &build->table->indexes[defragment->index];
+    btr_packed_t packed;
+    dberr_t err =
+        btr_defragment_step(build_pool(build), &index->tree, &packing, &defragment->place, &packed);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    ddl_defragment_count(build, index, &packed);
+    if (defragment->place.ended) {
+        memset(&defragment->place, 0, sizeof(defragment->place));
+        defragment->index++;
+    }
+    if (defragment->index == defragment->end) {
+        build->phase = DDL_COMMIT;
+    }
+    return DB_SUCCESS;
+}
+
+dberr_t ddl_defragment_position(const ddl_build_t *build, uint32_t *out)
+{
+    const ddl_defragment_t *defragment = build->defragment;
+    uint32_t position = 0;
+    dberr_t err = DB_SUCCESS;
+    if (defragment->place.begun) {
+        err = btr_key_position(build_pool(build), &build->table->indexes[defragment->index].tree,
+                               defragment->place.key, &position);
+    }
+    uint32_t n = defragment->end - defragment->first;
+    *out = (10000 * (defragment->index - defragment->first) + position) / n;
+    return err;
+}
+
+static dberr_t ddl_defragment_commit(ddl_build_t *build)
+{
+    dberr_t err = ddl_build_make_durable(build);
+    if (err == DB_SUCCESS) {
+        build->phase = DDL_DONE;
+        dict_table_set_building(trx_sys_dict(build->sys), build->source->id, false);
+    }
+    return err;
+}
+
+const ddl_build_kind_t DDL_BUILD_DEFRAGMENT = {.start = ddl_defragment_start,
+                                               .commit = ddl_defragment_commit,
+                                               .discard = ddl_build_make_durable,
+                                               .watch = &NOBODY};

@@ -1,0 +1,267 @@
+"""The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
+the major version changes; the modules below are the harness's own business.
+
+May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, publish,
+registry, replay, runner, shrink, store, summary, target, undisturbed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tornpage.campaigns.admission import work_of
+from tornpage.campaigns.campaign import DEFAULT_TARGET, Campaign, PowerLoss
+from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.crew import DEFAULT_JOBS, Crew, QuietProgress
+from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.origin import origin_of
+from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.replay import Replay, replay_trial
+from tornpage.campaigns.runner import load_summary, run_campaign
+from tornpage.campaigns.undisturbed import row_named
+from tornpage.reports.summary import Finding, Summary
+from tornpage.shrinking.shrink import Shrunk, shrink_trial
+from tornpage.store.bugs import Bug
+from tornpage.store.memory import RunFacts
+from tornpage.store.store import Store as ResultStore
+from tornpage.store.store import TrialRow
+from tornpage.targets.registry import full_name, make_target
+from tornpage.targets.target import Capability, Target
+from tornpage.vocabulary.codec import to_plain
+from tornpage.vocabulary.errors import ConfigError, TornpageError
+from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "Campaign",
+    "Finding",
+    "Store",
+    "Summary",
+    "Target",
+    "TornpageError",
+    "powerloss",
+    "replay",
+    "run",
+    "shrink",
+]
+
+FILE = "tornpage.db"
+
+
+def run(
+    campaign: str | Path | Campaign,
+    target: str | Path | None = None,
+    *,
+    settings: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    trials: int | None = None,
+    scripts: int | None = None,
+    undisturbed: int | None = None,
+    models: Sequence[str] | None = None,
+    depth: int | None = None,
+    states: int | None = None,
+    budget_s: float | None = None,
+    jobs: int = DEFAULT_JOBS,
+    out: str | Path = DEFAULT_OUT,
+) -> Summary:
+    """Runs a campaign as `tornpage run` does, and writes its report.
+
+    campaign: a name, a .toml file, or made here; target: a name, or a target file; left out: what the
+    campaign says, or the bundled engine. The others are the options of the command: settings those of --set;
+    states, budget_s (seconds) per exploration; jobs: worker processes; out: folder of store and reports.
+    The summary tells bugs and findings, and exit_code() what the command would. Raises TornpageError if the
+    run could not be made; what the target does is never an exception.
+    """
+    changes = Changes(
+        settings or {}, seed, trials, scripts, undisturbed, models, depth, states, budget_s
+    )
+    return _run(_open(campaign, target), changes, jobs, Path(out))
+
+
+def powerloss(
+    target: str | Path,
+    script: str = "",
+    *,
+    settings: Mapping[str, str] | None = None,
+    models: Sequence[str] | None = None,
+    depth: int = 1,
+    states: int = 1000,
+    seed: int = 1,
+    name: str = "script",
+    jobs: int = 1,
+    out: str | Path = DEFAULT_OUT,
+) -> list[Finding]:
+    """Runs one script, judges crash states of a power loss at any moment of it, and returns what it finds.
+
+    target: a name, or a target file; script: in the language of docs/SCRIPT.md; for a target file that takes
+    lines, other lines than its own; for one that makes its own work, nothing. models: of `tornpage list
+    models`, none = all; depth: 2 crashes the recovery too; states: at most about so many; name: of the run
+    in the store in `out`.
+    Raises TornpageError if the run could not be made, or no state could be judged: that is no pass.
+    """
+    chosen = full_name(str(target))
+    made = make_target(chosen, find_paths().build)
+    campaign = Campaign(
+        name=name,
+        description="crash states of one script",
+        crash_model="power_loss",
+        seed=seed,
+        options=dict(settings or {}),
+        explore=PowerLoss(models=list(models or ()), states=states, depth=depth),
+        **_work(made, script),
+    )
+    summary = _run(Opened(campaign, made, chosen), Changes(), jobs, Path(out))
+    if not summary.findings and summary.exit_code():
+        errors = "; ".join(summary.errors) or "no crash state of the script was judged"
+        raise TornpageError(f"run {summary.run.id}: {errors}")
+    return summary.findings
+
+
+def replay(trial: str, *, out: str | Path = DEFAULT_OUT) -> Replay:
+    """Plays a trial of the store in `out` again, alone, as `tornpage replay` does.
+
+    trial: RUN.NUMBER, as Finding.trial has it. Raises TornpageError if there is none.
+    """
+    return replay_trial(row_named(trial, Path(out)), find_paths(), Path(out) / "replay")
+
+
+def shrink(
+    trial: str,
+    *,
+    budget_s: float = 60,
+    out: str | Path = DEFAULT_OUT,
+    tell: Callable[[str], None] | None = None,
+) -> Shrunk:
+    """Finds a smaller script and a smaller crash with the same finding, for about budget_s seconds, and
+    stores them as a trial, whose script the result has.
+
+    trial: RUN.NUMBER; tell: gets a line about the progress from time to time. Raises TornpageError if there
+    is nothing to shrink, or the finding does not come back.
+    """
+    folder = Path(out)
+    row = row_named(trial, folder)
+    with ResultStore(folder / FILE, create=False) as store:
+        return shrink_trial(
+            store, row, find_paths(), folder, budget_s, tell or (lambda _line: None)
+        )
+
+
+class Store:
+    """The result store of a folder, to be read while or after runs are made. Raises ConfigError, a
+    TornpageError, where there is none."""
+
+    def __init__(self, out: str | Path = DEFAULT_OUT) -> None:
+        """out: as --out of the commands."""
+        self._path = Path(out) / FILE
+        with self._open():
+            pass
+
+    def runs(self) -> list[RunFacts]:
+        """All runs, the oldest first."""
+        with self._open() as store:
+            return store.overview()
+
+    def bugs(self) -> list[Bug]:
+        """All bugs, by their numbers."""
+        with self._open() as store:
+            return store.bugs()
+
+    def trials(self, run: int | None = None) -> list[TrialRow]:
+        """The trials of a run, None: of the newest one."""
+        with self._open() as store:
+            return list(store.trials(run if run is not None else store.latest_run().id))
+
+    def summary(self, run: int | None = None) -> Summary:
+        """A run in numbers, with its findings; None: of the newest one."""
+        with self._open() as store:
+            return load_summary(store, store.latest_run() if run is None else store.run(run))
+
+    def frame(self, table: str = "trials", run: int | None = None) -> pandas.DataFrame:
+        """A table as a pandas data frame: "runs", "bugs", or of one run (None: the newest one) "trials" or
+        "findings". What has names inside becomes columns, as `counters.dblwr_restored`. Needs pandas:
+        pip install tornpage[frames]."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ConfigError(
+                "a data frame needs pandas: pip install 'tornpage[frames]'"
+            ) from error
+        return pandas.json_normalize(list(self._records(table, run)))
+
+    def _records(self, table: str, run: int | None) -> Iterable[dict[str, Any]]:
+        if table == "runs":
+            return (asdict(facts) for facts in self.runs())
+        if table == "bugs":
+            return (to_plain(bug) for bug in self.bugs())
+        if table == "findings":
+            return (to_plain(finding) for finding in self.summary(run).findings)
+        if table == "trials":
+            return (_record(row) for row in self.trials(run))
+        raise ConfigError(f"no table {table!r}; there are: runs, bugs, trials, findings")
+
+    def _open(self) -> ResultStore:
+        return ResultStore(self._path, write=False)
+
+
+def _record(row: TrialRow) -> dict[str, Any]:
+    """A trial: what was planned, and if it has a verdict, what it came to."""
+    planned = {
+        "run": row.run,
+        "number": row.number,
+        "trial": f"{row.run}.{row.number}",
+        "campaign": row.spec.campaign,
+        "target": row.spec.target,
+        "config": row.spec.config,
+        "workload": row.spec.workload,
+        "workload_seed": row.spec.workload_seed,
+        "site": row.site,
+        "mask": row.mask,
+    }
+    if row.result is None:
+        return planned
+    invariants = sorted({violation.invariant for violation in row.result.violations})
+    result = to_plain(row.result)
+    came = {
+        key: result[key]
+        for key in ("outcome", "reason", "alike", "events", "peak_bytes", "trace_hash", "digest")
+    }
+    facts = {"invariants": invariants, "bugs": list(row.bugs)}
+    return {
+        **planned,
+        **came,
+        **facts,
+        "counters": dict(row.result.counters),
+        "seconds": dict(row.result.seconds),
+    }
+
+
+def _open(campaign: str | Path | Campaign, target: str | Path | None) -> Opened:
+    if not isinstance(campaign, Campaign):
+        return open_campaign(str(campaign), None if target is None else str(target), find_paths())
+    name = full_name(str(target or campaign.target or DEFAULT_TARGET))
+    return Opened(campaign, make_target(name, find_paths().build), name)
+
+
+def _run(opened: Opened, changes: Changes, jobs: int, out: Path) -> Summary:
+    paths = find_paths()
+    chosen = changes.apply(opened.campaign)
+    crew = Crew(paths, jobs, out, QuietProgress(), origin_of(opened.campaign, opened.target))
+    with ResultStore(out / FILE) as store:
+        summary = run_campaign(store, chosen, opened.name, crew)
+        write_report(store, summary, paths, out)
+    return summary
+
+
+def _work(target: Target, script: str) -> dict[str, Any]:
+    """Workload and parameters of a script. ConfigError for one that the target does not take."""
+    if Capability.OBSERVED not in target.capabilities:
+        return {"workload": "inline", "params": {"script": script}}
+    workload, params = work_of(target)
+    if script and target.lines is None:
+        raise ConfigError(f"target {target.name} makes its own work, and takes no script")
+    return {"workload": workload, "params": {"script": script} if script else params}

@@ -1,0 +1,118 @@
+"""The pytest plugin: campaigns in files *.torture.toml are tests, and own tests get a fixture. docs/PYTEST.md
+explains both. Every pytest loads it where Tornpage is installed, so the harness is imported when needed.
+
+May import: api, torture_items.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tornpage.api import Finding, Summary
+
+__all__ = ["Torture", "torture"]
+
+SUFFIX = ".torture.toml"
+SHRINK_S = 20.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options, which all begin with --torture."""
+    group = parser.getgroup("torture", "crash-recovery torture (Tornpage)")
+    group.addoption(
+        "--torture-seed", type=int, metavar="N", help="Derives everything; else as the file says."
+    )
+    group.addoption(
+        "--torture-budget",
+        type=float,
+        metavar="SECONDS",
+        help="At most about so long per campaign item; else as the file says.",
+    )
+    group.addoption(
+        "--torture-replay", metavar="ID", help="Play this trial again, as 3.117, and nothing else."
+    )
+    group.addoption(
+        "--torture-cells",
+        action="store_true",
+        help="An item per site and mask, or model, not only per configuration.",
+    )
+    group.addoption(
+        "--torture-shrink",
+        type=float,
+        default=SHRINK_S,
+        metavar="SECONDS",
+        help="Search for a smaller script of a finding (0: none). Default: %(default)s.",
+    )
+    group.addoption(
+        "--torture-jobs", type=int, default=1, metavar="N", help="Worker processes per item."
+    )
+    group.addoption(
+        "--torture-out",
+        metavar="DIR",
+        help="Folder of the result store and reports. Default: .tornpage in the root of the tests.",
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A campaign file is a collector of its portions."""
+    if not file_path.name.endswith(SUFFIX):
+        return None
+    from tornpage.torture_items import TortureFile
+
+    return TortureFile.from_parent(parent, path=file_path)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --torture-replay only the item that the trial belongs to is left."""
+    trial = config.getoption("--torture-replay")
+    if trial is None:
+        return
+    from tornpage.torture_items import owner_of
+
+    owner = owner_of(trial, items)
+    config.hook.pytest_deselected(items=[item for item in items if item is not owner])
+    items[:] = [owner]
+
+
+class Torture:
+    """What the fixture gives: the names of tornpage.api that make findings, with the session's store, seed
+    and number of workers. `out` is the store's folder."""
+
+    def __init__(self, name: str, config: pytest.Config) -> None:
+        """name: of the runs in the store."""
+        from tornpage.torture_items import store_folder
+
+        self.out = store_folder(config)
+        self._name = name
+        self._options: dict[str, Any] = {
+            "out": self.out,
+            "jobs": config.getoption("--torture-jobs"),
+        }
+        seed = config.getoption("--torture-seed")
+        if seed is not None:
+            self._options["seed"] = seed
+
+    def powerloss(self, target: str | Path, script: str = "", **options: Any) -> list[Finding]:
+        """As tornpage.api.powerloss(): what crash states of this script break, as objects."""
+        from tornpage import api
+
+        given = {**self._options, "name": self._name, **options}
+        return api.powerloss(target, script, **given)
+
+    def run(
+        self, campaign: str | Path, target: str | Path | None = None, **options: Any
+    ) -> Summary:
+        """As tornpage.api.run()."""
+        from tornpage import api
+
+        return api.run(campaign, target, **{**self._options, **options})
+
+
+@pytest.fixture
+def torture(request: pytest.FixtureRequest) -> Torture:
+    """Tortures a target from within a test: `assert torture.powerloss("engine", SCRIPT) == []`."""
+    return Torture(request.node.nodeid, request.config)

@@ -1,0 +1,71 @@
+"""DuckDB in this process: the commands of duckdb.toml.
+
+    python -m tornpage.targets.bundled.duckdb_store run DIR LINES
+    python -m tornpage.targets.bundled.duckdb_store recover
+
+The state is the rows of every table, a checksum each, in order.
+
+May import: statements.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+from tornpage_mark import Refused, ack, issue, ready, serve
+
+from tornpage.targets.bundled.statements import parts_of, statements_of
+
+__all__ = ["main"]
+
+SETTINGS = {"threads": "1"}
+TABLES = "SELECT table_name FROM information_schema.tables ORDER BY 1"
+
+
+def open_store(folder: str) -> duckdb.DuckDBPyConnection:
+    """One connection."""
+    return duckdb.connect(str(Path(folder) / "main.db"), config=SETTINGS)
+
+
+def state_of(store: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """A line per row."""
+    state = {}
+    for (table,) in store.execute(TABLES).fetchall():
+        rows = store.execute(f'SELECT * FROM "{table}" ORDER BY ALL').fetchall()
+        state[table] = "".join(f"{zlib.crc32(repr(row).encode()):08x}\n" for row in rows)
+    return state
+
+
+def run(folder: str, lines: Path) -> None:
+    """Statement by statement."""
+    store = open_store(folder)
+    ready(state_of(store))
+    for number, line in statements_of(lines).items():
+        issue(number)
+        for statement in parts_of(line):
+            store.execute(statement)
+        ack(number, state_of(store))
+
+
+def recover(folder: str) -> dict[str, str]:
+    """Raises Refused where DuckDB does not open its file, or not read it."""
+    try:
+        return state_of(open_store(folder))
+    except duckdb.Error as error:
+        raise Refused(str(error).replace(folder, "DIR").splitlines()[0]) from error
+
+
+def main(arguments: Sequence[str]) -> None:
+    """One of the two commands."""
+    if arguments[0] == "run":
+        run(arguments[1], Path(arguments[2]))
+    else:
+        serve(recover)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,228 @@
+"""A MariaDB server and its only client: the commands of the target files mariadb-*.toml.
+
+    python -m tornpage.targets.bundled.mariadb prepare DIR [OPTIONS]
+    python -m tornpage.targets.bundled.mariadb run DIR LINES [OPTIONS]
+    python -m tornpage.targets.bundled.mariadb recover [OPTIONS]
+
+The state is what SQL shows: of each table its definition and a checksum per row, in the order of the primary
+key. Recovery also has the server check its tables, and counts each index against the clustered one (I10).
+The server's pool and log are the smallest there are, so that pages are written while statements run.
+
+May import: server, statements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+from tornpage_mark import Refused, ack, issue, ready, serve
+
+from tornpage.targets.bundled.server import (
+    Server,
+    ServerEnded,
+    give_away,
+    private_folder,
+    unprivileged,
+)
+from tornpage.targets.bundled.statements import parts_of, statements_of
+
+__all__ = ["main"]
+
+DATABASE = "t"
+ANSWER_S = 60
+SMALL = (
+    "--innodb-buffer-pool-size=6M",
+    "--innodb-log-file-size=1M",
+    "--innodb-data-file-path=ibdata1:1M:autoextend",
+    "--innodb-autoextend-increment=1",
+    "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
+    "--innodb-undo-tablespaces=0",
+    "--aria-log-file-size=8M",
+)
+ALONE = (
+    "--skip-networking",
+    "--skip-log-bin",
+    "--skip-grant-tables",
+    "--innodb-use-native-aio=0",
+    "--innodb-stats-persistent=0",
+    "--loose-innodb-log-file-mmap=OFF",
+    "--loose-performance-schema=OFF",
+    "--loose-innodb-buffer-pool-dump-at-shutdown=OFF",
+    "--loose-innodb-buffer-pool-load-at-startup=OFF",
+    "--loose-innodb-strict-mode=ON",
+)
+"""io_uring and libaio are not seen by a recorder of calls. Statistics and dumps of the pool are written when
+the server likes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """program: words that start the server; variables: of the server, `innodb-doublewrite=off`;
+    libraries: folders with its libraries."""
+
+    program: tuple[str, ...]
+    variables: tuple[str, ...]
+    libraries: str = ""
+
+    def argv(self, data: Path, private: Path) -> list[str]:
+        """The command line of a server on this data directory."""
+        user = unprivileged()
+        words = [*self.program, "--no-defaults", f"--datadir={data}", *SMALL, *ALONE]
+        words += [f"--socket={private}/s", f"--pid-file={private}/pid", f"--tmpdir={private}"]
+        words += [f"--user={user}"] if user else []
+        return words + [f"--{variable}" for variable in self.variables]
+
+    def environment(self) -> dict[str, str]:
+        """This process's own, so that what records this process records the server."""
+        found = {"LD_LIBRARY_PATH": self.libraries} if self.libraries else {}
+        return {**os.environ, **found}
+
+
+@contextmanager
+def client(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
+    """A server on this data directory, and a connection to it. Raises ServerEnded."""
+    give_away(data)
+    with private_folder(data) as private:
+        argv = setting.argv(data, private)
+        with Server(argv, private / "said", setting.environment()) as server:
+            connection = server.wait_until(lambda: _connect(private / "s"))
+            yield connection, server
+
+
+def _connect(socket: Path) -> Connection[Any] | None:
+    try:
+        return pymysql.connect(
+            unix_socket=str(socket), user="root", autocommit=True, read_timeout=ANSWER_S
+        )
+    except pymysql.err.OperationalError:
+        return None
+
+
+def execute(connection: Connection[Any], statement: str) -> Sequence[tuple[Any, ...]]:
+    """Rows of one statement."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall() or ()
+
+
+def tables_of(connection: Connection[Any]) -> list[str]:
+    """By name."""
+    return sorted(str(row[0]) for row in execute(connection, f"SHOW TABLES IN {DATABASE}"))
+
+
+def state_of(connection: Connection[Any]) -> dict[str, str]:
+    """What SQL shows of all tables."""
+    state = {}
+    for table in tables_of(connection):
+        definition = execute(connection, f"SHOW CREATE TABLE {DATABASE}.{table}")[0][1]
+        rows = execute(connection, f"SELECT * FROM {DATABASE}.{table} ORDER BY 1")
+        lines = [f"{zlib.crc32(repr(row).encode()):08x}\n" for row in rows]
+        state[table] = "".join(lines)
+        state[f"{table} definition"] = re.sub(r" AUTO_INCREMENT=\d+", "", definition)
+    return state
+
+
+def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
+    """What the server's own check says, and indexes that differ from their table."""
+    found = []
+    for table in tables_of(connection):
+        name = f"{DATABASE}.{table}"
+        for row in execute(connection, f"CHECK TABLE {name} EXTENDED"):
+            if row[2] in ("error", "Error", "warning", "Warning"):
+                found.append({"invariant": 6, "what": f"CHECK TABLE {table}: {row[3]}"})
+        found += [
+            {"invariant": 10, "what": f"index {index} of {table} differs from its table"}
+            for index, columns in _indexes(connection, name).items()
+            if _sum_of(connection, name, index, columns)
+            != _sum_of(connection, name, "PRIMARY", columns)
+        ]
+    return found
+
+
+def _indexes(connection: Connection[Any], name: str) -> dict[str, list[str]]:
+    """Columns of each secondary index, and the primary key's behind them."""
+    columns: dict[str, list[str]] = {}
+    for row in execute(connection, f"SHOW INDEX FROM {name}"):
+        columns.setdefault(str(row[2]), []).append(str(row[4]))
+    primary = columns.pop("PRIMARY")
+    return {index: own + primary for index, own in columns.items()}
+
+
+def _sum_of(
+    connection: Connection[Any], name: str, index: str, columns: list[str]
+) -> tuple[Any, ...]:
+    entry = f"CRC32(CONCAT_WS(0x00, {', '.join(f'`{column}`' for column in columns)}))"
+    query = f"SELECT COUNT(*), SUM({entry}) FROM {name} FORCE INDEX (`{index}`)"
+    return execute(connection, query)[0]
+
+
+def prepare(setting: Setting, data: Path, lines: Path) -> None:
+    """A new database with the tables of a list, closed cleanly."""
+    with client(setting, data) as (connection, server):
+        execute(connection, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+        connection.select_db(DATABASE)
+        for line in statements_of(lines).values():
+            _execute_all(connection, line)
+        execute(connection, "SET GLOBAL innodb_fast_shutdown=0")
+        execute(connection, "SHUTDOWN")
+        server.process.wait()
+
+
+def run(setting: Setting, data: Path, lines: Path) -> None:
+    """Statement by statement, each acknowledged with the state behind it."""
+    with client(setting, data) as (connection, _server):
+        connection.select_db(DATABASE)
+        ready(state_of(connection))
+        for number, line in statements_of(lines).items():
+            issue(number)
+            _execute_all(connection, line)
+            ack(number, state_of(connection))
+
+
+def _execute_all(connection: Connection[Any], line: str) -> None:
+    for statement in parts_of(line):
+        execute(connection, statement)
+
+
+def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """State and findings. Raises Refused where the server does not start, or not show its tables."""
+    try:
+        with client(setting, data) as (connection, _server):
+            return state_of(connection), findings_of(connection)
+    except (ServerEnded, pymysql.err.MySQLError) as error:
+        raise Refused(str(error)) from error
+
+
+def main(arguments: Sequence[str]) -> None:
+    """One of the three commands."""
+    parser = argparse.ArgumentParser(prog="mariadb")
+    parser.add_argument("command", choices=("prepare", "run", "recover"))
+    parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
+    parser.add_argument("--program", default="mariadbd", help="what starts the server")
+    parser.add_argument("--libraries", default="", help="where its libraries are")
+    parser.add_argument("--set", action="append", default=[], help="a variable of the server")
+    given = parser.parse_args(arguments)
+    setting = Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+    if given.command == "recover":
+        serve(lambda folder: recover(setting, Path(folder)))
+        return
+    try:
+        (prepare if given.command == "prepare" else run)(setting, *given.places)
+    except (ServerEnded, pymysql.err.MySQLError) as error:
+        sys.exit(f"mariadb: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,208 @@
+"""A single-user PostgreSQL backend and its only client: the commands of postgresql.toml.
+
+    python -m tornpage.targets.bundled.postgresql prepare DIR
+    python -m tornpage.targets.bundled.postgresql run DIR LINES [--set NAME=VALUE]
+    python -m tornpage.targets.bundled.postgresql recover [--set NAME=VALUE]
+
+The backend reads a statement per line and prints rows as a debugger would. The state is a hash of the rows of
+each table, once by a scan of the table and once by each index (I10).
+
+May import: server, statements.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tornpage_mark import Refused, ack, issue, ready, serve
+
+from tornpage.targets.bundled.server import ServerEnded, give_away, private_folder, unprivileged
+from tornpage.targets.bundled.statements import parts_of, statements_of
+
+__all__ = ["main"]
+
+PROGRAMS = Path("/usr/lib/postgresql/15/bin")
+SETTINGS = (
+    "shared_buffers=256kB",
+    "wal_level=minimal",
+    "max_wal_senders=0",
+    "autovacuum=off",
+    "wal_buffers=32kB",
+    "min_wal_size=2MB",
+    "max_wal_size=4MB",
+    "huge_pages=off",
+    "exit_on_error=on",
+)
+CELL = re.compile(r'^\t \d+: \S+ = "(.*)"\t\(typeid = ', re.MULTILINE)
+ERROR = re.compile(r"(ERROR|FATAL|PANIC):")
+END = "end of the answer"
+TABLES = (
+    "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
+)
+INDEXES = "SELECT indexrelid::regclass FROM pg_index WHERE indrelid = '{}'::regclass"
+ROWS = "SELECT count(*) || ' rows ' || coalesce(md5(string_agg(x::text, ',' ORDER BY x::text)), '') FROM {} x"
+EMPTY = (
+    "pg_notify", "pg_tblspc", "pg_twophase", "pg_replslot", "pg_stat", "pg_stat_tmp", "pg_serial",
+    "pg_snapshots", "pg_dynshmem", "pg_commit_ts", "pg_logical/mappings", "pg_logical/snapshots",
+    "pg_wal/archive_status",
+)  # fmt: skip
+"""Folders of a cluster without files: a crashed image has files only, and no crash removes these."""
+LOCK_SHARED_MEMORY = 6
+"""Line of postmaster.pid, from 0, that ends with the id of a segment which survives its processes."""
+
+
+class Backend:
+    """The process, and what was said to it."""
+
+    def __init__(self, process: subprocess.Popen[str], said: Path) -> None:
+        """said: file with what it says of itself."""
+        self.process = process
+        self.said = said
+
+    def ask(self, statement: str) -> list[str]:
+        """The cells of all rows. Raises ServerEnded with its reason."""
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None and stdout is not None, "both are pipes"
+        with suppress(BrokenPipeError):
+            stdin.write(f"{statement}\nSELECT '{END}' AS x\n")
+            stdin.flush()
+        answer = ""
+        for line in stdout:
+            if f'"{END}"' in line:
+                stdout.readline()  # the rule below the row
+                return CELL.findall(answer)
+            answer += line
+        self.process.wait()
+        words = self.said.read_text("utf-8", "replace").splitlines()
+        errors = [line[at.start() :] for line in words if (at := ERROR.search(line))]
+        raise ServerEnded((errors or words or ["it said nothing"])[-1])
+
+
+@contextmanager
+def backend(data: Path, settings: Sequence[str]) -> Iterator[Backend]:
+    """On this cluster, as a user without rights, killed in the end."""
+    _give(data)
+    with private_folder(data) as private:
+        words = [str(PROGRAMS / "postgres"), "--single", "-D", str(data)]
+        words += [f"-c{setting}" for setting in (*SETTINGS, *settings)]
+        said = private / "said"
+        with said.open("wb") as errors:
+            process = subprocess.Popen(
+                [*words, "postgres"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=errors, text=True, **_as_user(),
+            )  # fmt: skip
+        try:
+            yield Backend(process, said)
+        finally:
+            process.kill()
+            process.communicate()
+            _remove_shared_memory(data)
+
+
+def _as_user() -> dict[str, Any]:
+    user = unprivileged()
+    return {} if user is None else {"user": user, "group": "nogroup", "extra_groups": []}
+
+
+def _give(data: Path) -> None:
+    """The folder, and the recording that its process makes, to the user of the backend."""
+    if (data / "base").exists():
+        _unrecorded(["mkdir", "-p", *(str(data / name) for name in EMPTY)])
+    give_away(data)
+    trace = os.environ.get("TORNPAGE_TRACE")
+    if trace and Path(trace).exists():
+        give_away(Path(trace))
+    _unrecorded(["chmod", "0700", str(data)])
+
+
+def _unrecorded(command: list[str]) -> str:
+    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+    return done.stdout
+
+
+def _remove_shared_memory(data: Path) -> None:
+    lines = _unrecorded(["cat", str(data / "postmaster.pid")]).splitlines()
+    words = lines[LOCK_SHARED_MEMORY].split() if len(lines) > LOCK_SHARED_MEMORY else []
+    if len(words) == 2:
+        _unrecorded(["ipcrm", "--shmem-id", words[1]])
+
+
+def state_of(server: Backend) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """And what the indexes show differently."""
+    state: dict[str, str] = {}
+    findings: list[dict[str, Any]] = []
+    for table in sorted(server.ask(TABLES)):
+        (state[table],) = server.ask(ROWS.format(table))
+        if not server.ask(INDEXES.format(table)):
+            continue
+        server.ask("SET enable_seqscan = off")
+        (by_index,) = server.ask(ROWS.format(table))
+        server.ask("RESET enable_seqscan")
+        if by_index != state[table]:
+            findings.append({"invariant": 10, "what": f"an index of {table} differs from it"})
+    return state, findings
+
+
+def prepare(data: Path) -> None:
+    """A new cluster with checksums on its pages, as small as it can be."""
+    _give(data)
+    words = [str(PROGRAMS / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-k", "-N"]
+    words += ["--no-locale", "-E", "UTF8", "--wal-segsize=1"]
+    done = subprocess.run(words, check=False, capture_output=True, text=True, **_as_user())
+    if done.returncode != 0:
+        raise ServerEnded(f"initdb: {done.stderr.strip().splitlines()[-1]}")
+    shutil.rmtree(data / "pg_stat_tmp", ignore_errors=True)
+    (data / "pg_stat_tmp").mkdir()
+
+
+def run(data: Path, lines: Path, settings: Sequence[str]) -> None:
+    """Statement by statement."""
+    with backend(data, settings) as server:
+        ready(state_of(server)[0])
+        for number, line in statements_of(lines).items():
+            issue(number)
+            for statement in parts_of(line):
+                server.ask(statement)
+            ack(number, state_of(server)[0])
+
+
+def recover(data: Path, settings: Sequence[str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Raises Refused where the backend does not start, or not answer."""
+    try:
+        with backend(data, settings) as server:
+            return state_of(server)
+    except ServerEnded as error:
+        raise Refused(str(error)) from error
+
+
+def main(arguments: Sequence[str]) -> None:
+    """One of the three commands."""
+    parser = argparse.ArgumentParser(prog="postgresql")
+    parser.add_argument("command", choices=("prepare", "run", "recover"))
+    parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
+    parser.add_argument("--set", action="append", default=[], help="a setting of the server")
+    given = parser.parse_args(arguments)
+    if given.command == "recover":
+        serve(lambda folder: recover(Path(folder), given.set))
+        return
+    try:
+        if given.command == "prepare":
+            prepare(*given.places)
+        else:
+            run(given.places[0], given.places[1], given.set)
+    except ServerEnded as error:
+        sys.exit(f"postgresql: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,101 @@
+"""A server that lives as long as it is needed, as a user without rights, with its socket and temporary files
+beside its data directory.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+__all__ = ["Server", "ServerEnded", "give_away", "private_folder", "unprivileged"]
+
+POLL_S = 0.005
+USER = "nobody"
+ERROR = re.compile(r"\[ERROR\]|FATAL:|PANIC:")
+
+T = TypeVar("T")
+
+
+class ServerEnded(Exception):
+    """The server ended before it could be used; its text is what it said last."""
+
+
+def unprivileged() -> str | None:
+    """The user that a server is to run as; None: this one, which is not root."""
+    return USER if os.geteuid() == 0 else None
+
+
+def give_away(folder: Path) -> None:
+    """Makes a folder the unprivileged user's. Another program does it: what this process touches would count
+    as the store's own work."""
+    user = unprivileged()
+    if user is None:
+        return
+    owner = f"{user}:{pwd.getpwnam(user).pw_gid}"
+    environment = {"PATH": os.environ.get("PATH", os.defpath)}
+    subprocess.run(["chown", "-R", owner, folder], check=True, env=environment)
+
+
+@contextmanager
+def private_folder(data: Path) -> Iterator[Path]:
+    """A folder beside a data directory for what is no part of it: the socket, temporary files, messages."""
+    folder = data.with_name(f"{data.name}.server")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        give_away(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Server:
+    """The process, from its start until it is ended; its words go to a file."""
+
+    def __init__(self, argv: Sequence[str], said: Path, environment: dict[str, str]) -> None:
+        """argv: program and arguments; said: where its output goes."""
+        self.said = said
+        with said.open("wb") as output:
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+            )
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _value: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """Killed, never asked: a clean end would change what is looked at."""
+        self.process.kill()
+        self.process.wait()
+
+    def wait_until(self, attempt: Callable[[], T | None]) -> T:
+        """What the attempt gives as soon as it gives something. Raises ServerEnded."""
+        while True:
+            found = attempt()
+            if found is not None:
+                return found
+            if self.process.poll() is not None:
+                raise ServerEnded(self.last_words())
+            time.sleep(POLL_S)
+
+    def last_words(self) -> str:
+        """The last line that is an error, without its date; else the last line of all."""
+        lines = self.said.read_text("utf-8", "replace").splitlines()
+        errors = [line[found.start() :] for line in lines if (found := ERROR.search(line))]
+        return (errors or lines or ["it said nothing"])[-1]

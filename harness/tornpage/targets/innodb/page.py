@@ -1,0 +1,141 @@
+"""A page of a MariaDB tablespace: where it says that it belongs, its LSN, and whether its checksum is right.
+
+    0  checksum (classic), key version (full_crc32)      16  LSN, 8 bytes      26  ...
+    4  page number                                       24  page type         34  space id
+    size-8  classic: checksum, low half of the LSN       full_crc32: low half of the LSN, checksum
+
+Whatever the bytes are, they are read without an error.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+
+import google_crc32c
+
+__all__ = [
+    "SIZES",
+    "Checksum",
+    "Page",
+    "crc32c",
+    "doublewrite_blocks",
+    "pages_per_extent",
+    "read_page",
+    "tablespace_page_size",
+]
+
+SIZES = (4096, 8192, 16384, 32768, 65536)
+HEADER = 38
+TRAILER = 8
+NO_CHECKSUM = 0xDEADBEEF
+FSP_FLAGS = 54
+FLAG_FULL_CRC32 = 0x10
+TYPE_INDEX = 17855
+TYPES = {
+    2: "undo", 3: "inode", 5: "bitmap", 6: "system", 7: "trx_sys", 8: "fsp", 9: "xdes", 10: "blob",
+    17853: "rtree", 17854: "instant", TYPE_INDEX: "index",
+}  # fmt: skip
+DOUBLEWRITE = 200
+"""From the end of the page TRX_SYS, which is page 5 of the system tablespace."""
+DOUBLEWRITE_MAGIC = 536853855
+EXTENT_BYTES = 1 << 20
+PAGES_MIN = 64
+MULTIPLIER = 1463735687
+MULTIPLIER_2 = 1653893711
+
+
+class Checksum(StrEnum):
+    """Of which kind it is; the wrong one of a torn page is none of them."""
+
+    FULL_CRC32 = "full_crc32"
+    CRC32 = "crc32"
+    INNODB = "innodb"
+    NONE = "none"
+    WRONG = "wrong"
+    ZERO = "zero"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """level, index_id: of an index page, else 0."""
+
+    space: int
+    number: int
+    lsn: int
+    type: str
+    checksum: Checksum
+    level: int = 0
+    index_id: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Its checksum is right; a page of zeros is none."""
+        return self.checksum not in (Checksum.WRONG, Checksum.ZERO)
+
+
+def read_page(data: bytes) -> Page:
+    """data: a whole page, of a size in SIZES."""
+    number, lsn, kind = struct.unpack_from(">4xI8xQH", data)
+    (space,) = struct.unpack_from(">I", data, 34)
+    level, index = struct.unpack_from(">HQ", data, HEADER + 26) if kind == TYPE_INDEX else (0, 0)
+    name = TYPES.get(kind, f"type {kind}")
+    return Page(space, number, lsn, name, _checksum(data), level, index)
+
+
+def _checksum(data: bytes) -> Checksum:
+    if not any(data):
+        return Checksum.ZERO
+    (head,) = struct.unpack_from(">I", data)
+    (lsn_low,) = struct.unpack_from(">I", data, 20)
+    first, last = struct.unpack_from(">II", data, len(data) - TRAILER)
+    if first == lsn_low and last == crc32c(data[:-4]):
+        return Checksum.FULL_CRC32
+    if last != lsn_low:
+        return Checksum.WRONG
+    if head == first == NO_CHECKSUM:
+        return Checksum.NONE
+    parts = (data[4:26], data[HEADER:-TRAILER])
+    if head == first == crc32c(parts[0]) ^ crc32c(parts[1]):
+        return Checksum.CRC32
+    if head == (_fold(parts[0]) + _fold(parts[1])) & 0xFFFFFFFF and first == _fold(data[:26]):
+        return Checksum.INNODB
+    return Checksum.WRONG
+
+
+def crc32c(data: bytes | bytearray) -> int:
+    """CRC-32C (Castagnoli)."""
+    return int(google_crc32c.value(bytes(data)))
+
+
+def _fold(data: bytes) -> int:
+    """The checksum of before crc32: 64 bits wide, of which the lower half is stored."""
+    fold = 0
+    for byte in data:
+        fold = (((fold ^ byte ^ MULTIPLIER_2) << 8) + fold ^ MULTIPLIER) + byte
+        fold &= 0xFFFFFFFFFFFFFFFF
+    return fold & 0xFFFFFFFF
+
+
+def tablespace_page_size(data: bytes) -> int | None:
+    """Of a file, by the flags in its first page; None where they make no sense."""
+    if len(data) < FSP_FLAGS + 4:
+        return None
+    (flags,) = struct.unpack_from(">I", data, FSP_FLAGS)
+    shift = flags & 0xF if flags & FLAG_FULL_CRC32 else flags >> 6 & 0xF
+    size = 512 << shift if shift else 16384
+    return size if size in SIZES else None
+
+
+def pages_per_extent(page_size: int) -> int:
+    """256 of 4k, 64 from 16k on."""
+    return max(PAGES_MIN, EXTENT_BYTES // page_size)
+
+
+def doublewrite_blocks(trx_sys: bytes) -> tuple[int, int] | None:
+    """First pages of the two blocks of the doublewrite buffer; None: it has not been made."""
+    magic, first, second = struct.unpack_from(">10xIII", trx_sys, len(trx_sys) - DOUBLEWRITE)
+    return (first, second) if magic == DOUBLEWRITE_MAGIC else None

@@ -1,0 +1,297 @@
+"""The rules on bytes that MariaDB's own writes must keep, on one recorded process.
+
+    rule          invariant   broken by
+    home_page     I5          a write that is no page of its place
+    write_ahead   I4          a page, or a copy of one, with an LSN beyond the durable log
+    dblwr_skip    I13         a page without a copy, unless it is the first write since the log initialised it
+                              at or after the checkpoint
+    area_sync     I22         a page whose copy is not fsynced
+    area_reuse    I22         a copy that is overwritten before its page is fsynced
+    index_load    I16         an INDEX_LOAD that is durable before its file is fsynced
+
+Numbered facts of MariaDB that they lean on:
+ 1. A page of zeros extends a file, and a write of part of a page is left to the states.
+ 2. From 10.5 on a page's first write since its initialisation needs no copy (MDEV-19738).
+ 3. What an fsync covers are the writes that ended before it began.
+
+May import: log, page, records.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tornpage.targets.innodb.log import LOG_FILE, Log, open_log
+from tornpage.targets.innodb.page import (
+    Checksum,
+    doublewrite_blocks,
+    pages_per_extent,
+    read_page,
+    tablespace_page_size,
+)
+from tornpage.targets.innodb.records import Kind
+
+__all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
+
+SYSTEM = "ibdata1"
+TRX_SYS_PAGE = 5
+PAGE_SIZE = 16384
+
+Told = Callable[[int, str, str], None]
+"""Invariant, rule, what."""
+Place = tuple[int, int]
+"""Space and page number."""
+
+
+def is_tablespace(path: str) -> bool:
+    """Whether a file holds pages, by its name."""
+    return path == SYSTEM or path.endswith(".ibd") or path.rpartition("/")[2].startswith("undo0")
+
+
+@dataclass(slots=True)
+class _Copy:
+    """A page in the area. written, home: numbers of the events that wrote it, and its page, whose file is not
+    fsynced since; 0 if there is none."""
+
+    place: Place
+    digest: int
+    written: int
+    synced: bool = False
+    home: int = 0
+
+
+@dataclass(slots=True)
+class _Init:
+    """When the log last initialised a page, and whether it was written since."""
+
+    lsn: int
+    written: bool = False
+
+
+@dataclass(slots=True)
+class Rules:
+    """Feed it what the process did, in order. tell: called for each finding; doublewrite: configured.
+
+    counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs.
+    """
+
+    tell: Told
+    doublewrite: bool
+    page_size: int = PAGE_SIZE
+    durable: int = 0
+    checkpoint: int = 0
+    counters: Counter[str] = field(default_factory=Counter)
+    _log: Log | None = None
+    _areas: list[range] = field(default_factory=list)
+    _slots: dict[int, _Copy] = field(default_factory=dict)
+    _copies: dict[Place, _Copy] = field(default_factory=dict)
+    _inits: dict[Place, _Init] = field(default_factory=dict)
+    _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
+    _spaces: dict[str, int] = field(default_factory=dict)
+    _dirty: dict[str, int] = field(default_factory=dict)
+    _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _seq: int = 0
+
+    def find(self, path: str, data: bytes) -> None:
+        """A file that was there before: all of it is durable. The system tablespace comes first."""
+        if path == LOG_FILE:
+            self._open_log(data)
+        elif is_tablespace(path):
+            if path == SYSTEM:
+                self.page_size = tablespace_page_size(data) or self.page_size
+                self._learn_area(data)
+            self._learn_space(path, data)
+
+    @property
+    def found(self) -> bool:
+        """There is a log with a valid checkpoint."""
+        return self._log is not None and self.checkpoint > 0
+
+    def write(
+        self, path: str, offset: int, data: bytes, seq: int = 0, *, durable: bool = False
+    ) -> None:
+        """One that succeeded. seq: number of its event; durable: by itself."""
+        self._seq = seq
+        if path == LOG_FILE:
+            self._write_log(offset, data)
+        elif is_tablespace(path) and self.found:
+            size = self.page_size
+            if offset % size or len(data) % size:
+                return  # fact 1
+            self._dirty[path] = seq
+            for at in range(0, len(data), size):
+                self._write_page(path, (offset + at) // size, data[at : at + size])
+
+        if durable:
+            self.sync(path, seq)
+
+    def sync(self, path: str, began: int = 1 << 63) -> None:
+        """An fsync or fdatasync that succeeded. began: number of the last event that had ended when it
+        began (fact 3)."""
+        if path == LOG_FILE:
+            self._sync_log(began)
+        if self._dirty.get(path, 0) <= began:
+            self._dirty.pop(path, None)
+        late = []
+        for copy in self._unsynced.pop(path, []):
+            if copy.home <= began:
+                copy.home = 0
+            else:
+                late.append(copy)
+        if late:
+            self._unsynced[path] = late
+        if path == SYSTEM:
+            for copy in self._slots.values():
+                copy.synced = copy.synced or copy.written <= began
+
+    def rename(self, old: str, new: str) -> None:
+        """The file keeps what is known of it."""
+        if old in self._spaces:
+            self._spaces[new] = self._spaces.pop(old)
+        if old in self._unsynced:
+            self._unsynced[new] = self._unsynced.pop(old)
+        if old in self._dirty:
+            self._dirty[new] = self._dirty.pop(old)
+
+    def remove(self, path: str) -> None:
+        """The file is gone, and no write of it needs anything any more."""
+        self._spaces.pop(path, None)
+        self._dirty.pop(path, None)
+        for copy in self._unsynced.pop(path, []):
+            copy.home = 0
+
+    # ---- the log ----
+
+    def _open_log(self, data: bytes) -> None:
+        self._log = open_log(bytearray(data))
+        if self._log is not None:
+            self.checkpoint = self.durable = self._log.checkpoint()
+            self._advance()
+
+    def _write_log(self, offset: int, data: bytes) -> None:
+        if self._log is None:
+            return
+        if offset + len(data) <= len(self._log.data):
+            self._waiting.append((self._seq, offset, data))
+
+    def _sync_log(self, began: int) -> None:
+        if self._log is None:
+            return
+        waiting, self._waiting = self._waiting, []
+        for seq, offset, data in waiting:
+            if seq <= began:
+                self._log.data[offset : offset + len(data)] = data
+            else:
+                self._waiting.append((seq, offset, data))
+        self.checkpoint = max(self.checkpoint, self._log.checkpoint())
+        self._advance()
+
+    def _advance(self) -> None:
+        """What was fsynced is durable as far as it is complete."""
+        if self._log is None or not self.durable:
+            return
+        for group in self._log.groups(self.durable):
+            self.durable = group.end
+            for record in group.records:
+                place = (record.space, record.page)
+                if record.kind is Kind.INIT:
+                    self._inits[place] = _Init(group.end)
+                elif record.kind is Kind.FREE:
+                    self._inits.pop(place, None)
+                elif record.kind is Kind.INDEX_LOAD:
+                    self.counters["index_loads"] += 1
+                    self._check_load(record.space)
+
+    def _check_load(self, space: int) -> None:
+        dirty = [path for path in self._dirty if self._spaces.get(path) == space]
+        if dirty:
+            self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
+
+    # ---- pages ----
+
+    def _learn_space(self, path: str, data: bytes) -> None:
+        page = read_page(data[: self.page_size]) if len(data) >= self.page_size else None
+        if page is not None and page.whole:
+            self._spaces[path] = page.space
+
+    def _learn_area(self, data: bytes) -> None:
+        """Where the area is, and the copies in it."""
+        size = self.page_size
+        trx_sys = data[TRX_SYS_PAGE * size :][:size]
+        blocks = doublewrite_blocks(trx_sys) if len(trx_sys) == size else None
+        if blocks is None:
+            return
+        pages = pages_per_extent(size)
+        self._areas = [range(block, block + pages) for block in blocks]
+        for slot in (slot for area in self._areas for slot in area):
+            image = data[slot * size :][:size]
+            page = read_page(image) if len(image) == size else None
+            if page is not None and page.whole:
+                self._keep_copy(slot, _Copy((page.space, page.number), zlib.crc32(image), 0, True))
+
+    def _write_page(self, path: str, number: int, data: bytes) -> None:
+        page = read_page(data)
+        if page.checksum is Checksum.ZERO:
+            return  # fact 1
+        if path == SYSTEM and any(number in area for area in self._areas):
+            self._write_copy(number, page.space, page.number, data)
+            if page.whole:
+                self._check_log(path, number, page.lsn, "the copy of ")
+            return
+        if number == 0 and page.whole and path not in self._spaces:
+            self._spaces[path] = page.space
+        if (
+            not page.whole
+            or page.number != number
+            or page.space != self._spaces.get(path, page.space)
+        ):
+            what = f"checksum {page.checksum}, says page {page.number} of space {page.space}"
+            self.tell(5, "home_page", f"page {number} of {path}: {what}")
+            return
+        self._check_log(path, number, page.lsn, "")
+        if self.doublewrite:
+            self._check_copy(path, (page.space, number), data)
+        init = self._inits.get((page.space, number))
+        if init is not None:
+            init.written = True
+
+    def _check_log(self, path: str, number: int, lsn: int, which: str) -> None:
+        if lsn > self.durable:
+            what = f"{which}page {number} of {path} has LSN {lsn}, durable is {self.durable}"
+            self.tell(4, "write_ahead", what)
+
+    def _write_copy(self, slot: int, space: int, number: int, data: bytes) -> None:
+        old = self._slots.get(slot)
+        if old is not None and old.home:
+            self.tell(
+                22, "area_reuse",
+                f"the copy of page {old.place[1]} of space {old.place[0]} is overwritten before its page "
+                "is fsynced",
+            )  # fmt: skip
+        self._keep_copy(slot, _Copy((space, number), zlib.crc32(data), self._seq))
+
+    def _keep_copy(self, slot: int, copy: _Copy) -> None:
+        self._slots[slot] = self._copies[copy.place] = copy
+
+    def _check_copy(self, path: str, place: Place, data: bytes) -> None:
+        copy = self._copies.pop(place, None)
+        if copy is not None and copy.digest == zlib.crc32(data):
+            if not copy.synced:
+                self.tell(22, "area_sync", f"page {place[1]} of {path}: its copy is not fsynced")
+            copy.home = max(self._seq, 1)
+            self.counters["doublewritten"] += 1
+            self._unsynced.setdefault(path, []).append(copy)
+            return
+        init = self._inits.get(place)
+        if init is None or init.written or init.lsn < self.checkpoint:
+            why = (
+                "the log does not initialise it" if init is None
+                else "it was written since the log initialised it" if init.written
+                else "the checkpoint has passed its initialisation"
+            )  # fmt: skip
+            self.tell(13, "dblwr_skip", f"page {place[1]} of {path} has no copy: {why}")
+        else:
+            self.counters["first_flush_skips"] += 1

@@ -1,0 +1,230 @@
+"""What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
+before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
+
+May import: api, bugs, campaign, changes, crew, errors, fitting, memory, origin, paths, portions, powerloss,
+publish, recheck, registry, runner, store, summary, undisturbed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tornpage import api
+from tornpage.campaigns.campaign import Campaign
+from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.crew import Crew, QuietProgress
+from tornpage.campaigns.fitting import Opened, open_campaign
+from tornpage.campaigns.origin import command_line, origin_of
+from tornpage.campaigns.portions import portions_of
+from tornpage.campaigns.powerloss import loss_models
+from tornpage.campaigns.publish import write_report
+from tornpage.campaigns.recheck import recheck_bugs, replay_line
+from tornpage.campaigns.runner import run_campaign
+from tornpage.campaigns.undisturbed import row_named
+from tornpage.reports.summary import BugSeen, Summary
+from tornpage.store.bugs import BugStatus
+from tornpage.store.memory import Answer
+from tornpage.store.store import Store
+from tornpage.targets.registry import explorer_path
+from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.paths import find_paths
+
+__all__ = ["TortureFile", "TortureItem", "owner_of", "store_folder"]
+
+STORE = ".tornpage"
+NOT_IN_K = re.compile(r"[^\w:+.\[\]/-]")
+"""What the language of -k has no place for."""
+SHOWN = 3
+"""Bugs of an item that are shrunk and told in full."""
+
+
+class Found(Exception):
+    """A campaign found bugs. lines: what a person is told."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(lines[0])
+        self.lines = lines
+
+
+def store_folder(config: pytest.Config) -> Path:
+    """Where findings are remembered from session to session."""
+    return config.rootpath / (config.getoption("--torture-out") or STORE)
+
+
+class TortureFile(pytest.File):
+    """A campaign file; its errors are errors of collection, with the line and no traceback."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """An item per portion."""
+        paths = find_paths()
+        try:
+            opened = open_campaign(str(self.path), None, paths)
+            changes = Changes(seed=self.config.getoption("--torture-seed"))
+            campaign = changes.apply(opened.campaign)
+            cells = self.config.getoption("--torture-cells")
+            models = loss_models(explorer_path(paths.build)) if cells and campaign.explore else ()
+            portions = portions_of(campaign, cells=cells, models=tuple(models))
+        except TornpageError as error:
+            raise self.CollectError(str(error)) from error
+        for label, portion in portions:
+            name = NOT_IN_K.sub("-", label)
+            yield TortureItem.from_parent(self, name=name, opened=opened, campaign=portion)
+
+
+class TortureItem(pytest.Item):
+    """A portion of a campaign. Passes if what was to be exercised was, and nothing broke; is skipped if
+    nothing was exercised."""
+
+    def __init__(self, opened: Opened, campaign: Campaign, **given: Any) -> None:
+        super().__init__(**given)
+        self._opened = opened
+        self._campaign = campaign
+        self._paths = find_paths()
+        self._out = store_folder(self.config)
+
+    def runtest(self) -> None:
+        """Past findings, then the campaign; or the one trial that was asked for."""
+        replay = self.config.getoption("--torture-replay")
+        if replay is not None:
+            self._play(replay)
+            return
+        budget = self.config.getoption("--torture-budget")
+        stop_at = math.inf if budget is None else time.monotonic() + budget
+        crew = Crew(
+            paths=self._paths,
+            jobs=self.config.getoption("--torture-jobs"),
+            out=self._out,
+            progress=QuietProgress(),
+            origin=origin_of(self._opened.campaign, self._opened.target),
+            stop_at=stop_at,
+        )
+        with Store(self._out / "tornpage.db") as store:
+            self._play_past(store, crew)
+            summary = run_campaign(store, self._limited(budget), self._opened.name, crew)
+            self.user_properties.append(("torture_crashes", summary.units))
+            code = summary.exit_code()
+            if code == 1:
+                lines = list(self._told(summary))
+                raise Found(
+                    [*lines, f"report: {write_report(store, summary, self._paths, self._out)}"]
+                )
+        if code == 2:
+            raise TornpageError("; ".join([*summary.errors, summary.missing]).strip("; "))
+        if code:
+            missed = ", ".join([*summary.claims_missed, *summary.run_claims_missed])
+            pytest.skip(f"never happened: {missed}" if missed else "no crash was exercised")
+
+    def known_bugs(self, store: Store) -> set[int]:
+        """Numbers of the bugs that earlier runs of this item have seen."""
+        runs = [run for run in store.runs() if run.campaign == self._campaign.name]
+        return {bug for run in runs for bug in store.sightings(run.id)}
+
+    def owns(self, store: Store, run: int, bugs: set[int]) -> bool:
+        """A trial of this run, with these bugs, is one of this item's, or a smaller one of such."""
+        return store.run(run).campaign == self._campaign.name or bool(bugs & self.known_bugs(store))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What was found, without the way through the harness; a failure of the harness in its line."""
+        if isinstance(excinfo.value, Found):
+            return "\n".join(excinfo.value.lines)
+        if isinstance(excinfo.value, TornpageError):
+            return f"{type(excinfo.value).__name__}: {excinfo.value}"
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """The file, and the name of the item."""
+        return self.path, None, self.name
+
+    def _limited(self, budget: float | None) -> Campaign:
+        """The explorations of a power-loss campaign share the time."""
+        explore = self._campaign.explore
+        if explore is None or budget is None:
+            return self._campaign
+        count = len(explore.parts()) * len(self._campaign.configs())
+        return Changes(budget_s=max(1.0, budget / count), states=explore.states).apply(
+            self._campaign
+        )
+
+    def _play_past(self, store: Store, crew: Crew) -> None:
+        """Found, if a bug of an earlier session is still there."""
+        known = self.known_bugs(store)
+        run = recheck_bugs(store, self._opened.name, crew, only=known) if known else None
+        answers = store.replays(run.id) if run is not None else []
+        left = [answer.bug for answer in answers if answer.answer is Answer.REPRODUCED]
+        bugs = [bug for bug in map(store.bug, left) if bug.status is not BugStatus.IGNORED]
+        lines = [
+            line
+            for bug in bugs[:SHOWN]
+            for line in (
+                f"still there, bug {bug.id}: {bug.title}",
+                *_script_lines(store, bug.reproducer.run, bug.reproducer.trial),
+                f"replay: {replay_line(store, bug)}",
+            )
+        ]
+        if lines:
+            raise Found(lines)
+
+    def _told(self, summary: Summary) -> Iterator[str]:
+        failing = [seen for seen in summary.bugs if seen.fails(only_news=False)]
+        for seen in failing[:SHOWN]:
+            yield from self._tell(seen)
+        if failing[SHOWN:]:
+            yield f"and {len(failing) - SHOWN} more bugs"
+
+    def _tell(self, seen: BugSeen) -> Iterator[str]:
+        finding = seen.findings[0]
+        yield f"{seen.headline}: {finding.count} of {finding.config}"
+        yield f"  I{finding.invariant} at {finding.site}: {finding.what}"
+        budget = self.config.getoption("--torture-shrink")
+        replay = command_line(finding.replay, self._out)
+        if budget > 0 and finding.of_trial:
+            try:
+                small = api.shrink(finding.trial, budget_s=budget, out=self._out)
+            except TornpageError as error:
+                yield f"  not shrunk: {error}"
+            else:
+                yield f"  {small.before.statements} statements, shrunk to {small.after.statements}:"
+                yield from (f"    {line}" for line in small.script.splitlines())
+                yield f"  crash: {small.crash}"
+                replay = small.replay
+        yield f"replay: {replay}"
+
+    def _play(self, trial: str) -> None:
+        done = api.replay(trial, out=self._out)
+        if done.answer is Answer.NOT_PLAYED:
+            raise TornpageError(f"trial {trial} cannot be played: {done.note}")
+        if done.answer is Answer.REPRODUCED:
+            what = [f"  I{one.invariant}: {one.what}" for one in done.result.violations]
+            line = command_line(f"tornpage replay {trial}", self._out)
+            raise Found([f"trial {trial} reproduced", *what, f"replay: {line}"])
+
+
+def owner_of(trial: str, items: Sequence[pytest.Item]) -> TortureItem:
+    """The item that found a trial, or that of which it is a smaller one. UsageError if there is none."""
+    for item in items:
+        if not isinstance(item, TortureItem):
+            continue
+        out = store_folder(item.config)
+        try:
+            row = row_named(trial, out)
+            with Store(out / "tornpage.db", write=False) as store:
+                if item.owns(store, row.run, {bug for bug in row.bugs if bug is not None}):
+                    return item
+        except TornpageError as error:
+            raise pytest.UsageError(f"--torture-replay: {error}") from error
+    raise pytest.UsageError(f"--torture-replay: no collected item is that of trial {trial}")
+
+
+def _script_lines(store: Store, run: int, trial: int | None) -> list[str]:
+    """The script of a trial that was shrunk, else nothing."""
+    if trial is None:
+        return []
+    script = str(store.trial(run, trial).spec.params.get("script", ""))
+    return [f"    {line}" for line in script.splitlines()]

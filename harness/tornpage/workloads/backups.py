@@ -1,0 +1,72 @@
+"""The workload "backup": a script of the workload "mix" or "storm" with hot backups woven into it. A backup
+changes nothing of what other statements come to, so that its own may stand anywhere among them.
+
+May import: mix, script.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from tornpage.workloads.mix import StormParams, generate_mix, generate_storm
+from tornpage.workloads.script import Lock, Script, Statement, Verb
+
+__all__ = ["BackupParams", "generate_backup"]
+
+STEP_SHARES = (0.05, 0.2, 0.5)
+"""Of the statements amid a backup, those behind which it is told to go on."""
+STEP_PAGES = (1, 4, 16)
+"""Most pages of a step."""
+NO_LOCK_SHARE = 0.15
+ABORTED_SHARE = 0.1
+ENDLESS_SHARE = 0.15
+"""Scripts that end, or are killed, with a backup that nobody has finished."""
+
+
+class BackupParams(StormParams):
+    """A script of builds, rebuilds, renames, drops and changes of rows during which hot backups are made:
+    some without a lock, some given up, some that never end."""
+
+    backups: int = Field(default=4, ge=1, le=100)
+    """Most backups of a script."""
+
+
+def generate_backup(params: BackupParams, rng: random.Random) -> Script:
+    """The script of these parameters."""
+    make = rng.choice((generate_mix, generate_storm))
+    statements = make(params, rng).statements
+    return Script.of(_weave(statements, rng, rng.randint(1, params.backups)))
+
+
+def _weave(statements: Sequence[Statement], rng: random.Random, backups: int) -> list[Statement]:
+    """The statements with so many backups, one after the other."""
+    cuts = sorted(rng.choices(range(1, len(statements) + 1), k=2 * backups))
+    out = list(statements[: cuts[0]])
+    for number in range(backups):
+        first, end = cuts[2 * number : 2 * number + 2]
+        after = cuts[2 * number + 2] if number + 1 < backups else len(statements)
+        last = number + 1 == backups and rng.random() < ENDLESS_SHARE
+        out += _backup(f"b{number + 1}", statements[first:end], rng, endless=last)
+        out += statements[end:after]
+    return out
+
+
+def _backup(
+    name: str, amid: Sequence[Statement], rng: random.Random, *, endless: bool
+) -> list[Statement]:
+    """A backup around these statements."""
+    lock = Lock.NONE if rng.random() < NO_LOCK_SHARE else Lock.DEFAULT
+    share = rng.choice(STEP_SHARES)
+    pages = rng.choice(STEP_PAGES)
+    out = [Statement(0, Verb.START_BACKUP, name=name, lock=lock)]
+    for statement in amid:
+        out.append(statement)
+        if rng.random() < share:
+            out.append(Statement(0, Verb.STEP_BACKUP, name=name, number=rng.randint(1, pages)))
+    if not endless:
+        verb = Verb.ABORT_BACKUP if rng.random() < ABORTED_SHARE else Verb.FINISH_BACKUP
+        out.append(Statement(0, verb, name=name))
+    return out

@@ -1,0 +1,57 @@
+"""Pieces of scripts that export a table and import its pages into another one: amid dirty pages and purge,
+onto a table with rows or without, twice; then both change.
+
+May import: book, phases.
+"""
+
+from __future__ import annotations
+
+from tornpage.workloads import phases
+from tornpage.workloads.book import Book, Table
+
+__all__ = ["transport"]
+
+NAMES = ("carried", "carried2")
+
+
+def transport(book: Book, table: Table) -> None:
+    """Another table gets the rows of this one."""
+    for _ in range(book.rng.randint(0, 6)):
+        phases.change(book, table)
+    other = _make(book, table)
+    book.export(table)
+    for _ in range(book.rng.randint(1, 2)):
+        _change(book, other)
+        book.import_rows(other, table)
+    _change(book, other)
+    if book.rng.random() < 0.85:
+        book.unlock(table)
+        _change(book, table)
+        _change(book, other)
+
+
+def _make(book: Book, table: Table) -> Table:
+    """A table of the same definition, one that is there or a new one with its indexes in another order."""
+    name = NAMES[table.name == NAMES[0]]
+    if name in book.tables:
+        other = book.tables[name]
+        if other.shape == table.shape and set(other.indexes) == set(table.indexes):
+            return other
+        book.drop(other)
+    other = book.create(name, table.shape)
+    if book.rng.random() < 0.5:
+        phases.fill(book, other, book.rng.randint(1, 12))
+        book.release(other)
+    indexes = [index for index in table.shape.indexes if index.name in table.indexes]
+    for unique in (True, False):
+        some = [index for index in indexes if index.unique is unique]
+        if some:
+            book.add_indexes(other, some)
+    return other
+
+
+def _change(book: Book, table: Table) -> None:
+    for _ in range(book.rng.randint(0, 4)):
+        phases.change(book, table)
+    if book.rng.random() < 0.4:
+        phases.housekeeping(book)

@@ -1,0 +1,244 @@
+"""MariaDB's pages and logs: what is right is read, what is wrong is no error, each rule has its breach."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tornpage.targets.innodb.log import Log, open_log
+from tornpage.targets.innodb.page import (
+    Checksum,
+    crc32c,
+    doublewrite_blocks,
+    read_page,
+    tablespace_page_size,
+)
+from tornpage.targets.innodb.records import Kind, Record, end_of_group, read_records
+from tornpage.targets.innodb.rules import Rules
+from tornpage.targets.innodb.sites import site_of_write
+from tornpage.vocabulary.model import Site
+
+SIZE = 4096
+FIRST_LSN = 12288
+RING = 8192
+FULL_CRC32_4K = 0x13
+INIT = b"\x12\x05\x09"
+"""Initialises page 9 of space 5."""
+
+
+def page(space: int, number: int, lsn: int, kind: int = 17855, fill: bytes = b"") -> bytes:
+    """With a right checksum (full_crc32)."""
+    data = bytearray(SIZE)
+    struct.pack_into(">4xI8xQH", data, 0, number, lsn, kind)
+    struct.pack_into(">I", data, 34, space)
+    data[100 : 100 + len(fill)] = fill
+    struct.pack_into(">I", data, SIZE - 8, lsn & 0xFFFFFFFF)
+    struct.pack_into(">I", data, SIZE - 4, crc32c(data[:-4]))
+    return bytes(data)
+
+
+def group(records: bytes, lap: int = 1) -> bytes:
+    """A mini-transaction of the 10.8 format."""
+    return records + bytes([lap]) + crc32c(records).to_bytes(4, "big")
+
+
+def log_file(ring: bytes) -> bytearray:
+    """With a checkpoint at its first LSN."""
+    data = bytearray(12288 + RING)
+    struct.pack_into(">IIQ", data, 0, 0x50687973, 0, FIRST_LSN)
+    struct.pack_into(">QQ", data, 4096, FIRST_LSN, FIRST_LSN)
+    struct.pack_into(">I", data, 4096 + 60, crc32c(data[4096 : 4096 + 60]))
+    data[12288 : 12288 + len(ring)] = ring
+    return data
+
+
+def system_file() -> bytes:
+    """ibdata1 with a doublewrite buffer in its pages 256 to 767."""
+    pages = [bytearray(page(0, number, 1, 6)) for number in range(6)]
+    struct.pack_into(">I", pages[0], 54, FULL_CRC32_4K)
+    struct.pack_into(">III", pages[5], SIZE - 190, 536853855, 256, 512)
+    return b"".join(pages)
+
+
+def test_a_torn_page_has_a_wrong_checksum() -> None:
+    """Whichever sector is missing."""
+    right = page(5, 9, 77, fill=bytes(range(256)) * 14)
+    assert read_page(right).checksum is Checksum.FULL_CRC32
+    assert (read_page(right).space, read_page(right).number, read_page(right).lsn) == (5, 9, 77)
+    for sector in range(8):
+        torn = right[: sector * 512] + bytes(512) + right[sector * 512 + 512 :]
+        assert not read_page(torn).whole
+    assert read_page(bytes(SIZE)).checksum is Checksum.ZERO
+
+
+def test_checksums_of_before_are_known() -> None:
+    """crc32 of 10.2, and none."""
+    data = bytearray(page(5, 9, 77, fill=b"row"))
+    checksum = crc32c(data[4:26]) ^ crc32c(data[38:-8])
+    struct.pack_into(">I", data, 0, checksum)
+    struct.pack_into(">II", data, SIZE - 8, checksum, 77)
+    assert read_page(bytes(data)).checksum is Checksum.CRC32
+    struct.pack_into(">I", data, 0, 0xDEADBEEF)
+    struct.pack_into(">I", data, SIZE - 8, 0xDEADBEEF)
+    assert read_page(bytes(data)).checksum is Checksum.NONE
+
+
+def test_a_tablespace_tells_its_page_size_and_its_doublewrite_buffer() -> None:
+    """Both are read from bytes, or not there."""
+    data = system_file()
+    assert tablespace_page_size(data) == SIZE
+    assert doublewrite_blocks(data[5 * SIZE :]) == (256, 512)
+    assert doublewrite_blocks(data[:SIZE]) is None
+    assert tablespace_page_size(b"short") is None
+
+
+@pytest.mark.parametrize(
+    ("data", "records"),
+    [
+        (INIT, [Record(Kind.INIT, 5, 9)]),
+        (b"\x02\x05\x09", [Record(Kind.FREE, 5, 9)]),
+        (b"\x13\x05\x80\x01", [Record(Kind.INIT, 5, 129)]),
+        (b"\x34\x05\x09\x10\xaa\xb2\x01\xbb", [Record(Kind.CHANGE, 5, 9)] * 2),
+        (b"\xb6\x05\x00./a", [Record(Kind.FILE_MODIFY, 5, 0, b"./a")]),
+    ],
+)
+def test_records_name_their_pages(data: bytes, records: list[Record]) -> None:
+    """A page that is not named again is the one before; files come without one."""
+    if data[0] == 0xB6:
+        data = b"\xb5" + data[1:]
+    assert list(read_records(data)) == records
+
+
+def test_a_log_ends_where_a_group_is_not_whole() -> None:
+    """Of the right lap and with its checksum."""
+    two = group(INIT) + group(b"\x34\x05\x09\x10\xaa")
+    log = open_log(log_file(two + group(INIT, lap=0)))
+    assert log is not None
+    ends = [found.end for found in log.groups(log.checkpoint())]
+    assert ends == [FIRST_LSN + len(group(INIT)), FIRST_LSN + len(two)]
+    cut = open_log(log_file(two[:-1]))
+    assert cut is not None and len(list(cut.groups(FIRST_LSN))) == 1
+
+
+def test_a_log_goes_round() -> None:
+    """The second lap has the other mark."""
+    record = group(INIT)
+    ring = bytearray(RING)
+    at = RING - len(record)
+    ring[at:] = record
+    ring[: len(record)] = group(INIT, lap=0)
+    log = open_log(log_file(bytes(ring)))
+    assert log is not None
+    assert len(list(log.groups(FIRST_LSN + at))) == 2
+
+
+@given(st.binary(max_size=600))
+def test_no_bytes_are_an_error(data: bytes) -> None:
+    """Pages, logs and records of garbage are read or not there."""
+    read_page((data + bytes(SIZE))[:SIZE])
+    tablespace_page_size(data)
+    end_of_group(data, 0)
+    with contextlib.suppress(ValueError):
+        list(read_records(data))
+    for version in (0x50687973, 0x50485953):
+        log = log_file(data)
+        struct.pack_into(">I", log, 0, version)
+        found = open_log(log)
+        assert found is not None
+        list(found.groups(found.checkpoint()))
+        list(found.groups(FIRST_LSN))
+    open_log(bytearray(data))
+
+
+class Judge:
+    """Rules on a small database, and the names of those that were broken."""
+
+    def __init__(self, ring: bytes = b"") -> None:
+        """ring: of the log that was there."""
+        self.broken: list[str] = []
+        self.rules = Rules(lambda _number, rule, _what: self.broken.append(rule), True)
+        self.rules.find("ibdata1", system_file())
+        self.rules.find("t/t.ibd", page(5, 0, 1, 8))
+        self.rules.find("ib_logfile0", bytes(log_file(ring)))
+
+    def doublewrite(self, data: bytes, slot: int = 256) -> None:
+        """A copy, fsynced."""
+        self.rules.write("ibdata1", slot * SIZE, data)
+        self.rules.sync("ibdata1")
+
+
+def test_a_page_with_its_copy_is_right() -> None:
+    """And counted."""
+    judge = Judge()
+    data = page(5, 9, FIRST_LSN)
+    judge.doublewrite(data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    assert judge.broken == [] and judge.rules.counters["doublewritten"] == 1
+
+
+def test_every_rule_can_be_broken() -> None:
+    """By one write each."""
+    data = page(5, 9, FIRST_LSN)
+    judge = Judge()
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    assert judge.broken == ["dblwr_skip"]
+
+    judge = Judge()
+    judge.rules.write("ibdata1", 256 * SIZE, data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    assert judge.broken == ["area_sync"]
+    judge.rules.write("ibdata1", 256 * SIZE, page(5, 8, FIRST_LSN))
+    assert judge.broken == ["area_sync", "area_reuse"]
+
+    judge = Judge()
+    late = page(5, 9, FIRST_LSN + 1)
+    judge.doublewrite(late)
+    judge.rules.write("t/t.ibd", 9 * SIZE, late)
+    assert judge.broken == ["write_ahead", "write_ahead"]
+
+    judge = Judge()
+    judge.rules.write("t/t.ibd", 8 * SIZE, data)
+    assert judge.broken == ["home_page"]
+
+
+def test_the_first_write_of_an_initialised_page_needs_no_copy() -> None:
+    """When the log has it durable; the second one does."""
+    judge = Judge()
+    record = group(INIT)
+    data = page(5, 9, FIRST_LSN + len(record))
+    judge.rules.write("ib_logfile0", 12288, record)
+    judge.rules.sync("ib_logfile0")
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    assert judge.broken == [] and judge.rules.counters["first_flush_skips"] == 1
+    judge.rules.write("t/t.ibd", 9 * SIZE, page(5, 9, FIRST_LSN + len(record), fill=b"new"))
+    assert judge.broken == ["dblwr_skip"]
+
+
+@pytest.mark.parametrize(
+    ("path", "number", "data", "site"),
+    [
+        ("ib_logfile0", 1, b"x", Site.CHECKPOINT_HEADER),
+        ("ib_logfile0", 4, b"x", Site.REDO),
+        ("t/t.ibd", 0, page(5, 0, 1, 8), Site.PAGE0),
+        ("t/t.ibd", 9, page(5, 9, 1), Site.DATA_PAGE),
+        ("ibdata1", 256, page(5, 9, 1), Site.DOUBLEWRITE),
+        ("ibdata1", 45, page(0, 45, 1, 2), Site.UNDO_PAGE),
+        ("ibdata1", 45, page(0, 45, 1), Site.DICT_PAGE),
+        ("t/t.frm", 0, b"x", None),
+    ],
+)
+def test_a_write_is_named_by_its_contents(
+    path: str, number: int, data: bytes, site: Site | None
+) -> None:
+    """Not by what a marker says."""
+    assert site_of_write(path, number * SIZE, data) is site
+
+
+def test_the_ring_of_a_log_that_is_too_short_is_empty() -> None:
+    """A log is at least a header and a block."""
+    assert open_log(bytearray(100)) is None
+    assert isinstance(open_log(log_file(b"")), Log)
