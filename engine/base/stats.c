@@ -69,6 +69,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(build_rescans),
     STAT(rowlog_records),
     STAT(rowlog_blocks_written),
+    STAT(rowlog_loads_behind),
     STAT(rowlog_applied),
     STAT(rowlog_overflows),
     STAT(builds_duplicate),

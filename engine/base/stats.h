@@ -62,6 +62,7 @@ typedef struct stats {
     uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
     uint64_t rowlog_records; /**< changes of rows and entries logged for builds with LOCK=NONE */
     uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */
+    uint64_t rowlog_loads_behind;   /**< loads at whose end full blocks of such logs waited */
     uint64_t rowlog_applied;        /**< of the records, those that were applied */
     uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
     uint64_t builds_duplicate;      /**< index builds given up for a duplicate in a unique index */

@@ -159,6 +159,8 @@ DEFINITION: tuple[Phase, ...] = (
     builds.lengthen_or_fail,
     builds.force,
     builds.force,
+    builds.force_long,
+    builds.force_long,
     builds.truncate,
     defragment,
     defragment,

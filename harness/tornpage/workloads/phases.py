@@ -17,6 +17,7 @@ __all__ = [
     "change",
     "drain",
     "edge",
+    "exact_checkpoint",
     "expected_error",
     "fill",
     "hold",
@@ -87,6 +88,13 @@ def housekeeping(book: Book) -> None:
         book.add(Verb.CHECKPOINT, full=kind == 7 and book.rng.random() < 0.3)
 
 
+def exact_checkpoint(book: Book) -> None:
+    """So many of the oldest pages go home, and C comes to lie where the next one was first changed: at what a load has
+    stamped its pages with, if they are next."""
+    book.add(Verb.CLEAN, number=book.rng.randint(1, 2 * book.dblwr_pages))
+    book.add(Verb.CHECKPOINT)
+
+
 def transaction(book: Book, work: Callable[[str], None], commit: bool) -> None:
     """Runs `work` in a transaction."""
     trx = book.begin()
@@ -152,8 +160,11 @@ def revive(book: Book, table: Table) -> None:
         if book.rng.random() < 0.5:
             book.insert(table, key=key)
         else:
-            back = book.rng.random() < 0.5
-            transaction(book, lambda trx, key=key: book.insert(table, trx, key), back)  # type: ignore[misc]
+            trx = book.begin()
+            book.insert(table, trx, key)
+            if book.rng.random() < 0.4:
+                book.add(Verb.CLEAN, number=book.clean_pages)  # what is rolled back is at home
+            book.end(trx, commit=book.rng.random() < 0.3)
 
 
 def rolled_back_deletes(book: Book, table: Table) -> None:
