@@ -1,7 +1,7 @@
 # Every target does the set-up that it needs; a second call does no work again.
 .DEFAULT_GOAL := help
 .PHONY: help setup build torture test test-c test-py test-asan mutants nightly coverage check fmt
-.PHONY: bench docs site dist setup-all clean
+.PHONY: bench docs finds site dist setup-all clean
 
 PRESET := release
 PY := .venv/bin/python
@@ -62,6 +62,9 @@ bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the 
 
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py
+
+finds: build ## Runs workloads/finds on the engines that are here: docs/FINDS.md
+	@$(PY) tools/finds_page.py
 
 site: build setup-all ## The documentation as a site, in build/site/html, with the report of a control run
 	@$(PY) tools/site_pages.py

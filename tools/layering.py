@@ -52,6 +52,7 @@ HARNESS = {
     ],
     "targets": [
         {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"innodb.old_records"},
         {"innodb.log"},
         {"innodb.rules"},
         {"innodb.judge", "innodb.sites"},
@@ -59,7 +60,8 @@ HARNESS = {
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
         {"sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry", "bundled.server"},
-        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"},
+        {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
+        | {"bundled.sqlite_library"},
     ],
     "store": [
         {"origin", "runlock"},
@@ -93,8 +95,8 @@ HARNESS = {
         },
         {"catalogue", "evidence", "fitting", "workers"},
         {"lossrunner", "publish"},
-        {"prune", "undisturbed"},
-        {"replay", "runner"},
+        {"prune", "remote", "undisturbed"},
+        {"cluster", "replay", "runner"},
         {"attempt", "recheck"},
         {"night"},
     ],
@@ -104,8 +106,8 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "mutant_table", "randomkill", "statements", "tryout"},
-        {"hunt", "mutant_build", "qualify", "seeds"},
+        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
+        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
         {"mutant_pool"},
         {"mutants", "shipped"},
     ],

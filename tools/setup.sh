@@ -32,7 +32,7 @@ if ((${#missing[@]})); then
 fi
 
 if [ "${*:-}" = all ]; then
-    set -- docs frames package
+    set -- cluster docs frames package
 fi
 
 # The stamp holds what the environment was made from, and a line for each extra, so that a changed pyproject.toml

@@ -116,7 +116,7 @@ typedef struct buf_copier {
 void buf_set_copier(buf_pool_t *pool, const buf_copier_t *copier);
 
 /** What a reader of the file may get of a page while it is written: any part of the new contents, as the schedule
-draws, goes into the old ones in `page`. False: the page is not being written, and nothing is changed. */
+draws, goes into the old ones in `page`, which is decompressed if it can be. False: the page is not being written, and nothing is changed. */
 bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page);
 
 /** log_write_up_to(), as a wait in which others work: a yield point before the write, and some between it and the
@@ -129,7 +129,7 @@ WARN_UNUSED dberr_t buf_log_wait(buf_pool_t *pool, lsn_t lsn, bool sync);
 page cleaner. *n_flushed may be NULL. */
 WARN_UNUSED dberr_t buf_flush_list(buf_pool_t *pool, uint32_t max_pages, lsn_t lsn_limit,
                                    uint32_t *n_flushed);
-/** Writes every dirty page of the space, and fsyncs its file. */
+/** Writes every dirty page of the space, blanks what waits for that, and fsyncs its file: nothing more comes. */
 WARN_UNUSED dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space);
 /** Writes the dirty pages that carry the stamp of a NO_REDO load, each as a single-page flush, from the
 oldest on; waits for the writes in flight and fsyncs the space's file. */

@@ -264,6 +264,7 @@ bool buf_page_tear(buf_pool_t *pool, page_id_t id, byte *page)
     size_t n_new = (size_t)sched_draw(&pool->env->sched, n_sectors + 1) * SECTOR_SIZE;
     size_t from = sched_draw(&pool->env->sched, 2) == 0 ? 0 : pool->page_size - n_new;
     memcpy(page + from, copy + from, n_new);
+    page_decompress(page, pool->page_size);
     return true;
 }
 

@@ -140,6 +140,12 @@ dberr_t buf_flush_space(buf_pool_t *pool, space_id_t space_id)
         block = block->space_next != space->flush_list ? block->space_next : NULL;
     }
     err = buf_batch_write(pool, pool->collected, n);
+    if (err == DB_SUCCESS) {
+        err = fil_sync(pool->fil, space);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_scrub_pages(pool, UINT32_MAX); /* nothing comes after it */
+    }
     return err == DB_SUCCESS ? fil_sync(pool->fil, space) : err;
 }
 

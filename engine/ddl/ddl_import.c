@@ -23,6 +23,7 @@ Invariants
 #include "ddl/ddl_build.h"
 #include "ddl/ddl_cfg.h"
 #include "fsp/fsp_format.h"
+#include "page/page_compress.h"
 
 struct ddl_import {
     ddl_cfg_t cfg;
@@ -238,6 +239,7 @@ static dberr_t import_page(ddl_build_t *build)
         return err;
     }
     memset(import->page + n_read, 0, page_size - n_read);
+    page_decompress(import->page, page_size);
     page_verdict_t verdict =
         fil_page_verify(import->page, page_size, (page_id_t){import->old->space, import->next});
     if (verdict == PAGE_ZERO) {

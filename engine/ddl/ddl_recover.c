@@ -14,7 +14,7 @@ catalogue was loaded, before anything else changes it.
 Rules
 1. Every step is repeatable: a crash in it leaves one of the states above (I17).
 2. No file is deleted but those of a table that the catalogue calls INCOMPLETE or DROPPING, and
-   temporary files of sorts and metadata of exports, which belong to nobody after a restart. */
+   temporary files of sorts and metadata of exported tables, which belong to nobody after a restart. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -151,15 +151,22 @@ static dberr_t ddl_recover_names(trx_sys_t *sys, const ddl_cleanup_hooks_t *hook
 }
 
 typedef struct ddl_tmp_search {
+    trx_sys_t *sys;
     char name[PATH_LEN_MAX + 1]; /**< the last one found; the next comes behind it */
     bool found;
 } ddl_tmp_search_t;
 
-static bool ddl_is_tmp(const char *name, size_t len)
+/** The metadata of a table's export? */
+static bool ddl_is_cfg(trx_sys_t *sys, const char *name)
 {
-    static const size_t SUFFIX_LEN = sizeof(CFG_SUFFIX) - 1;
-    return strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) == 0
-           || (len > SUFFIX_LEN && strcmp(name + len - SUFFIX_LEN, CFG_SUFFIX) == 0);
+    for (const dict_table_t *t = dict_first(trx_sys_dict(sys)); t != NULL; t = t->next) {
+        char path[PATH_LEN_MAX + 1];
+        ddl_cfg_path(t->name, path);
+        if (strcmp(name, path) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static dberr_t ddl_find_tmp(void *ctx, const char *name)
@@ -167,7 +174,8 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
     ddl_tmp_search_t *search = ctx;
     size_t len = strlen(name);
     if (search->found || len > PATH_LEN_MAX || strcmp(name, search->name) <= 0
-        || !ddl_is_tmp(name, len)) {
+        || (strncmp(name, MERGE_TMP_PREFIX, sizeof(MERGE_TMP_PREFIX) - 1) != 0
+            && !ddl_is_cfg(search->sys, name))) {
         return DB_SUCCESS;
     }
     memcpy(search->name, name, len + 1);
@@ -177,7 +185,7 @@ static dberr_t ddl_find_tmp(void *ctx, const char *name)
 
 static dberr_t ddl_recover_tmp_files(trx_sys_t *sys)
 {
-    ddl_tmp_search_t search = {.name = ""};
+    ddl_tmp_search_t search = {.sys = sys, .name = ""};
     for (;;) {
         search.found = false;
         dberr_t err = env_list(ddl_env(sys), ddl_find_tmp, &search);

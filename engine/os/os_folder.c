@@ -106,6 +106,13 @@ static dberr_t folder_truncate(os_file_t *file, uint64_t size_bytes)
     return folder_done(file->os, inner->os->vt->truncate(inner, size_bytes));
 }
 
+static dberr_t folder_punch(os_file_t *file, uint64_t offset, uint64_t len, bool *done)
+{
+    os_file_t *inner = inner_of(file);
+
+    return folder_done(file->os, inner->os->vt->punch(inner, offset, len, done));
+}
+
 static dberr_t folder_size(os_file_t *file, uint64_t *size_bytes)
 {
     os_file_t *inner = inner_of(file);
@@ -199,6 +206,7 @@ static const os_vtable_t FOLDER_VTABLE = {
     .write = folder_write,
     .sync = folder_sync,
     .truncate = folder_truncate,
+    .punch = folder_punch,
     .size = folder_size,
     .close = folder_close,
     .rename = folder_rename,

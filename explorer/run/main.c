@@ -96,8 +96,7 @@ static int explore_all(const arguments_t *args, const trace_t *trace, image_t *i
 static bool scratch_create(arguments_t *args, char *base, size_t room)
 {
     int len = snprintf(base, room, "%s/tornpage-explore-XXXXXX", args->scratch);
-    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL
-        || chmod(base, 0711) != 0) {
+    if (len < 0 || (size_t)len >= room || mkdtemp(base) == NULL || chmod(base, 0711) != 0) {
         return false;
     }
     args->external.base = base;

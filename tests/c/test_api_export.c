@@ -1,4 +1,5 @@
 /** FLUSH TABLES FOR EXPORT, UNLOCK TABLES, IMPORT TABLESPACE. */
+#include "page/page_compress.h"
 #include "test_api_crash.h"
 
 #define EXPORT(table_) (&(ddl_alter_t){.kind = ALTER_EXPORT, .table = (table_)})
@@ -35,7 +36,7 @@ static void test_exported_file(void **state)
     uint32_t space = engine_table(f->engine, "t")->space;
     for (uint32_t i = 0; i < size / 4096; i++) {
         page_verdict_t verdict =
-            fil_page_verify(bytes + (size_t)i * 4096, 4096, (page_id_t){space, i});
+            page_verify_stored(bytes + (size_t)i * 4096, 4096, (page_id_t){space, i});
         assert_true(verdict == PAGE_OK || verdict == PAGE_ZERO);
     }
     byte *copy = malloc(size);
@@ -94,6 +95,19 @@ static void check_import(fixture_t *f, bool optimize)
     assert_int_equal(report_table(&report, "t")->rows, ROWS);
     check_report_free(&report);
     fixture_open(f);
+}
+
+/** Another directory, whose pages go home compressed and are scrubbed when they are free. */
+static int setup_compressed(void **state)
+{
+    (void)fixture_setup(state);
+    fixture_t *f = *state;
+    f->options.log_format = LOG_FORMAT_10_5;
+    f->options.page_compression = PAGE_COMPRESSION_ZSTD;
+    f->options.scrub = true;
+    fixture_empty(f);
+    fixture_open(f);
+    return 0;
 }
 
 static void test_import_not_logged(void **state)
@@ -182,6 +196,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_exported_file, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_exported_file, setup_compressed, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_import_logged, setup_compressed, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_import_not_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_import_logged, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_refused, fixture_setup, fixture_teardown),

@@ -250,6 +250,57 @@ static void test_paths(void **state)
 }
 
 /* The lock excludes a second handle until it is released. */
+static dberr_t count_entry(void *ctx, const char *name)
+{
+    assert_int_equal(strcmp(name, "b"), 0);
+    ++*(int *)ctx;
+    return DB_SUCCESS;
+}
+
+/** A folder is a directory of its own: every operation of it, and what the directory around it has then. */
+static void test_folder(void **state)
+{
+    fixture_t *f = *state;
+    probe_t probe = {.point = NULL};
+    env_t env = {.probe = &probe};
+    os_file_t *file = NULL;
+    char text[5] = "";
+    size_t n_read = 0;
+    uint64_t size = 0;
+    int n = 0;
+    bool there = true;
+    bool done = false;
+    assert_int_equal(os_folder_create(f->env.os, "d", &env.os), DB_SUCCESS);
+    assert_int_equal(env_list(&env, count_entry, &n), DB_SUCCESS);
+    assert_int_equal(n, 0);
+    assert_int_equal(env_open(&env, "a", OS_OPEN, &file), DB_NOT_FOUND);
+    assert_int_equal(env_open(&env, "a/b", OS_CREATE_NEW, &file), DB_IO_ERROR);
+    env.io_failed = false;
+    assert_int_equal(env_open(&env, "a", OS_CREATE_NEW, &file), DB_SUCCESS);
+    assert_int_equal(env_write(&env, file, 0, "text", 4), DB_SUCCESS);
+    assert_int_equal(env_truncate(&env, file, 8192), DB_SUCCESS);
+    assert_int_equal(env_punch(&env, file, 4096, 4096, &done), DB_SUCCESS);
+    assert_int_equal(env_sync(&env, file), DB_SUCCESS);
+    assert_int_equal(env_size(&env, file, &size), DB_SUCCESS);
+    assert_int_equal(size, 8192);
+    env_close(&env, file);
+    assert_int_equal(env_rename(&env, "a", "b"), DB_SUCCESS);
+    assert_int_equal(env_sync_dir(&env), DB_SUCCESS);
+    assert_int_equal(env_list(&env, count_entry, &n), DB_SUCCESS);
+    assert_int_equal(n, 1);
+    assert_int_equal(env_open(&f->env, "d/b", OS_OPEN, &file), DB_SUCCESS);
+    assert_int_equal(env_read(&f->env, file, 0, text, 4, &n_read), DB_SUCCESS);
+    assert_string_equal(text, "text");
+    env_close(&f->env, file);
+    assert_int_equal(env_lock(&env), DB_SUCCESS);
+    assert_int_equal(env_lock(&env), DB_DIR_LOCKED);
+    env_unlock(&env);
+    assert_int_equal(env_unlink(&env, "b"), DB_SUCCESS);
+    assert_int_equal(env_exists(&f->env, "d/b", &there), DB_SUCCESS);
+    assert_false(there);
+    os_destroy(env.os);
+}
+
 static void test_lock(void **state)
 {
     fixture_t *f = *state;
@@ -402,6 +453,7 @@ int main(void)
         ON_BOTH(test_rename_unlink),
         ON_BOTH(test_list),
         ON_BOTH(test_paths),
+        ON_BOTH(test_folder),
         ON_BOTH(test_lock),
         ON_BOTH(test_poison),
         cmocka_unit_test_setup_teardown(test_mem_clone, setup_mem, teardown),

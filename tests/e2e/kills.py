@@ -124,7 +124,7 @@ class Place:
         if not path.exists():
             return []
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            return _rows(db.execute(query))
+            return rows_of(db.execute(query))
 
     def require_tidy(self) -> None:
         """Nothing is left beside the store, its report and the images that it names. An owner that was killed
@@ -154,7 +154,7 @@ def _command(process: psutil.Process) -> list[str]:
         return []
 
 
-def _rows(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+def rows_of(cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
     names = [column[0] for column in cursor.description]
     taken = [name not in OF_A_RUN for name in names]
     return sorted(

@@ -11,7 +11,7 @@ import campaigns_page
 import pytest
 
 from tornpage.campaigns.attempt import check_target
-from tornpage.targets.command.file import Choice, Commands, Promise, TargetFile
+from tornpage.targets.command.file import Choice, Commands, Fetch, Promise, TargetFile
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import ROOT, Paths, data_folder
 
@@ -48,6 +48,6 @@ def test_the_store_of_the_page_fits(language: str, build: Path, tmp_path: Path) 
 
 def test_every_key_is_told() -> None:
     """By the docstrings of the file's models."""
-    for model in (TargetFile, Commands, Choice, Promise):
+    for model in (TargetFile, Commands, Choice, Fetch, Promise):
         assert campaigns_page.table_of(model) in PAGE
         assert model.__doc__ and " ".join(model.__doc__.split())

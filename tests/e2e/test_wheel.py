@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import venv
-from importlib.metadata import distribution
+from importlib.metadata import Distribution, distribution, distributions
 from pathlib import Path
 
 import pytest
@@ -52,26 +52,27 @@ def installed(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=TIMEOUT_S,
     )
     (site,) = home.glob("lib/python*/site-packages")
-    for name in needed("tornpage"):
+    for name in needed(site):
         link_package(name, site)
     return home
 
 
-def needed(root: str) -> set[str]:
-    """Names of all that a distribution needs to run, and what that needs."""
+def needed(site: Path) -> set[str]:
+    """Names of all that the wheel in this environment says that it needs to run, and what that needs."""
+    (wheel,) = distributions(name="tornpage", path=[str(site)])
     found: set[str] = set()
-    waiting = [Requirement(root)]
+    waiting: list[tuple[Distribution, set[str]]] = [(wheel, set())]
     while waiting:
-        wanted = waiting.pop()
-        for line in distribution(wanted.name).requires or []:
-            further = Requirement(line)
-            marker = further.marker
+        package, extras = waiting.pop()
+        for line in package.requires or []:
+            wanted = Requirement(line)
+            marker = wanted.marker
             meant = marker is None or any(
-                marker.evaluate({"extra": extra}) for extra in ("", *wanted.extras)
+                marker.evaluate({"extra": extra}) for extra in ("", *extras)
             )
-            if meant and further.name not in found:
-                found.add(further.name)
-                waiting.append(further)
+            if meant and wanted.name not in found:
+                found.add(wanted.name)
+                waiting.append((distribution(wanted.name), wanted.extras))
     return found
 
 

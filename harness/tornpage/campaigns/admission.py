@@ -17,7 +17,7 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.trace import Op
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import CensusError
-from tornpage.vocabulary.model import FaultPlan, TrialSpec
+from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec
 from tornpage.workloads.workload import fit_params
 
 __all__ = ["Admission", "admit", "own_work", "work_of"]
@@ -26,7 +26,7 @@ __all__ = ["Admission", "admit", "own_work", "work_of"]
 @dataclass(frozen=True, slots=True)
 class Admission:
     """What the undisturbed run showed. commits: acknowledged statements; repeatable: a second run came to the
-    same states, so that kills can be judged."""
+    same states, so that kills can be judged; counters: what the judge of its bytes saw."""
 
     commits: int
     events: int
@@ -34,6 +34,7 @@ class Admission:
     syncs: int
     files: int
     repeatable: bool
+    counters: dict[str, int]
 
 
 def own_work(target: Target) -> TrialSpec:
@@ -56,8 +57,9 @@ def admit(target: Target, scratch: Path) -> Admission:
     work = scratch / f"admission-{census_key(spec)}"
     try:
         run = run_undisturbed(spec, target, work)
-        if run.violations:
-            raise CensusError(f"without any crash: {run.violations[0].what}")
+        wrong = [found for found in run.violations if found.source is not Source.RULE]
+        if wrong:  # what the rules say of its bytes is a verdict, which campaigns tell
+            raise CensusError(f"without any crash: {wrong[0].what}")
         repeatable = run_undisturbed(spec, target, work).oracle.states == run.oracle.states
     finally:
         remove_image(work)
@@ -70,4 +72,5 @@ def admit(target: Target, scratch: Path) -> Admission:
         syncs=kinds[Op.FSYNC] + kinds[Op.FDATASYNC] + kinds[Op.SYNC_DIR],
         files=len(files),
         repeatable=repeatable,
+        counters={name: n for name, n in run.answer.status.items() if name != "page_size"},
     )

@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules, state,
-store, stream, target, trace, workload.
+May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules,
+state, store, stream, target, trace, workload.
 """
 
 from __future__ import annotations

@@ -8,17 +8,44 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["DEFAULT_JOBS", "Crew", "Progress", "QuietProgress"]
+__all__ = ["DEFAULT_JOBS", "Crew", "Hands", "Pending", "Progress", "QuietProgress"]
 
 DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 """Worker processes, unless it is said how many."""
+
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Pending(Protocol[T_co]):
+    """Work that was handed over."""
+
+    def done(self) -> bool:
+        """It has ended; result() will not wait."""
+
+    def result(self) -> T_co:
+        """Waits for the end; raises what the work raised."""
+
+
+class Hands(Protocol):
+    """Who does the work of a run: processes of this machine, or of others (cluster.py)."""
+
+    @property
+    def size(self) -> int:
+        """How many work at once."""
+
+    def hand(self, work: Callable[[Any], T], task: Any) -> Pending[T]:
+        """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
+        `images`, which are those of the place where the work is done."""
 
 
 class Progress(Protocol):
@@ -61,7 +88,7 @@ class QuietProgress:
 class Crew:
     """What a run is made with. jobs: worker processes; out: where crashed images are kept; origin: of the
     programs as they are now; night: that it is a part of; stop_at: on time.monotonic(), no crash or
-    undisturbed run begins after it."""
+    undisturbed run begins after it; cluster: does the work in place of worker processes."""
 
     paths: Paths
     jobs: int
@@ -70,6 +97,7 @@ class Crew:
     origin: Origin
     night: int | None = None
     stop_at: float = math.inf
+    cluster: Hands | None = None
 
     def is_late(self) -> bool:
         """The time is up."""

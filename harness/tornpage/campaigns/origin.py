@@ -23,16 +23,14 @@ from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT
 
-__all__ = ["command_line", "difference", "harness_hash", "origin_of"]
+__all__ = ["command_line", "difference", "harness_hash", "origin_of", "program_hashes"]
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def origin_of(campaign: Campaign, target: Target) -> Origin:
     """Of a run that starts now. campaign: as its file has it, before any option changed it."""
-    files = {**target.programs(), "launcher": launcher_path()}
-    programs = {name: _hash([path]) for name, path in sorted(files.items())}
-    programs["harness"] = harness_hash()
+    programs = program_hashes(target)
     programs["campaign"] = xxhash.xxh3_64_hexdigest(campaign.model_dump_json().encode())
     return Origin(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -41,6 +39,13 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
         command=shlex.join(["tornpage", *sys.argv[1:]]),
         programs=programs,
     )
+
+
+def program_hashes(target: Target) -> dict[str, str]:
+    """Of all that makes the verdicts on a target, by a short name."""
+    files = {**target.programs(), "launcher": launcher_path()}
+    programs = {name: _hash([path]) for name, path in sorted(files.items())}
+    return {**programs, "harness": harness_hash()}
 
 
 def harness_hash() -> str:

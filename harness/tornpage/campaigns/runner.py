@@ -2,10 +2,10 @@
 worker processes, verdicts into the store.
 
 The owner process draws trials, writes each one's row before handing it to a worker, and stores its verdict
-when it comes back. Workers share nothing but the censuses on disk; their number and the order in which
-they finish change no verdict. At most WINDOW trials, or undisturbed runs, per worker are under way. A fault
-that is drawn only when its crashed image is there comes back with the verdict, and goes into the row before
-it.
+when it has come back and those before it are stored. Workers share nothing but the censuses on disk; their
+number and the order in which they finish change nothing in the store. At most WINDOW trials, or undisturbed
+runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
+verdict, and goes into the row before it.
 
 May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
 scratch, store, summary, undisturbed, workers.
@@ -13,17 +13,17 @@ scratch, store, summary, undisturbed, workers.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
 from tornpage.campaigns.census import failed_run
-from tornpage.campaigns.crew import Crew, Progress
+from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
 from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
@@ -32,19 +32,24 @@ from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.campaigns.workers import (
     Job,
     Played,
+    hands_of,
     machine_errors,
     play,
     play_census,
     play_undisturbed,
-    submit,
-    worker_pool,
 )
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Origin
 from tornpage.store.store import CensusRow, Run, Store
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import ConfigError, FailedRunError, Interrupted, MachineError
+from tornpage.vocabulary.errors import (
+    ConfigError,
+    FailedRunError,
+    Interrupted,
+    MachineError,
+    TornpageError,
+)
 from tornpage.vocabulary.model import Census, Outcome, TornWrite
 from tornpage.vocabulary.paths import require_floor, require_room
 
@@ -159,22 +164,22 @@ def _kill(
     crew: Crew,
     scratch: Path,
 ) -> Run:
-    with worker_pool(crew.jobs) as pool:
+    with hands_of(crew) as hands:
         job = _job(campaign, target, crew, scratch)
-        rows, censuses = _take_censuses(campaign, target, job, pool, crew.progress)
+        rows, censuses = _take_censuses(campaign, target, job, hands, crew.progress)
         cells = cells_of(campaign, censuses) if censuses else []
         run = begin()
         with _ended(store, run):
             for row in rows:
                 store.put_census(run.id, row)
-            _run_undisturbed(store, run, campaign, job, pool, crew)
+            _run_undisturbed(store, run, campaign, job, hands, crew)
             done = store.finished_numbers(run.id)
             # No cell: the target fails every script undisturbed, and there is nothing to disturb.
             numbers = [number for number in range(run.trials) if cells and number not in done]
             draws = (draw_trial(campaign, run.target, cells, number) for number in numbers)
             crew.progress.phase("trials", len(numbers))
             job = replace(job, images=crew.out / "images" / str(run.id))
-            _run_trials(store, run, draws, job, pool, crew)
+            _run_trials(store, run, draws, job, hands, crew)
     return store.finish_run(run.id, None if cells else 0)
 
 
@@ -190,9 +195,9 @@ def _lose(
     check_parts(campaign, target, crew.paths, scratch)
     run = begin()
     with _ended(store, run):
-        with worker_pool(crew.jobs) as pool:
+        with hands_of(crew) as hands:
             job = _job(campaign, target, crew, scratch)
-            _run_undisturbed(store, run, campaign, job, pool, crew)
+            _run_undisturbed(store, run, campaign, job, hands, crew)
         crew.progress.phase("runs explored", len(parts))
         explored = run_losses(store, run, campaign, crew, scratch)
     return store.finish_run(run.id, explorations=explored)
@@ -203,7 +208,7 @@ def _run_undisturbed(
     run: Run,
     campaign: Campaign,
     job: Job,
-    pool: ProcessPoolExecutor,
+    hands: Hands,
     crew: Crew,
 ) -> None:
     """Runs and judges the scripts that nothing happens to, but for those that the store has, until the time
@@ -211,7 +216,7 @@ def _run_undisturbed(
     done = {row.config for row in store.censuses(run.id)}
     scripts = [script for script in campaign.only_undisturbed() if script.label not in done]
     crew.progress.phase("undisturbed", len(scripts))
-    pending: deque[Future[CensusRow]] = deque()
+    pending: deque[Pending[CensusRow]] = deque()
 
     def collect(left: int) -> None:
         while len(pending) > left:
@@ -222,9 +227,9 @@ def _run_undisturbed(
     for script in scripts:
         if crew.is_late():
             break
-        collect(crew.jobs * WINDOW - 1)
+        collect(hands.size * WINDOW - 1)
         spec = undisturbed_spec(campaign, run.target, script)
-        pending.append(submit(pool, play_undisturbed, replace(job, spec=spec)))
+        pending.append(hands.hand(play_undisturbed, replace(job, spec=spec)))
     collect(0)
 
 
@@ -244,13 +249,13 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
 
 
 def _take_censuses(
-    campaign: Campaign, target: str, job: Job, pool: ProcessPoolExecutor, progress: Progress
+    campaign: Campaign, target: str, job: Job, hands: Hands, progress: Progress
 ) -> tuple[list[CensusRow], dict[str, Census]]:
     """The rows of all scripts that are to be crashed, and the censuses of those that can be."""
     scripts = campaign.scripted()
     progress.phase("census", len(scripts))
     specs = [undisturbed_spec(campaign, target, script) for script in scripts]
-    futures = [submit(pool, play_census, replace(job, spec=spec)) for spec in specs]
+    futures = [hands.hand(play_census, replace(job, spec=spec)) for spec in specs]
     rows, censuses = [], {}
     for script, future in zip(scripts, futures, strict=True):
         try:
@@ -282,26 +287,26 @@ def _run_trials(
     run: Run,
     draws: Iterator[Draw],
     job: Job,
-    pool: ProcessPoolExecutor,
+    hands: Hands,
     crew: Crew,
 ) -> None:
-    pending: set[Future[Played]] = set()
+    pending: deque[tuple[Draw, Pending[Played]]] = deque()
     kept = KeptImages.of(store, run)
     target = make_target(run.target, crew.paths.build)
-    drawn: dict[int, Draw] = {}
     clock = time.monotonic()
 
-    def collect(finished: Iterable[Future[Played]]) -> None:
+    def collect() -> None:
+        """Stores the verdict of the first one; it is not lost if it is interrupted while it waits."""
         nonlocal clock
-        for future in finished:
-            spec, result = future.result()
-            draw = drawn.pop(spec.number)
-            result = kept.only_new(draw.cell.place, result)
-            keep_evidence(spec, result, target, job.scratch)
-            if spec != draw.spec:
-                store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
-            store.finish_trial(run.id, result)
-            crew.progress.advance(result.outcome is Outcome.VIOLATION)
+        draw, first = pending[0]
+        spec, result = first.result()
+        pending.popleft()
+        result = kept.only_new(draw.cell.place, result)
+        keep_evidence(spec, result, target, job.scratch)
+        if spec != draw.spec:
+            store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
+        store.finish_trial(run.id, result)
+        crew.progress.advance(result.outcome is Outcome.VIOLATION)
         now = time.monotonic()
         store.add_seconds(run.id, now - clock)
         clock = now
@@ -310,17 +315,17 @@ def _run_trials(
         for draw in draws:
             if crew.is_late():
                 break
-            if len(pending) >= crew.jobs * WINDOW:
-                finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-                collect(finished)
+            while pending and (pending[0][1].done() or len(pending) >= hands.size * WINDOW):
+                collect()
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
-            drawn[draw.spec.number] = draw
             require_floor(crew.out)
-            pending.add(submit(pool, play, replace(job, spec=draw.spec, aim=draw.aim)))
+            task = replace(job, spec=draw.spec, aim=draw.aim)
+            pending.append((draw, hands.hand(play, task)))
         while pending:
-            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
-            collect(finished)
+            collect()
     except BaseException:
         # None is cancelled: the pool, whose workers are killed next, could not bear that.
-        collect([f for f in pending if f.done() and not f.exception()])
+        with contextlib.suppress(TornpageError, OSError):
+            while pending and pending[0][1].done():
+                collect()
         raise

@@ -4,7 +4,7 @@ A violation is played once more before it goes to the owner: what does not come 
 finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on
 later.
 
-May import: aim, census, errors, image, model, paths, process, registry, store, trace, trial.
+May import: aim, census, crew, errors, image, model, paths, process, registry, store, trace, trial.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from tornpage.campaigns.census import judge_undisturbed, take_census
+from tornpage.campaigns.crew import Crew, Hands
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
@@ -38,6 +39,7 @@ __all__ = [
     "Job",
     "Played",
     "confirmed",
+    "hands_of",
     "machine_errors",
     "play",
     "play_census",
@@ -83,6 +85,28 @@ def worker_pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Processes:
+    """Hands of this machine."""
+
+    pool: ProcessPoolExecutor
+    size: int
+
+    def hand(self, work: Callable[[Any], T], task: Any) -> Future[T]:
+        """To a worker process."""
+        return submit(self.pool, work, task)
+
+
+@contextmanager
+def hands_of(crew: Crew) -> Iterator[Hands]:
+    """Those of the crew: its cluster, or so many worker processes."""
+    if crew.cluster is not None:
+        yield crew.cluster
+        return
+    with worker_pool(crew.jobs) as pool:
+        yield _Processes(pool, crew.jobs)
 
 
 def _kill_workers(pool: ProcessPoolExecutor) -> None:

@@ -1,12 +1,14 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, changes, console, crew, errors, fitting, options, origin, paths, progress, prune,
-publish, runner, store.
+May import: campaign, changes, cluster, console, crew, errors, fitting, options, origin, paths, progress,
+prune, publish, runner, store.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -17,6 +19,7 @@ from tornpage.campaigns.campaign import (
     TRIALS_MAX,
 )
 from tornpage.campaigns.changes import Changes
+from tornpage.campaigns.cluster import Cluster, open_cluster
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import open_campaign
 from tornpage.campaigns.origin import origin_of
@@ -54,7 +57,7 @@ EPILOG = (
     "Examples: [bold]tornpage run smoke[/] · tornpage run smoke --seed 7 --trials 5000 · "
     "tornpage run powerloss --depth 2 --budget 60s · "
     "tornpage run smoke --set doublewrite=off · tornpage run smoke --resume · "
-    "tornpage run smoke --junit out/smoke.xml"
+    "tornpage run smoke --junit out/smoke.xml · tornpage run smoke --cluster dask://10.0.0.5:8786"
 )
 
 
@@ -95,6 +98,13 @@ def run(
     settings: SetOption = None,
     fail_on: FailOnOption = FailOn.ANY,
     jobs: JobsOption = DEFAULT_JOBS,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="In place of worker processes: the workers of dask://HOST:PORT, or local:N.",
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run.")
     ] = False,
@@ -125,8 +135,12 @@ def run(
     )
     chosen = changes.apply(loaded)
     progress = make_progress(json_output)
-    crew = Crew(paths, jobs, out, progress, origin)
-    with Store(out / "tornpage.db", create=not resume) as store, progress:
+    with (
+        _cluster(cluster, name, json_output) as hands,
+        Store(out / "tornpage.db", create=not resume) as store,
+        progress,
+    ):
+        crew = Crew(paths, jobs, out, progress, origin, cluster=hands)
         if resume or (go_on and can_resume(store, loaded.name, name, origin)):
             if changes:
                 raise ConfigError(
@@ -144,3 +158,17 @@ def run(
         print_summary(make_console(), summary, report)
     publish([summary], junit, annotate, fail_on)
     return summary.exit_code(only_news=fail_on is FailOn.NEW)
+
+
+@contextmanager
+def _cluster(address: str | None, target: str, quiet: bool) -> Iterator[Cluster | None]:
+    """Tells which workers there are, and where to watch them."""
+    if address is None:
+        yield None
+        return
+    with open_cluster(address, target) as cluster:
+        console = make_console(stderr=True, quiet=quiet)
+        names = ", ".join(cluster.workers)
+        console.print(f"cluster: {cluster.size} workers: {names}", highlight=False, soft_wrap=True)
+        console.print(f"dashboard: {cluster.dashboard}", highlight=False, soft_wrap=True)
+        yield cluster

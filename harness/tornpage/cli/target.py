@@ -1,6 +1,6 @@
 """`tornpage target`: a target file to begin with, and its conformance test.
 
-May import: attempt, console, errors, options, paths, registry, skeleton.
+May import: attempt, console, errors, fetch, options, paths, registry, skeleton, target.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import typer
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.console import make_console
 from tornpage.cli.options import JsonOption
+from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
+from tornpage.targets.command.target import CommandTarget
 from tornpage.targets.registry import TARGET_FILE, family_of, full_name, make_target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["CHECK_EPILOG", "NEW_EPILOG", "check", "new", "target_file"]
+__all__ = ["CHECK_EPILOG", "FETCH_EPILOG", "NEW_EPILOG", "check", "get", "new", "target_file"]
 
 NEW_EPILOG = "Examples: [bold]tornpage target new mydb[/] · tornpage target new mydb --language c"
 CHECK_EPILOG = "Example: [bold]tornpage target check mydb/mydb.toml[/]"
+FETCH_EPILOG = "Example: [bold]tornpage target fetch leveldb-1.22[/]"
 
 
 def new(
@@ -57,9 +60,23 @@ def check(
         f"{file} fits: {seen.commits} commits, {seen.writes} writes and {seen.syncs} syncs recorded, "
         f"the recording equals the files, and recovery comes to the last state"
     )
+    for counter, count in seen.counters.items():
+        text += f"; {counter} {count}"
     if not seen.repeatable:
         text += "; two runs come to different states, so that a kill is judged by what its own run has told"
     make_console().print(text, highlight=False, soft_wrap=True, markup=False)
+    return 0
+
+
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A target, or a target file.")],
+    json_output: JsonOption = False,
+) -> int:
+    """Gets what a target needs from package registries: PyPI, Maven, another release of Debian."""
+    target = make_target(target_file(name), find_paths().build, ready=False)
+    assert isinstance(target, CommandTarget), "it has a target file"
+    folder = fetch(target.file)
+    print(json.dumps({"folder": str(folder)}) if json_output else folder)
     return 0
 
 

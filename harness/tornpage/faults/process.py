@@ -15,6 +15,7 @@ import math
 import os
 import select
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -91,7 +92,11 @@ class ChildResult:
 
 @contextlib.contextmanager
 def undivided() -> Iterator[None]:
-    """What must not be ended in its middle; a signal that comes meanwhile is there again behind it."""
+    """What must not be ended in its middle; a signal that comes meanwhile is there again behind it. Threads
+    other than the first one get none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     held: list[int] = []
     handlers = {
         number: signal.signal(number, lambda number, _frame: held.append(number))

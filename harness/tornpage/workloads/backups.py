@@ -16,9 +16,9 @@ from tornpage.workloads.script import Lock, Script, Statement, Verb
 
 __all__ = ["BackupParams", "generate_backup"]
 
-STEP_SHARES = (0.05, 0.2, 0.5)
+STEP_SHARES = (0.1, 0.3, 0.6)
 """Of the statements amid a backup, those behind which it is told to go on."""
-STEP_PAGES = (1, 4, 16)
+STEP_PAGES = (4, 30, 200)
 """Most pages of a step."""
 NO_LOCK_SHARE = 0.15
 ABORTED_SHARE = 0.1

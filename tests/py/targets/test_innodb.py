@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tornpage.targets.innodb.log import Log, open_log
+from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import (
     Checksum,
     crc32c,
@@ -136,15 +137,30 @@ def test_a_log_goes_round() -> None:
     assert len(list(log.groups(FIRST_LSN + at))) == 2
 
 
+def test_records_of_before_are_walked_over() -> None:
+    """An insert with its index, a change, and the end of the group; INDEX_LOAD is a group of its own."""
+    insert = b"\x26\x05\x09" + b"\0\x02\0\x01" + bytes(4) + b"\0\x63" + b"\x06" + b"abc"
+    change = b"\x02\x05\x09\0\x28\x07"
+    load = b"\xbd\x01\x80\xa5" + bytes(7) + b"\x14"
+    ended = read_group(insert + change + b"\x1f" + load, 0)
+    assert ended is not None
+    end, records = ended
+    assert [(found.kind, found.space, found.page) for found in records] == [(Kind.CHANGE, 5, 9)] * 2
+    assert read_group(load, 0) == (len(load), [Record(Kind.INDEX_LOAD, 1, 165, bytes(7) + b"\x14")])
+    assert end == len(insert + change) + 1
+    assert read_group(insert + change, 0) is None
+
+
 @given(st.binary(max_size=600))
 def test_no_bytes_are_an_error(data: bytes) -> None:
     """Pages, logs and records of garbage are read or not there."""
     read_page((data + bytes(SIZE))[:SIZE])
     tablespace_page_size(data)
     end_of_group(data, 0)
+    read_group(data, 0)
     with contextlib.suppress(ValueError):
         list(read_records(data))
-    for version in (0x50687973, 0x50485953):
+    for version in (0x50687973, 0x50485953, 1):
         log = log_file(data)
         struct.pack_into(">I", log, 0, version)
         found = open_log(log)

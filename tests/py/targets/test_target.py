@@ -48,7 +48,7 @@ def test_commands_name_options_directory_and_script() -> None:
         "/b/engine", "run", "--json", "--set", "page_size=4k", "--set", "doublewrite=off", "/d", "/s"
     )  # fmt: skip
     assert TARGET.recover_command(Path("/d"), {}).argv == (
-        "/b/engine", "recover", "--json", "--check", "/d"
+        "/b/engine", "recover", "--json", "--check", "--backups", "/d"
     )  # fmt: skip
 
 

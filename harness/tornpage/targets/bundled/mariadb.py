@@ -49,6 +49,7 @@ SMALL = (
     "--innodb-autoextend-increment=1",
     "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
     "--innodb-undo-tablespaces=0",
+    "--loose-innodb-log-files-in-group=1",
     "--aria-log-file-size=8M",
 )
 ALONE = (
@@ -180,12 +181,14 @@ def prepare(setting: Setting, data: Path, lines: Path) -> None:
         server.process.wait()
 
 
-def run(setting: Setting, data: Path, lines: Path) -> None:
-    """Statement by statement, each acknowledged with the state behind it."""
+def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
+    """Statement by statement, each acknowledged with the state behind it. last: one more."""
     with client(setting, data) as (connection, _server):
         connection.select_db(DATABASE)
         ready(state_of(connection))
-        for number, line in statements_of(lines).items():
+        work = statements_of(lines)
+        work |= {max(work, default=0) + 1: last} if last else {}
+        for number, line in work.items():
             issue(number)
             _execute_all(connection, line)
             ack(number, state_of(connection))
@@ -212,6 +215,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
     parser.add_argument("--program", default="mariadbd", help="what starts the server")
     parser.add_argument("--libraries", default="", help="where its libraries are")
+    parser.add_argument("--last", default="", help="a statement after those of the file")
     parser.add_argument("--set", action="append", default=[], help="a variable of the server")
     given = parser.parse_args(arguments)
     setting = Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
@@ -219,7 +223,10 @@ def main(arguments: Sequence[str]) -> None:
         serve(lambda folder: recover(setting, Path(folder)))
         return
     try:
-        (prepare if given.command == "prepare" else run)(setting, *given.places)
+        if given.command == "prepare":
+            prepare(setting, *given.places)
+        else:
+            run(setting, given.places[0], given.places[1], given.last)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         sys.exit(f"mariadb: {error}")
 

@@ -96,7 +96,7 @@ class CommandTarget:
     def missing(self) -> list[str]:
         """What it needs and is not here, each with what to do."""
         found = [
-            f"target {self.file.name} needs {word}: {remedy}"
+            f"target {self.file.name} needs {Path(word).name}: {remedy}"
             for word, remedy in self.file.needs.items()
             if self._find(word) is None
         ]

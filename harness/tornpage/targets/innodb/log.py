@@ -3,8 +3,9 @@
 10.8 and later: a header, checkpoints at 4096 and 8192, from 12288 on a ring of mini-transactions, each with
 a byte that says in which lap it was written and its CRC-32C. 10.5 to 10.7: checkpoints at 512 and 1536, from
 2048 on a ring of blocks of 512 bytes with a number and a CRC-32C; there LSNs count the frames of blocks too.
+10.2 to 10.4: the same blocks with other records, and their place counts from the checkpoint's.
 
-May import: page, records.
+May import: old_records, page, records.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tornpage.targets.innodb.old_records import read_group
 from tornpage.targets.innodb.page import crc32c
 from tornpage.targets.innodb.records import Record, end_of_group, read_records
 
@@ -21,6 +23,7 @@ __all__ = ["LOG_FILE", "Group", "Log", "open_log"]
 LOG_FILE = "ib_logfile0"
 FORMAT_10_5 = 0x50485953
 FORMAT_10_8 = 0x50687973
+FORMATS_OLD = (1, 103, 104)
 BLOCK = 512
 BLOCK_HEADER = 12
 BLOCK_DATA = BLOCK - BLOCK_HEADER - 4
@@ -40,6 +43,8 @@ class Log:
 
     first = 12288
     slots = (4096, 8192)
+    skips_first_flush = True
+    """Its records allow that (MDEV-19738)."""
 
     def __init__(self, data: bytearray) -> None:
         """data: from the header on."""
@@ -104,16 +109,26 @@ class BlockLog(Log):
         """As of the other format."""
         stream, lsns = self._stream(lsn)
         at = 0
-        while True:
-            end = end_of_group(stream, at)
-            if end is None:
+        while at < len(stream):
+            found = self._group(stream, at)
+            if found is None:
                 return
-            try:
-                records = tuple(read_records(stream[at:end]))
-            except ValueError:
-                return
-            yield Group(_lsn_at(lsns, at), _lsn_at(lsns, end + 1), records)
-            at = end + 1
+            end, records = found
+            yield Group(_lsn_at(lsns, at), _lsn_at(lsns, end), tuple(records))
+            at = end
+
+    def _group(self, stream: bytes, at: int) -> tuple[int, list[Record]] | None:
+        """Where the mini-transaction ends that begins there, and what it holds."""
+        if stream[at] == 0:
+            return at + 1, []
+        end = end_of_group(stream, at)
+        try:
+            return None if end is None else (end + 1, [*read_records(stream[at:end])])
+        except ValueError:
+            return None
+
+    def _offset(self, block_lsn: int) -> int:
+        return int(self.first + (block_lsn - self.first_lsn // BLOCK * BLOCK) % self.capacity)
 
     def _stream(self, lsn: int) -> tuple[bytes, list[tuple[int, int]]]:
         """What the blocks from `lsn` on hold, and of each where it begins in that, with its LSN."""
@@ -123,7 +138,7 @@ class BlockLog(Log):
         at = lsn // BLOCK * BLOCK
         skipped = max(lsn - at, BLOCK_HEADER)
         for _ in range(self.capacity // BLOCK):
-            offset = self.first + (at - self.first_lsn // BLOCK * BLOCK) % self.capacity
+            offset = self._offset(at)
             block = bytes(self.data[offset : offset + BLOCK])
             if len(block) < BLOCK or not _right_block(block, at):
                 break
@@ -137,6 +152,26 @@ class BlockLog(Log):
             at += BLOCK
             skipped = BLOCK_HEADER
         return b"".join(parts), lsns
+
+
+class OldLog(BlockLog):
+    """With the records of before 10.5."""
+
+    skips_first_flush = False
+
+    def __init__(self, data: bytearray) -> None:
+        """Where its LSNs are is told by its checkpoint."""
+        super().__init__(data)
+        slot = max(self.slots, key=self._checkpoint)
+        _number, self._known_lsn, self._known_offset = struct.unpack_from(">QQQ", data, slot)
+
+    def _group(self, stream: bytes, at: int) -> tuple[int, list[Record]] | None:
+        return read_group(stream, at)
+
+    def _offset(self, block_lsn: int) -> int:
+        known = self._known_lsn // BLOCK * BLOCK
+        at = self._known_offset // BLOCK * BLOCK - self.first
+        return int(self.first + (at + block_lsn - known) % self.capacity)
 
 
 def _right_block(block: bytes, lsn: int) -> bool:
@@ -158,4 +193,6 @@ def open_log(data: bytearray) -> Log | None:
     (version,) = struct.unpack_from(">I", data)
     if version == FORMAT_10_8:
         return Log(data)
-    return BlockLog(data) if version == FORMAT_10_5 else None
+    if version == FORMAT_10_5:
+        return BlockLog(data)
+    return OldLog(data) if version in FORMATS_OLD else None

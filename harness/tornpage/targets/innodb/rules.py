@@ -13,6 +13,7 @@ Numbered facts of MariaDB that they lean on:
  1. A page of zeros extends a file, and a write of part of a page is left to the states.
  2. From 10.5 on a page's first write since its initialisation needs no copy (MDEV-19738).
  3. What an fsync covers are the writes that ended before it began.
+ 4. The first page of a new file is written before any mini-transaction knows it, with LSN 0.
 
 May import: log, page, records.
 """
@@ -252,7 +253,7 @@ class Rules:
             self.tell(5, "home_page", f"page {number} of {path}: {what}")
             return
         self._check_log(path, number, page.lsn, "")
-        if self.doublewrite:
+        if self.doublewrite and page.lsn > 0:  # fact 4
             self._check_copy(path, (page.space, number), data)
         init = self._inits.get((page.space, number))
         if init is not None:
@@ -286,7 +287,8 @@ class Rules:
             self._unsynced.setdefault(path, []).append(copy)
             return
         init = self._inits.get(place)
-        if init is None or init.written or init.lsn < self.checkpoint:
+        skips = self._log is not None and self._log.skips_first_flush
+        if not skips or init is None or init.written or init.lsn < self.checkpoint:
             why = (
                 "the log does not initialise it" if init is None
                 else "it was written since the log initialised it" if init.written

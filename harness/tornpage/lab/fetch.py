@@ -1,0 +1,107 @@
+"""Gets what a target needs from package registries, by their own clients: pip, Maven, apt.
+
+All of it comes into a new folder that takes the place of the old one at the end, so that what failed leaves
+nothing behind.
+
+May import: errors, file, paths, process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornpage.faults.process import run_child
+from tornpage.targets.command.file import Fetch, TargetFile
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.paths import fetched_folder
+
+__all__ = ["fetch"]
+
+CLIENT_S = 600.0
+MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
+DEBIAN = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def fetch(target: TargetFile) -> Path:
+    """The folder with what was fetched. Raises ConfigError: there is nothing to fetch, a client is not
+    installed, or it failed."""
+    wanted = target.fetch
+    if not (wanted.pip or wanted.maven or wanted.debian):
+        raise ConfigError(f"target {target.name} fetches nothing")
+    folder = fetched_folder(target.name)
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    try:
+        _fetch_into(new, wanted)
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    return folder
+
+
+def _fetch_into(folder: Path, wanted: Fetch) -> None:
+    if wanted.pip:
+        pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target")
+        _call((*pip, str(folder), *wanted.pip))
+    for artifact in wanted.maven:
+        _fetch_artifact(folder, artifact)
+    if wanted.debian:
+        _fetch_packages(folder, wanted)
+
+
+def _fetch_artifact(folder: Path, artifact: str) -> None:
+    """Unpacks the jar into a folder of the artifact's name. Its programs can be run."""
+    jars = folder / "jars"
+    _call(("mvn", "-q", "-B", MAVEN_COPY, f"-Dartifact={artifact}", f"-DoutputDirectory={jars}"))
+    place = folder / artifact.split(":")[1]
+    for jar in jars.iterdir():
+        try:
+            with zipfile.ZipFile(jar) as archive:
+                archive.extractall(place)
+        except (zipfile.BadZipFile, OSError) as error:
+            raise ConfigError(f"{artifact}: {error}") from error
+    for path in place.rglob("*"):
+        path.chmod(0o755)
+    shutil.rmtree(jars)
+
+
+def _fetch_packages(folder: Path, wanted: Fetch) -> None:
+    """With lists and a cache of its own: what this machine's apt knows stays as it is."""
+    apt = folder / "apt"
+    (apt / "lists" / "partial").mkdir(parents=True)
+    (apt / "archives" / "partial").mkdir(parents=True)
+    (apt / "sources.list").write_text(
+        f"deb [signed-by={KEYRING}] {DEBIAN} {wanted.debian} main\n", "utf-8"
+    )
+    settings = {
+        "Dir::Etc::sourcelist": apt / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::State::lists": apt / "lists",
+        "Dir::Cache": apt,
+        "APT::Sandbox::User": "",
+    }
+    own = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
+    _call(("apt-get", "-qq", *own, "update"))
+    _call(("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(apt), "apt-get", "-qq", *own,
+           "download", *wanted.packages))  # fmt: skip
+    for package in sorted(apt.glob("*.deb")):
+        _call(("dpkg-deb", "-x", str(package), str(folder)))
+    shutil.rmtree(apt)
+
+
+def _call(command: Sequence[str]) -> None:
+    """Runs a client. ConfigError with its last line."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise ConfigError(f"{command[0]} is not installed, which fetches this")
+    child = run_child((program, *command[1:]), os.environ, CLIENT_S)
+    if child.exit_code != 0:
+        raise ConfigError(f"{command[0]} failed: {child.describe()}")

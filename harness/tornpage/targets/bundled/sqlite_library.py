@@ -1,0 +1,114 @@
+"""Any SQLite library with the C interface, loaded by its path: the commands of sqlite-3.7.2.toml.
+
+    python -m tornpage.targets.bundled.sqlite_library run LIBRARY JOURNAL_MODE SYNCHRONOUS DIR LINES
+    python -m tornpage.targets.bundled.sqlite_library recover LIBRARY
+
+The state is the rows of every table. Recovery also does PRAGMA integrity_check (I6).
+
+May import: statements.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tornpage_mark import Refused, ack, issue, ready, serve
+
+from tornpage.targets.bundled.statements import parts_of, statements_of
+
+__all__ = ["main"]
+
+OK = 0
+CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.POINTER(ctypes.c_char_p),
+    ctypes.POINTER(ctypes.c_char_p),
+)
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1"
+CHECKPOINT_PAGES = 30
+"""The log starts again often."""
+
+
+class SqliteError(Exception):
+    """What the library says."""
+
+
+class Connection:
+    """One, to DIR/main.db."""
+
+    def __init__(self, library: str, folder: str) -> None:
+        """Raises SqliteError."""
+        ctypes.CDLL("libm.so.6", mode=ctypes.RTLD_GLOBAL)  # which old builds do not name
+        self._library = ctypes.CDLL(library)
+        self._library.sqlite3_errmsg.restype = ctypes.c_char_p
+        self._handle = ctypes.c_void_p()
+        path = str(Path(folder) / "main.db").encode()
+        if self._library.sqlite3_open(path, ctypes.byref(self._handle)) != OK:
+            raise SqliteError("the database does not open")
+
+    def ask(self, statement: str) -> list[tuple[str, ...]]:
+        """Rows of texts. Raises SqliteError."""
+        rows: list[tuple[str, ...]] = []
+
+        def keep(_context: object, count: int, values: Sequence[bytes], _names: object) -> int:
+            rows.append(tuple((values[i] or b"NULL").decode() for i in range(count)))
+            return 0
+
+        code = self._library.sqlite3_exec(
+            self._handle, statement.encode(), CALLBACK(keep), None, None
+        )
+        if code != OK:
+            raise SqliteError(self._library.sqlite3_errmsg(self._handle).decode())
+        return rows
+
+
+def state_of(connection: Connection) -> dict[str, str]:
+    """A line per row."""
+    return {
+        table: "".join(
+            " ".join(row) + "\n" for row in connection.ask(f"SELECT * FROM {table} ORDER BY 1")
+        )
+        for (table,) in connection.ask(TABLES)
+    }
+
+
+def run(library: str, journal_mode: str, synchronous: str, folder: str, lines: str) -> None:
+    """Statement by statement."""
+    connection = Connection(library, folder)
+    connection.ask(f"PRAGMA journal_mode = {journal_mode}")
+    connection.ask(f"PRAGMA synchronous = {synchronous}")
+    connection.ask(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    ready(state_of(connection))
+    for number, line in statements_of(Path(lines)).items():
+        issue(number)
+        for statement in parts_of(line):
+            connection.ask(statement)
+        ack(number, state_of(connection))
+
+
+def recover(library: str, folder: str) -> tuple[dict[str, str], list[str]]:
+    """Raises Refused where the database cannot be read."""
+    try:
+        connection = Connection(library, folder)
+        state = state_of(connection)
+        told = [row[0] for row in connection.ask("PRAGMA integrity_check")]
+    except SqliteError as error:
+        raise Refused(str(error)) from error
+    return state, [] if told == ["ok"] else told
+
+
+def main(arguments: Sequence[str]) -> None:
+    """One of the two commands."""
+    if arguments[0] == "run":
+        run(*arguments[1:6])
+    else:
+        serve(lambda folder: recover(arguments[1], folder))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,58 @@
+"""Targets that come along: all are listed, each fits where it is ready, what lacks is told in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e_support import Tornpage
+
+from tornpage.campaigns.attempt import check_target
+from tornpage.lab.fetch import fetch
+from tornpage.targets.command.file import TargetFile
+from tornpage.targets.registry import BUNDLED, TARGETS, make_target, target_names
+from tornpage.vocabulary.errors import ConfigError, TornpageError
+
+SMALL = ("leveldb", "leveldb-1.22", "sqlite-3.7.2")
+
+
+def test_every_target_file_is_a_target(build: Path) -> None:
+    """By its name, with options that have a default; its campaigns are those of target files."""
+    names = {path.stem for path in BUNDLED.glob("*.toml")}
+    assert {"mariadb-10.11", "mariadb-10.2", "postgresql", *SMALL} <= names
+    assert {*names, *TARGETS} <= {*target_names()}
+    for name in names:
+        target = make_target(name, build, ready=False)
+        assert target.name == name and target.what
+        assert all(option.what for option in target.options())
+
+
+def test_what_is_missing_is_told_in_one_line(tmp_path: Path, tornpage: Tornpage) -> None:
+    """With the command that gets it."""
+    answer = tornpage(
+        "run", "smoke", "--target", "sqlite-3.7.2", TORNPAGE_FETCHED=str(tmp_path / "none")
+    )
+    assert answer.code == 2, answer.text
+    assert "tornpage target fetch sqlite-3.7.2" in answer.text.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_library_fits(name: str, build: Path) -> None:
+    """The recording equals the files, and two runs come to the same states."""
+    try:
+        target = make_target(name, build)
+    except TornpageError as error:
+        pytest.skip(str(error))
+    assert check_target(target).repeatable
+
+
+def test_a_fetch_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for a client that is not there nor for a target that needs none."""
+    monkeypatch.setenv("TORNPAGE_FETCHED", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    commands = {"run": "run {dir}", "recover": "recover"}
+    for wanted, told in (({"maven": ["a:b:1"]}, "mvn is not installed"), ({}, "fetches nothing")):
+        file = TargetFile.model_validate({"name": "none", "commands": commands, "fetch": wanted})
+        with pytest.raises(ConfigError, match=told):
+            fetch(file)
+    assert list(tmp_path.iterdir()) == []
