@@ -447,7 +447,8 @@ def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_pat
 def test_the_oracle_predicts_what_a_restart_leaves(
     build: Path, tmp_path: Path, commit: str
 ) -> None:
-    """Commits stay, whichever way the target ended and whenever a commit is written; transactions and builds end, and
+    """Commits stay, whichever way the target ended and whenever a commit is written; transactions and
+    builds end, and
     their names are free; the log has the format that was asked for last."""
     lines = ["create table t a:bigint b:char(9) c:bigint primary a", "insert_seq - t 1 90"]
     ways = ("crash", "clean log_format=10.5", "crash scrub=on", "clean log_format=10.4", "clean")

@@ -47,7 +47,8 @@ class Backups:
             self._running = None
 
     def end_start(self, clean: bool) -> None:
-        """The target starts again: what runs is given up; a crash leaves its files, which nobody continues."""
+        """The target starts again: what runs is given up; a crash leaves its files, which nobody
+        continues."""
         if self._running is not None and not clean:
             self._left.add(self._running.name)
         self._running = None

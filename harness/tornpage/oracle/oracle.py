@@ -162,7 +162,8 @@ class Oracle:
         return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT, Verb.RESTART)
 
     def _restart(self, statement: Statement) -> None:
-        """Open transactions are rolled back and builds given up, whichever way the target ends; what is committed
+        """Open transactions are rolled back and builds given up, whichever way the target ends; what is
+        committed
         stays."""
         for trx in list(self._open):
             self._undo(self._take(trx))

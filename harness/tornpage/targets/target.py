@@ -275,7 +275,8 @@ class EngineTarget:
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format, which a
+        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format,
+        which a
         restart of the run may have changed."""
         found = (data / LOG_FILE).exists()
         asked = {k: v for k, v in options.items() if not (found and k == "log_format")}

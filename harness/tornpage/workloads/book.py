@@ -265,7 +265,8 @@ class Book:
                 table.keep_serial(key, serial)
 
     def restart(self, clean: bool, options: Mapping[str, str]) -> None:
-        """The target ends, in one way or the other, and starts with these options changed; transactions and builds are
+        """The target ends, in one way or the other, and starts with these options changed; transactions and
+        builds are
         given up."""
         self.add(Verb.RESTART, full=clean, options=options)
         for table in self.tables.values():

@@ -133,7 +133,8 @@ def force(book: Book, table: Table) -> None:
 
 
 def force_long(book: Book, _: Table) -> None:
-    """The same of a table of long values, whose pages a load without redo fills; values go and come behind it."""
+    """The same of a table of long values, whose pages a load without redo fills; values go and come behind
+    it."""
     table = book.tables.get("long") or book.create("long", LONG)
     fill(book, table, len(table.live) + book.rng.randint(2, 12))
     book.set_optimize(book.rng.random() < 0.8)

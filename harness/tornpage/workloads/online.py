@@ -21,7 +21,8 @@ FLOOD_ROWS = 400
 FLOOD_SHARES = (0.3, 0.7, 1.1, 1.3)
 """Of what the log has room for."""
 EARLY_SHARE = 0.35
-"""Of the builds, those that a flood meets before they have loaded anything: full blocks wait for the load's end."""
+"""Of the builds, those that a flood meets before they have loaded anything: full blocks wait for the load's
+end."""
 EARLY_FLOOD_SHARES = (0.5, 0.8, 0.9, 1.3)
 TWINS = "twins"
 

@@ -47,7 +47,8 @@ RESTART_OPTIONS = {
 }
 """What an operator may set between two starts."""
 CONVERTED_SHARE = 0.8
-"""Of the restarts behind a clean close, those that ask for a format of the log, which is another one half of the time."""
+"""Of the restarts behind a clean close, those that ask for a format of the log, which is another one half
+of the time."""
 
 
 # -- single statements ---------------------------------------------------------------------------
@@ -89,7 +90,8 @@ def housekeeping(book: Book) -> None:
 
 
 def exact_checkpoint(book: Book) -> None:
-    """So many of the oldest pages go home, and C comes to lie where the next one was first changed: at what a load has
+    """So many of the oldest pages go home, and C comes to lie where the next one was first changed: at what
+    a load has
     stamped its pages with, if they are next."""
     book.add(Verb.CLEAN, number=book.rng.randint(1, 2 * book.dblwr_pages))
     book.add(Verb.CHECKPOINT)
@@ -201,7 +203,8 @@ def settle(book: Book) -> None:
 
 
 def restart(book: Book) -> None:
-    """Another start of the target, behind a clean close or a crash, under other options and with a log of another
+    """Another start of the target, behind a clean close or a crash, under other options and with a log of
+    another
     format. Transactions and builds end as they stand."""
     clean = book.rng.random() < 0.7
     names = book.rng.sample(sorted(RESTART_OPTIONS), book.rng.randint(0, 3))

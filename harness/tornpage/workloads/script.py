@@ -141,7 +141,8 @@ class Statement:
 
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean, step index and step backup; rows: of a step of that; full: of
-    checkpoint and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a rename; name: of a backup; columns: of modify,
+    checkpoint and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a
+    rename; name: of a backup; columns: of modify,
     the one that changes; algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
