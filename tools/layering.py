@@ -34,7 +34,7 @@ HARNESS = {
         {"scratch", "stream"},
     ],
     "workloads": [
-        {"script"},
+        {"restart", "script"},
         {"capacity", "parse", "rowlog", "shapes"},
         {"book"},
         {"phases"},

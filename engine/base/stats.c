@@ -26,6 +26,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(dblwr_skipped_atomic),
     STAT(batches_interleaved),
     STAT(checkpoints_amid_batch),
+    STAT(full_checkpoints_amid),
     STAT(writes_amid_fsync),
     STAT(log_waits_overtaken),
     STAT(latch_waits),
@@ -41,6 +42,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(log_wraps),
     STAT(log_buffer_full),
     STAT(log_moves),
+    STAT(log_converted),
     STAT(log_room_waits),
     STAT(checkpoints),
     STAT(pages_evicted),
@@ -67,6 +69,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(build_rescans),
     STAT(rowlog_records),
     STAT(rowlog_blocks_written),
+    STAT(rowlog_loads_behind),
     STAT(rowlog_applied),
     STAT(rowlog_overflows),
     STAT(builds_duplicate),
@@ -118,4 +121,18 @@ void stats_each(const stats_t *stats, stats_fn fn, void *ctx)
 
         fn(ctx, STAT_FIELDS[i].name, *(const uint64_t *)(const void *)field);
     }
+}
+
+void stats_add(stats_t *sum, const stats_t *later)
+{
+    uint64_t most =
+        sum->sort_bytes_max > later->sort_bytes_max ? sum->sort_bytes_max : later->sort_bytes_max;
+    for (size_t i = 0; i < N_STATS; i++) {
+        const char *more = (const char *)later + STAT_FIELDS[i].offset;
+        char *to = (char *)sum + STAT_FIELDS[i].offset;
+
+        *(uint64_t *)(void *)to += *(const uint64_t *)(const void *)more;
+    }
+    sum->sort_bytes = later->sort_bytes;
+    sum->sort_bytes_max = most;
 }

@@ -17,6 +17,7 @@ typedef struct stats {
     uint64_t dblwr_skipped_atomic;   /**< the same thanks to the storage's promise */
     uint64_t batches_interleaved;    /**< batches during which others wrote to the log */
     uint64_t checkpoints_amid_batch; /**< slots written while a batch was in flight */
+    uint64_t full_checkpoints_amid;  /**< full checkpoints at a yield point: amid what others do */
     uint64_t writes_amid_fsync;      /**< page writes while an fsync of their file was under way */
     uint64_t
         log_waits_overtaken; /**< waits for the log, written and not yet fsynced, during which others wrote */
@@ -33,6 +34,7 @@ typedef struct stats {
     uint64_t log_wraps;       /**< log writes that straddled the end of the file */
     uint64_t log_buffer_full; /**< log writes because the buffer was full */
     uint64_t log_moves;       /**< records that copy bytes within a page: a 10.5 log has them */
+    uint64_t log_converted;   /**< redo files replaced by one of another format */
     uint64_t log_room_waits; /**< flushes and checkpoints because the log had no room for a group */
     uint64_t checkpoints;
     uint64_t pages_evicted;
@@ -60,6 +62,7 @@ typedef struct stats {
     uint64_t build_rescans;  /**< scans of a table for more indexes of a build, beyond its first */
     uint64_t rowlog_records; /**< changes of rows and entries logged for builds with LOCK=NONE */
     uint64_t rowlog_blocks_written; /**< full blocks of such logs, in a temporary file */
+    uint64_t rowlog_loads_behind;   /**< loads at whose end full blocks of such logs waited */
     uint64_t rowlog_applied;        /**< of the records, those that were applied */
     uint64_t rowlog_overflows;      /**< such logs that online_alter_log_max_size had no room for */
     uint64_t builds_duplicate;      /**< index builds given up for a duplicate in a unique index */
@@ -112,5 +115,9 @@ typedef void (*stats_fn)(void *ctx, const char *name, uint64_t value);
 
 /** Calls fn for each counter, in the order above: the one list that status output uses. */
 void stats_each(const stats_t *stats, stats_fn fn, void *ctx);
+
+/** Adds the counters of a later start of the same database: sort_bytes is that of the later one, sort_bytes_max the
+larger one. */
+void stats_add(stats_t *sum, const stats_t *later);
 
 #endif

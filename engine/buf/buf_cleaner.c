@@ -5,7 +5,8 @@ buf_checkpoint.c, which wait here.
 
 A yield point is a place at which a thread would wait, or could be passed by another. What happens there
 is drawn from the schedule: nothing, one step of the batch in flight, a new batch of the oldest dirty
-pages, or a checkpoint, as InnoDB's master thread takes them at any moment. So other work, half-finished
+pages, or a checkpoint, as InnoDB's master thread takes them at any moment; now and then a full one, whose C no
+dirty page holds back. So other work, half-finished
 batches and checkpoints meet in every order, and in the same one when the run is repeated.
 
 Invariants
@@ -65,8 +66,14 @@ dberr_t buf_yield(buf_pool_t *pool)
         return DB_SUCCESS;
     }
     bool is_turn = sched_draw(sched, BUF_CLEANER_CHECKPOINT) == 0;
-    return is_turn && !pool->in_checkpoint && pool->n_fixed == 0 ? buf_checkpoint(pool)
-                                                                 : buf_cleaner_step(pool);
+    if (!is_turn || pool->in_checkpoint || pool->n_fixed > 0) {
+        return buf_cleaner_step(pool);
+    }
+    if (sched_draw(sched, BUF_CLEANER_FULL) != 0) {
+        return buf_checkpoint(pool);
+    }
+    pool->env->stats.full_checkpoints_amid++;
+    return buf_checkpoint_full(pool);
 }
 
 /** Until the log is durable up to lsn, or it is this caller's turn to fsync it. */

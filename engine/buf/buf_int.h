@@ -9,6 +9,7 @@
 #define BUF_LRU_FLUSH_PAGES 16U    /**< dirty pages written at once when a victim is dirty */
 #define BUF_CLEANER_STEP_PAGES 32U /**< pages of one step of the page cleaner */
 #define BUF_CLEANER_CHECKPOINT 16U /**< one step in so many is a checkpoint instead */
+#define BUF_CLEANER_FULL 4U        /**< one of these in so many is a full one */
 #define BUF_SCRUB_STEPS 4U         /**< one step in so many scrubs, if there is what to scrub */
 #define BUF_SYNC_STEPS 6U          /**< an fsync takes as long as so many steps, on average */
 

@@ -6,7 +6,9 @@ Rules
 1. The journal: marker `issue` before a statement, `ack` after it succeeded (for a commit: after it
    is as durable as flush_log_at_trx_commit says), `fail` after it failed and changed nothing. A
    statement that met a fatal error gets neither: it may have been applied.
-2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it. */
+2. A run-time failure of a statement is reported, and the script goes on; a fatal error ends it, and so does a restart
+   that fails.
+3. Counters of the end are those of all starts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +46,37 @@ static const char *run_message(const run_t *run)
     return run->err.msg[0] != '\0' ? run->err.msg : engine_error(run->engine);
 }
 
+static dberr_t run_open(run_t *run)
+{
+    return engine_open(run->os, &run->probe.base, &run->options, run->n_restarts == 0, &run->engine,
+                       &run->err);
+}
+
+/** Everything, or nothing but letting go. */
+static dberr_t run_close(run_t *run, bool clean)
+{
+    engine_t *engine = run->engine;
+    while (run->open != NULL) {
+        named_trx_t *next = run->open->next;
+        free(run->open);
+        run->open = next;
+    }
+    run->engine = NULL;
+    return engine_close(engine, clean, run->err.msg[0] == '\0' ? &run->err : NULL);
+}
+
+/** The engine's, with the counters of all starts; zeros if a restart has failed. */
+static void run_get_status(const run_t *run, engine_status_t *status)
+{
+    stats_t sum = run->earlier;
+    *status = (engine_status_t){.page_size = 0};
+    if (run->engine != NULL) {
+        engine_get_status(run->engine, status);
+    }
+    stats_add(&sum, &status->stats);
+    status->stats = sum;
+}
+
 static void run_report_failure(run_t *run, const stmt_t *stmt, dberr_t err)
 {
     const char *message = run_message(run);
@@ -60,6 +93,34 @@ static void run_report_failure(run_t *run, const stmt_t *stmt, dberr_t err)
     }
 }
 
+/** A commit that has not written its log would be lost, and nobody can predict which ones have: the log is written first. */
+static dberr_t run_end_start(run_t *run, bool clean)
+{
+    engine_status_t status;
+    dberr_t err = DB_SUCCESS;
+    if (!clean && run->options.flush_log_at_trx_commit == 0) {
+        err = engine_flush_log(run->engine);
+    }
+    if (err != DB_SUCCESS) {
+        return err;
+    }
+    engine_get_status(run->engine, &status);
+    err = run_close(run, clean);
+    stats_add(&run->earlier, &status.stats);
+    return err;
+}
+
+dberr_t run_restart(run_t *run, const stmt_t *stmt)
+{
+    dberr_t err = run_end_start(run, stmt->flag);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < stmt->n_options; i++) {
+        err =
+            options_parse(&run->options, stmt->options[i].name, stmt->options[i].value, &run->err);
+    }
+    run->n_restarts++;
+    return err == DB_SUCCESS ? run_open(run) : err;
+}
+
 static dberr_t run_script(run_t *run, const script_t *script)
 {
     for (uint32_t i = 0; i < script_n_stmts(script); i++) {
@@ -69,8 +130,9 @@ static dberr_t run_script(run_t *run, const script_t *script)
                    stmt->trx != NULL ? stmt->trx : "-");
         dberr_t err = run_statement(run, stmt);
         engine_status_t status;
-        engine_get_status(run->engine, &status);
-        if (err != DB_SUCCESS && (status.poisoned || !is_statement_error(err))) {
+        run_get_status(run, &status);
+        if (err != DB_SUCCESS
+            && (run->engine == NULL || status.poisoned || !is_statement_error(err))) {
             char message[sizeof(run->err.msg)];
             (void)snprintf(message, sizeof(message), "%s", run_message(run));
             return err_set(&run->err, err, "line %" PRIu32 ": %.400s", stmt->line, message);
@@ -115,15 +177,17 @@ static int run_print_result(run_t *run, dberr_t err, const engine_status_t *stat
     }
     (void)json_object_set_new(result, "statements", cli_u64(run->n_acked + run->n_failed));
     (void)json_object_set(result, "failed", run->failed);
-    (void)json_object_set_new(result, "status", cli_status_json(status));
+    json_t *counters = cli_status_json(status);
+    (void)json_object_set_new(counters, "restarts", cli_u64(run->n_restarts));
+    (void)json_object_set_new(result, "status", counters);
     cli_print_json(result);
     return cli_finish(cli_exit_code(err));
 }
 
-static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
+static int run_open_and_execute(run_t *run, const script_t *script)
 {
     const cli_args_t *args = run->args;
-    dberr_t err = engine_open(os, &run->probe.base, &args->options, true, &run->engine, &run->err);
+    dberr_t err = run_open(run);
     if (err != DB_SUCCESS) {
         return cli_fail(args, err, &run->err);
     }
@@ -132,12 +196,10 @@ static int run_open_and_execute(run_t *run, os_t *os, const script_t *script)
     }
     err = run_script(run, script);
     engine_status_t status;
-    engine_get_status(run->engine, &status);
-    bool clean = !args->crash && !status.poisoned;
-    dberr_t close_err = engine_close(run->engine, clean, err == DB_SUCCESS ? &run->err : NULL);
-    run->engine = NULL;
-    if (err == DB_SUCCESS) {
-        err = close_err;
+    run_get_status(run, &status);
+    if (run->engine != NULL) {
+        dberr_t close_err = run_close(run, !args->crash && !status.poisoned);
+        err = err == DB_SUCCESS ? close_err : err;
     }
     return run_print_result(run, err, &status);
 }
@@ -175,9 +237,8 @@ static char *read_script(const char *path, size_t *len, err_sink_t *err)
 
 int cli_run(const cli_args_t *args)
 {
-    run_t run = {.args = args};
+    run_t run = {.args = args, .options = args->options};
     script_t *script = NULL;
-    os_t *os = NULL;
     size_t len = 0;
     char *text = read_script(args->script, &len, &run.err);
     if (text == NULL) {
@@ -186,7 +247,7 @@ int cli_run(const cli_args_t *args)
     dberr_t err = script_parse(text, len, &script, &run.err);
     free(text);
     if (err == DB_SUCCESS) {
-        err = os_posix_create(args->path, true, &run.err, &os);
+        err = os_posix_create(args->path, true, &run.err, &run.os);
     }
     if (err != DB_SUCCESS) {
         script_free(script);
@@ -194,14 +255,9 @@ int cli_run(const cli_args_t *args)
     }
     cli_probe_init(&run.probe);
     run.failed = json_array();
-    int code = run_open_and_execute(&run, os, script);
+    int code = run_open_and_execute(&run, script);
     json_decref(run.failed);
-    while (run.open != NULL) {
-        named_trx_t *next = run.open->next;
-        free(run.open);
-        run.open = next;
-    }
-    os_destroy(os);
+    os_destroy(run.os);
     script_free(script);
     return code;
 }

@@ -515,6 +515,8 @@ dberr_t run_statement(run_t *run, const stmt_t *stmt)
     case STMT_SET:
         cli_warn_ignored(run->engine);
         return engine_set_log_optimize_ddl(run->engine, stmt->flag);
+    case STMT_RESTART:
+        return run_restart(run, stmt);
     case STMT_STATUS:
         return run_status(run, stmt);
     }

@@ -274,6 +274,8 @@ static dberr_t parse_arguments(parser_t *p, stmt_t *stmt)
         return DB_SUCCESS;
     case STMT_SET:
         return parse_set(p, stmt);
+    case STMT_RESTART:
+        return parse_restart(p, stmt);
     case STMT_FLUSH_LOG:
     case STMT_STATUS:
         return DB_SUCCESS;
@@ -330,6 +332,7 @@ static const verb_t VERBS[] = {
     {"import", "table", STMT_ALTER, ALTER_IMPORT},
     {"flush", "log", STMT_FLUSH_LOG, 0},
     {"set", NULL, STMT_SET, 0},
+    {"restart", NULL, STMT_RESTART, 0},
     {"status", NULL, STMT_STATUS, 0},
 };
 

@@ -34,6 +34,7 @@ typedef enum stmt_kind {
     STMT_FLUSH_TABLE,
     STMT_FLUSH_LOG,
     STMT_SET,
+    STMT_RESTART,
     STMT_STATUS
 } stmt_kind_t;
 
@@ -48,6 +49,12 @@ typedef struct stmt_assign {
     uint32_t len;
 } stmt_assign_t;
 
+/** NAME=VALUE of a restart; options_parse() has taken it. */
+typedef struct stmt_option {
+    const char *name;
+    const char *value;
+} stmt_option_t;
+
 typedef struct stmt {
     uint32_t line;
     stmt_kind_t kind;
@@ -58,10 +65,12 @@ typedef struct stmt {
     uint32_t n_assigns;
     stmt_assign_t *sets; /**< UPDATE: what comes after `set` */
     uint32_t n_sets;
-    int64_t first, last;      /**< INSERT_SEQ */
-    uint32_t count;           /**< PURGE, CLEAN, STEP ALTER, STEP BACKUP; PURGE: 0 = all */
-    uint32_t rows;            /**< STEP ALTER: of one step */
-    bool flag;                /**< CHECKPOINT: full; SET: on; START BACKUP: lock */
+    int64_t first, last;    /**< INSERT_SEQ */
+    uint32_t count;         /**< PURGE, CLEAN, STEP ALTER, STEP BACKUP; PURGE: 0 = all */
+    uint32_t rows;          /**< STEP ALTER: of one step */
+    bool flag;              /**< CHECKPOINT: full; SET: on; START BACKUP: lock; RESTART: clean */
+    stmt_option_t *options; /**< RESTART */
+    uint32_t n_options;
     dict_table_t *definition; /**< CREATE TABLE */
     ddl_alter_t alter;        /**< ALTER, START ALTER */
 } stmt_t;

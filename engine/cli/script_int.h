@@ -52,6 +52,8 @@ WARN_UNUSED dberr_t parse_number(parser_t *p, const char *what, int64_t min, int
 WARN_UNUSED dberr_t parse_type(parser_t *p, const char *text, dict_type_t *type, uint32_t *len);
 /** ALTER statements, options included (script_alter.c). */
 WARN_UNUSED dberr_t parse_alter(parser_t *p, stmt_t *stmt);
+/** What a restart does before it, and the options behind that (script_restart.c). */
+WARN_UNUSED dberr_t parse_restart(parser_t *p, stmt_t *stmt);
 /** COL=VALUE ... up to `set` or the end of the line; at least one, no column twice. */
 WARN_UNUSED dberr_t parse_assigns(parser_t *p, stmt_assign_t **out, uint32_t *n);
 

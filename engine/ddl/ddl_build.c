@@ -347,6 +347,8 @@ static dberr_t ddl_step_load(ddl_build_t *build, uint32_t max_rows)
     if (err != DB_SUCCESS) {
         return err;
     }
+    build_env(build)->stats.rowlog_loads_behind +=
+        build->online != NULL && ddl_online_is_behind(build);
     merge_sort_free(build->sorts[build->current]);
     build->sorts[build->current] = NULL;
     if (!build->kind->rebuild && build_is_unlogged(build)) {

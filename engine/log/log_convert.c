@@ -76,6 +76,7 @@ dberr_t log_convert(env_t *env, uint32_t format_id)
         if (err == DB_SUCCESS) {
             err = log_replace(log, format_id, end_lsn);
         }
+        env->stats.log_converted += err == DB_SUCCESS;
     }
     log_close(log);
     return err;

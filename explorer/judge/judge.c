@@ -31,12 +31,24 @@ static engine_options_t small_options(const judge_t *judge)
     return options;
 }
 
+/** As a database is started that nobody asks for a conversion: its log stays what it is. */
+static engine_options_t options_in(const judge_t *judge, const engine_options_t *options)
+{
+    engine_options_t in = *options;
+    uint32_t name = image_name_find(judge->image, LOG_FILE_NAME);
+    if (name != IMAGE_NONE && image_lookup(judge->image, name) != IMAGE_NONE) {
+        in.log_format = 0;
+    }
+    return in;
+}
+
 /** Opening in one state; a failure is a finding. */
 static bool judge_open(judge_t *judge, const engine_options_t *options, const char *what,
                        engine_t **engine, verdict_t *verdict)
 {
     err_sink_t sink = {.msg = ""};
-    dberr_t err = engine_open(image_os(judge->image), &judge->probe, options, true, engine, &sink);
+    engine_options_t in = options_in(judge, options);
+    dberr_t err = engine_open(image_os(judge->image), &judge->probe, &in, true, engine, &sink);
     if (err == DB_SUCCESS) {
         return true;
     }

@@ -158,6 +158,18 @@ void rules_closed(rules_t *rules, const char *path)
     rules->closed |= rules_is_log_file(path);
 }
 
+void rules_opened(rules_t *rules, const char *path)
+{
+    if (!rules->closed || rules->page_size == 0 || !rules_is_log_file(path)) {
+        return;
+    }
+    rules->closed = rules->journal = false;
+    rules->indexes.n = 0;
+    rules_pages_again(rules);
+    rules_area_again(rules);
+    rules_log_again(rules);
+}
+
 void rules_journal(rules_t *rules, journal_kind_t kind, uint32_t line)
 {
     rules->journal = true;

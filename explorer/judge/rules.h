@@ -42,6 +42,8 @@ void rules_read(rules_t *rules, uint32_t inode, const char *path, uint64_t offse
 void rules_failed(rules_t *rules, const char *path);
 /** The last descriptor of a file was closed. */
 void rules_closed(rules_t *rules, const char *path);
+/** A file was opened. A log that was closed before: the process starts once more, on the files as it has left them. */
+void rules_opened(rules_t *rules, const char *path);
 
 /** The journal: a statement was issued or acknowledged. */
 typedef enum journal_kind { JOURNAL_ISSUE, JOURNAL_ACK } journal_kind_t;

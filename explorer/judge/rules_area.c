@@ -55,6 +55,13 @@ void rules_area_sync(rules_t *rules)
     rules->area_synced = true;
 }
 
+void rules_area_again(rules_t *rules)
+{
+    for (uint32_t i = 0; i < rules->copies.n; i++) {
+        rules->copies.items[i].found = rules->copies.items[i].written;
+    }
+}
+
 /** Positions of the area as it is now. */
 static uint64_t positions(const rules_t *rules)
 {
@@ -70,7 +77,8 @@ static const byte *position_bytes(const rules_t *rules, uint64_t position)
 
 static bool position_was_found(const rules_t *rules, uint64_t position)
 {
-    return position >= rules->copies.n || !rules->copies.items[position].written;
+    return position >= rules->copies.n || !rules->copies.items[position].written
+           || rules->copies.items[position].found;
 }
 
 copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes)
@@ -82,7 +90,10 @@ copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, co
         uint32_t position = page->copy - 1;
         const rules_copy_t *copy = &rules->copies.items[position];
         if (copy->key == page->key && memcmp(position_bytes(rules, position), bytes, stored) == 0) {
-            return (copy_match_t){.exists = true, .durable = copy->durable, .position = position};
+            return (copy_match_t){.exists = true,
+                                  .found = copy->found,
+                                  .durable = copy->durable,
+                                  .position = position};
         }
     }
     for (uint64_t i = 0; i < n; i++) {

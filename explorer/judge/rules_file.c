@@ -1,10 +1,11 @@
-/* Names of table files: I24.
+/* Names of files: I24.
 
 Place: beside rules_log.c.
 
 What the rule sees
   I24  a table's file is created, renamed or removed, and no record that says so is in the durable log; a statement is
-       acknowledged, or a checkpoint passes the record, while the directory is not fsynced
+       acknowledged, or a checkpoint passes the record, while the directory is not fsynced; a statement is acknowledged
+       while a log, which no record tells of, lies under a name that is not fsynced
 
 A recovery repeats what its log says, in its own order: any record of the operation will do. In a run it must be the
 newest about that name, since names are used again. */
@@ -23,12 +24,22 @@ static const redo_file_t *record_of(const rules_t *rules, redo_op_t op, const ch
     return file == newest || repeated ? file : NULL;
 }
 
+static void entry_add(rules_t *rules, const char *path, lsn_t record_lsn)
+{
+    rules_entry_t *entry = REDO_PUSH(&rules->entries);
+    entry->record_lsn = record_lsn;
+    (void)snprintf(entry->path, sizeof(entry->path), "%s", path);
+}
+
 void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
 {
     static const char *const WHAT[] = {
         [FS_LINK] = "created", [FS_RENAME] = "renamed", [FS_UNLINK] = "removed"};
     static const redo_op_t OPS[] = {
         [FS_LINK] = OP_FILE_CREATE, [FS_RENAME] = OP_FILE_RENAME, [FS_UNLINK] = OP_FILE_DELETE};
+    if (rules_is_log_file(path) && event->kind != FS_UNLINK) {
+        entry_add(rules, path, LSN_MAX);
+    }
     if (!rules_is_table_file(path)) {
         return;
     }
@@ -38,9 +49,7 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
         rules_report(rules, 24, "file_record", "%.120s is %s, and the durable log does not say so",
                      path, WHAT[event->kind]);
     }
-    rules_entry_t *entry = REDO_PUSH(&rules->entries);
-    entry->record_lsn = record != NULL ? record->end_lsn : 0;
-    (void)snprintf(entry->path, sizeof(entry->path), "%s", path);
+    entry_add(rules, path, record != NULL ? record->end_lsn : 0);
 }
 
 void rules_file_check(rules_t *rules, lsn_t limit, const char *what)

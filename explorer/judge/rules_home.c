@@ -19,6 +19,8 @@ What each rule sees
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/mach.h"
+#include "page/page_blob.h"
 #include "page/page_compress.h"
 #include "page/page_index.h"
 
@@ -88,6 +90,13 @@ static void check_copy(rules_t *rules, const rules_page_t *page, lsn_t lsn,
     }
 }
 
+/** The index that a page belongs to. */
+static index_id_t index_of(const byte *bytes)
+{
+    return fil_page_get_type(bytes) == FIL_PAGE_TYPE_BLOB ? mach_read_8(bytes + BLOB_INDEX_ID)
+                                                          : page_index_id(bytes);
+}
+
 static fs_site_t site_of(const byte *bytes, uint64_t key, bool unlogged)
 {
     uint32_t type = fil_page_get_type(bytes);
@@ -129,7 +138,7 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     if (copy != 0) {
         rules_copy_pin(rules, copy - 1, page->key);
     }
-    page->written = true;
+    page->written = page->touched = true;
     page->read = false;
     page->home_lsn = lsn;
     if (unlogged != 0) { /* stays so until a record relies on the page, or defines it */
@@ -231,7 +240,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
     }
     bool restored = copy.found;
     check_freed(rules, page->key, restored);
-    if (rules->log.found && !page->written) {
+    if (rules->log.found && !page->touched) {
         rules_recv_write(rules, page, restored);
     }
     uint32_t type = fil_page_get_type(bytes);
@@ -243,7 +252,7 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
                                : site_of(bytes, page->key, unlogged);
     event->first_flush = is_first_flush(rules, page);
     home_add(rules, page, event->inode, copy.exists ? copy.position + 1 : 0, lsn,
-             unlogged ? page_index_id(bytes) : 0);
+             unlogged ? index_of(bytes) : 0);
 }
 
 /** Less than a page is written: all that has to be stored of a compressed one? */

@@ -14,8 +14,9 @@ typedef struct rules_page {
     uint32_t copy;     /**< its newest copy in the area, by position + 1; 0: none by this process */
     index_id_t unlogged; /**< index whose page went home last without a record, 0: none */
     bool late; /**< that write was not fsynced when the index's INDEX_LOAD became durable */
-    bool read; /**< since that write, or at all */
+    bool read; /**< since that write, or since the start */
     bool written;
+    bool touched; /**< written since the start */
 } rules_page_t;
 
 /** A page's place in the doublewrite area; all zero: this process has not written it. */
@@ -24,6 +25,7 @@ typedef struct rules_copy {
     uint32_t pins; /**< unsynced home writes that rely on it */
     bool written;
     bool durable;
+    bool found; /**< written before this start of the process */
 } rules_copy_t;
 
 /** A home write that is not fsynced. */
@@ -49,9 +51,9 @@ typedef struct rules_index {
     bool load_seen; /**< durable, and its pages looked at */
 } rules_index_t;
 
-/** A change of a directory entry of a table's file that is not synced. */
+/** A change of a directory entry that is not synced. */
 typedef struct rules_entry {
-    lsn_t record_lsn;
+    lsn_t record_lsn; /**< LSN_MAX: no record tells of it */
     char path[PATH_LEN_MAX + 1];
 } rules_entry_t;
 
@@ -65,7 +67,7 @@ typedef struct rules_datafile {
 
 typedef struct rules_log {
     uint32_t inode; /**< IMAGE_NONE: no log yet */
-    bool found;     /**< it was there when the process began */
+    bool found;     /**< it was there at the start */
     lsn_t found_c;
     lsn_t found_end;
     lsn_t durable;
@@ -73,7 +75,7 @@ typedef struct rules_log {
     log_checkpoint_t slot_written;
     bool slot_pending;
     uint32_t epoch;            /**< that blocks are written with */
-    bool epoch_taken;          /**< by this process, or the log is its own */
+    bool epoch_taken;          /**< since the start, or the log is its own */
     bool cut_unsynced;         /**< the first block of an epoch */
     byte tail[LOG_BLOCK_SIZE]; /**< the block in which the log ends */
 } rules_log_t;
@@ -101,7 +103,7 @@ struct rules {
 
     bool journal;                  /**< statements are told of */
     char failed[PATH_LEN_MAX + 1]; /**< file of the first failed operation; "": none */
-    bool closed;                   /**< the log was: what is read from here on is not recovery's */
+    bool closed;                   /**< the log is: what is read from here on is not recovery's */
 };
 
 __attribute__((format(printf, 4, 5))) void rules_report(const rules_t *rules, uint32_t invariant,
@@ -135,6 +137,8 @@ bool rules_is_log_file(const char *path);
 
 /* rules_pages.c */
 void rules_pages_clear(rules_t *rules);
+/** The process starts once more: it has read and written nothing yet. */
+void rules_pages_again(rules_t *rules);
 rules_page_t *rules_page(rules_t *rules, uint64_t key);
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key);
 rules_datafile_t *rules_datafile(rules_t *rules, uint32_t inode, const char *path);
@@ -144,6 +148,8 @@ lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone);
 
 /* rules_log.c */
 void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history);
+/** The process starts once more: what the log holds now is what it finds. */
+void rules_log_again(rules_t *rules);
 void rules_log_write(rules_t *rules, const fs_event_t *event);
 void rules_log_sync(rules_t *rules);
 /** A page is written with this LSN (I4). where: "home" or "into the area". */
@@ -166,6 +172,8 @@ void rules_skips_passed(rules_t *rules);
 /* rules_area.c */
 void rules_area_write(rules_t *rules, const fs_event_t *event);
 void rules_area_sync(rules_t *rules);
+/** The process starts once more: what is there is what it finds. */
+void rules_area_again(rules_t *rules);
 typedef struct copy_match {
     bool exists;       /**< there is a copy equal to the bytes */
     bool found;        /**< it lay there when the process began */

@@ -71,6 +71,15 @@ void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history)
     log->epoch = rules->redo.epoch > slot.epoch ? rules->redo.epoch : slot.epoch;
 }
 
+void rules_log_again(rules_t *rules)
+{
+    rules_log_t *log = &rules->log;
+    log->found = true;
+    log->found_c = log->slot_pending ? log->slot_written.lsn : log->slot.lsn;
+    log->found_end = rules->redo.end_lsn;
+    log->epoch_taken = false;
+}
+
 /** The header was written: a log of this process's own. */
 static void log_created(rules_t *rules, uint32_t inode)
 {

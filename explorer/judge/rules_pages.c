@@ -13,6 +13,15 @@ void rules_pages_clear(rules_t *rules)
     rules->pages.n = 0;
 }
 
+void rules_pages_again(rules_t *rules)
+{
+    for (uint32_t i = 0; i < rules->pages.n; i++) {
+        rules_page_t *page = &rules->pages.items[i];
+        page->read = page->touched = page->late = false;
+        page->unlogged = 0;
+    }
+}
+
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key)
 {
     uint32_t position = key_table_find(&rules->page_table, key);

@@ -60,7 +60,7 @@ static bool identifies(const rules_t *rules, uint32_t inode, page_no_t page_no)
 void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
 {
     rules_page_t *page = rules_page(rules, key);
-    bool again = page->read || page->written;
+    bool again = page->read || page->touched;
     page->read = true;
     const redo_entry_t *last = again ? NULL : found_last(rules, key);
     const redo_entry_t *defined = last == NULL ? NULL : found_defined(rules, key);

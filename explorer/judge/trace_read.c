@@ -124,11 +124,10 @@ static bool path_is_ignored(const reader_t *reader, const char *path)
     return path_set_has(reader->config->ignored, path);
 }
 
-static dberr_t on_open(reader_t *reader)
+static dberr_t file_opened(reader_t *reader, const char *path)
 {
-    char path[PATH_ROOM];
     file_map_t *file = file_of(reader);
-    if (!payload_path(reader, 0, path) || file == NULL) {
+    if (file == NULL) {
         return refuse(reader, "damaged");
     }
     if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || path_is_ignored(reader, path)) {
@@ -160,6 +159,19 @@ static dberr_t on_open(reader_t *reader)
         persist_apply(reader->image, event);
     }
     return DB_SUCCESS;
+}
+
+static dberr_t on_open(reader_t *reader)
+{
+    char path[PATH_ROOM];
+    if (!payload_path(reader, 0, path)) {
+        return refuse(reader, "damaged");
+    }
+    dberr_t err = file_opened(reader, path);
+    if (err == DB_SUCCESS) {
+        rules_opened(reader->rules, path);
+    }
+    return err;
 }
 
 /** Of the operations on an open file. *out = NULL: not one that matters. */

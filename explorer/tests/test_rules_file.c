@@ -1,4 +1,4 @@
-/* Names of table files: I24. */
+/* Names of files: I24. */
 #include "scenario.h"
 
 static void log_op(world_t *w, redo_op_t type, const char *path, const char *path2)
@@ -107,12 +107,34 @@ static void file_operation_repeated(world_t *w)
     entry_durable(w, FS_RENAME, "u.ibd", "v.ibd");
 }
 
+static void log_put_in_force(world_t *w)
+{
+    world_entry(w, FS_LINK, "ib_logfile101", NULL);
+    world_sync_dir(w);
+    world_entry(w, FS_RENAME, "ib_logfile101", LOG_FILE);
+}
+
+static void log_replaced(world_t *w)
+{
+    log_put_in_force(w);
+    world_sync_dir(w);
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
+static void log_entry_unsynced_at_ack(world_t *w)
+{
+    log_put_in_force(w);
+    rules_journal(w->rules, JOURNAL_ACK, 1);
+}
+
 static void test_files(void **state)
 {
     static const scenario_t SCENARIOS[] = {
         KEEPS(file_created),
         KEEPS(file_renamed_and_removed),
         KEEPS(file_operation_repeated),
+        KEEPS(log_replaced),
+        BREAKS(24, log_entry_unsynced_at_ack),
         KEEPS(backup_in_a_folder),
         BREAKS(24, file_created_without_record),
         BREAKS(24, file_created_before_the_fsync),

@@ -181,10 +181,92 @@ static void test_recovery(void **state)
     RUN(SCENARIOS);
 }
 
+/* ---- a process that starts again ---- */
+
+static void again_goes_on(world_t *w)
+{
+    lsn_t lsn = world_change_flushed(w, 0);
+    world_start_again(w);
+    world_epoch(w);
+    read_and_flush(w, 0, lsn);
+    world_checkpoint(w, w->end_lsn);
+    world_flush(w, 0, world_change_durable(w, 0));
+}
+
+static void again_reads_what_redo_initialises(world_t *w)
+{
+    (void)scenario_init_and_free(w);
+    world_read(w, 8); /* the log is its own: no recovery */
+    world_start_again(w);
+    world_read(w, 8);
+}
+
+static void again_makes_up_a_page(world_t *w)
+{
+    lsn_t lsn = world_change_flushed(w, 6);
+    world_start_again(w);
+    world_flush(w, 6, lsn);
+}
+
+static void again_restores_from_its_own_copy(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 6);
+    world_copy_durable(w, 3, 6, lsn);
+    world_start_again(w);
+    world_home(w, 6, lsn);
+}
+
+static void again_restores_from_a_copy_that_may_go(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 6);
+    world_copy(w, 3, 6, lsn);
+    world_start_again(w);
+    world_home(w, 6, lsn);
+}
+
+static void again_reuses_the_area(world_t *w)
+{
+    lsn_t lsn = world_change_durable(w, 0);
+    world_copy_and_home(w, 3, 0, lsn);
+    world_start_again(w);
+    world_copy(w, 3, 0, lsn);
+}
+
+static void again_checkpoint_over_what_was_not_fsynced(world_t *w)
+{
+    world_copy_and_home(w, 3, 0, world_change_durable(w, 0));
+    world_start_again(w);
+    world_epoch(w);
+    world_checkpoint(w, w->end_lsn);
+}
+
+static void again_with_the_old_epoch(world_t *w)
+{
+    world_start_again(w);
+    (void)world_change_durable(w, 0);
+}
+
+static void test_started_again(void **state)
+{
+    static const scenario_t SCENARIOS[] = {
+        KEEPS(again_goes_on),
+        BREAKS(14, again_reads_what_redo_initialises),
+        BREAKS(14, again_makes_up_a_page),
+        KEEPS(again_restores_from_its_own_copy),
+        BREAKS(22, again_restores_from_a_copy_that_may_go),
+        BREAKS(22, again_reuses_the_area),
+        BREAKS(19, again_checkpoint_over_what_was_not_fsynced),
+        BREAKS(21, again_with_the_old_epoch),
+    };
+    (void)state;
+    RUN(SCENARIOS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recovery),
+        cmocka_unit_test(test_started_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

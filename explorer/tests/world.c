@@ -440,6 +440,12 @@ void world_restart(world_t *w, bool cold)
     rules_start(w->rules, w->image, cold, NULL);
 }
 
+void world_start_again(world_t *w)
+{
+    rules_closed(w->rules, LOG_FILE);
+    rules_opened(w->rules, LOG_FILE);
+}
+
 void world_end(world_t *w)
 {
     rules_destroy(w->rules);

@@ -32,6 +32,8 @@ void world_begin(world_t *w, bool doublewrite);
 void world_end(world_t *w);
 /** Another process finds the files as they are. */
 void world_restart(world_t *w, bool cold);
+/** The same process closes its log, and opens it again. */
+void world_start_again(world_t *w);
 
 /* The log. Each record is a group; the end LSN of its last. */
 lsn_t world_append(world_t *w, const redo_rec_t *rec);

@@ -351,6 +351,19 @@ static void test_stats_each(void **state)
     assert_string_equal(list.last, "recv_swaps_finished");
 }
 
+/* Counters of two starts add up; what is held now is the later one's, the most is the larger. */
+static void test_stats_add(void **state)
+{
+    stats_t sum = {.data_reads = 3, .sort_bytes = 7, .sort_bytes_max = 9, .recv_swaps_finished = 1};
+    const stats_t later = {
+        .data_reads = 4, .sort_bytes = 2, .sort_bytes_max = 5, .recv_swaps_finished = 2};
+
+    (void)state;
+    stats_add(&sum, &later);
+    assert_true(sum.data_reads == 7 && sum.recv_swaps_finished == 3);
+    assert_true(sum.sort_bytes == 2 && sum.sort_bytes_max == 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +380,7 @@ int main(void)
         cmocka_unit_test(test_options_validate_together),
         cmocka_unit_test(test_probe_order),
         cmocka_unit_test(test_stats_each),
+        cmocka_unit_test(test_stats_add),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

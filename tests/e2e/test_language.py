@@ -15,6 +15,7 @@ from tornpage.oracle.state import read_tables
 from tornpage.vocabulary.errors import WorkloadError
 from tornpage.vocabulary.paths import ROOT
 from tornpage.workloads.parse import parse_script
+from tornpage.workloads.restart import RESTART_OPTIONS, Numbers, option_of
 
 USAGE = 2
 EXAMPLE = re.compile(r"^\| [a-z_]+ .*?\| `(.+?)` \||^\| status \| `(status)` \|", re.MULTILINE)
@@ -71,6 +72,12 @@ GOOD = [
     "scan t",
     "scan t i",
     "checkpoint full",
+    "restart",
+    "restart crash",
+    "restart clean log_format=10.5 scrub=on",
+    "restart log_optimize_ddl=OFF recv_memory=64K",
+    "restart log_format=0",
+    "restart crash schedule_seed=4294967295",
     "start backup b",
     "start backup 1 lock=none",
     "start backup lock lock=shared",
@@ -211,6 +218,26 @@ BAD = [
     "set off",
     "set speed on",
     "status now",
+    "restart dirty",
+    "restart clean crash",
+    "restart scrub",
+    "restart scrub=",
+    "restart scrub=maybe",
+    "restart scrub=on scrub=on",
+    "restart speed=1",
+    "restart page_size=4k",
+    "restart extent_pages=8",
+    "restart log_file_size=1m",
+    "restart doublewrite=on",
+    "restart atomic_write_unit=0",
+    "restart flush_log_at_trx_commit=1",
+    "restart crash log_format=10.5",
+    "restart log_format=10.6",
+    "restart buffer_pool_pages=31",
+    "restart buffer_pool_pages=1k",
+    "restart open_files=-2",
+    "restart recv_memory=63k",
+    "restart recv_memory=65g",
     "start backup",
     "start backup b lock=",
     "start backup b lock=none lock=none",
@@ -249,6 +276,30 @@ def test_both_parsers_know_the_same_language(build: Path, tmp_path: Path, good: 
         done = run(build, tmp_path / str(number), f"# comment\n{line}\n")
         assert (done.returncode == USAGE) is bool(refused) is not good, (line, refused, done)
         assert good or (refused.startswith("script line 2: ") and b"script line 2: " in done.stderr)
+
+
+def test_a_restart_takes_what_the_engine_does(build: Path) -> None:
+    """Names and values of all options, but those that a restart leaves alone."""
+    done = subprocess.run(
+        [build / "engine" / "engine", "options", "--json"], capture_output=True, check=True
+    )
+    fixed = {
+        "page_size",
+        "extent_pages",
+        "log_file_size",
+        "doublewrite",
+        "flush_log_at_trx_commit",
+        "atomic_write_unit",
+    }
+    options = {item["name"]: item["values"] for item in json.loads(done.stdout)["options"]}
+    assert set(options) == {*RESTART_OPTIONS, *fixed}
+    for name, values in RESTART_OPTIONS.items():
+        for value in re.split(", | to ", options[name]):
+            assert option_of(f"{name}={value}", {}) == (name, value)
+        if isinstance(values, Numbers):
+            for beyond in (values.least - 1, values.most + 1):
+                with pytest.raises(ValueError, match=name):
+                    option_of(f"{name}={beyond}", {})
 
 
 def outcome(build: Path, folder: Path, text: str) -> dict[int, str]:
@@ -390,3 +441,57 @@ def test_the_oracle_predicts_what_options_and_names_come_to(build: Path, tmp_pat
     )
     tables = json.loads(done.stdout)["tables"]
     assert read_tables(tables) == Oracle(parse_script(text)).states[-1]
+
+
+@pytest.mark.parametrize("commit", ["0", "1", "2"])
+def test_the_oracle_predicts_what_a_restart_leaves(
+    build: Path, tmp_path: Path, commit: str
+) -> None:
+    """Commits stay, whichever way the target ended and whenever a commit is written; transactions and
+    builds end, and
+    their names are free; the log has the format that was asked for last."""
+    lines = ["create table t a:bigint b:char(9) c:bigint primary a", "insert_seq - t 1 90"]
+    ways = ("crash", "clean log_format=10.5", "crash scrub=on", "clean log_format=10.4", "clean")
+    for number, way in enumerate(ways):
+        lines += ["start index t ib(b) lock=none", "begin T", f"insert T t a={200 + number}"]
+        lines += [
+            f"insert - t a={300 + number}",
+            "step index t 2 20",
+            f"create table u{number} a:bigint primary a",
+        ]
+        lines += [f"insert - u{number} a=1", f"restart {way}", "commit T", "finish index t"]
+        lines += [
+            f"insert - t a={400 + number}",
+            "begin T",
+            f"update T t a=1 set c={number}",
+            "commit T",
+        ]
+    text = "\n".join(lines) + "\n"
+    engine = build / "engine" / "engine"
+    done = subprocess.run(
+        [
+            engine,
+            "run",
+            "--json",
+            "--set",
+            f"flush_log_at_trx_commit={commit}",
+            tmp_path / "db",
+            "-",
+        ],
+        input=text.encode("ascii"),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    oracle = Oracle(parse_script(text))
+    assert {item["line"]: item["error"] for item in answer["failed"]} == {
+        step.line: step.error for step in oracle.steps if step.error
+    }
+    status = answer["status"]
+    assert (status["restarts"], status["log_converted"]) == (len(ways), 2)
+    assert status["recv_trx_rolled_back"] >= 2 and status["recv_indexes_dropped"] >= 2
+    checked = subprocess.run(
+        [engine, "check", "--json", tmp_path / "db"], capture_output=True, check=True
+    )
+    assert read_tables(json.loads(checked.stdout)["tables"]) == oracle.states[-1]

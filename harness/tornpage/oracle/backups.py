@@ -32,6 +32,7 @@ class Backups:
 
     finished: dict[int, Backup] = field(default_factory=dict)
     _running: Backup | None = None
+    _left: set[str] = field(default_factory=set)
 
     def execute(self, statement: Statement, prefix: int) -> None:
         """Raises Failure. prefix: the one that this statement makes if it finishes a backup."""
@@ -45,11 +46,18 @@ class Backups:
         if statement.verb is not Verb.STEP_BACKUP:
             self._running = None
 
+    def end_start(self, clean: bool) -> None:
+        """The target starts again: what runs is given up; a crash leaves its files, which nobody
+        continues."""
+        if self._running is not None and not clean:
+            self._left.add(self._running.name)
+        self._running = None
+
     def _start(self, statement: Statement) -> None:
         before = [backup for backup in self.finished.values() if backup.name == statement.name]
         if self._running is not None or any(backup.sure for backup in before):
             raise Failure("DB_ALREADY_EXISTS")
-        if before:
+        if before or statement.name in self._left:
             raise WorkloadError(
                 f"line {statement.line}: backup {statement.name} may be there, or have been given up"
             )

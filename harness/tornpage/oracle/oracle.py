@@ -157,7 +157,20 @@ class Oracle:
             table = self._readable(statement.table)
             if verb is Verb.SCAN and statement.name and statement.name not in table.indexes:
                 raise Failure("DB_NOT_FOUND")
-        return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT)
+        elif verb is Verb.RESTART:
+            self._restart(statement)
+        return verb in (Verb.FLUSH_LOG, Verb.CHECKPOINT, Verb.RESTART)
+
+    def _restart(self, statement: Statement) -> None:
+        """Open transactions are rolled back and builds given up, whichever way the target ends; what is
+        committed
+        stays."""
+        for trx in list(self._open):
+            self._undo(self._take(trx))
+        for table in self._tables.values():
+            self._end_build(table)
+        self._backups.end_start(statement.full)
+        self._options = {**self._options, **(statement.options or {})}
 
     def _take(self, trx: str) -> dict[tuple[str, bytes], None]:
         if trx not in self._open:

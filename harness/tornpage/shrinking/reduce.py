@@ -133,6 +133,11 @@ def _simplify_one(items: Items, origin: int, fails: Fails) -> Items:
             statement.indexes,
             lambda kept: bool(kept) and attempt(replace(statement, indexes=tuple(kept))),
         )
+    elif statement.verb is Verb.RESTART and statement.options:
+        ddmin(
+            list(statement.options.items()),
+            lambda kept: attempt(replace(statement, options=dict(kept))),
+        )
     elif statement.verb in (Verb.INSERT, Verb.UPDATE) and len(statement.values or {}) > 1:
         # An insert keeps its first value, the key, and an update needs one.
         first, *rest = (statement.values or {}).items()

@@ -199,7 +199,8 @@ OPTIONS_DEADLINE_S = 10.0
 EXIT_REFUSED = 3
 EXIT_IO = 4
 EXIT_NO_DATABASE = 6
-LOG_FILES = frozenset({"ib_logfile0", "ib_logfile101"})
+LOG_FILE = "ib_logfile0"
+LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
 """The log has the second name while a new database is being made."""
 LOG_HEADER = 2048
 DICT_INDEX_MAX = 32
@@ -274,7 +275,11 @@ class EngineTarget:
         )
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        """engine recover --json --check --backups --set ... DIR."""
+        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format,
+        which a
+        restart of the run may have changed."""
+        found = (data / LOG_FILE).exists()
+        asked = {k: v for k, v in options.items() if not (found and k == "log_format")}
         return Command(
             (
                 str(self.program),
@@ -282,7 +287,7 @@ class EngineTarget:
                 "--json",
                 "--check",
                 "--backups",
-                *_sets(options),
+                *_sets(asked),
                 str(data),
             ),
         )

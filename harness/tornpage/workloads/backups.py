@@ -57,16 +57,18 @@ def _weave(statements: Sequence[Statement], rng: random.Random, backups: int) ->
 def _backup(
     name: str, amid: Sequence[Statement], rng: random.Random, *, endless: bool
 ) -> list[Statement]:
-    """A backup around these statements."""
+    """A backup around these statements, or up to a restart among them, which gives it up."""
     lock = Lock.NONE if rng.random() < NO_LOCK_SHARE else Lock.DEFAULT
     share = rng.choice(STEP_SHARES)
     pages = rng.choice(STEP_PAGES)
     out = [Statement(0, Verb.START_BACKUP, name=name, lock=lock)]
+    given_up = False
     for statement in amid:
         out.append(statement)
-        if rng.random() < share:
+        given_up |= statement.verb is Verb.RESTART
+        if rng.random() < share and not given_up:
             out.append(Statement(0, Verb.STEP_BACKUP, name=name, number=rng.randint(1, pages)))
-    if not endless:
+    if not endless and not given_up:
         verb = Verb.ABORT_BACKUP if rng.random() < ABORTED_SHARE else Verb.FINISH_BACKUP
         out.append(Statement(0, verb, name=name))
     return out

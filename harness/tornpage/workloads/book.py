@@ -10,7 +10,7 @@ May import: rowlog, script, shapes.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tornpage.workloads.rowlog import ONLINE_LOG_MAX, SORT_BUFFER, Changes, log_capacity
@@ -252,6 +252,9 @@ class Book:
     def end(self, trx: str, commit: bool) -> None:
         """Ends it; a rollback brings the live keys back."""
         self.add(Verb.COMMIT if commit else Verb.ROLLBACK, trx=trx)
+        self._end(trx, commit)
+
+    def _end(self, trx: str, commit: bool) -> None:
         for table, key, was_live, serial in reversed(self.undo.pop(trx)):
             table.held.pop(key, None)
             table.pinned = [pin for pin in table.pinned if pin[0] != trx]
@@ -260,6 +263,16 @@ class Book:
                     table.changes.add(key in table.live, was_live)
                 table.touch(key, was_live)
                 table.keep_serial(key, serial)
+
+    def restart(self, clean: bool, options: Mapping[str, str]) -> None:
+        """The target ends, in one way or the other, and starts with these options changed; transactions and
+        builds are
+        given up."""
+        self.add(Verb.RESTART, full=clean, options=options)
+        for table in self.tables.values():
+            table.build, table.changes, table.packing, table.exported = None, None, False, False
+        for trx in sorted(self.undo):
+            self._end(trx, commit=False)
 
     def release(self, table: Table) -> None:
         """Ends every transaction that has changed the table, and its build."""

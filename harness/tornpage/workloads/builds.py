@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tornpage.workloads.book import Book, Table
-from tornpage.workloads.phases import change, fill, housekeeping
+from tornpage.workloads.phases import change, exact_checkpoint, fill, housekeeping
 from tornpage.workloads.script import AUTOCOMMIT, Algorithm, Column, IndexDef, Verb
-from tornpage.workloads.shapes import MANY, SHAPES, SMALL, VARYING, Shape
+from tornpage.workloads.shapes import LONG, MANY, SHAPES, SMALL, VARYING, Shape
 
 __all__ = [
     "aborted",
     "build",
     "drop_some",
     "force",
+    "force_long",
     "lengthen",
     "lengthen_or_fail",
     "many",
@@ -131,8 +132,18 @@ def force(book: Book, table: Table) -> None:
             housekeeping(book)
 
 
+def force_long(book: Book, _: Table) -> None:
+    """The same of a table of long values, whose pages a load without redo fills; values go and come behind
+    it."""
+    table = book.tables.get("long") or book.create("long", LONG)
+    fill(book, table, len(table.live) + book.rng.randint(2, 12))
+    book.set_optimize(book.rng.random() < 0.8)
+    force(book, table)
+
+
 def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
     """The steps of a build that has been started, and what comes between them."""
+    exact = book.rng.random() < 0.3
     for _ in range(book.rng.randint(2, 10)):
         for _ in range(book.rng.randint(0, 3)):
             _meanwhile(book, table)
@@ -140,6 +151,8 @@ def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
             housekeeping(book)
         rows = book.rng.randint(1, max(1, len(table.live)))
         book.step_build(table, book.rng.randint(1, 4), rows)
+        if exact and book.rng.random() < 0.5:
+            exact_checkpoint(book)
     if finish is None and book.rng.random() < 0.15:
         return
     book.end_build(table, book.rng.random() < 0.6 if finish is None else finish)

@@ -16,13 +16,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.builds import build, lengthen, name_burst
-from tornpage.workloads.phases import drain, fill, revive, rewrite, rolled_back_deletes, settle
+from tornpage.workloads.phases import (
+    drain,
+    fill,
+    restart,
+    revive,
+    rewrite,
+    rolled_back_deletes,
+    settle,
+)
 from tornpage.workloads.script import Script
 from tornpage.workloads.shapes import LONG, SMALL, VARYING, WIDE
 
 __all__ = ["ChurnParams", "generate_churn"]
 
 NAMES = ("n1", "n2")
+RESTART_SHARE = 0.5
+"""Of the places in a round where the target may be started again."""
 
 
 class ChurnParams(BaseModel):
@@ -57,7 +67,11 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         rewrite(book, table, params.rows // 3)
         for other in varying:
             rewrite(book, other, params.rows // 12)
+        if book.rng.random() < RESTART_SHARE:
+            restart(book)
         name_burst(book, NAMES, SMALL, params.bursts)
+        if book.rng.random() < RESTART_SHARE:
+            restart(book)
         revive(book, table)
         rolled_back_deletes(book, table)
         drain(book, table)

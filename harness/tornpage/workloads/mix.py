@@ -36,6 +36,8 @@ EXCLUSIVE_SHARE = 0.15
 """Of those that leave the lock open, those that let nobody read the table meanwhile."""
 SETTLED_SHARE = 0.5
 """Scripts that end without history; the others end as they stand."""
+RESTART_SHARES = (0, 0.05, 0.1, 0.3)
+"""Of the places between two pieces of a script, those with a restart."""
 QUIET_SHARE = 0.6
 """Scripts that never ask for a checkpoint: all they do lies in one interval if the log is large enough."""
 
@@ -105,8 +107,11 @@ def _generate(
     pieces = all_pieces(rows)
     chosen = rng.sample(pieces, rng.randint(4, 8))
     weights = [rng.choice((1, 1, 2, 4)) for _ in chosen]
+    restart_share = rng.choice(RESTART_SHARES)
     for piece in rng.choices(chosen, weights, k=params.phases):
         piece(book, _table(book))
+        if rng.random() < restart_share:
+            phases.restart(book)
     if rng.random() < SETTLED_SHARE:
         phases.settle(book)
     if rng.random() < 0.3:
@@ -153,6 +158,8 @@ DEFINITION: tuple[Phase, ...] = (
     builds.lengthen_or_fail,
     builds.force,
     builds.force,
+    builds.force_long,
+    builds.force_long,
     builds.truncate,
     defragment,
     defragment,

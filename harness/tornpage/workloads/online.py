@@ -20,6 +20,10 @@ FLOOD_ROWS = 400
 """Of the rows that fill a log: what they cost besides is bounded."""
 FLOOD_SHARES = (0.3, 0.7, 1.1, 1.3)
 """Of what the log has room for."""
+EARLY_SHARE = 0.35
+"""Of the builds, those that a flood meets before they have loaded anything: full blocks wait for the load's
+end."""
+EARLY_FLOOD_SHARES = (0.5, 0.8, 0.9, 1.3)
 TWINS = "twins"
 
 
@@ -99,6 +103,8 @@ def _in_steps(book: Book, table: Table) -> None:
         pieces += [_duplicate, _duplicate]
     if book.rng.random() < 0.4:
         pieces += [_flood, _flood]
+    if book.rng.random() < EARLY_SHARE:
+        _fill_log(book, table, book.rng.choice(EARLY_FLOOD_SHARES))
     for _step in range(book.rng.randint(2, 8)):
         for _piece in range(book.rng.randint(0, 3)):
             book.rng.choice(pieces)(book, table)

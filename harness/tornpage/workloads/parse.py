@@ -1,6 +1,6 @@
 """The parser of the engine's script language (docs/SCRIPT.md): what it refuses, `engine run` refuses.
 
-May import: errors, script.
+May import: errors, restart, script.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tornpage.vocabulary.errors import WorkloadError
+from tornpage.workloads.restart import LOG_FORMAT, option_of
 from tornpage.workloads.script import (
     AUTOCOMMIT,
     Algorithm,
@@ -282,6 +283,18 @@ def _set(words: _Words, s: Statement) -> Statement:
     return replace(s, full=on)
 
 
+def _restart(words: _Words, s: Statement) -> Statement:
+    crash = words.word("crash")
+    if not crash:
+        words.word("clean")
+    options: dict[str, str] = {}
+    while words.more():
+        options.update([option_of(words.next(), options)])
+    if crash and LOG_FORMAT in options:
+        raise ValueError("a log is converted after a clean close only")
+    return replace(s, full=not crash, options=options)
+
+
 def _nothing(_: _Words, s: Statement) -> Statement:
     return s
 
@@ -326,6 +339,7 @@ _PARSE: dict[Verb, Callable[[_Words, Statement], Statement]] = {
     Verb.FLUSH_TABLE: _table,
     Verb.FLUSH_LOG: _nothing,
     Verb.SET: _set,
+    Verb.RESTART: _restart,
     Verb.STATUS: _nothing,
 }
 

@@ -17,11 +17,13 @@ __all__ = [
     "change",
     "drain",
     "edge",
+    "exact_checkpoint",
     "expected_error",
     "fill",
     "hold",
     "housekeeping",
     "mixed",
+    "restart",
     "revive",
     "rewrite",
     "rolled_back_deletes",
@@ -32,6 +34,21 @@ __all__ = [
 
 LEFT = 4
 """Rows that a table keeps when it shrinks."""
+RESTART_OPTIONS = {
+    "log_optimize_ddl": ("on", "off"),
+    "log_write_through": ("on", "off"),
+    "log_page_checksums": ("on", "off"),
+    "buffer_pool_pages": ("48", "96", "1024"),
+    "recv_memory": ("64k", "4m"),
+    "cleaner_interval": ("0", "1", "3"),
+    "purge_interval": ("0", "3"),
+    "scrub": ("on", "off"),
+    "schedule_seed": ("1", "2", "3", "4", "5", "6"),
+}
+"""What an operator may set between two starts."""
+CONVERTED_SHARE = 0.8
+"""Of the restarts behind a clean close, those that ask for a format of the log, which is another one half
+of the time."""
 
 
 # -- single statements ---------------------------------------------------------------------------
@@ -70,6 +87,14 @@ def housekeeping(book: Book) -> None:
         book.add(Verb.PURGE, number=book.rng.choice((4, 16, -1)))
     else:
         book.add(Verb.CHECKPOINT, full=kind == 7 and book.rng.random() < 0.3)
+
+
+def exact_checkpoint(book: Book) -> None:
+    """So many of the oldest pages go home, and C comes to lie where the next one was first changed: at what
+    a load has
+    stamped its pages with, if they are next."""
+    book.add(Verb.CLEAN, number=book.rng.randint(1, 2 * book.dblwr_pages))
+    book.add(Verb.CHECKPOINT)
 
 
 def transaction(book: Book, work: Callable[[str], None], commit: bool) -> None:
@@ -137,8 +162,11 @@ def revive(book: Book, table: Table) -> None:
         if book.rng.random() < 0.5:
             book.insert(table, key=key)
         else:
-            back = book.rng.random() < 0.5
-            transaction(book, lambda trx, key=key: book.insert(table, trx, key), back)  # type: ignore[misc]
+            trx = book.begin()
+            book.insert(table, trx, key)
+            if book.rng.random() < 0.4:
+                book.add(Verb.CLEAN, number=book.clean_pages)  # what is rolled back is at home
+            book.end(trx, commit=book.rng.random() < 0.3)
 
 
 def rolled_back_deletes(book: Book, table: Table) -> None:
@@ -172,6 +200,18 @@ def settle(book: Book) -> None:
     for trx in sorted(book.undo):
         book.end(trx, commit=book.rng.random() < 0.5)
     book.add(Verb.PURGE, number=-1)
+
+
+def restart(book: Book) -> None:
+    """Another start of the target, behind a clean close or a crash, under other options and with a log of
+    another
+    format. Transactions and builds end as they stand."""
+    clean = book.rng.random() < 0.7
+    names = book.rng.sample(sorted(RESTART_OPTIONS), book.rng.randint(0, 3))
+    options = {name: book.rng.choice(RESTART_OPTIONS[name]) for name in names}
+    if clean and book.rng.random() < CONVERTED_SHARE:
+        options["log_format"] = book.rng.choice(("10.4", "10.5"))
+    book.restart(clean, options)
 
 
 # -- sizes ---------------------------------------------------------------------------------------

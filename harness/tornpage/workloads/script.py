@@ -80,6 +80,7 @@ class Verb(StrEnum):
     FLUSH_TABLE = "flush table"
     FLUSH_LOG = "flush log"
     SET = "set"
+    RESTART = "restart"
     STATUS = "status"
     LINE = "line"
     """Of a target's own language: `name` is the whole of it, and nothing here reads it."""
@@ -140,7 +141,8 @@ class Statement:
 
     key: primary key columns of update, delete, select; values: new column values.
     number: of purge (-1 = all), clean, step index and step backup; rows: of a step of that; full: of
-    checkpoint and set; bounds: of insert_seq; name, to: of a rename; name: of a backup; columns: of modify,
+    checkpoint and set, of restart a clean one; options: of restart; bounds: of insert_seq; name, to: of a
+    rename; name: of a backup; columns: of modify,
     the one that changes; algorithm, lock: of statements that ALTER; lock: of start backup.
     """
 
@@ -159,6 +161,7 @@ class Statement:
     number: int = 0
     rows: int = 0
     full: bool = False
+    options: Mapping[str, str] | None = None
     algorithm: Algorithm = Algorithm.DEFAULT
     lock: Lock = Lock.DEFAULT
 
@@ -240,6 +243,11 @@ def _column_text(column: Column) -> str:
     return f"{column.name}:{_type_text(column)}" + (" null" if column.nullable else "")
 
 
+def _restart_text(statement: Statement) -> str:
+    options = [f"{name}={value}" for name, value in (statement.options or {}).items()]
+    return " ".join(["restart", "clean" if statement.full else "crash", *options])
+
+
 def _modify_text(statement: Statement) -> str:
     (column,) = statement.columns
     return f"modify column {statement.table} {column.name} {_type_text(column)}"
@@ -287,6 +295,7 @@ _FORMAT: dict[Verb, Callable[[Statement], str]] = {
     Verb.FLUSH_TABLE: lambda s: f"flush table {s.table}",
     Verb.FLUSH_LOG: lambda _: "flush log",
     Verb.SET: lambda s: f"set log_optimize_ddl {'on' if s.full else 'off'}",
+    Verb.RESTART: _restart_text,
     Verb.STATUS: lambda _: "status",
     Verb.LINE: lambda s: s.name,
 }
