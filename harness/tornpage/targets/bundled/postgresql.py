@@ -41,6 +41,7 @@ SETTINGS = (
     "max_wal_size=4MB",
     "huge_pages=off",
     "exit_on_error=on",
+    "dynamic_shared_memory_type=mmap",
 )
 CELL = re.compile(r'^\t \d+: \S+ = "(.*)"\t\(typeid = ', re.MULTILINE)
 ERROR = re.compile(r"(ERROR|FATAL|PANIC):")
