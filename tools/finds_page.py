@@ -22,7 +22,7 @@ HEAD = """\
 # Finds
 
 What Tornpage has found in engines that nobody here wrote, and how to see it again. `make finds` runs the
-campaigns of [workloads/finds](../workloads/finds) and writes this page; do not edit it. Of each the states
+campaigns of `workloads/finds` and writes this page; do not edit it. Of each the states
 were doubled, from 100 on, until one broke; a server's threads make that a matter of chance. Most of these
 are known upstream, and later versions are free of them: they are controls. [TARGETS.md](TARGETS.md) tells
 what each target shows when nothing is wrong.

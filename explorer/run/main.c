@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     arguments_t args;
     trace_t trace;
     allowed_t allowed;
-    char base[PATH_LEN_MAX / 2];
+    char base[PATH_LEN_MAX - 40]; /* and the name of a worker's folder in it */
     err_sink_t err = {.msg = ""};
     int code = arguments_parse(argc, argv, &args);
     if (code != EXIT_CLEAN) {

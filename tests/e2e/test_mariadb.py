@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -20,11 +22,12 @@ JOBS = ("--jobs", "2")
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    """Not on /dev/shm."""
-    folder = Path(os.environ.get("TORNPAGE_TMP", tmp_path / "scratch"))
-    folder.mkdir(exist_ok=True)
-    return folder
+def scratch() -> Iterator[Path]:
+    """Not on /dev/shm, and with a way to it for the user that a server of root's becomes."""
+    with TemporaryDirectory(prefix="tornpage-mariadb-", dir=os.environ.get("TORNPAGE_TMP")) as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        yield folder
 
 
 def servers() -> list[psutil.Process]:

@@ -288,7 +288,7 @@ def test_an_installed_target_is_known_by_its_name(tmp_path: Path, tornpage: Torn
     answer = tornpage(*("run", "powerloss", "--target", "mydb", "--states", "40"), PYTHONPATH=path)
     assert (answer.code, answer.data["target"]) == (0, "mydb"), answer.text
     unknown = tornpage("run", "powerloss", "--target", "yourdb", PYTHONPATH=path)
-    assert unknown.code == 2 and "known: engine, mydb, sqlite" in unknown.text
+    assert unknown.code == 2 and ", mydb, " in unknown.text
 
 
 FULL = """set -e

@@ -85,7 +85,7 @@ def nightly(
         target=target,
         campaigns=tuple(campaigns or names_of_campaigns(paths, target)),
         settings=tuple(pairs_of(settings).items()),
-        seconds=seconds_of("--for", time) if time else 0.0,
+        seconds=seconds_of("--for", time, bare=False) if time else 0.0,
     )
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)

@@ -96,10 +96,11 @@ TrialArgument = Annotated[
 ]
 
 
-def seconds_of(option: str, text: str) -> float:
-    """A time as 90, 90s, 5m, 8h, in seconds. option: what it was given to, for the message. ConfigError."""
+def seconds_of(option: str, text: str, *, bare: bool = True) -> float:
+    """A time as 90s, 5m, 8h, or, if `bare` allows it, 90, in seconds. option: what it was given to, for the
+    message. ConfigError."""
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([smh]?)", text)
-    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    seconds = float(found[1]) * UNITS[found[2]] if found and (bare or found[2]) else 0.0
     if seconds < 1:
         raise ConfigError(f"{option} {text!r}: a number and s, m or h, from 1s on, as 90s, 30m, 8h")
     return seconds

@@ -128,7 +128,7 @@ def test_run_answer_lists_failed_statements() -> None:
 
 def test_unknown_or_unbuilt_target_is_refused(tmp_path: Path) -> None:
     """A name that is not known, or programs that are not there."""
-    with pytest.raises(ConfigError, match="known: engine, sqlite"):
+    with pytest.raises(ConfigError, match="known: duckdb, engine, "):
         make_target("oracle", tmp_path)
     with pytest.raises(TargetError, match="is missing"):
         make_target("engine", tmp_path)
