@@ -78,10 +78,11 @@ class Setting:
     libraries: str = ""
 
     def argv(self, data: Path, private: Path) -> list[str]:
-        """The command line of a server on this data directory."""
+        """The command line of a server on this data directory, which is its working folder: a socket's path
+        has 107 bytes at most."""
         user = unprivileged()
         words = [*self.program, "--no-defaults", f"--datadir={data}", *SMALL, *ALONE]
-        words += [f"--socket={private}/s", f"--pid-file={private}/pid", f"--tmpdir={private}"]
+        words += [f"--socket=../{private.name}/s", f"--pid-file={private}/pid", f"--tmpdir={private}"]
         words += [f"--user={user}"] if user else []
         return words + [f"--{variable}" for variable in self.variables]
 
@@ -98,17 +99,21 @@ def client(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Serv
     with private_folder(data) as private:
         argv = setting.argv(data, private)
         with Server(argv, private / "said", setting.environment()) as server:
-            connection = server.wait_until(lambda: _connect(private / "s"))
+            connection = server.wait_until(lambda: _connect(private))
             yield connection, server
 
 
-def _connect(socket: Path) -> Connection[Any] | None:
+def _connect(private: Path) -> Connection[Any] | None:
+    folder = os.open(private, os.O_PATH)
     try:
         return pymysql.connect(
-            unix_socket=str(socket), user="root", autocommit=True, read_timeout=ANSWER_S
-        )
+            unix_socket=f"/proc/self/fd/{folder}/s", user="root", autocommit=True,
+            read_timeout=ANSWER_S,
+        )  # fmt: skip
     except pymysql.err.OperationalError:
         return None
+    finally:
+        os.close(folder)
 
 
 def execute(connection: Connection[Any], statement: str) -> Sequence[tuple[Any, ...]]:
