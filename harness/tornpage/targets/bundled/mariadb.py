@@ -82,7 +82,11 @@ class Setting:
         has 107 bytes at most."""
         user = unprivileged()
         words = [*self.program, "--no-defaults", f"--datadir={data}", *SMALL, *ALONE]
-        words += [f"--socket=../{private.name}/s", f"--pid-file={private}/pid", f"--tmpdir={private}"]
+        words += [
+            f"--socket=../{private.name}/s",
+            f"--pid-file={private}/pid",
+            f"--tmpdir={private}",
+        ]
         words += [f"--user={user}"] if user else []
         return words + [f"--{variable}" for variable in self.variables]
 
