@@ -235,7 +235,11 @@ class _Trial:
             raise ended_from_outside(f"the {phase} of a trial", child.signal)
         if not path.exists():
             raise ChildError(f"no trace of the {phase}: {child.describe()}")
-        trace = Trace.load(path)
+        try:
+            trace = Trace.load(path)
+        except TraceError:
+            require_floor(self.work)  # it overflows where there is no room for it, too
+            raise
         unseen = unseen_changes(trace, self.target.unrecorded)
         if unseen:
             raise ChildError(f"the preload cannot follow {unseen} in the {phase} of a trial")
