@@ -53,7 +53,13 @@ from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
-from tornpage.vocabulary.errors import CensusError, ChildError, MachineError, PlanError
+from tornpage.vocabulary.errors import (
+    CensusError,
+    ChildError,
+    MachineError,
+    PlanError,
+    TraceError,
+)
 from tornpage.vocabulary.model import (
     PAGE_SITES,
     Action,
