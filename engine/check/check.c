@@ -15,7 +15,7 @@ Rules
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/check_memo.h"
 
 void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t page_no,
               const char *format, ...)
@@ -176,15 +176,21 @@ static dberr_t chk_run(chk_t *chk)
     if (chk->page == NULL) {
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a page");
     }
+    chk_memo_begin(chk);
     err = chk_all(chk);
     return err == DB_SUCCESS ? chk_digests(chk) : err;
 }
 
 dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
 {
+    return check_run_again(os, NULL, report, err);
+}
+
+dberr_t check_run_again(os_t *os, check_memo_t *memo, check_report_t *report, err_sink_t *err)
+{
     probe_t probe = {.ctx = NULL};
     env_t env = {.os = os, .probe = &probe};
-    chk_t chk = {.env = &env, .report = report};
+    chk_t chk = {.env = &env, .report = report, .memo = memo};
     *report = (check_report_t){.needs_recovery = false};
     report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
     dberr_t status = report->findings != NULL

@@ -13,6 +13,8 @@ typedef struct judge {
     probe_t probe;
     image_watch_t watch;
     rules_t *rules;
+    check_memo_t *memo;        /**< of the image's database */
+    check_memo_t *backup_memo; /**< of backups in it, whose spaces have the same numbers */
     const rules_t *history; /**< of the run that the images come from; NULL: none */
     verdict_t *verdict;     /**< of the state that is being judged */
 } judge_t;
