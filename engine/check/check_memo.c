@@ -19,7 +19,8 @@ Invariants
 #include "check/check_memo.h"
 
 #define CHK_MEMO_BYTES_MAX ((size_t)64 << 20)
-#define CHK_MEMO_WAYS 2U /**< contents per page: as the files have it, as the last recovery left it */
+#define CHK_MEMO_WAYS                                                                              \
+    2U /**< contents per page: as the files have it, as the last recovery left it */
 
 typedef struct chk_memo_space {
     space_id_t id;
@@ -95,8 +96,7 @@ static chk_memo_space_t *memo_space(check_memo_t *memo, space_id_t id, uint32_t 
         size_t more = (size_t)(n_pages - space->n_pages) * CHK_MEMO_WAYS;
         size_t n = (size_t)space->n_pages * CHK_MEMO_WAYS;
         memo->full |= memo->bytes + more * sizeof(*space->facts) > CHK_MEMO_BYTES_MAX;
-        chk_fact_t *facts =
-            memo->full ? NULL : realloc(space->facts, (n + more) * sizeof(*facts));
+        chk_fact_t *facts = memo->full ? NULL : realloc(space->facts, (n + more) * sizeof(*facts));
         if (facts == NULL) {
             return NULL;
         }

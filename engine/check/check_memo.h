@@ -16,12 +16,12 @@ struct chk_leaf {
     uint32_t n_recs;
     chk_sum_t live;
     uint64_t n_deleted;
-    uint64_t n_history;    /**< rows with the id of a transaction, or an undo record */
-    trx_id_t trx_id_max;   /**< of its rows */
-    uint32_t unique_slot;  /**< unique index: its last live entry; UINT32_MAX: none */
-    uint64_t unique_key;   /**< hash of its key columns */
-    uint32_t n_expected; /**< clustered: secondary indexes */
-    uint64_t *expected;  /**< of each the hash sum of the entries that live rows call for */
+    uint64_t n_history;   /**< rows with the id of a transaction, or an undo record */
+    trx_id_t trx_id_max;  /**< of its rows */
+    uint32_t unique_slot; /**< unique index: its last live entry; UINT32_MAX: none */
+    uint64_t unique_key;  /**< hash of its key columns */
+    uint32_t n_expected;  /**< clustered: secondary indexes */
+    uint64_t *expected;   /**< of each the hash sum of the entries that live rows call for */
 };
 
 /** A page at its place that was right by itself. */

@@ -149,8 +149,8 @@ static void chk_leaf_begin(void *ctx)
     if (n_expected > 0) {
         memset(expected, 0, n_expected * sizeof(*expected));
     }
-    scan->leaf = (chk_leaf_t){
-        .n_expected = n_expected, .expected = expected, .unique_slot = UINT32_MAX};
+    scan->leaf =
+        (chk_leaf_t){.n_expected = n_expected, .expected = expected, .unique_slot = UINT32_MAX};
     scan->n_beyond = 0;
     scan->slot = 0;
     scan->odd = false;
@@ -427,11 +427,10 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
                            .long_values = malloc(ROW_SIZE_MAX),
                            .entry = malloc(chk->page_size),
                            .before = malloc(chk->page_size)};
-    dberr_t err =
-        scan.row != NULL && scan.long_values != NULL && scan.entry != NULL && scan.before != NULL
-                && scan.leaf.expected != NULL
-            ? chk_indexes_walk(&scan, file)
-            : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
+    dberr_t err = scan.row != NULL && scan.long_values != NULL && scan.entry != NULL
+                          && scan.before != NULL && scan.leaf.expected != NULL
+                      ? chk_indexes_walk(&scan, file)
+                      : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
     free(scan.leaf.expected);
     free(scan.row);
     free(scan.long_values);
