@@ -78,6 +78,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
+        {"contents"},
         {"campaign", "census"},
         {"hit", "killed"},
         {

@@ -9,10 +9,14 @@ from pathlib import Path
 
 from tornpage.vocabulary.errors import TargetError
 
-__all__ = ["EXIT_PRELOAD_REFUSED", "preload_environment", "preload_path"]
+__all__ = ["BARE", "EXIT_PRELOAD_REFUSED", "WHOLE", "preload_environment", "preload_path"]
 
 EXIT_PRELOAD_REFUSED = 97
 """Of a program in which it cannot do what its environment or its plan asks."""
+WHOLE = {"TORNPAGE_PAYLOAD": "full"}
+"""Records contents too."""
+BARE = {"TORNPAGE_PAYLOAD": "hash"}
+"""Records only the hashes of contents."""
 TRACE_MAX_BYTES = 1 << 31
 """Of a recording with contents; the file is sparse and is cut at its end."""
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.preload import preload_environment
+from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.rules import Setting
@@ -246,7 +246,7 @@ class EngineTarget:
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md; contents are recorded, since the rules judge them."""
-        return preload_environment(self.preload, data, trace, plan) | {"TORNPAGE_PAYLOAD": "full"}
+        return preload_environment(self.preload, data, trace, plan) | WHOLE
 
     def options(self) -> tuple[TargetOption, ...]:
         """What `engine options --json` says. Raises TargetError."""

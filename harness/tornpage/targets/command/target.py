@@ -18,7 +18,7 @@ from typing import Any
 
 import xxhash
 
-from tornpage.faults.preload import preload_environment
+from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
@@ -175,7 +175,7 @@ class CommandTarget:
         """The variables of faults/README.md."""
         env = preload_environment(self.preload, data, trace, plan)
         if self.file.format:
-            env["TORNPAGE_PAYLOAD"] = "full"
+            env |= WHOLE
         if self.file.server:
             env["TORNPAGE_CONTROL"] = f"tornpage-{xxhash.xxh3_64_hexdigest(str(trace).encode())}"
         return env
