@@ -4,7 +4,7 @@ A trial is compared with it event by event, so that its verdicts need not be com
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
 May import: aim, codec, contents, errors, image, judgement, model, observed, oracle, paths, preload,
-process, rules, state, store, stream, target, trace, workload.
+rules, state, store, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from tornpage.campaigns.contents import KnownContents
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
-from tornpage.faults.process import run_child
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge, judge_backups
@@ -207,7 +206,7 @@ def run_undisturbed(
     command = target.run_command(data, work / "script", spec.options)
     # With contents, for the stream to be compared with the files.
     preload = target.preload_env(data, work / "trace", None)
-    child = run_child(command.argv, {**command.env, **preload, **WHOLE}, command.deadline_s)
+    child = command.run({**preload, **WHOLE})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
     what = f"undisturbed run of {spec.config or spec.workload}"
@@ -455,8 +454,7 @@ def _judge_end(
 ) -> list[Violation]:
     """The cleanly closed database must equal the last prefix and pass the scanner."""
     command = target.recover_command(data, spec.options)
-    child = run_child(command.argv, command.env, command.deadline_s)
-    answer = target.parse_recovery(child)
+    answer = target.parse_recovery(command.run({}))
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1

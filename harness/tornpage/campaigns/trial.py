@@ -45,7 +45,7 @@ from tornpage.faults.image import (
 )
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
-from tornpage.faults.process import ChildResult, ended_from_outside, run_child
+from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
@@ -248,16 +248,16 @@ class _Trial:
             command = self.target.run_command(self.data, self.base.script, options)
         else:
             command = self.target.recover_command(self.data, options)
-        env = dict(command.env)
+        env: dict[str, str] = {}
         if faults is not None:
             plan: Path | None = None
             if faults:
                 plan = self.work / f"{phase}.plan"
                 plan.write_text(compile_plan(faults), "ascii")
-            env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
+            env = self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
             env |= BARE if bare else {}
         killed = any(fault.action is Action.KILL for fault in faults or ())
-        child = run_child(command.argv, env, command.deadline_s, may_be_killed=killed)
+        child = command.run(env, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(f"the preload refused: {child.last_line}")
@@ -447,8 +447,7 @@ class _Trial:
         copy_image(self.image, clean)
         stale.remove(clean)
         command = self.target.recover_command(clean, self.spec.options)
-        child = run_child(command.argv, command.env, command.deadline_s)
-        return self.target.parse_recovery(child).ok
+        return self.target.parse_recovery(command.run({})).ok
 
     def _recover_again(self) -> None:
         child = self._child("verify", None)

@@ -19,7 +19,7 @@ from typing import Any
 import xxhash
 
 from tornpage.faults.preload import WHOLE, preload_environment
-from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.process import ChildResult
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
@@ -197,7 +197,7 @@ class CommandTarget:
         if not self.file.commands.prepare:
             return
         command = _in_folder(self._command(RUN, "prepare", options), data)
-        child = run_child(command.argv, command.env, command.deadline_s)
+        child = command.run({})
         if child.exit_code != 0:
             require_floor(data)
             raise CensusError(f"prepare failed: {child.describe()}")
