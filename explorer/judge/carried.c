@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/crc32c.h"
+#include "base/mach.h"
+
+#define CFG_CHECKSUM_LEN 4U
 
 static uint32_t name_of(image_t *image, const char *table, const char *suffix)
 {
@@ -32,10 +36,20 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
     return true;
 }
 
+/** Has it the checksum that it begins with? */
+static bool cfg_is_whole(const image_t *image, uint32_t inode)
+{
+    uint64_t size = image_size(image, inode);
+    const byte *bytes = image_bytes(image, inode);
+    return size > CFG_CHECKSUM_LEN
+           && mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
+}
+
 bool carried_take(image_t *image, const char *table, carried_t *out)
 {
     return copy_file(image, name_of(image, table, ".ibd"), &out->data)
-           && copy_file(image, name_of(image, table, ".cfg"), &out->cfg);
+           && copy_file(image, name_of(image, table, ".cfg"), &out->cfg)
+           && cfg_is_whole(image, out->cfg);
 }
 
 void carried_lay_down(image_t *image, const carried_t *carried, bool there)

@@ -11,7 +11,8 @@ typedef struct carried {
     uint32_t cfg;
 } carried_t;
 
-/** Copies both as they are now. False: one of them is not there. The copies go with the image's newest mark. */
+/** Copies both as they are now. False: there is no file, or no whole .cfg, which vouches for it. The copies go with the
+image's newest mark. */
 bool carried_take(image_t *image, const char *table, carried_t *out);
 /** Gives the copies the names of an exported table CARRIED_NAME, or takes these away. */
 void carried_lay_down(image_t *image, const carried_t *carried, bool there);

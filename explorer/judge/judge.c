@@ -306,7 +306,7 @@ static void judge_exported(judge_t *judge, const judge_case_t *c, uint64_t wante
     if (!carried_take(judge->image, c->exported, &carried)) {
         if (c->export_acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
-                        "export of %s: acknowledged, but its .cfg is missing", c->exported);
+                        "export of %s: acknowledged, but there is no whole .cfg", c->exported);
         }
     } else if (judge_import(judge, &carried, c->exported, verdict)
                && judge_scan(judge, "with the exported file: ", &report, verdict)) {

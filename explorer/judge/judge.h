@@ -30,8 +30,8 @@ typedef struct judge_case {
         worked; /**< do new work on what was recovered (work.h): gets `allowed` up to `high` and the prefixes of
                           the work, n = 0: none was done. Caller: allowed_free(). May be NULL */
     const char *
-        exported; /**< this table's file can be carried elsewhere as it is, if its .cfg is there (I28); or NULL */
-    bool export_acked; /**< and its .cfg must be there */
+        exported; /**< this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
+    bool export_acked; /**< and its .cfg must be there, and whole */
     uint64_t seed;     /**< of the work */
     bool killed;       /**< what recovery finds may lie in the page cache only */
     bool small;        /**< recover with the smallest memory and pool in the first place */

@@ -6,8 +6,10 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 1. The basic states come first, as long as they leave a quarter of the wanted number to the others.
 2. Where not all of them are run, both halves are shared out by place, each place by the square root of its number:
-   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one. Within a place it is
-   the same by the kind of statement: there are thousands of inserts to one defragmentation.
+   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one. Of the states that
+   are not basic half are shared out evenly: a place of few writes, as the file that says that a backup is whole, has
+   too few basic states to tell. Within a place it is by the square root again, by the kind of statement: there are
+   thousands of inserts to one defragmentation.
 3. Within a class the numbers are cut into as many equal stretches as it has states to give, and one of each
    is drawn: the choice covers the whole trace and all models, and depends on the seed and the wanted
    number only. */
@@ -157,23 +159,44 @@ static uint64_t sum(const uint64_t *numbers, uint32_t n)
     return total;
 }
 
-/** Shares `wanted` out among n, each by the square root of its total, and leaves none more than that: what it has no use
-for goes to the others. Rounding loses some. */
-static void share_by_root(const uint64_t *totals, uint32_t n, uint64_t wanted, uint64_t *shares)
+/** Weights of n classes: the square roots of what they have; even: each that has any gets the average on top. */
+static uint64_t *weigh(const uint64_t *totals, uint32_t n, bool even)
+{
+    uint64_t *weights = mem_alloc(n * sizeof(*weights));
+    uint64_t all = 0;
+    uint32_t n_any = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        weights[i] = square_root(totals[i]);
+        all += weights[i];
+        n_any += totals[i] > 0;
+    }
+    for (uint32_t i = 0; even && i < n; i++) {
+        weights[i] += totals[i] > 0 ? all / n_any : 0;
+    }
+    return weights;
+}
+
+/** Shares `wanted`, no more than there is, out among n classes by weight, and gives none more than it has: what it has no
+use for goes to the others. */
+static void share_by_weight(const uint64_t *totals, const uint64_t *weights, uint32_t n,
+                            uint64_t wanted, uint64_t *shares)
 {
     bool settled = false;
     memset(shares, 0, n * sizeof(*shares));
     while (!settled) {
-        uint64_t weight = 0;
+        uint64_t all = 0;
+        uint64_t before = 0;
         settled = true;
         for (uint32_t i = 0; i < n; i++) {
-            weight += shares[i] < totals[i] ? square_root(totals[i]) : 0;
+            all += shares[i] < totals[i] ? weights[i] : 0;
         }
         for (uint32_t i = 0; i < n && settled; i++) {
             if (shares[i] == totals[i]) {
                 continue;
             }
-            uint64_t share = scale(wanted, square_root(totals[i]), weight);
+            /* What rounding takes from one it gives to the next. */
+            uint64_t share = scale(wanted, before + weights[i], all) - scale(wanted, before, all);
+            before += weights[i];
             shares[i] = share < totals[i] ? share : totals[i];
             if (share >= totals[i]) {
                 wanted -= totals[i];
@@ -192,28 +215,15 @@ static void plan_share_half(state_plan_t *plan, uint32_t half, uint64_t wanted)
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {
         totals[place] = sum(plan->totals[half] + (size_t)place * n_kinds, n_kinds);
     }
-    share_by_root(totals, PLAN_PLACES, wanted, shares);
+    uint64_t *weights = weigh(totals, PLAN_PLACES, half == 1);
+    share_by_weight(totals, weights, PLAN_PLACES, wanted, shares);
+    free(weights);
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {
-        size_t first = (size_t)place * n_kinds;
-        share_by_root(plan->totals[half] + first, n_kinds, shares[place],
-                      plan->shares[half] + first);
-    }
-}
-
-/** What rounding has left over, to the first classes that have room. */
-static void plan_share_rest(state_plan_t *plan)
-{
-    uint64_t rest = plan->wanted;
-    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
-        rest -= sum(plan->shares[half], plan->n_groups);
-    }
-    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
-        for (uint32_t group = 0; group < plan->n_groups; group++) {
-            uint64_t room = plan->totals[half][group] - plan->shares[half][group];
-            uint64_t more = room < rest ? room : rest;
-            plan->shares[half][group] += more;
-            rest -= more;
-        }
+        const uint64_t *of_kinds = plan->totals[half] + (size_t)place * n_kinds;
+        weights = weigh(of_kinds, n_kinds, false);
+        share_by_weight(of_kinds, weights, n_kinds, shares[place],
+                        plan->shares[half] + (size_t)place * n_kinds);
+        free(weights);
     }
 }
 
@@ -227,7 +237,8 @@ static void plan_share(state_plan_t *plan)
     }
     plan_share_half(plan, 0, basic);
     plan_share_half(plan, 1, plan->wanted - basic);
-    plan_share_rest(plan);
+    CHECK(sum(plan->shares[0], plan->n_groups) + sum(plan->shares[1], plan->n_groups)
+          == plan->wanted);
 }
 
 static void plan_cut(state_plan_t *plan, uint32_t batch_states)
