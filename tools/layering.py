@@ -106,9 +106,19 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
-        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
-        {"mutant_pool"},
+        {
+            "doctor",
+            "fetch",
+            "filework",
+            "mutant_table",
+            "randomkill",
+            "sql",
+            "statements",
+            "tryout",
+        },
+        {"filesystem", "hunt", "mutant_build", "qualify", "rig"},
+        {"compression", "mutant_pool"},
+        {"seeds"},
         {"mutants", "shipped"},
     ],
     "cli": [
