@@ -120,6 +120,7 @@ HARNESS = {
         {"compression", "mutant_pool"},
         {"seeds"},
         {"mutants", "shipped"},
+        {"finds"},
     ],
     "cli": [
         {"console", "options"},

@@ -5,6 +5,7 @@ May import: campaign, census, errors, model, powerloss, target, trial.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -47,6 +48,7 @@ class Catch:
     model: str
     tries: int
     seconds: float
+    cpu: float
     what: str
     replay: str
 
@@ -69,11 +71,17 @@ class Catches:
         self._keep = keep
         self._rules = rules
         self._start = time.monotonic()
+        self._cpu = _cpu_seconds()
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return round(time.monotonic() - self._start, 2)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time since the start, of all processes that have ended, and of this one."""
+        return round(_cpu_seconds() - self._cpu, 2)
 
     def add(self, tried: Tried) -> bool:
         """Counts what was tried, notes what it caught. Returns whether there is a catch by state by now."""
@@ -94,9 +102,15 @@ class Catches:
             model=tried.model,
             tries=self.tried[tried.model],
             seconds=self.seconds,
+            cpu=self.cpu,
             what=violation.what,
             replay=self._keep(tried, violation),
         )
+
+
+def _cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def try_live(
