@@ -106,18 +106,10 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {
-            "doctor",
-            "fetch",
-            "filework",
-            "mutant_table",
-            "randomkill",
-            "sql",
-            "statements",
-            "tryout",
-        },
-        {"filesystem", "hunt", "mutant_build", "qualify", "rig"},
-        {"compression", "mutant_pool"},
+        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
+        | {"statements"},
+        {"crash_rates", "filesystem", "mutant_build", "qualify", "rig", "tryout", "write_costs"},
+        {"compression", "hunt", "mutant_pool", "speed"},
         {"seeds"},
         {"mutants", "shipped"},
         {"finds"},

@@ -1,7 +1,7 @@
 """`tornpage bench`: measurements, beside figures that others have published and of Tornpage itself.
 
-May import: compared, console, errors, finds, mutant_build, mutant_table, mutants, options, page, paths,
-progress, seeds, statements.
+May import: compared, console, errors, finds, measured, mutant_build, mutant_table, mutants, options, page,
+paths, progress, seeds, speed, statements.
 """
 
 from __future__ import annotations
@@ -25,17 +25,19 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import goes_on, make_progress
 from tornpage.lab.finds import measure_finds, sample
+from tornpage.lab.measured import Effort
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import TABLE
 from tornpage.lab.seeds import ROWS, TABLES, measure
+from tornpage.lab.speed import SPEEDS, measure_speed
 from tornpage.lab.statements import find_server, machine
 from tornpage.reports.compared import FigureTable, render_figures
 from tornpage.reports.page import replace_file
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["FINDS_EPILOG", "SEEDS_EPILOG", "finds", "seeds"]
+__all__ = ["FINDS_EPILOG", "SEEDS_EPILOG", "SPEED_EPILOG", "finds", "seeds", "speed"]
 
 SEEDS_EPILOG = (
     "Examples: [bold]tornpage bench seeds[/] · tornpage bench seeds --only 3 · "
@@ -45,6 +47,12 @@ SEEDS_EPILOG = (
 FINDS_EPILOG = (
     "Examples: [bold]tornpage bench finds[/] · tornpage bench finds --all --jobs 2 · "
     "tornpage bench finds --only dblwr_off --seeds 5 --json"
+)
+
+SPEED_EPILOG = (
+    "Examples: [bold]tornpage bench speed[/] · tornpage bench speed --only preload --only crashes · "
+    "tornpage bench speed --rounds 1 --share 5 --json · "
+    "TORNPAGE_TMP=/mnt/tmpfs tornpage bench speed --only targets"
 )
 
 
@@ -91,6 +99,38 @@ def seeds(
         notes.print(f"report: {report}")
     if json_output:
         print(json.dumps({"rows": rows, "tables": [table.to_json() for table in tables]}))
+    return 0
+
+
+def speed(
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SPEEDS)}; repeatable; all if not told.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="The median of so many counts.")] = 3,
+    share: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100, help="Percent of a round's trials and states: fewer tell less."
+        ),
+    ] = 100,
+    json_output: JsonOption = False,
+) -> int:
+    """Measures Tornpage itself, side by side: writes under the preload, index loads, crashes per second by
+    power loss and by kills beside kill -9 in a loop, other targets that are ready, reports."""
+    unknown = sorted(set(only or ()) - set(SPEEDS))
+    if unknown:
+        raise ConfigError(f"--only {unknown[0]}: there are {', '.join(SPEEDS)}")
+    console = make_console(quiet=json_output)
+    console.print(machine(), highlight=False)
+    tables = []
+    for table in measure_speed(find_paths(), Effort(rounds, share / 100), only or ()):
+        tables.append(table)
+        console.print(table.table())
+        for note in table.notes:
+            console.print(note, highlight=False, soft_wrap=True)
+    if json_output:
+        told = {"machine": machine(), "rounds": rounds, "share": share}
+        print(json.dumps({**told, "tables": [table.to_json() for table in tables]}))
     return 0
 
 

@@ -87,6 +87,7 @@ app.command(epilog=doctor.EPILOG)(doctor.doctor)
 app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
 app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
 app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
+benches.command(epilog=bench.SPEED_EPILOG)(bench.speed)
 benches.command(epilog=bench.SEEDS_EPILOG)(bench.seeds)
 benches.command(epilog=bench.FINDS_EPILOG)(bench.finds)
 

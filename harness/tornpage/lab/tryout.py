@@ -1,11 +1,10 @@
 """Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
 
-May import: campaign, census, errors, model, powerloss, target, trial.
+May import: campaign, census, errors, measured, model, powerloss, target, trial.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,6 +15,7 @@ from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undistur
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
 from tornpage.campaigns.powerloss import Limits, explore, loss_plan, recorded_run
 from tornpage.campaigns.trial import run_aimed
+from tornpage.lab.measured import cpu_seconds
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
@@ -71,7 +71,7 @@ class Catches:
         self._keep = keep
         self._rules = rules
         self._start = time.monotonic()
-        self._cpu = _cpu_seconds()
+        self._cpu = cpu_seconds()
 
     @property
     def seconds(self) -> float:
@@ -81,7 +81,7 @@ class Catches:
     @property
     def cpu(self) -> float:
         """Seconds of processor time since the start, of all processes that have ended, and of this one."""
-        return round(_cpu_seconds() - self._cpu, 2)
+        return round(cpu_seconds() - self._cpu, 2)
 
     def add(self, tried: Tried) -> bool:
         """Counts what was tried, notes what it caught. Returns whether there is a catch by state by now."""
@@ -106,11 +106,6 @@ class Catches:
             what=violation.what,
             replay=self._keep(tried, violation),
         )
-
-
-def _cpu_seconds() -> float:
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
 
 
 def try_live(
