@@ -322,7 +322,7 @@ WARN_UNUSED dberr_t chk_undo_refs_note(chk_t *chk, const byte *rec, uint32_t len
 /** Walks the noted chains, when the rows have been walked. */
 WARN_UNUSED dberr_t chk_undo_refs_walk(chk_t *chk);
 
-/* ---- check_rows.c ---- */
+/* ---- check_marks.c ---- */
 
 /** Leftovers of transactions in clustered rows and index entries, of one tree. */
 typedef struct chk_marks {
@@ -331,9 +331,15 @@ typedef struct chk_marks {
     uint64_t n_beyond; /**< DB_TRX_ID at or above the limit */
     page_no_t page_no; /**< of the first of any of them */
 } chk_marks_t;
+/** What was found in one page. */
+void chk_marks_add(chk_marks_t *marks, const chk_marks_t *more, page_no_t page_no);
+/** A record of a system table. */
 void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
                    chk_marks_t *marks);
 void chk_marks_report(chk_t *chk, const chk_tree_t *tree, const chk_marks_t *marks);
+
+/* ---- check_rows.c ---- */
+
 /** What the definition of the columns adds to the digest. */
 uint64_t chk_names_hash(const chk_table_t *table);
 /** Walks all trees of a READY table: I6 to I10, I25, and its digests. */
