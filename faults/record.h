@@ -14,7 +14,6 @@ typedef struct record_log {
     tp_trace_header_t *header; /**< NULL: nothing is recorded */
     size_t size_bytes;         /**< room for the stream, header included */
     size_t populated;          /**< pages below are allocated and mapped: no fault on the way */
-    size_t populate_step;
     bool keep_data; /**< data of writes is stored, not only its hash */
 } record_log_t;
 
