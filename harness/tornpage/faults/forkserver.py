@@ -66,7 +66,8 @@ class ForkServer:
         ours.settimeout(ANSWER_DEADLINE_S)
         self._socket = ours
         args = launch_argv([program], LIFE_S)
-        env = {"LD_PRELOAD": str(preload), "TORNPAGE_SERVE": "1"}
+        # Bound at once: what a child binds by itself, the next one would bind again.
+        env = {"LD_PRELOAD": str(preload), "LD_BIND_NOW": "1", "TORNPAGE_SERVE": "1"}
         actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)]
         try:
             self._pid = os.posix_spawn(args[0], args, env, file_actions=actions, setsigdef=ENDING)
