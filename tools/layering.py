@@ -107,10 +107,13 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
-        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
-        {"mutant_pool"},
+        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
+        | {"statements"},
+        {"crash_rates", "filesystem", "mutant_build", "qualify", "rig", "tryout", "write_costs"},
+        {"compression", "hunt", "mutant_pool", "speed"},
+        {"seeds"},
         {"mutants", "shipped"},
+        {"finds"},
     ],
     "cli": [
         {"console", "options"},

@@ -383,6 +383,8 @@ class EngineTarget:
             return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
         if file == "ib_dblwr":
             return Site.DOUBLEWRITE
+        if file.endswith(("/backup_info", ".cfg")):
+            return Site.METADATA
         if file != "ibdata1" and not file.endswith(".ibd"):
             return Site.OTHER
         if offset < page_size:
