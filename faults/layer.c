@@ -229,6 +229,7 @@ int64_t layer_leave(int64_t result)
     int saved = layer_self.saved_errno;
 
     layer_unlock();
+    record_populate_ahead(&layer.log);
     layer_go_out();
     errno = result < 0 ? (int)-result : saved;
     return result < 0 ? -1 : result;
