@@ -3,8 +3,8 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rules,
-state, store, stream, target, trace, workload.
+May import: aim, codec, errors, image, judgement, model, observed, oracle, paths, preload, process, rows,
+rules, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
-from tornpage.store.store import CensusRow
+from tornpage.store.rows import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import (
