@@ -31,7 +31,7 @@ HARNESS = {
     ],
     "faults": [
         {"aim", "image", "plan", "preload", "process", "trace"},
-        {"scratch", "stream"},
+        {"forkserver", "scratch", "stream"},
     ],
     "workloads": [
         {"restart", "script"},
@@ -81,6 +81,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
+        {"contents"},
         {"campaign", "census"},
         {"hit", "killed"},
         {

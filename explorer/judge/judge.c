@@ -75,7 +75,7 @@ static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
 static bool judge_scan(judge_t *judge, const char *what, check_report_t *report, verdict_t *verdict)
 {
     err_sink_t sink = {.msg = ""};
-    dberr_t err = check_run(image_os(judge->image), report, &sink);
+    dberr_t err = scan_run(&judge->scan, image_os(judge->image), report, &sink);
     if (err != DB_SUCCESS) {
         verdict_add(verdict, SOURCE_RECOVERY, 30,
                     "%sthe recovered database cannot be scanned: %.160s", what, sink.msg);
@@ -226,7 +226,7 @@ static void scan_backup(judge_t *judge, const allowed_prefix_t *prefix, verdict_
     err_sink_t sink = {.msg = ""};
     dberr_t err = DB_SUCCESS;
     if (backup_is_finished(judge, folder)) {
-        err = check_run(folder, &report, &sink);
+        err = scan_run(&judge->backup_scan, folder, &report, &sink);
         if (err != DB_SUCCESS) {
             verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: cannot be scanned: %.160s",
                         prefix->backup, sink.msg);
@@ -371,6 +371,7 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     *stats = (stats_t){.data_reads = 0};
     image_set_hashing(image, false);
     judge->verdict = verdict;
+    judge->scan.in_full = judge->backup_scan.in_full = c->in_full;
     judge_listen(judge, c);
     bool ok = judge_first(judge, c, &report, verdict, stats);
     judge_listen_no_more(judge);
@@ -431,6 +432,10 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                              .ctx = judge};
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
+    judge->scan = judge->backup_scan = (scan_t){.failed = &judge->failed};
+    judge->scan.memo = check_memo_create();
+    judge->backup_scan.memo = check_memo_create();
+    CHECK(judge->scan.memo != NULL && judge->backup_scan.memo != NULL);
     judge->watch = (image_watch_t){
         .event = judge_event, .before = judge_before, .read = judge_read, .ctx = judge->rules};
 }
@@ -438,4 +443,6 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
 void judge_free(judge_t *judge)
 {
     rules_destroy(judge->rules);
+    check_memo_free(judge->scan.memo);
+    check_memo_free(judge->backup_scan.memo);
 }

@@ -6,6 +6,7 @@
 #include "explorer/image/image.h"
 #include "explorer/judge/allowed.h"
 #include "explorer/judge/rules.h"
+#include "explorer/judge/scan.h"
 
 typedef struct judge {
     image_t *image;
@@ -13,6 +14,9 @@ typedef struct judge {
     probe_t probe;
     image_watch_t watch;
     rules_t *rules;
+    scan_t scan;        /**< of the image's database */
+    scan_t backup_scan; /**< of backups in it, whose spaces have the same numbers */
+    err_sink_t failed;  /**< what the judge itself did wrong: no verdict counts then; "": nothing */
     const rules_t *history; /**< of the run that the images come from; NULL: none */
     verdict_t *verdict;     /**< of the state that is being judged */
 } judge_t;
@@ -35,6 +39,7 @@ typedef struct judge_case {
     bool twice;      /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches; /**< recover again with the smallest memory and pool (I18) */
     bool purged;     /**< recover again and purge all history (I25) */
+    bool in_full;    /**< scan without what earlier scans know, too: both must say the same */
 } judge_case_t;
 
 /** The judge must stay where it is. history: outlives it. */

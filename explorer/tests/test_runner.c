@@ -53,8 +53,10 @@ static int setup(void **state)
     }
     f.prefix = (allowed_prefix_t){.digest = allowed_digest(NULL, 0)};
     f.allowed = (allowed_t){.prefixes = &f.prefix, .n = 1};
-    f.campaign = (campaign_t){
-        .models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1}, .depth = 1, .nested = 4};
+    f.campaign = (campaign_t){.models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1},
+                              .depth = 1,
+                              .nested = 4,
+                              .in_full = 1};
     plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
     f.shared = shared_create(1U << 14);
     assert_non_null(f.shared);

@@ -32,13 +32,16 @@ class BackupParams(StormParams):
 
     backups: int = Field(default=4, ge=1, le=100)
     """Most backups of a script."""
+    share: int = Field(default=100, ge=0, le=100)
+    """Of a hundred scripts, those with backups."""
 
 
 def generate_backup(params: BackupParams, rng: random.Random) -> Script:
     """The script of these parameters."""
     make = rng.choice((generate_mix, generate_storm))
     statements = make(params, rng).statements
-    return Script.of(_weave(statements, rng, rng.randint(1, params.backups)))
+    woven = _weave(statements, rng, rng.randint(1, params.backups))
+    return Script.of(woven if rng.randrange(100) < params.share else statements)
 
 
 def _weave(statements: Sequence[Statement], rng: random.Random, backups: int) -> list[Statement]:
