@@ -81,8 +81,8 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
-    statements, and what was found before it. ready: number of the event before the first crash. violations: what is wrong with
-    the run itself, whatever crash follows; counters: its status at the end."""
+    statements, and what was found before it. ready: number of the event before the first crash. violations:
+    what is wrong with the run itself, whatever crash follows; counters: its status at the end."""
 
     trace: Path
     allowed: Path
