@@ -341,6 +341,26 @@ static void test_names_are_a_place(void **state)
     assert_true((uint64_t)some * n_all > (uint64_t)all * n_some);
 }
 
+/** What a change of a name relies on belongs to it, over any fsync; a hole is no part of the write before it. */
+static void test_places(void **state)
+{
+    static const fs_kind_t KINDS[] = {FS_WRITE, FS_SYNC, FS_UNLINK, FS_SYNC_DIR,
+                                      FS_WRITE, FS_ZERO, FS_SYNC,   FS_WRITE};
+    const uint32_t names = SITE_KINDS;
+    const uint32_t holes = SITE_KINDS + 1U;
+    const uint32_t data = SITE_DATA_PAGE;
+    const uint32_t expected[] = {SITE_OTHER, names, names, names, names, data, holes, holes, data};
+    fs_list_t list = {.events = NULL};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+        fs_list_add(&list, KINDS[i])->site = SITE_DATA_PAGE;
+    }
+    for (uint32_t point = 0; point <= list.n; point++) {
+        assert_int_equal(plan_place(&list, point), expected[point]);
+    }
+    fs_list_free(&list);
+}
+
 /** Statements of a kind that has few crash points get more than their proportion, and the numbers of states stay. */
 static void test_rare_kinds(void **state)
 {
@@ -508,6 +528,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
+        cmocka_unit_test(test_places),
         cmocka_unit_test_setup_teardown(test_rare_kinds, setup, teardown),
         cmocka_unit_test(test_kinds_are_read),
     };
