@@ -64,12 +64,15 @@ HARNESS = {
         | {"bundled.sqlite_library"},
     ],
     "store": [
-        {"origin", "runlock"},
-        {"bugs"},
-        {"migrate"},
+        {"origin", "runlock", "schema"},
+        {"bugs", "migrate", "rows", "migrations.env"},
+        {"file", "server", "trials"},
+        {"migrations.versions.version_2", "migrations.versions.version_3"}
+        | {"migrations.versions.version_4", "place"},
         {"database"},
         {"memory"},
         {"store"},
+        {"copy"},
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
@@ -131,7 +134,7 @@ HARNESS = {
             "qualify",
         }
         | {"replay", "report", "run", "runs"}
-        | {"show", "shrink", "target"},
+        | {"show", "shrink", "store", "target"},
         {"attempt"},
         {"main"},
     ],
