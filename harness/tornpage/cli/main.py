@@ -62,7 +62,7 @@ files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
 targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobody here wrote.")
 stores = typer.Typer(no_args_is_help=True, help="Result stores as a whole.")
 DEVELOPERS = "For developers of Tornpage"
-benches = typer.Typer(no_args_is_help=True, help="Measures beside figures that others published.")
+benches = typer.Typer(no_args_is_help=True, help="Measures this machine.")
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
@@ -90,6 +90,7 @@ app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
 app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
 app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
 benches.command(epilog=bench.EPILOG)(bench.seeds)
+benches.command(epilog=bench.DOUBLEWRITE_EPILOG)(bench.doublewrite)
 
 
 def _print_version(wanted: bool) -> None:
