@@ -38,8 +38,8 @@ HARNESS = {
         {"capacity", "parse", "rowlog", "shapes"},
         {"book"},
         {"phases"},
-        {"builds"},
-        {"churn", "collisions", "defragment", "online", "sessions", "smoke", "transport"},
+        {"builds", "defragment"},
+        {"churn", "collisions", "online", "sessions", "smoke", "transport"},
         {"linkbench", "mix", "tpcc"},
         {"backups"},
         {"workload"},
@@ -110,19 +110,14 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {
-            "doctor",
-            "fetch",
-            "filework",
-            "neighbour",
-            "mutant_table",
-            "randomkill",
-            "statements",
-            "tryout",
-        },
-        {"doublewrite", "filesystem", "hunt", "mutant_build", "qualify", "seeds"},
-        {"mutant_pool"},
+        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
+        | {"neighbour", "statements"},
+        {"crash_rates", "doublewrite", "filesystem", "mutant_build", "qualify", "rig", "tryout"}
+        | {"write_costs"},
+        {"compression", "hunt", "mutant_pool", "speed"},
+        {"seeds"},
         {"mutants", "shipped"},
+        {"finds"},
     ],
     "cli": [
         {"console", "options"},
@@ -136,6 +131,7 @@ HARNESS = {
             "mutants",
             "new",
             "nightly",
+            "pricing",
             "prune",
             "qualify",
         }

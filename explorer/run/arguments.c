@@ -21,6 +21,10 @@ const char ARGUMENTS_HELP[] =
     "\n"
     "  --trace FILE       recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
     "  --allowed FILE     the oracle's commit prefixes, one JSON object per line\n"
+    "  --kinds FILE       per line of the script a word for the kind of its statement: what rare "
+    "kinds do is "
+    "no\n"
+    "                     rarer among --states\n"
     "  --target NAME      engine (default), recovered in memory; in files below --scratch: sqlite, "
     "or\n"
     "                     command: what --recover says\n"
@@ -56,8 +60,8 @@ const char ARGUMENTS_HELP[] =
     "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
     "  --json             JSON lines: violations, last a summary\n"
-    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 the machine failed: no "
-    "verdict\n";
+    "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 no verdict: the machine "
+    "failed\n";
 
 int arguments_usage(const char *what, const char *value)
 {
@@ -129,6 +133,7 @@ static bool add_model(uint32_t *enabled, const char *text)
 enum {
     OPT_TRACE = 256,
     OPT_ALLOWED,
+    OPT_KINDS,
     OPT_SET,
     OPT_MODEL,
     OPT_LIST_MODELS,
@@ -166,6 +171,7 @@ enum {
 static const struct option LONG_OPTIONS[] = {
     {"trace", required_argument, NULL, OPT_TRACE},
     {"allowed", required_argument, NULL, OPT_ALLOWED},
+    {"kinds", required_argument, NULL, OPT_KINDS},
     {"set", required_argument, NULL, OPT_SET},
     {"model", required_argument, NULL, OPT_MODEL},
     {"list-models", no_argument, NULL, OPT_LIST_MODELS},
@@ -287,6 +293,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return true;
     case OPT_ALLOWED:
         args->allowed = value;
+        return true;
+    case OPT_KINDS:
+        args->kinds = value;
         return true;
     case OPT_SET:
         return parse_set(value, &args->options, err);

@@ -50,6 +50,8 @@ class ObservedOracle:
     """No statement has a result that it should have."""
     backups: Mapping[int, Any] = MappingProxyType({})
     """None that the model knows of."""
+    exports: Mapping[int, str] = MappingProxyType({})
+    """As well."""
 
     def __init__(
         self, told: Mapping[int, State], acknowledged: Sequence[int], *, killed: bool = False
