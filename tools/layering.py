@@ -111,8 +111,9 @@ HARNESS = {
     ],
     "lab": [
         {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
-        | {"statements"},
-        {"crash_rates", "filesystem", "mutant_build", "qualify", "rig", "tryout", "write_costs"},
+        | {"neighbour", "statements"},
+        {"crash_rates", "doublewrite", "filesystem", "mutant_build", "qualify", "rig", "tryout"}
+        | {"write_costs"},
         {"compression", "hunt", "mutant_pool", "speed"},
         {"seeds"},
         {"mutants", "shipped"},
@@ -130,6 +131,7 @@ HARNESS = {
             "mutants",
             "new",
             "nightly",
+            "pricing",
             "prune",
             "qualify",
         }
