@@ -243,8 +243,12 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
 def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
+    parts = oracle.parts if isinstance(oracle, ObservedOracle) else []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        prefix = {"prefix": number, "line": line, "tables": plain_tables(state)}
+        client, tables = parts[number] if parts else ("", state)
+        prefix: dict[str, Any] = {"prefix": number, "line": line, "tables": plain_tables(tables)}
+        if client:
+            prefix["client"] = client
         if number in oracle.backups:
             prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
         lines.append(json.dumps(prefix))

@@ -234,6 +234,46 @@ def test_the_first_write_of_an_initialised_page_needs_no_copy() -> None:
     assert judge.broken == ["dblwr_skip"]
 
 
+def checkpoint(lsn: int) -> bytes:
+    """A slot with it."""
+    slot = bytearray(64)
+    struct.pack_into(">QQ", slot, 0, lsn, lsn)
+    struct.pack_into(">I", slot, 60, crc32c(slot[:60]))
+    return bytes(slot)
+
+
+@pytest.mark.parametrize(
+    ("overlaps", "record", "broken"),
+    [
+        (False, b"", []),
+        (True, b"", ["ckpt_pages"]),
+        (True, b"\x02\x05\x09", []),  # the page is free by then
+        (True, INIT, []),
+    ],
+)
+def test_a_checkpoint_passes_what_is_fsynced(
+    overlaps: bool, record: bytes, broken: list[str]
+) -> None:
+    """An fsync that began before the write had ended does not count, whatever the server takes it for."""
+    judge = Judge()
+    ring = group(INIT)
+    data = page(5, 9, FIRST_LSN + len(ring))
+    ring += group(b"\x34\x05\x08\x10\xaa") + (group(record) if record else b"")
+    judge.rules.write("ib_logfile0", 12288, ring, 1)
+    judge.rules.sync("ib_logfile0")
+    judge.doublewrite(data)
+    judge.rules.write("t/t.ibd", 9 * SIZE, data, 3)
+    judge.rules.sync("t/t.ibd", 2 if overlaps else 3)
+    judge.rules.write("ib_logfile0", 4096, checkpoint(FIRST_LSN + len(ring)), 5)
+    assert judge.broken == []
+    judge.rules.sync("ib_logfile0")
+    assert judge.broken == broken
+    assert judge.rules.counters["checkpoints"] == 1
+    judge.rules.write("ib_logfile0", 8192, checkpoint(FIRST_LSN + len(ring) + 9), 6)
+    judge.rules.sync("ib_logfile0")
+    assert judge.broken == broken  # told once
+
+
 @pytest.mark.parametrize(
     ("path", "number", "data", "site"),
     [

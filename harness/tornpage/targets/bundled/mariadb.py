@@ -19,7 +19,7 @@ import re
 import shlex
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,11 +34,23 @@ from tornpage.targets.bundled.server import (
     ServerEnded,
     give_away,
     private_folder,
+    private_of,
     unprivileged,
 )
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
-__all__ = ["main"]
+__all__ = [
+    "DATABASE",
+    "Setting",
+    "connect",
+    "execute",
+    "main",
+    "parser",
+    "prepare",
+    "served",
+    "setting_of",
+    "state_of",
+]
 
 DATABASE = "t"
 ANSWER_S = 60
@@ -97,18 +109,19 @@ class Setting:
 
 
 @contextmanager
-def client(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
+def served(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
     """A server on this data directory, and a connection to it. Raises ServerEnded."""
     give_away(data)
     with private_folder(data) as private:
         argv = setting.argv(data, private)
         with Server(argv, private / "said", setting.environment()) as server:
-            connection = server.wait_until(lambda: _connect(private))
+            connection = server.wait_until(lambda: connect(data))
             yield connection, server
 
 
-def _connect(private: Path) -> Connection[Any] | None:
-    folder = os.open(private, os.O_PATH)
+def connect(data: Path) -> Connection[Any] | None:
+    """One more connection to the server on this data directory; None: it takes none yet."""
+    folder = os.open(private_of(data), os.O_PATH)
     try:
         return pymysql.connect(
             unix_socket=f"/proc/self/fd/{folder}/s", user="root", autocommit=True,
@@ -178,13 +191,12 @@ def _sum_of(
     return execute(connection, query)[0]
 
 
-def prepare(setting: Setting, data: Path, lines: Path) -> None:
-    """A new database with the tables of a list, closed cleanly."""
-    with client(setting, data) as (connection, server):
+def prepare(setting: Setting, data: Path, make: Callable[[Connection[Any]], None]) -> None:
+    """A new database with what is made in it, closed cleanly."""
+    with served(setting, data) as (connection, server):
         execute(connection, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
         connection.select_db(DATABASE)
-        for line in statements_of(lines).values():
-            _execute_all(connection, line)
+        make(connection)
         execute(connection, "SET GLOBAL innodb_fast_shutdown=0")
         execute(connection, "SHUTDOWN")
         server.process.wait()
@@ -192,7 +204,7 @@ def prepare(setting: Setting, data: Path, lines: Path) -> None:
 
 def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
     """Statement by statement, each acknowledged with the state behind it. last: one more."""
-    with client(setting, data) as (connection, _server):
+    with served(setting, data) as (connection, _server):
         connection.select_db(DATABASE)
         ready(state_of(connection))
         work = statements_of(lines)
@@ -203,6 +215,12 @@ def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
             ack(number, state_of(connection))
 
 
+def make_tables(connection: Connection[Any], lines: Path) -> None:
+    """Those of a list of statements."""
+    for line in statements_of(lines).values():
+        _execute_all(connection, line)
+
+
 def _execute_all(connection: Connection[Any], line: str) -> None:
     for statement in parts_of(line):
         execute(connection, statement)
@@ -211,31 +229,43 @@ def _execute_all(connection: Connection[Any], line: str) -> None:
 def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """State and findings. Raises Refused where the server does not start, or not show its tables."""
     try:
-        with client(setting, data) as (connection, _server):
+        with served(setting, data) as (connection, _server):
             return state_of(connection), findings_of(connection)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         raise Refused(str(error)) from error
 
 
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Of the words that every command takes."""
+    found = argparse.ArgumentParser(prog=prog)
+    found.add_argument("command", choices=("prepare", "run", "recover"))
+    found.add_argument("places", nargs="*", type=Path, help="DIR, and a file of statements")
+    found.add_argument("--program", default="mariadbd", help="what starts the server")
+    found.add_argument("--libraries", default="", help="where its libraries are")
+    found.add_argument("--set", action="append", default=[], help="a variable of the server")
+    return found
+
+
+def setting_of(given: argparse.Namespace) -> Setting:
+    """What these words say of the server."""
+    return Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+
+
 def main(arguments: Sequence[str]) -> None:
     """One of the three commands."""
-    parser = argparse.ArgumentParser(prog="mariadb")
-    parser.add_argument("command", choices=("prepare", "run", "recover"))
-    parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
-    parser.add_argument("--program", default="mariadbd", help="what starts the server")
-    parser.add_argument("--libraries", default="", help="where its libraries are")
-    parser.add_argument("--last", default="", help="a statement after those of the file")
-    parser.add_argument("--set", action="append", default=[], help="a variable of the server")
-    given = parser.parse_args(arguments)
-    setting = Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+    words = parser("mariadb")
+    words.add_argument("--last", default="", help="a statement after those of the file")
+    given = words.parse_args(arguments)
+    setting = setting_of(given)
     if given.command == "recover":
         serve(lambda folder: recover(setting, Path(folder)))
         return
+    data, lines = given.places
     try:
         if given.command == "prepare":
-            prepare(setting, *given.places)
+            prepare(setting, data, lambda connection: make_tables(connection, lines))
         else:
-            run(setting, given.places[0], given.places[1], given.last)
+            run(setting, data, lines, given.last)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         sys.exit(f"mariadb: {error}")
 

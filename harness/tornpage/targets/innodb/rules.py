@@ -8,12 +8,16 @@
     area_sync     I22         a page whose copy is not fsynced
     area_reuse    I22         a copy that is overwritten before its page is fsynced
     index_load    I16         an INDEX_LOAD that is durable before its file is fsynced
+    ckpt_pages    I19         a checkpoint that is durable while a page that it has passed is written and not
+                              fsynced: the log that would repeat the change is not read any more
 
 Numbered facts of MariaDB that they lean on:
  1. A page of zeros extends a file, and a write of part of a page is left to the states.
  2. From 10.5 on a page's first write since its initialisation needs no copy (MDEV-19738).
  3. What an fsync covers are the writes that ended before it began.
  4. The first page of a new file is written before any mini-transaction knows it, with LSN 0.
+ 5. A page's LSN is the end of its last mini-transaction. One that the log frees or initialises later needs
+    no fsync.
 
 May import: log, page, records.
 """
@@ -72,11 +76,19 @@ class _Init:
     written: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The last write of a page that no fsync of its file has covered. written: number of its event."""
+
+    written: int
+    lsn: int
+
+
 @dataclass(slots=True)
 class Rules:
     """Feed it what the process did, in order. tell: called for each finding; doublewrite: configured.
 
-    counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs.
+    counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs, checkpoints.
     """
 
     tell: Told
@@ -91,6 +103,8 @@ class Rules:
     _copies: dict[Place, _Copy] = field(default_factory=dict)
     _inits: dict[Place, _Init] = field(default_factory=dict)
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
+    _homes: dict[str, dict[Place, _Home]] = field(default_factory=dict)
+    _freed: dict[Place, int] = field(default_factory=dict)
     _spaces: dict[str, int] = field(default_factory=dict)
     _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
@@ -144,6 +158,8 @@ class Rules:
                 late.append(copy)
         if late:
             self._unsynced[path] = late
+        homes = self._homes.get(path, {})
+        self._homes[path] = {place: home for place, home in homes.items() if home.written > began}
         if path == SYSTEM:
             for copy in self._slots.values():
                 copy.synced = copy.synced or copy.written <= began
@@ -156,11 +172,14 @@ class Rules:
             self._unsynced[new] = self._unsynced.pop(old)
         if old in self._dirty:
             self._dirty[new] = self._dirty.pop(old)
+        if old in self._homes:
+            self._homes[new] = self._homes.pop(old)
 
     def remove(self, path: str) -> None:
         """The file is gone, and no write of it needs anything any more."""
         self._spaces.pop(path, None)
         self._dirty.pop(path, None)
+        self._homes.pop(path, None)
         for copy in self._unsynced.pop(path, []):
             copy.home = 0
 
@@ -187,8 +206,12 @@ class Rules:
                 self._log.data[offset : offset + len(data)] = data
             else:
                 self._waiting.append((seq, offset, data))
-        self.checkpoint = max(self.checkpoint, self._log.checkpoint())
+        passed = self._log.checkpoint()
         self._advance()
+        if passed > self.checkpoint:
+            self.checkpoint = passed
+            self.counters["checkpoints"] += 1
+            self._check_passed()
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
@@ -202,6 +225,7 @@ class Rules:
                     self._inits[place] = _Init(group.end)
                 elif record.kind is Kind.FREE:
                     self._inits.pop(place, None)
+                    self._freed[place] = group.end
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
@@ -210,6 +234,23 @@ class Rules:
         dirty = [path for path in self._dirty if self._spaces.get(path) == space]
         if dirty:
             self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
+
+    def _check_passed(self) -> None:
+        """Each write is told once."""
+        for path, homes in self._homes.items():
+            lost = [
+                place for place, home in homes.items()
+                if 0 < home.lsn <= self.checkpoint and not self._is_replaced(place, home.lsn)
+            ]  # fmt: skip
+            for place in lost:
+                what = f"page {place[1]} of {path} is not fsynced, and the checkpoint has passed its LSN"
+                self.tell(19, "ckpt_pages", f"{what} {homes.pop(place).lsn}")
+            self.counters["checkpoints_too_early"] += bool(lost)
+
+    def _is_replaced(self, place: Place, lsn: int) -> bool:
+        """Fact 5."""
+        init = self._inits.get(place)
+        return self._freed.get(place, 0) > lsn or (init is not None and init.lsn > lsn)
 
     # ---- pages ----
 
@@ -253,9 +294,11 @@ class Rules:
             self.tell(5, "home_page", f"page {number} of {path}: {what}")
             return
         self._check_log(path, number, page.lsn, "")
+        place = (page.space, number)
+        self._homes.setdefault(path, {})[place] = _Home(self._seq, page.lsn)
         if self.doublewrite and page.lsn > 0:  # fact 4
-            self._check_copy(path, (page.space, number), data)
-        init = self._inits.get((page.space, number))
+            self._check_copy(path, place, data)
+        init = self._inits.get(place)
         if init is not None:
             init.written = True
 
