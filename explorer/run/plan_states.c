@@ -105,6 +105,15 @@ static uint64_t states_per_tree(const campaign_t *campaign)
     return n;
 }
 
+static bool is_in_range(const plan_limits_t *limits, uint64_t seq)
+{
+    bool found = limits->n_at == 0;
+    for (uint32_t i = 0; i < limits->n_at && !found; i++) {
+        found = limits->at[i] == seq;
+    }
+    return found && seq >= limits->from_seq && seq <= limits->to_seq;
+}
+
 static void plan_count(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                        image_t *image, const plan_limits_t *limits)
 {
@@ -117,7 +126,7 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
         uint64_t seq = point_seq(&trace->list, point);
         class_counts_t counts = plan->base[point];
         persist_advance(&persist, point);
-        if (seq >= limits->from_seq && seq <= limits->to_seq) {
+        if (is_in_range(limits, seq)) {
             uint32_t place = plan_place(&trace->list, point);
             for (uint32_t model = 0; model < MODEL_KINDS; model++) {
                 counts.n[class_of((model_t)model, place)] +=

@@ -213,8 +213,9 @@ def test_every_rule_can_be_broken() -> None:
     judge = Judge()
     late = page(5, 9, FIRST_LSN + 1)
     judge.doublewrite(late)
+    assert judge.broken == []  # the page itself waits for the log
     judge.rules.write("t/t.ibd", 9 * SIZE, late)
-    assert judge.broken == ["write_ahead", "write_ahead"]
+    assert judge.broken == ["write_ahead"]
 
     judge = Judge()
     judge.rules.write("t/t.ibd", 8 * SIZE, data)

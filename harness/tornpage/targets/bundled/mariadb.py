@@ -54,6 +54,8 @@ __all__ = [
 
 DATABASE = "t"
 ANSWER_S = 60
+CORRUPTED = 1712
+"""Error of a statement on an index that the server has marked so."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
@@ -83,11 +85,12 @@ the server likes."""
 @dataclass(frozen=True, slots=True)
 class Setting:
     """program: words that start the server; variables: of the server, `innodb-doublewrite=off`;
-    libraries: folders with its libraries."""
+    libraries: folders with its libraries; before: a library that is loaded before the recorder."""
 
     program: tuple[str, ...]
     variables: tuple[str, ...]
     libraries: str = ""
+    before: str = ""
 
     def argv(self, data: Path, private: Path) -> list[str]:
         """The command line of a server on this data directory, which is its working folder: a socket's path
@@ -105,6 +108,8 @@ class Setting:
     def environment(self) -> dict[str, str]:
         """This process's own, so that what records this process records the server."""
         found = {"LD_LIBRARY_PATH": self.libraries} if self.libraries else {}
+        if self.before:
+            found["LD_PRELOAD"] = f"{self.before} {os.environ.get('LD_PRELOAD', '')}"
         return {**os.environ, **found}
 
 
@@ -165,12 +170,9 @@ def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
         for row in execute(connection, f"CHECK TABLE {name} EXTENDED"):
             if row[2] in ("error", "Error", "warning", "Warning"):
                 found.append({"invariant": 6, "what": f"CHECK TABLE {table}: {row[3]}"})
-        found += [
-            {"invariant": 10, "what": f"index {index} of {table} differs from its table"}
-            for index, columns in _indexes(connection, name).items()
-            if _sum_of(connection, name, index, columns)
-            != _sum_of(connection, name, "PRIMARY", columns)
-        ]
+        for index, columns in _indexes(connection, name).items():
+            wrong = _wrong_with(connection, name, index, columns)
+            found += [{"invariant": 10, "what": f"index {index} of {table} {wrong}"}] * bool(wrong)
     return found
 
 
@@ -181,6 +183,18 @@ def _indexes(connection: Connection[Any], name: str) -> dict[str, list[str]]:
         columns.setdefault(str(row[2]), []).append(str(row[4]))
     primary = columns.pop("PRIMARY")
     return {index: own + primary for index, own in columns.items()}
+
+
+def _wrong_with(connection: Connection[Any], name: str, index: str, columns: list[str]) -> str:
+    """Of an index, or why it cannot be read. Raises MySQLError if the server has ended."""
+    try:
+        own = _sum_of(connection, name, index, columns)
+    except pymysql.err.MySQLError as error:
+        if error.args[0] != CORRUPTED:
+            raise
+        return "is corrupted"
+    table = _sum_of(connection, name, "PRIMARY", columns)
+    return "" if own == table else "differs from its table"
 
 
 def _sum_of(

@@ -24,6 +24,8 @@ LOG_FILE = "ib_logfile0"
 FORMAT_10_5 = 0x50485953
 FORMAT_10_8 = 0x50687973
 FORMATS_OLD = (1, 103, 104)
+WINDOW = 1 << 16
+"""Bytes of a ring that are looked at first: little of it is new."""
 BLOCK = 512
 BLOCK_HEADER = 12
 BLOCK_DATA = BLOCK - BLOCK_HEADER - 4
@@ -70,7 +72,22 @@ class Log:
         """Complete mini-transactions from one that begins at `lsn` on, at most a lap of them."""
         if lsn < self.first_lsn:
             return
-        ring = self._ring(lsn)
+        begin, window = lsn, WINDOW
+        while lsn - begin < self.capacity:
+            end = lsn
+            for group in self._groups_in(lsn, min(window, self.capacity - (lsn - begin))):
+                yield group
+                end = group.end
+            if end > lsn:
+                lsn, window = end, WINDOW
+            elif window < self.capacity:
+                window *= 8
+            else:
+                return
+
+    def _groups_in(self, lsn: int, window: int) -> Iterator[Group]:
+        """Of so many bytes from there on."""
+        ring = self._ring(lsn, window)
         at = 0
         while True:
             end = end_of_group(ring, at)
@@ -86,9 +103,10 @@ class Log:
             yield Group(lsn + at, lsn + end + 5, records)
             at = end + 5
 
-    def _ring(self, lsn: int) -> bytes:
+    def _ring(self, lsn: int, window: int) -> bytes:
         at = self.first + (lsn - self.first_lsn) % self.capacity
-        return bytes(self.data[at:]) + bytes(self.data[self.first : at])
+        straight = bytes(self.data[at : at + window])
+        return straight + bytes(self.data[self.first : self.first + window - len(straight)])
 
     def _lap(self, lsn: int) -> int:
         return int(1 - ((lsn - self.first_lsn) // self.capacity & 1))

@@ -2,7 +2,7 @@
 
     rule          invariant   broken by
     home_page     I5          a write that is no page of its place
-    write_ahead   I4          a page, or a copy of one, with an LSN beyond the durable log
+    write_ahead   I4          a page with an LSN beyond the durable log
     dblwr_skip    I13         a page without a copy, unless it is the first write since the log initialised it
                               at or after the checkpoint
     area_sync     I22         a page whose copy is not fsynced
@@ -18,6 +18,7 @@ Numbered facts of MariaDB that they lean on:
  4. The first page of a new file is written before any mini-transaction knows it, with LSN 0.
  5. A page's LSN is the end of its last mini-transaction. One that the log frees or initialises later needs
     no fsync.
+ 6. A copy may be ahead of the log, which the page waits for: recovery leaves out copies from beyond its end.
 
 May import: log, page, records.
 """
@@ -236,16 +237,20 @@ class Rules:
             self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
 
     def _check_passed(self) -> None:
-        """Each write is told once."""
-        for path, homes in self._homes.items():
-            lost = [
-                place for place, home in homes.items()
-                if 0 < home.lsn <= self.checkpoint and not self._is_replaced(place, home.lsn)
-            ]  # fmt: skip
-            for place in lost:
-                what = f"page {place[1]} of {path} is not fsynced, and the checkpoint has passed its LSN"
-                self.tell(19, "ckpt_pages", f"{what} {homes.pop(place).lsn}")
-            self.counters["checkpoints_too_early"] += bool(lost)
+        """Each write is told once, all that a checkpoint has passed together."""
+        lost = [
+            (path, place, homes)
+            for path, homes in self._homes.items()
+            for place, home in homes.items()
+            if 0 < home.lsn <= self.checkpoint and not self._is_replaced(place, home.lsn)
+        ]
+        for _path, place, homes in lost:
+            del homes[place]
+        if lost:
+            path, place, _homes = lost[0]
+            what = f"the checkpoint {self.checkpoint} has passed pages that are not fsynced"
+            self.tell(19, "ckpt_pages", f"{what}: {len(lost)}, as page {place[1]} of {path}")
+            self.counters["checkpoints_too_early"] += 1
 
     def _is_replaced(self, place: Place, lsn: int) -> bool:
         """Fact 5."""
@@ -279,9 +284,7 @@ class Rules:
         if page.checksum is Checksum.ZERO:
             return  # fact 1
         if path == SYSTEM and any(number in area for area in self._areas):
-            self._write_copy(number, page.space, page.number, data)
-            if page.whole:
-                self._check_log(path, number, page.lsn, "the copy of ")
+            self._write_copy(number, page.space, page.number, data)  # fact 6
             return
         if number == 0 and page.whole and path not in self._spaces:
             self._spaces[path] = page.space
@@ -293,7 +296,7 @@ class Rules:
             what = f"checksum {page.checksum}, says page {page.number} of space {page.space}"
             self.tell(5, "home_page", f"page {number} of {path}: {what}")
             return
-        self._check_log(path, number, page.lsn, "")
+        self._check_log(path, number, page.lsn)
         place = (page.space, number)
         self._homes.setdefault(path, {})[place] = _Home(self._seq, page.lsn)
         if self.doublewrite and page.lsn > 0:  # fact 4
@@ -302,9 +305,9 @@ class Rules:
         if init is not None:
             init.written = True
 
-    def _check_log(self, path: str, number: int, lsn: int, which: str) -> None:
+    def _check_log(self, path: str, number: int, lsn: int) -> None:
         if lsn > self.durable:
-            what = f"{which}page {number} of {path} has LSN {lsn}, durable is {self.durable}"
+            what = f"page {number} of {path} has LSN {lsn}, durable is {self.durable}"
             self.tell(4, "write_ahead", what)
 
     def _write_copy(self, slot: int, space: int, number: int, data: bytes) -> None:
