@@ -54,10 +54,11 @@ fmt: setup ## Formats C and Python in place
 	@$(PY) -m ruff check --quiet --fix harness tests tools
 	@$(PY) -m ruff format --quiet harness tests tools
 
-bench: build ## Speed, side by side: trials, power loss, bulk load, cost of the preload, summaries
+bench: build ## Speed, side by side: crashes, kills, preload, loads, other targets, time to find bugs, published figures
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -- --quiet
-	@$(PY) tools/bench.py
+	@.venv/bin/tornpage bench speed
+	@.venv/bin/tornpage bench finds
 	@.venv/bin/tornpage bench seeds
 
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md

@@ -430,14 +430,27 @@ static void layer_after_fork_child(void)
     atomic_store(&layer.control_started, false);
 }
 
-__attribute__((constructor)) static void layer_start(void)
+bool layer_is_server(void)
+{
+    return env_get("TORNPAGE_SERVE") != NULL;
+}
+
+/* A fork server's children start it themselves, with what they were asked for. */
+__attribute__((constructor)) static void layer_construct(void)
+{
+    (void)real_get();
+    if (!layer_is_server()) {
+        layer_start();
+    }
+}
+
+void layer_start(void)
 {
     const char *root = env_get("TORNPAGE_ROOT");
     const char *trace = env_get("TORNPAGE_TRACE");
     const char *plan = env_get("TORNPAGE_PLAN");
     int failure;
 
-    (void)real_get();
     if (root == NULL) {
         if (trace != NULL || plan != NULL) {
             layer_refuse("TORNPAGE_ROOT is not set");

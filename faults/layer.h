@@ -13,6 +13,12 @@
 #define LAYER_EXPORT __attribute__((visibility("default")))
 #define LAYER_EXIT_REFUSED 97
 
+/** Does what the environment asks; it must be done before main, once. */
+void layer_start(void);
+
+/** The environment asks for a fork server, TORNPAGE_SERVE: its children start the layer, it does not. */
+bool layer_is_server(void);
+
 /** There is something to record or to inject, and this thread is not inside the layer already. */
 bool layer_is_on(void);
 

@@ -31,7 +31,7 @@ HARNESS = {
     ],
     "faults": [
         {"aim", "image", "plan", "preload", "process", "trace"},
-        {"scratch", "stream"},
+        {"forkserver", "scratch", "stream"},
     ],
     "workloads": [
         {"restart", "script"},
@@ -79,6 +79,7 @@ HARNESS = {
         {"report"},
     ],
     "campaigns": [
+        {"contents"},
         {"campaign", "journal"},
         {"census"},
         {"hit", "killed"},
@@ -108,10 +109,13 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "filework", "mutant_table", "randomkill", "statements", "tryout"},
-        {"filesystem", "hunt", "mutant_build", "qualify", "seeds"},
-        {"mutant_pool"},
+        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
+        | {"statements"},
+        {"crash_rates", "filesystem", "mutant_build", "qualify", "rig", "tryout", "write_costs"},
+        {"compression", "hunt", "mutant_pool", "speed"},
+        {"seeds"},
         {"mutants", "shipped"},
+        {"finds"},
     ],
     "cli": [
         {"console", "options"},

@@ -15,7 +15,7 @@ Rules
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/check_int.h"
+#include "check/check_memo.h"
 
 void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t page_no,
               const char *format, ...)
@@ -25,8 +25,7 @@ void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t 
         return;
     }
     check_finding_t *finding = &report->findings[report->n_findings - 1];
-    finding->invariant = invariant;
-    finding->page_no = page_no;
+    *finding = (check_finding_t){.invariant = invariant, .page_no = page_no};
     if (file != NULL) {
         memcpy(finding->path, file->path, sizeof(finding->path));
     }
@@ -38,12 +37,7 @@ void chk_find(chk_t *chk, uint32_t invariant, const chk_file_t *file, page_no_t 
 
 bool chk_is_zero(const byte *bytes, uint32_t len)
 {
-    for (uint32_t i = 0; i < len; i++) {
-        if (bytes[i] != 0) {
-            return false;
-        }
-    }
-    return true;
+    return len == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0);
 }
 
 /** A directory without log and system space is something else. */
@@ -176,17 +170,23 @@ static dberr_t chk_run(chk_t *chk)
     if (chk->page == NULL) {
         return err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a page");
     }
+    chk_memo_begin(chk);
     err = chk_all(chk);
     return err == DB_SUCCESS ? chk_digests(chk) : err;
 }
 
 dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err)
 {
+    return check_run_again(os, NULL, report, err);
+}
+
+dberr_t check_run_again(os_t *os, check_memo_t *memo, check_report_t *report, err_sink_t *err)
+{
     probe_t probe = {.ctx = NULL};
     env_t env = {.os = os, .probe = &probe};
-    chk_t chk = {.env = &env, .report = report};
+    chk_t chk = {.env = &env, .report = report, .memo = memo};
     *report = (check_report_t){.needs_recovery = false};
-    report->findings = calloc(CHECK_FINDINGS_MAX, sizeof(*report->findings));
+    report->findings = malloc(CHECK_FINDINGS_MAX * sizeof(*report->findings));
     dberr_t status = report->findings != NULL
                          ? chk_run(&chk)
                          : err_set(&env.err, DB_OUT_OF_MEMORY, "no memory for findings");

@@ -54,9 +54,18 @@ typedef struct check_report {
     uint64_t log_end_lsn;
 } check_report_t;
 
+/** What was found right before, by content, so that it need not be looked at again. It belongs to one back end: os_view_t has
+versions. A scan with it says what a scan without would say. */
+typedef struct check_memo check_memo_t;
+WARN_UNUSED check_memo_t *check_memo_create(void); /**< NULL: no memory */
+void check_memo_free(check_memo_t *memo);          /**< may be NULL */
+
 /** Scans. DB_SUCCESS: the report is complete (whatever it found). DB_NOT_FOUND: not a data
 directory. DB_UNRECOVERABLE: no usable log header. Caller: check_report_free() after success. */
 WARN_UNUSED dberr_t check_run(os_t *os, check_report_t *report, err_sink_t *err);
+/** The same with a memo, which learns from it. */
+WARN_UNUSED dberr_t check_run_again(os_t *os, check_memo_t *memo, check_report_t *report,
+                                    err_sink_t *err);
 void check_report_free(check_report_t *report);
 
 #endif

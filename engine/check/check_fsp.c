@@ -46,12 +46,12 @@ static const chk_addr_t CHK_NOWHERE = {FIL_NULL, 0};
 
 /* ---- descriptors ---- */
 
-/** What a used page of an extent is, as far as its descriptor tells. */
-static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent,
+/** What a used page of an extent is, as far as its descriptor tells. seg: owner number of the extent's segment. */
+static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *extent, uint32_t seg,
                                  page_no_t page_no)
 {
     if (extent->state == CHK_XDES_FSEG) {
-        return chk_seg_by_id(fsp->file, extent->seg);
+        return seg;
     }
     bool system = fsp->file->space == SPACE_SYSTEM && page_no < CHK_SYSTEM_PAGES;
     if (page_no % fsp->covers == 0 || system) {
@@ -70,6 +70,7 @@ static void chk_extent_read(chk_fsp_t *fsp, const byte *xdes, uint32_t no)
                              .seg = mach_read_8(xdes + CHK_XDES_ID),
                              .prev = chk_addr_read(xdes + CHK_XDES_NODE),
                              .next = chk_addr_read(xdes + CHK_XDES_NODE + 6)};
+    uint32_t seg = extent->state == CHK_XDES_FSEG ? chk_seg_by_id(file, extent->seg) : 0;
     for (uint32_t i = 0; i < n_pages; i++) {
         bool used = chk_bit(xdes + CHK_XDES_BITMAP, i);
         extent->n_used += used;
@@ -80,7 +81,7 @@ static void chk_extent_read(chk_fsp_t *fsp, const byte *xdes, uint32_t no)
                 chk_fsp_find(fsp, first + i, "an inode page that is free, or a segment's");
             } else if (!inodes) {
                 file->owner[first + i] =
-                    used ? chk_extent_owner(fsp, extent, first + i) : CHK_OWNER_FREE;
+                    used ? chk_extent_owner(fsp, extent, seg, first + i) : CHK_OWNER_FREE;
             }
         } else if (used && first + i >= file->fsp_size) {
             chk_fsp_find(fsp, first + i, "used beyond the space");

@@ -8,6 +8,8 @@ catalogue. */
 #include "log/log.h"
 #include "page/fil_page.h"
 
+typedef struct chk_fact chk_fact_t; /**< check_memo.h */
+
 #define CHK_BROKEN_MAX 16U /**< owners per file whose pages could not all be walked */
 
 /* Who uses a page. */
@@ -53,6 +55,8 @@ typedef struct chk_file {
     byte *reached;       /**< bit per page: a tree, a chain or space management led here */
     byte *bad;           /**< bit per page: damaged, and reported */
     uint32_t *owner;     /**< per page: CHK_OWNER_... */
+    chk_fact_t *ways;    /**< of the memo; NULL: there is none */
+    chk_fact_t **facts;  /**< per page: what the memo keeps of it, right now; NULL as above */
     chk_seg_t *segs;     /**< by id */
     uint32_t n_segs;
     bool segs_whole; /**< all inode pages could be read */
@@ -132,6 +136,7 @@ typedef struct chk_table {
 typedef struct chk {
     env_t *env;
     check_report_t *report;
+    check_memo_t *memo; /**< NULL: everything is looked at */
     uint32_t page_size;
     uint32_t extent_pages;
     lsn_t end_lsn;
@@ -169,6 +174,8 @@ chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space); /**< a usable one, 
 /** Space management, then envelope and shape of every used page. */
 WARN_UNUSED dberr_t chk_file_scan(chk_t *chk, chk_file_t *file);
 WARN_UNUSED dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *page);
+/** The page as it is stored. False: it can only be read. */
+WARN_UNUSED bool chk_page_view(chk_t *chk, chk_file_t *file, page_no_t page_no, os_view_t *view);
 /** Something of `owner` leads to this page. *ok = it may be read on; otherwise why not was
 reported, here or by the scan of the file. `twice` is the invariant that a second way to the page
 breaks. */
@@ -239,6 +246,19 @@ uint32_t chk_seg_claim(chk_file_t *file, const byte *header, bool *valid);
 
 /* ---- check_tree.c ---- */
 
+typedef struct chk_leaf chk_leaf_t; /**< check_memo.h */
+
+/** What a scan of records keeps per leaf, so that the memo can stand for it. */
+typedef struct chk_leaf_ops {
+    /** Hash of what the records of the next leaf are held against, besides its tree. */
+    uint64_t (*context)(void *ctx);
+    void (*begin)(void *ctx);
+    /** In place of its records. False: they have to be read. */
+    bool (*take)(void *ctx, page_no_t page_no, const chk_leaf_t *leaf);
+    /** Behind its records. @return they were all right: *leaf says what they add up to */
+    bool (*end)(void *ctx, page_no_t page_no, chk_leaf_t *leaf);
+} chk_leaf_ops_t;
+
 typedef struct chk_tree {
     chk_file_t *file;
     const char *table; /**< names, for messages */
@@ -248,6 +268,8 @@ typedef struct chk_tree {
     uint32_t key_len;
     uint32_t rec_size; /**< of leaf records, or PAGE_REC_VARIES */
     uint32_t *leaves;  /**< gets the owner number of the leaves' segment, before the first record */
+    uint64_t definition;       /**< hash of all that says what its records must be */
+    const chk_leaf_ops_t *ops; /**< NULL: leaves are always read */
 } chk_tree_t;
 
 /** Called for each leaf record in key order: info byte first, len bytes. */

@@ -16,17 +16,19 @@ The digest of a table is over row bytes, that of an index over entries, as check
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_memo.h"
 #include "page/page_index.h"
 
 /* ---- marks ---- */
 
-static void chk_marks_add(chk_marks_t *marks, uint64_t *counter, page_no_t page_no)
+static void chk_marks_add(chk_marks_t *marks, const chk_marks_t *more, page_no_t page_no)
 {
     if (marks->n_deleted + marks->n_trx_id + marks->n_beyond == 0) {
         marks->page_no = page_no;
     }
-    ++*counter;
+    marks->n_deleted += more->n_deleted;
+    marks->n_trx_id += more->n_trx_id;
+    marks->n_beyond += more->n_beyond;
 }
 
 void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
@@ -34,16 +36,11 @@ void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no
 {
     const byte *sys = rec + 1 + table->pk_len;
     trx_id_t trx_id = mach_read_6(sys);
-    roll_ptr_t roll_ptr = mach_read_7(sys + CHK_TRX_ID_LEN);
-    if (chk->trx_id_limit != 0 && trx_id >= chk->trx_id_limit) {
-        chk_marks_add(marks, &marks->n_beyond, page_no);
-    }
-    if (chk->quiet && (trx_id != 0 || roll_ptr != 0)) {
-        chk_marks_add(marks, &marks->n_trx_id, page_no);
-    }
-    if (chk->quiet && rec_is_deleted(rec)) {
-        chk_marks_add(marks, &marks->n_deleted, page_no);
-    }
+    bool history = trx_id != 0 || mach_read_7(sys + CHK_TRX_ID_LEN) != 0;
+    const chk_marks_t more = {.n_beyond = chk->trx_id_limit != 0 && trx_id >= chk->trx_id_limit,
+                              .n_trx_id = chk->quiet && history,
+                              .n_deleted = chk->quiet && rec_is_deleted(rec)};
+    chk_marks_add(marks, &more, page_no);
 }
 
 void chk_marks_report(chk_t *chk, const chk_tree_t *tree, const chk_marks_t *marks)
@@ -84,7 +81,9 @@ uint64_t chk_names_hash(const chk_table_t *table)
 
 typedef struct chk_row_scan {
     chk_t *chk;
+    chk_file_t *file;
     chk_table_t *table;
+    uint64_t definition; /**< hash of the table's */
     chk_index_t *index;
     chk_marks_t marks;
     byte *row;         /**< what the digest of a row is over */
@@ -92,20 +91,138 @@ typedef struct chk_row_scan {
     byte *entry;       /**< a secondary entry, at most page_size bytes */
     byte *before;      /**< key of the last live entry, the same */
     bool has_before;
+    bool before_is_away;   /**< it is still in its page ... */
+    page_no_t before_page; /**< ... which is this one */
+    uint32_t before_slot;
+    uint64_t before_hash; /**< where a leaf begins */
     uint64_t n_same; /**< live entries of a unique index with the key columns of the one before */
     page_no_t same_page; /**< the first of them */
     uint64_t n_bad;      /**< clustered records that are no rows */
     page_no_t bad_page;  /**< the first of them */
     bool torn;           /**< a long value is not whole, which was reported */
+    chk_leaf_t leaf;     /**< of the records of the page so far */
+    uint64_t n_beyond;   /**< the same: ids at or above the limit */
+    uint32_t slot;       /**< records of the page so far */
+    bool odd;            /**< there is more to say of the page than its sums */
 } chk_row_scan_t;
+
+/* ---- sums of a leaf ---- */
+
+static uint64_t chk_mix(uint64_t hash, uint64_t a, uint64_t b)
+{
+    const uint64_t parts[] = {hash, a, b};
+    return XXH3_64bits(parts, sizeof(parts));
+}
+
+/** Hash of what the records of each index of the table must be. */
+static uint64_t chk_table_definition(const chk_table_t *table)
+{
+    uint64_t hash = chk_mix(table->id, table->space, table->n_cols);
+    for (uint32_t i = 0; i < table->n_cols; i++) {
+        const chk_col_t *col = &table->cols[i];
+        hash = chk_mix(hash, col->type, col->len);
+        hash = chk_mix(hash, col->nullable ? 1 + col->null_bit : 0,
+                       col->primary ? col->rec_offset : 0);
+    }
+    for (uint32_t i = 0; i < table->n_indexes; i++) {
+        const chk_index_t *index = &table->indexes[i];
+        hash = chk_mix(hash, index->id, index->n_fields);
+        for (uint32_t k = 0; k < index->n_fields; k++) {
+            hash = chk_mix(hash, index->fields[k].col, index->fields[k].prefix_len);
+        }
+        hash = chk_mix(hash, index->unique, index->clustered);
+    }
+    return hash;
+}
+
+static uint64_t chk_leaf_context(void *ctx)
+{
+    const chk_row_scan_t *scan = ctx;
+    return scan->index->unique && scan->has_before ? scan->before_hash : 0;
+}
+
+static void chk_leaf_begin(void *ctx)
+{
+    chk_row_scan_t *scan = ctx;
+    uint32_t n_expected = scan->index->clustered ? scan->table->n_indexes - 1 : 0;
+    uint64_t *expected = scan->leaf.expected;
+    if (n_expected > 0) {
+        memset(expected, 0, n_expected * sizeof(*expected));
+    }
+    scan->leaf =
+        (chk_leaf_t){.n_expected = n_expected, .expected = expected, .unique_slot = UINT32_MAX};
+    scan->n_beyond = 0;
+    scan->slot = 0;
+    scan->odd = false;
+}
+
+/** Adds what the records of a leaf come to. */
+static void chk_leaf_add(chk_row_scan_t *scan, page_no_t page_no, const chk_leaf_t *leaf,
+                         uint64_t n_beyond)
+{
+    scan->index->live.n += leaf->live.n;
+    scan->index->live.hash += leaf->live.hash;
+    for (uint32_t i = 0; i < leaf->n_expected; i++) {
+        scan->table->indexes[i + 1].expected.n += leaf->live.n;
+        scan->table->indexes[i + 1].expected.hash += leaf->expected[i];
+    }
+    const chk_marks_t marks = {.n_beyond = n_beyond,
+                               .n_trx_id = scan->chk->quiet ? leaf->n_history : 0,
+                               .n_deleted = scan->chk->quiet ? leaf->n_deleted : 0};
+    chk_marks_add(&scan->marks, &marks, page_no);
+}
+
+static bool chk_leaf_take(void *ctx, page_no_t page_no, const chk_leaf_t *leaf)
+{
+    chk_row_scan_t *scan = ctx;
+    trx_id_t limit = scan->chk->trx_id_limit;
+    if (limit != 0 && leaf->trx_id_max >= limit) {
+        return false;
+    }
+    chk_leaf_add(scan, page_no, leaf, 0);
+    if (leaf->unique_slot != UINT32_MAX) {
+        scan->has_before = true;
+        scan->before_is_away = true;
+        scan->before_page = page_no;
+        scan->before_slot = leaf->unique_slot;
+        scan->before_hash = leaf->unique_key;
+    }
+    return true;
+}
+
+static bool chk_leaf_end(void *ctx, page_no_t page_no, chk_leaf_t *leaf)
+{
+    chk_row_scan_t *scan = ctx;
+    chk_leaf_add(scan, page_no, &scan->leaf, scan->n_beyond);
+    if (scan->leaf.unique_slot != UINT32_MAX) {
+        scan->before_hash = XXH3_64bits(scan->before, scan->index->key_len - scan->table->pk_len);
+        scan->leaf.unique_key = scan->before_hash;
+    }
+    leaf->live = scan->leaf.live;
+    leaf->n_deleted = scan->leaf.n_deleted;
+    leaf->n_history = scan->leaf.n_history;
+    leaf->trx_id_max = scan->leaf.trx_id_max;
+    leaf->unique_slot = scan->leaf.unique_slot;
+    leaf->unique_key = scan->leaf.unique_key;
+    leaf->n_expected = scan->leaf.n_expected;
+    leaf->expected = scan->leaf.expected;
+    return !scan->odd;
+}
+
+static const chk_leaf_ops_t CHK_LEAF_OPS = {.context = chk_leaf_context,
+                                            .begin = chk_leaf_begin,
+                                            .take = chk_leaf_take,
+                                            .end = chk_leaf_end};
+
+/* ---- records ---- */
 
 /** Adds the entries that a live row calls for in each READY secondary index. */
 static void chk_expect_entries(chk_row_scan_t *scan, const chk_value_t *values)
 {
     for (uint32_t i = 1; i < scan->table->n_indexes; i++) {
-        chk_index_t *index = &scan->table->indexes[i];
+        const chk_index_t *index = &scan->table->indexes[i];
         chk_entry_bytes(scan->table, index, values, scan->entry);
-        chk_sum_add(&index->expected, scan->entry, index->key_len);
+        scan->leaf.expected[i - 1] += XXH64(scan->entry, index->key_len, 0);
     }
 }
 
@@ -121,6 +238,7 @@ static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *
         if (value->at == NULL || !value->external) {
             continue;
         }
+        scan->odd = true; /* its pages have to be walked each time */
         *valid = chk_ref_read(value->at, scan->table->space, &ref, &owner) && owner
                  && ref.len <= scan->table->cols[i].len;
         if (!*valid) {
@@ -137,11 +255,23 @@ static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *
     return DB_SUCCESS;
 }
 
+/** What transactions left in a row, whatever the limit and the history say of that. */
+static void chk_leaf_marks(chk_row_scan_t *scan, const byte *rec)
+{
+    const byte *sys = rec + 1 + scan->table->pk_len;
+    trx_id_t trx_id = mach_read_6(sys);
+    chk_leaf_t *leaf = &scan->leaf;
+    leaf->trx_id_max = trx_id > leaf->trx_id_max ? trx_id : leaf->trx_id_max;
+    leaf->n_history += trx_id != 0 || mach_read_7(sys + CHK_TRX_ID_LEN) != 0;
+    leaf->n_deleted += rec_is_deleted(rec);
+    scan->n_beyond += scan->chk->trx_id_limit != 0 && trx_id >= scan->chk->trx_id_limit;
+}
+
 static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
     chk_value_t values[COLUMNS_MAX];
-    chk_marks_row(scan->chk, scan->table, page_no, rec, &scan->marks);
+    chk_leaf_marks(scan, rec);
     bool valid = chk_row_read(scan->table, rec, len, values);
     dberr_t err = valid ? chk_long_values(scan, values, &valid) : DB_SUCCESS;
     if (err != DB_SUCCESS) {
@@ -149,40 +279,65 @@ static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, 
     }
     if (!valid) {
         scan->bad_page = scan->n_bad++ == 0 ? page_no : scan->bad_page;
+        scan->odd = true;
         return DB_SUCCESS;
     }
     if (!rec_is_deleted(rec)) {
-        chk_sum_add(&scan->index->live, scan->row, chk_row_bytes(scan->table, values, scan->row));
+        chk_sum_add(&scan->leaf.live, scan->row, chk_row_bytes(scan->table, values, scan->row));
         chk_expect_entries(scan, values);
     }
     return DB_SUCCESS;
 }
 
+/** The key of the last live entry is needed itself. */
+static dberr_t chk_before_key(chk_row_scan_t *scan, uint32_t len)
+{
+    chk_t *chk = scan->chk;
+    if (!scan->before_is_away) {
+        return DB_SUCCESS;
+    }
+    dberr_t err = chk_page_read(chk, scan->file, scan->before_page, chk->page);
+    if (err == DB_SUCCESS) {
+        memcpy(scan->before, page_rec(chk->page, chk->page_size, scan->before_slot) + 1, len);
+        scan->before_is_away = false;
+    }
+    return err;
+}
+
 /** A live entry of a unique index against the one before. */
-static void chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *key)
+static dberr_t chk_unique_rec(chk_row_scan_t *scan, page_no_t page_no, const byte *key)
 {
     uint32_t len = scan->index->key_len - scan->table->pk_len;
+    dberr_t err = chk_before_key(scan, len);
+    if (err != DB_SUCCESS) {
+        return err;
+    }
     if (scan->has_before && memcmp(scan->before, key, len) == 0) {
         scan->same_page = scan->n_same++ == 0 ? page_no : scan->same_page;
+        scan->odd = true;
     }
     memcpy(scan->before, key, len);
     scan->has_before = true;
+    scan->leaf.unique_slot = scan->slot;
+    return DB_SUCCESS;
 }
 
 static dberr_t chk_secondary_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)
 {
     chk_row_scan_t *scan = ctx;
+    dberr_t err = DB_SUCCESS;
     (void)len;
     if (!rec_is_deleted(rec) && scan->index->unique
         && !chk_key_has_null(scan->table, scan->index, rec + 1)) {
-        chk_unique_rec(scan, page_no, rec + 1);
+        err = chk_unique_rec(scan, page_no, rec + 1);
     }
     if (!rec_is_deleted(rec)) {
-        chk_sum_add(&scan->index->live, rec + 1, scan->index->key_len);
-    } else if (scan->chk->quiet) {
-        chk_marks_add(&scan->marks, &scan->marks.n_deleted, page_no);
+        chk_sum_add(&scan->leaf.live, rec + 1, scan->index->key_len);
+    } else {
+        scan->leaf.n_deleted++;
     }
-    return DB_SUCCESS;
+    scan->slot++;
+    return err;
 }
 
 static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_t *index,
@@ -195,10 +350,14 @@ static dberr_t chk_index_walk(chk_row_scan_t *scan, chk_file_t *file, chk_index_
                        .root = index->root,
                        .key_len = index->key_len,
                        .rec_size = index->rec_size,
-                       .leaves = index->clustered ? &scan->table->leaves : NULL};
+                       .leaves = index->clustered ? &scan->table->leaves : NULL,
+                       .definition = chk_mix(scan->definition, index->id, index->root),
+                       .ops = &CHK_LEAF_OPS};
+    scan->file = file;
     scan->index = index;
     scan->marks = (chk_marks_t){.page_no = FIL_NULL};
     scan->has_before = false;
+    scan->before_is_away = false;
     scan->n_same = 0;
     scan->n_bad = 0;
     scan->torn = false;
@@ -262,14 +421,17 @@ dberr_t chk_table_rows(chk_t *chk, chk_table_t *table)
     }
     chk_row_scan_t scan = {.chk = chk,
                            .table = table,
+                           .definition = chk_table_definition(table),
+                           .leaf = {.expected = malloc(INDEXES_MAX * sizeof(uint64_t))},
                            .row = malloc(CHK_ROW_BYTES_MAX),
                            .long_values = malloc(ROW_SIZE_MAX),
                            .entry = malloc(chk->page_size),
                            .before = malloc(chk->page_size)};
-    dberr_t err =
-        scan.row != NULL && scan.long_values != NULL && scan.entry != NULL && scan.before != NULL
-            ? chk_indexes_walk(&scan, file)
-            : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
+    dberr_t err = scan.row != NULL && scan.long_values != NULL && scan.entry != NULL
+                          && scan.before != NULL && scan.leaf.expected != NULL
+                      ? chk_indexes_walk(&scan, file)
+                      : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for a row");
+    free(scan.leaf.expected);
     free(scan.row);
     free(scan.long_values);
     free(scan.entry);

@@ -14,7 +14,7 @@ Memory: a few bytes per page that both the header and the file vouch for. */
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_memo.h"
 #include "page/page_compress.h"
 #include "page/page_index.h"
 
@@ -69,6 +69,13 @@ dberr_t chk_page_read(chk_t *chk, chk_file_t *file, page_no_t page_no, byte *pag
         page_decompress(page, chk->page_size);
     }
     return err;
+}
+
+bool chk_page_view(chk_t *chk, chk_file_t *file, page_no_t page_no, os_view_t *view)
+{
+    return chk_file_use(chk, file) == DB_SUCCESS
+           && env_view(chk->env, file->file, (uint64_t)page_no * chk->page_size, chk->page_size,
+                       view);
 }
 
 chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space)
@@ -176,6 +183,9 @@ static dberr_t chk_file_open(chk_t *chk, const char *path)
     }
     err = chk_file_bitmaps(chk, file);
     file->usable = err == DB_SUCCESS;
+    if (file->usable) {
+        chk_memo_file(chk, file);
+    }
     return err;
 }
 
@@ -210,6 +220,7 @@ void chk_files_close(chk_t *chk)
     while (chk->files != NULL) {
         chk_file_t *next = chk->files->next;
         free(chk->files->owner);
+        free(chk->files->facts);
         free(chk->files->segs);
         free(chk->files->reached);
         free(chk->files->bad);
@@ -337,12 +348,26 @@ static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t pa
     }
 }
 
+/** What the page's content leaves open. False: reported, and it must not be read on. */
+static bool chk_page_fits(chk_t *chk, chk_file_t *file, page_no_t page_no, uint32_t type, lsn_t lsn)
+{
+    if (lsn > chk->end_lsn) {
+        chk_find(chk, 4, file, page_no, "LSN %" PRIu64 " is beyond the end of the log, %" PRIu64,
+                 lsn, chk->end_lsn);
+    }
+    if (!chk_type_fits(chk, file, page_no, type)) {
+        chk_find(chk, 6, file, page_no, "a page of type %s in this place", page_type_name(type));
+        chk_bit_set(file->bad, page_no);
+        return false;
+    }
+    return true;
+}
+
 /** One used page: chk->page holds it. */
 static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no)
 {
     const byte *page = chk->page;
     page_id_t id = {file->space, page_no};
-    chk->report->pages_checked++;
     page_verdict_t verdict = page_verify_stored(page, chk->page_size, id);
     if (verdict != PAGE_OK) {
         chk_find(chk, verdict == PAGE_BAD_COMPRESSION ? 29 : 5, file, page_no, "%s",
@@ -350,21 +375,32 @@ static void chk_page_check(chk_t *chk, chk_file_t *file, page_no_t page_no)
         chk_bit_set(file->bad, page_no);
         return;
     }
-    if (fil_page_get_lsn(page) > chk->end_lsn) {
-        chk_find(chk, 4, file, page_no, "LSN %" PRIu64 " is beyond the end of the log, %" PRIu64,
-                 fil_page_get_lsn(page), chk->end_lsn);
-    }
     uint32_t type = fil_page_get_type(page);
-    if (!chk_type_fits(chk, file, page_no, type)) {
-        chk_find(chk, 6, file, page_no, "a page of type %s in this place", page_type_name(type));
-        chk_bit_set(file->bad, page_no);
+    if (!chk_page_fits(chk, file, page_no, type, fil_page_get_lsn(page))) {
         return;
     }
     const char *why = "";
     if (type == FIL_PAGE_INDEX && page_index_validate(page, chk->page_size, &why) != DB_SUCCESS) {
         chk_find(chk, 6, file, page_no, "index page: %s", why);
         chk_bit_set(file->bad, page_no);
+        return;
     }
+    chk_memo_learn(chk, file, page_no);
+}
+
+static dberr_t chk_page_scan(chk_t *chk, chk_file_t *file, page_no_t page_no)
+{
+    chk->report->pages_checked++;
+    if (chk_memo_find(chk, file, page_no)) {
+        const chk_fact_t *fact = chk_fact_of(file, page_no);
+        (void)chk_page_fits(chk, file, page_no, fact->type, fact->lsn);
+        return DB_SUCCESS;
+    }
+    dberr_t err = chk_page_read(chk, file, page_no, chk->page);
+    if (err == DB_SUCCESS) {
+        chk_page_check(chk, file, page_no);
+    }
+    return err;
 }
 
 dberr_t chk_file_scan(chk_t *chk, chk_file_t *file)
@@ -376,10 +412,7 @@ dberr_t chk_file_scan(chk_t *chk, chk_file_t *file)
         if (owner == CHK_OWNER_FREE || (owner == CHK_OWNER_UNKNOWN && !is_xdes)) {
             continue;
         }
-        err = chk_page_read(chk, file, page_no, chk->page);
-        if (err == DB_SUCCESS) {
-            chk_page_check(chk, file, page_no);
-        }
+        err = chk_page_scan(chk, file, page_no);
         if (is_xdes) {
             chk_bit_set(file->reached, page_no);
         }

@@ -10,6 +10,9 @@ The walk is a depth-first descent with one page in memory per level. It ends, be
 entered only when its bit in the file's bitmap is not set yet. It stops at the first thing that is
 wrong: behind a broken link or pointer nothing more can be said, and one finding per tree is enough.
 */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +20,7 @@ wrong: behind a broken link or pointer nothing more can be said, and one finding
 #include <string.h>
 
 #include "base/mach.h"
-#include "check/check_int.h"
+#include "check/check_memo.h"
 #include "page/page_index.h"
 
 /** What the walk keeps per level. */
@@ -31,11 +34,17 @@ typedef struct chk_level {
     const byte *high;
     byte *last_key; /**< greatest key so far; valid when has_last */
     bool has_last;
+    bool last_is_away;  /**< last_key is still in the page entered last */
+    uint64_t last_hash; /**< of last_key, on the leaves of a tree with ops */
 } chk_level_t;
 
 typedef struct chk_walk {
     chk_t *chk;
     const chk_tree_t *tree;
+    chk_rec_fn fn;
+    void *ctx;       /**< of fn and tree->ops */
+    uint64_t place;  /**< of the leaf entered last */
+    bool taken;      /**< that leaf need not be read */
     uint32_t leaves; /**< owner numbers */
     uint32_t top;
     uint32_t n_levels;
@@ -124,22 +133,33 @@ static bool chk_page_keys(chk_walk_t *walk, const byte *page, page_no_t page_no,
     return walk->whole;
 }
 
-/** Enters a page: level->low and high are set. On a finding walk->whole is false. */
-static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t level_no)
+/** The greatest key so far is needed itself: a page whose records were not read has left it where it is. */
+static dberr_t chk_last_key(chk_walk_t *walk, chk_level_t *level)
+{
+    if (!level->last_is_away) {
+        return DB_SUCCESS;
+    }
+    uint32_t page_size = walk->chk->page_size;
+    dberr_t err = chk_page_read(walk->chk, walk->tree->file, level->page_no, level->page);
+    if (err == DB_SUCCESS) {
+        const byte *last = page_rec(level->page, page_size, level->n_recs - 1);
+        memcpy(level->last_key, rec_payload(last), walk->tree->key_len);
+        level->last_is_away = false;
+    }
+    return err;
+}
+
+/** Reads a page that was reached, and holds it against the tree. */
+static dberr_t chk_page_look(chk_walk_t *walk, page_no_t page_no, uint32_t level_no)
 {
     chk_t *chk = walk->chk;
     chk_level_t *level = &walk->levels[level_no];
     bool leftmost = level->page_no == FIL_NULL;
-    bool ok = false;
-    bool root = page_no == walk->tree->root;
-    dberr_t err = DB_SUCCESS;
-    chk_reach(chk, walk->tree->file, page_no, level_no == 0 && !root ? walk->leaves : walk->top, 9,
-              &ok);
-    if (ok) {
+    dberr_t err = chk_last_key(walk, level);
+    if (err == DB_SUCCESS) {
         err = chk_page_read(chk, walk->tree->file, page_no, level->page);
     }
-    walk->whole &= ok;
-    if (err != DB_SUCCESS || !walk->whole) {
+    if (err != DB_SUCCESS) {
         return err;
     }
     const byte *page = level->page;
@@ -162,6 +182,80 @@ static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t leve
     return DB_SUCCESS;
 }
 
+/* ---- leaves that are known ---- */
+
+static uint64_t chk_key_hash(const chk_walk_t *walk, const byte *key)
+{
+    return key != NULL ? XXH3_64bits(key, walk->tree->key_len) : 0;
+}
+
+/** Hash of all that the leaf to enter is held against, but for its links. */
+static uint64_t chk_leaf_place(const chk_walk_t *walk, const chk_level_t *leaf, page_no_t page_no)
+{
+    const uint64_t parts[] = {walk->tree->definition,
+                              page_no == walk->tree->root,
+                              chk_key_hash(walk, leaf->low),
+                              chk_key_hash(walk, leaf->high),
+                              leaf->has_last ? leaf->last_hash : 0,
+                              walk->tree->ops->context(walk->ctx)};
+    uint64_t place = XXH3_64bits(parts, sizeof(parts));
+    return place != 0 ? place : 1;
+}
+
+/** Takes the leaf as it was found right at this place before. False: it has to be read. */
+static bool chk_leaf_take(chk_walk_t *walk, page_no_t page_no)
+{
+    chk_level_t *level = &walk->levels[0];
+    const chk_fact_t *fact = chk_fact_of(walk->tree->file, page_no);
+    walk->place = chk_leaf_place(walk, level, page_no);
+    const chk_leaf_t *leaf = fact != NULL ? &fact->leaf : NULL;
+    if (leaf == NULL || leaf->place != walk->place || leaf->prev != level->page_no
+        || (level->page_no != FIL_NULL && level->next != page_no)
+        || !walk->tree->ops->take(walk->ctx, page_no, leaf)) {
+        return false;
+    }
+    level->page_no = page_no;
+    level->next = leaf->next;
+    level->n_recs = leaf->n_recs;
+    if (leaf->n_recs > 0) {
+        level->last_hash = leaf->last_key;
+        level->last_is_away = true;
+        level->has_last = true;
+    }
+    return true;
+}
+
+/** Behind the records of a leaf that was read. */
+static void chk_leaf_end(chk_walk_t *walk)
+{
+    chk_level_t *level = &walk->levels[0];
+    chk_fact_t *fact = chk_fact_of(walk->tree->file, level->page_no);
+    chk_leaf_t leaf = {.place = walk->place,
+                       .prev = fil_page_get_prev(level->page),
+                       .next = level->next,
+                       .n_recs = level->n_recs};
+    level->last_hash = level->has_last ? chk_key_hash(walk, level->last_key) : 0;
+    leaf.last_key = level->last_hash;
+    if (walk->tree->ops->end(walk->ctx, level->page_no, &leaf) && fact != NULL) {
+        chk_leaf_learn(walk->chk, fact, &leaf);
+    }
+}
+
+/** Enters a page: level->low and high are set. On a finding walk->whole is false. */
+static dberr_t chk_page_enter(chk_walk_t *walk, page_no_t page_no, uint32_t level_no)
+{
+    bool ok = false;
+    bool root = page_no == walk->tree->root;
+    chk_reach(walk->chk, walk->tree->file, page_no,
+              level_no == 0 && !root ? walk->leaves : walk->top, 9, &ok);
+    walk->whole &= ok;
+    if (!walk->whole) {
+        return DB_SUCCESS;
+    }
+    walk->taken = level_no == 0 && walk->tree->ops != NULL && chk_leaf_take(walk, page_no);
+    return walk->taken ? DB_SUCCESS : chk_page_look(walk, page_no, level_no);
+}
+
 /** Page number and bounds of the next child of a level. */
 static page_no_t chk_next_child(chk_walk_t *walk, uint32_t level_no)
 {
@@ -176,27 +270,38 @@ static page_no_t chk_next_child(chk_walk_t *walk, uint32_t level_no)
     return mach_read_4(rec_payload(rec) + walk->tree->key_len);
 }
 
-static dberr_t chk_leaf_records(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
+static dberr_t chk_leaf_records(chk_walk_t *walk)
 {
     const chk_level_t *leaf = &walk->levels[0];
+    const chk_leaf_ops_t *ops = walk->tree->ops;
+    if (walk->taken) {
+        return DB_SUCCESS;
+    }
+    if (ops != NULL) {
+        ops->begin(walk->ctx);
+    }
     for (uint32_t slot = 0; slot < leaf->n_recs; slot++) {
-        dberr_t err = fn(ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot),
-                         page_rec_len(leaf->page, walk->chk->page_size, slot));
+        dberr_t err =
+            walk->fn(walk->ctx, leaf->page_no, page_rec(leaf->page, walk->chk->page_size, slot),
+                     page_rec_len(leaf->page, walk->chk->page_size, slot));
         if (err != DB_SUCCESS) {
             return err;
         }
     }
+    if (ops != NULL) {
+        chk_leaf_end(walk);
+    }
     return DB_SUCCESS;
 }
 
-static dberr_t chk_descend(chk_walk_t *walk, chk_rec_fn fn, void *ctx)
+static dberr_t chk_descend(chk_walk_t *walk)
 {
     uint32_t top = walk->n_levels - 1;
     uint32_t level = top;
     dberr_t err = chk_page_enter(walk, walk->tree->root, top);
     while (err == DB_SUCCESS && walk->whole) {
         if (level == 0) {
-            err = chk_leaf_records(walk, fn, ctx);
+            err = chk_leaf_records(walk);
         } else if (walk->levels[level].slot < walk->levels[level].n_recs) {
             page_no_t child = chk_next_child(walk, level--);
             err = chk_page_enter(walk, child, level);
@@ -272,13 +377,15 @@ dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn fn, void *c
 {
     chk_walk_t walk = {.chk = chk,
                        .tree = tree,
+                       .fn = fn,
+                       .ctx = ctx,
                        .leaves = CHK_OWNER_UNKNOWN,
                        .top = CHK_OWNER_UNKNOWN,
                        .whole = true};
     byte *memory = NULL;
     dberr_t err = chk_walk_init(&walk, &memory);
     if (err == DB_SUCCESS && walk.whole) {
-        err = chk_descend(&walk, fn, ctx);
+        err = chk_descend(&walk);
     }
     free(memory);
     if (!walk.whole) {

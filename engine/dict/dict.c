@@ -372,11 +372,6 @@ bool dict_has_build(const dict_t *dict)
     return false;
 }
 
-buf_pool_t *dict_pool(const dict_t *dict)
-{
-    return dict->pool;
-}
-
 /* ---- replacing objects ---- */
 
 dberr_t dict_table_copy(dict_t *dict, const dict_table_t *table, dict_table_t **out)

@@ -158,7 +158,6 @@ void dict_table_set_building(dict_t *dict, table_id_t id, bool building);
 void dict_table_set_exclusive(dict_t *dict, table_id_t id); /**< until its build ends */
 void dict_table_set_watch(dict_t *dict, table_id_t id, const dict_row_watch_t *watch);
 bool dict_has_build(const dict_t *dict); /**< is any table being read by a build? */
-buf_pool_t *dict_pool(const dict_t *dict);
 
 /** Fresh ids, made durable with the next log flush (a logged change of DICT_HDR). */
 WARN_UNUSED dberr_t dict_new_table_id(dict_t *dict, table_id_t *out);

@@ -23,9 +23,14 @@ Invariants
 
 void mtr_start(mtr_t *mtr, buf_pool_t *pool, mtr_mode_t mode)
 {
-    memset(mtr, 0, sizeof(*mtr));
+    /* The memo is large, and an entry is set when it is taken. */
     mtr->pool = pool;
     mtr->mode = mode;
+    mtr->observer = 0;
+    mtr->changed = false;
+    mtr->n_memo = 0;
+    mtr->n_spaces = 0;
+    mtr->end_lsn = 0;
     redo_group_init(&mtr->log, log_format(buf_log(pool)));
 }
 

@@ -169,6 +169,11 @@ dberr_t env_read(env_t *env, os_file_t *file, uint64_t offset, void *buf, size_t
                            : env_report(env, err, "read", file->path);
 }
 
+bool env_view(const env_t *env, os_file_t *file, uint64_t offset, size_t len, os_view_t *out)
+{
+    return env->os->vt->view != NULL && env->os->vt->view(file, offset, len, out);
+}
+
 dberr_t env_write(env_t *env, os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
     dberr_t err = env_check_poison(env, "write", file->path);

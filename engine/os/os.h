@@ -25,6 +25,12 @@ typedef dberr_t (*os_list_fn)(void *ctx, const char *name);
 
 #define OS_ROOT "." /**< the directory itself, where an operation takes one */
 
+/** Bytes of a file where they lie in memory. */
+typedef struct os_view {
+    const byte *bytes; /**< valid until the next change of a file */
+    uint64_t version;  /**< stands for these bytes: the back end gives no others the same number */
+} os_view_t;
+
 /** Back end operations. errno is 0 or what the system said (POSIX), for the message. */
 typedef struct os_vtable {
     dberr_t (*open)(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out);
@@ -35,6 +41,8 @@ typedef struct os_vtable {
     /** Bytes inside the file become zeros, without blocks where these are whole; *done = false: the file system cannot. */
     dberr_t (*punch)(os_file_t *file, uint64_t offset, uint64_t len, bool *done);
     dberr_t (*size)(os_file_t *file, uint64_t *size_bytes);
+    /** A range inside the file without reading it; NULL, or false: it has to be read. */
+    bool (*view)(os_file_t *file, uint64_t offset, size_t len, os_view_t *out);
     void (*close)(os_file_t *file);
     dberr_t (*rename)(os_t *os, const char *from, const char *to); /**< replaces `to` */
     dberr_t (*unlink)(os_t *os, const char *path);
@@ -120,6 +128,9 @@ was changed. */
 WARN_UNUSED dberr_t env_punch(env_t *env, os_file_t *file, uint64_t offset, uint64_t len,
                               bool *done);
 WARN_UNUSED dberr_t env_size(env_t *env, os_file_t *file, uint64_t *size_bytes);
+/** False: the back end has no such thing, or the range is not all in the file. */
+WARN_UNUSED bool env_view(const env_t *env, os_file_t *file, uint64_t offset, size_t len,
+                          os_view_t *out);
 void env_close(env_t *env, os_file_t *file); /**< file may be NULL */
 
 /** A temporary file holds nothing that must outlive the statement. Creating, reading and writing it may

@@ -85,6 +85,13 @@ static dberr_t folder_read(os_file_t *file, uint64_t offset, void *buf, size_t l
     return folder_done(file->os, inner->os->vt->read(inner, offset, buf, len, n_read));
 }
 
+static bool folder_view(os_file_t *file, uint64_t offset, size_t len, os_view_t *out)
+{
+    os_file_t *inner = inner_of(file);
+
+    return inner->os->vt->view != NULL && inner->os->vt->view(inner, offset, len, out);
+}
+
 static dberr_t folder_write(os_file_t *file, uint64_t offset, const void *buf, size_t len)
 {
     os_file_t *inner = inner_of(file);
@@ -203,6 +210,7 @@ static void folder_destroy(os_t *os)
 static const os_vtable_t FOLDER_VTABLE = {
     .open = folder_open,
     .read = folder_read,
+    .view = folder_view,
     .write = folder_write,
     .sync = folder_sync,
     .truncate = folder_truncate,

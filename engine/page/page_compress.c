@@ -111,11 +111,12 @@ static bool decomp_run(const byte *page, uint32_t page_size, byte *to)
     }
 }
 
-void page_decompress(byte *page, uint32_t page_size)
+/** Of a whole compressed page. */
+static void comp_replace(byte *page, uint32_t page_size)
 {
     byte plain[PAGE_SIZE_MAX];
 
-    if (!comp_is_whole(page, page_size) || !decomp_run(page, page_size, plain)) {
+    if (!decomp_run(page, page_size, plain)) {
         return;
     }
     bool same = page_id_eq(fil_page_get_id(page), fil_page_get_id(plain))
@@ -126,15 +127,25 @@ void page_decompress(byte *page, uint32_t page_size)
     }
 }
 
-page_verdict_t page_verify_stored(const byte *page, uint32_t page_size, page_id_t id)
+void page_decompress(byte *page, uint32_t page_size)
+{
+    if (comp_is_whole(page, page_size)) {
+        comp_replace(page, page_size);
+    }
+}
+
+static page_verdict_t comp_verify(const byte *page, uint32_t page_size, page_id_t id)
 {
     byte copy[PAGE_SIZE_MAX];
 
-    if (!comp_is_whole(page, page_size)) {
-        return fil_page_verify(page, page_size, id);
-    }
     memcpy(copy, page, page_size);
-    page_decompress(copy, page_size);
+    comp_replace(copy, page_size);
     page_verdict_t verdict = fil_page_verify(copy, page_size, id);
     return verdict == PAGE_BAD_CHECKSUM ? PAGE_BAD_COMPRESSION : verdict;
+}
+
+page_verdict_t page_verify_stored(const byte *page, uint32_t page_size, page_id_t id)
+{
+    return comp_is_whole(page, page_size) ? comp_verify(page, page_size, id)
+                                          : fil_page_verify(page, page_size, id);
 }

@@ -141,7 +141,7 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
 {
     size_t size = buf_page_size(pool) > ROW_SIZE_MAX ? buf_page_size(pool) : ROW_SIZE_MAX;
     trx_sys_t *sys = calloc(1, sizeof(*sys));
-    byte *mem = calloc(ROW_N_BUFS, size);
+    byte *mem = malloc(ROW_N_BUFS * size); /* large: each use fills what it reads */
     if (sys == NULL || mem == NULL) {
         free(sys);
         free(mem);

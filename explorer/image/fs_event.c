@@ -37,9 +37,9 @@ void *mem_grow(void *old, size_t bytes)
 const char *fs_site_name(fs_site_t site)
 {
     static const char *const NAMES[SITE_KINDS] = {
-        "other",     "index_load_page",   "data_page",       "internal_page", "page0",
-        "undo_page", "dict_page",         "system_page",     "freed_page",    "doublewrite",
-        "redo",      "checkpoint_header", "rollback_journal"};
+        "other",     "index_load_page",   "data_page",        "internal_page", "page0",
+        "undo_page", "dict_page",         "system_page",      "freed_page",    "doublewrite",
+        "redo",      "checkpoint_header", "rollback_journal", "metadata"};
     CHECK(site < SITE_KINDS);
     return NAMES[site];
 }
@@ -68,6 +68,14 @@ static bool site_of_sqlite(const char *path, uint64_t offset, fs_site_t *site)
     return true;
 }
 
+static bool is_metadata(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    size_t len = strlen(name);
+    return strcmp(name, "backup_info") == 0 || (len > 4 && strcmp(name + len - 4, ".cfg") == 0);
+}
+
 fs_site_t fs_site_of(const char *path, uint64_t offset)
 {
     fs_site_t site;
@@ -80,7 +88,7 @@ fs_site_t fs_site_of(const char *path, uint64_t offset)
     if (strcmp(path, "ib_dblwr") == 0) {
         return SITE_DOUBLEWRITE;
     }
-    return SITE_OTHER;
+    return is_metadata(path) ? SITE_METADATA : SITE_OTHER;
 }
 
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind)

@@ -35,6 +35,7 @@ typedef enum fs_site {
     SITE_REDO,
     SITE_CHECKPOINT_HEADER,
     SITE_ROLLBACK_JOURNAL, /**< SQLite's */
+    SITE_METADATA, /**< what says that other files are whole: of a backup, of an exported table */
     SITE_KINDS
 } fs_site_t;
 

@@ -69,6 +69,7 @@ static void save_chunk(image_t *image, uint32_t id, uint32_t index)
     change->index = index;
     change->old_stamp = chunk->stamp;
     change->old_hash = chunk->hash;
+    change->old_version = chunk->version;
     change->old_value = image->saved_used;
     memcpy(image->saved + image->saved_used, image->inodes[id].bytes + (size_t)index * CHUNK_BYTES,
            CHUNK_BYTES);
@@ -84,6 +85,7 @@ static void change_undo(image_t *image, const change_t *change)
         memcpy(inode->bytes + (size_t)change->index * CHUNK_BYTES, image->saved + change->old_value,
                CHUNK_BYTES);
         inode->chunks[change->index].hash = change->old_hash;
+        inode->chunks[change->index].version = change->old_version;
         inode->chunks[change->index].stamp = change->old_stamp;
         image->saved_used = change->old_value;
         break;
@@ -155,6 +157,15 @@ static void chunk_rehash(inode_t *inode, uint32_t index)
     inode->hash += chunk->hash;
 }
 
+/** Its bytes are others now. */
+static void chunk_changed(image_t *image, inode_t *inode, uint32_t index)
+{
+    inode->chunks[index].version = ++image->last_version;
+    if (image->hashing) {
+        chunk_rehash(inode, index);
+    }
+}
+
 bool image_write(image_t *image, uint32_t id, uint64_t offset, const void *data, uint64_t len)
 {
     CHECK(id < image->n_inodes);
@@ -174,9 +185,7 @@ bool image_write(image_t *image, uint32_t id, uint64_t offset, const void *data,
         n = n < len ? n : len;
         save_chunk(image, id, index);
         memcpy(inode->bytes + offset, from, n);
-        if (image->hashing) {
-            chunk_rehash(inode, index);
-        }
+        chunk_changed(image, inode, index);
         from += n;
         offset += n;
         len -= n;
@@ -197,9 +206,7 @@ void image_zero(image_t *image, uint32_t id, uint64_t offset, uint64_t len)
         n = n < end - at ? n : end - at;
         save_chunk(image, id, index);
         memset(inode->bytes + at, 0, n);
-        if (image->hashing) {
-            chunk_rehash(inode, index);
-        }
+        chunk_changed(image, inode, index);
         at += n;
     }
 }
@@ -227,6 +234,22 @@ const byte *image_bytes(const image_t *image, uint32_t inode)
 {
     CHECK(inode < image->n_inodes);
     return image->inodes[inode].bytes;
+}
+
+uint64_t image_version(const image_t *image, uint32_t id, uint64_t offset, uint64_t len)
+{
+    CHECK(id < image->n_inodes);
+    const inode_t *inode = &image->inodes[id];
+    uint64_t first = offset / CHUNK_BYTES;
+    uint64_t n = len / CHUNK_BYTES;
+    CHECK(offset % CHUNK_BYTES == 0 && len % CHUNK_BYTES == 0 && n > 0 && len <= inode->capacity
+          && offset <= inode->capacity - len);
+    uint64_t version = inode->chunks[first].version;
+    for (uint64_t i = 1; i < n; i++) {
+        uint64_t parts[2] = {version, inode->chunks[first + i].version};
+        version = XXH3_64bits(parts, sizeof(parts));
+    }
+    return version;
 }
 
 uint32_t image_inode_create(image_t *image)

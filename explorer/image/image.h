@@ -37,6 +37,9 @@ bool image_truncate(image_t *image, uint32_t inode, uint64_t size_bytes);
 void image_zero(image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
 uint64_t image_size(const image_t *image, uint32_t inode);
 const byte *image_bytes(const image_t *image, uint32_t inode); /**< valid until the next change */
+/** A number for the content of whole chunks of 4096 bytes within the file: others never get the same, in this image or after
+undo; what undo brings back has its old one. */
+uint64_t image_version(const image_t *image, uint32_t inode, uint64_t offset, uint64_t len);
 /** name leads to inode from now on; IMAGE_NONE: to nothing. */
 void image_link(image_t *image, uint32_t name, uint32_t inode);
 /** The names below one directory are below the other from now on. */

@@ -7,7 +7,8 @@
 #define CHUNK_BYTES 4096U
 
 typedef struct chunk {
-    uint64_t hash;  /**< contribution to the inode's hash; 0 for zeros */
+    uint64_t hash;    /**< contribution to the inode's hash; 0 for zeros */
+    uint64_t version; /**< of the content: no other has it; 0 for zeros never written */
     uint32_t stamp; /**< mark under which the old content was saved */
 } chunk_t;
 
@@ -35,6 +36,7 @@ typedef struct change {
     uint32_t index; /**< chunk, or the old inode of a name */
     uint32_t old_stamp;
     uint64_t old_hash;
+    uint64_t old_version; /**< of a chunk */
     uint64_t old_value; /**< size, or where the old content lies */
 } change_t;
 
@@ -73,6 +75,7 @@ struct image {
     mark_t marks[IMAGE_MARKS_MAX];
     uint32_t n_marks;
     uint32_t last_stamp;
+    uint64_t last_version; /**< never given again, undone or not */
     bool hashing;
     image_os_t os;
 };

@@ -106,6 +106,20 @@ static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, 
     return DB_SUCCESS;
 }
 
+static bool io_view(os_file_t *file, uint64_t offset, size_t len, os_view_t *out)
+{
+    const image_t *image = os_of(file->os)->image;
+    uint32_t inode = file_of(file)->inode;
+    uint64_t size = image_size(image, inode);
+    if (len == 0 || len > size || offset > size - len || offset % CHUNK_BYTES != 0
+        || len % CHUNK_BYTES != 0) {
+        return false;
+    }
+    *out = (os_view_t){.bytes = image_bytes(image, inode) + offset,
+                       .version = image_version(image, inode, offset, len)};
+    return true;
+}
+
 static dberr_t io_too_large(os_t *os)
 {
     os->last_errno = EFBIG;
@@ -282,6 +296,7 @@ static void io_destroy(os_t *os)
 static const os_vtable_t IMAGE_VTABLE = {
     .open = io_open,
     .read = io_read,
+    .view = io_view,
     .write = io_write,
     .sync = io_sync,
     .truncate = io_truncate,

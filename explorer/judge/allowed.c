@@ -70,6 +70,18 @@ static void prefix_set(allowed_prefix_t *prefix, const check_table_t *tables, ui
     prefix->digest = allowed_digest(tables, n);
 }
 
+/** "" if there is none. */
+static bool read_name(const json_t *object, const char *key, char name[NAME_LEN_MAX + 1])
+{
+    const json_t *value = json_object_get(object, key);
+    const char *text = value == NULL ? "" : json_string_value(value);
+    if (text == NULL || strlen(text) > NAME_LEN_MAX) {
+        return false;
+    }
+    memcpy(name, text, strlen(text) + 1);
+    return true;
+}
+
 static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t *prefix)
 {
     const json_t *k = json_object_get(object, "prefix");
@@ -81,15 +93,13 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
         || !told_tables(json_object_get(object, "tables"), &tables, &n)) {
         return false;
     }
-    const json_t *backup = json_object_get(object, "backup");
-    const char *name = backup == NULL ? "" : json_string_value(backup);
-    if (name == NULL || strlen(name) > NAME_LEN_MAX) {
+    if (!read_name(object, "backup", prefix->backup)
+        || !read_name(object, "exported", prefix->exported)) {
         free(tables);
         return false;
     }
     const char *client = json_string_value(json_object_get(object, "client"));
     prefix->client = client == NULL ? 0 : allowed_name(client);
-    memcpy(prefix->backup, name, strlen(name) + 1);
     prefix->backup_is_sure = json_is_true(json_object_get(object, "sure"));
     prefix->line = (uint32_t)json_integer_value(line);
     prefix_set(prefix, tables, n);
@@ -176,6 +186,16 @@ uint32_t allowed_at(const allowed_t *allowed, uint32_t line)
         k++;
     }
     return k;
+}
+
+const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high, bool *sure)
+{
+    const char *table = allowed->prefixes[high].exported;
+    *sure = true;
+    for (uint32_t k = low; k < high; k++) {
+        *sure = *sure && strcmp(allowed->prefixes[k].exported, table) == 0;
+    }
+    return table[0] != '\0' ? table : NULL;
 }
 
 /* ---- judgement ---- */

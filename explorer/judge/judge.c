@@ -6,6 +6,7 @@ Place: above image.c, rules.c, allowed.c and work.c; below target.c.
       \--each finished backup in it: engine_prepare, check_run, the digest of its prefix?  (I28)
       \--open, let go, open, close, check--> the same digest?                      (I17)
       \--open in the smallest memory, close, check--> the same digest?             (I18)
+      \--the file of an exported table: open, import it in the table's place, close, check--> the same digest?  (I28)
       \--open, purge all, close, open, close, check--> the same digest?            (I25)
 
 Rules
@@ -18,6 +19,7 @@ Rules
 
 #include "backup/backup_info.h"
 #include "base/check.h"
+#include "explorer/judge/carried.h"
 #include "explorer/judge/work.h"
 
 #define POOL_SMALLEST 32U
@@ -75,7 +77,7 @@ static bool judge_close(engine_t *engine, const char *what, verdict_t *verdict)
 static bool judge_scan(judge_t *judge, const char *what, check_report_t *report, verdict_t *verdict)
 {
     err_sink_t sink = {.msg = ""};
-    dberr_t err = check_run(image_os(judge->image), report, &sink);
+    dberr_t err = scan_run(&judge->scan, image_os(judge->image), report, &sink);
     if (err != DB_SUCCESS) {
         verdict_add(verdict, SOURCE_RECOVERY, 30,
                     "%sthe recovered database cannot be scanned: %.160s", what, sink.msg);
@@ -226,7 +228,7 @@ static void scan_backup(judge_t *judge, const allowed_prefix_t *prefix, verdict_
     err_sink_t sink = {.msg = ""};
     dberr_t err = DB_SUCCESS;
     if (backup_is_finished(judge, folder)) {
-        err = check_run(folder, &report, &sink);
+        err = scan_run(&judge->backup_scan, folder, &report, &sink);
         if (err != DB_SUCCESS) {
             verdict_add(verdict, SOURCE_RECOVERY, 28, "backup %s: cannot be scanned: %.160s",
                         prefix->backup, sink.msg);
@@ -270,6 +272,51 @@ static void judge_backups_scan(judge_t *judge, const judge_case_t *c, verdict_t 
             scan_backup(judge, &c->allowed->prefixes[p], verdict);
         }
     }
+}
+
+/* ---- exported tables (I28) ---- */
+
+/** Puts what was carried away in the place of the table that it was taken from. */
+static bool judge_import(judge_t *judge, const carried_t *carried, const char *table,
+                         verdict_t *verdict)
+{
+    const char *what = "with the exported file: ";
+    const ddl_alter_t alter = {.kind = ALTER_IMPORT, .table = table, .name = CARRIED_NAME};
+    engine_t *engine = NULL;
+    if (!judge_open(judge, &judge->options, what, &engine, verdict)) {
+        return false;
+    }
+    carried_lay_down(judge->image, carried, true);
+    dberr_t err = engine_alter(engine, &alter);
+    if (err != DB_SUCCESS) {
+        verdict_add(verdict, SOURCE_RECOVERY, 28, "export of %s: refused: %s: %.160s", table,
+                    err_name(err), engine_error(engine));
+    }
+    carried_lay_down(judge->image, carried, false);
+    return judge_close(engine, what, verdict) && err == DB_SUCCESS;
+}
+
+/** The file of an exported table is the table, by itself; the table cannot have changed since. */
+static void judge_exported(judge_t *judge, const judge_case_t *c, uint64_t wanted,
+                           verdict_t *verdict)
+{
+    carried_t carried;
+    check_report_t report;
+    image_mark(judge->image);
+    if (!carried_take(judge->image, c->exported, &carried)) {
+        if (c->export_acked) {
+            verdict_add(verdict, SOURCE_RECOVERY, 28,
+                        "export of %s: acknowledged, but there is no whole .cfg", c->exported);
+        }
+    } else if (judge_import(judge, &carried, c->exported, verdict)
+               && judge_scan(judge, "with the exported file: ", &report, verdict)) {
+        if (allowed_digest(report.tables, report.n_tables) != wanted) {
+            verdict_add(verdict, SOURCE_ORACLE, 28, "export of %s: other rows than the table has",
+                        c->exported);
+        }
+        check_report_free(&report);
+    }
+    image_undo(judge->image);
 }
 
 /** From here on the rules hear, and the case records, what the engine does. */
@@ -371,6 +418,7 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
     *stats = (stats_t){.data_reads = 0};
     image_set_hashing(image, false);
     judge->verdict = verdict;
+    judge->scan.in_full = judge->backup_scan.in_full = c->in_full;
     judge_listen(judge, c);
     bool ok = judge_first(judge, c, &report, verdict, stats);
     judge_listen_no_more(judge);
@@ -385,6 +433,9 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
         }
         if (c->purged) {
             judge_purged(judge, digest, verdict);
+        }
+        if (c->exported != NULL) {
+            judge_exported(judge, c, digest, verdict);
         }
         if (c->worked != NULL && verdict_state_is_right(verdict)) {
             judge_listen(judge, c);
@@ -431,6 +482,10 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                              .ctx = judge};
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
+    judge->scan = judge->backup_scan = (scan_t){.failed = &judge->failed};
+    judge->scan.memo = check_memo_create();
+    judge->backup_scan.memo = check_memo_create();
+    CHECK(judge->scan.memo != NULL && judge->backup_scan.memo != NULL);
     judge->watch = (image_watch_t){
         .event = judge_event, .before = judge_before, .read = judge_read, .ctx = judge->rules};
 }
@@ -438,4 +493,6 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
 void judge_free(judge_t *judge)
 {
     rules_destroy(judge->rules);
+    check_memo_free(judge->scan.memo);
+    check_memo_free(judge->backup_scan.memo);
 }

@@ -6,6 +6,7 @@
 #include "explorer/image/image.h"
 #include "explorer/judge/allowed.h"
 #include "explorer/judge/rules.h"
+#include "explorer/judge/scan.h"
 
 typedef struct judge {
     image_t *image;
@@ -13,6 +14,9 @@ typedef struct judge {
     probe_t probe;
     image_watch_t watch;
     rules_t *rules;
+    scan_t scan;        /**< of the image's database */
+    scan_t backup_scan; /**< of backups in it, whose spaces have the same numbers */
+    err_sink_t failed;  /**< what the judge itself did wrong: no verdict counts then; "": nothing */
     const rules_t *history; /**< of the run that the images come from; NULL: none */
     verdict_t *verdict;     /**< of the state that is being judged */
 } judge_t;
@@ -29,12 +33,16 @@ typedef struct judge_case {
     allowed_t *
         worked; /**< do new work on what was recovered (work.h): gets `allowed` up to `high` and the prefixes of
                           the work, n = 0: none was done. Caller: allowed_free(). May be NULL */
-    uint64_t seed;   /**< of the work */
-    bool killed;     /**< what recovery finds may lie in the page cache only */
-    bool small;      /**< recover with the smallest memory and pool in the first place */
-    bool twice;      /**< recover again, after a recovery that was let go of (I17) */
-    bool in_batches; /**< recover again with the smallest memory and pool (I18) */
-    bool purged;     /**< recover again and purge all history (I25) */
+    const char *
+        exported; /**< this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
+    bool export_acked; /**< and its .cfg must be there, and whole */
+    uint64_t seed;     /**< of the work */
+    bool killed;       /**< what recovery finds may lie in the page cache only */
+    bool small;        /**< recover with the smallest memory and pool in the first place */
+    bool twice;        /**< recover again, after a recovery that was let go of (I17) */
+    bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
+    bool purged;       /**< recover again and purge all history (I25) */
+    bool in_full;    /**< scan without what earlier scans know, too: both must say the same */
 } judge_case_t;
 
 /** The judge must stay where it is. history: outlives it. */

@@ -48,6 +48,8 @@ void redo_add(redo_t *redo, uint64_t key, redo_kind_t kind, lsn_t start_lsn, lsn
         }
         last = &page->entries[page->n++];
         *last = (redo_entry_t){.start_lsn = start_lsn, .end_lsn = end_lsn, .defined = defined};
+        page->first_lsn = page->n == 1 ? end_lsn : page->first_lsn;
+        page->last_lsn = end_lsn;
     }
     if (kind != REDO_CHANGE) {
         last->kind = kind;
@@ -164,7 +166,12 @@ void redo_each_page(const redo_t *redo, lsn_t after, lsn_t limit,
 {
     const redo_pages_t *shared = redo->shared != NULL ? &redo->shared->pages : NULL;
     for (uint32_t i = 0; shared != NULL && i < shared->table.n; i++) {
-        const redo_entry_t *last = redo_last(redo, shared->pages[i].key, limit);
+        const redo_page_t *page = &shared->pages[i];
+        if ((page->last_lsn <= after || page->first_lsn > limit)
+            && page_find(&redo->pages, page->key) == NULL) {
+            continue;
+        }
+        const redo_entry_t *last = redo_last(redo, page->key, limit);
         if (last != NULL && last->end_lsn > after) {
             fn(ctx, shared->pages[i].key, last);
         }

@@ -36,7 +36,9 @@ typedef struct redo_entry {
 
 typedef struct redo_page {
     uint64_t key;
-    redo_entry_t *entries; /**< number 1 is the first; end LSNs ascend */
+    redo_entry_t *entries; /**< number 1 is the first; end LSNs ascend ... */
+    lsn_t first_lsn;       /**< ... from here ... */
+    lsn_t last_lsn;        /**< ... to here */
     uint32_t n;
     uint32_t capacity;
 } redo_page_t;

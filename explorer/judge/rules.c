@@ -193,6 +193,7 @@ rules_t *rules_create(const rules_config_t *config)
 {
     rules_t *rules = mem_alloc(sizeof(*rules));
     rules->config = *config;
+    rules->plain = mem_alloc(PAGE_SIZE_MAX);
     redo_init(&rules->redo, config->keep_history);
     rules->redo.ctx = rules;
     return rules;
@@ -201,6 +202,7 @@ rules_t *rules_create(const rules_config_t *config)
 void rules_destroy(rules_t *rules)
 {
     redo_free(&rules->redo);
+    free(rules->plain);
     free(rules->pages.items);
     key_table_free(&rules->page_table);
     free(rules->homes.items);

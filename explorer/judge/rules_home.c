@@ -215,9 +215,12 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
 {
     const byte *stored =
         image_bytes(rules->image, event->inode) + (uint64_t)page_no * rules->page_size;
-    byte bytes[PAGE_SIZE_MAX];
-    memcpy(bytes, stored, rules->page_size);
-    page_decompress(bytes, rules->page_size);
+    const byte *bytes = stored;
+    if (fil_page_get_type(stored) == FIL_PAGE_PAGE_COMPRESSED) {
+        memcpy(rules->plain, stored, rules->page_size);
+        page_decompress(rules->plain, rules->page_size);
+        bytes = rules->plain;
+    }
     page_id_t id = fil_page_get_id(bytes);
     page_verdict_t verdict = fil_page_verify(bytes, rules->page_size, id);
     if (verdict == PAGE_ZERO) {

@@ -85,6 +85,7 @@ struct rules {
     const image_t *image;
     bool cold;
     uint32_t page_size; /**< 0: no log yet, nothing can be decoded */
+    byte *plain;        /**< room for a page that is stored compressed */
     redo_t redo;
     rules_log_t log;
 

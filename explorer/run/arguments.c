@@ -21,6 +21,10 @@ const char ARGUMENTS_HELP[] =
     "\n"
     "  --trace FILE       recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
     "  --allowed FILE     the oracle's commit prefixes, one JSON object per line\n"
+    "  --kinds FILE       per line of the script a word for the kind of its statement: what rare "
+    "kinds do is "
+    "no\n"
+    "                     rarer among --states\n"
     "  --target NAME      engine (default), recovered in memory; in files below --scratch: sqlite, "
     "or\n"
     "                     command: what --recover says\n"
@@ -55,6 +59,7 @@ const char ARGUMENTS_HELP[] =
     "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
     "level,\n"
     "                     the last operations before the crash and what became of each\n"
+    "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
     "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
     "  --json             JSON lines: violations, last a summary\n"
     "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 the machine failed: no "
@@ -130,6 +135,7 @@ static bool add_model(uint32_t *enabled, const char *text)
 enum {
     OPT_TRACE = 256,
     OPT_ALLOWED,
+    OPT_KINDS,
     OPT_SET,
     OPT_MODEL,
     OPT_LIST_MODELS,
@@ -148,6 +154,7 @@ enum {
     OPT_ONLY,
     OPT_DUMP,
     OPT_WAY,
+    OPT_IN_FULL,
     OPT_BATCH,
     OPT_DEADLINE,
     OPT_TARGET,
@@ -167,6 +174,7 @@ enum {
 static const struct option LONG_OPTIONS[] = {
     {"trace", required_argument, NULL, OPT_TRACE},
     {"allowed", required_argument, NULL, OPT_ALLOWED},
+    {"kinds", required_argument, NULL, OPT_KINDS},
     {"set", required_argument, NULL, OPT_SET},
     {"model", required_argument, NULL, OPT_MODEL},
     {"list-models", no_argument, NULL, OPT_LIST_MODELS},
@@ -185,6 +193,7 @@ static const struct option LONG_OPTIONS[] = {
     {"only", required_argument, NULL, OPT_ONLY},
     {"dump-state", required_argument, NULL, OPT_DUMP},
     {"way", required_argument, NULL, OPT_WAY},
+    {"in-full", required_argument, NULL, OPT_IN_FULL},
     {"batch", required_argument, NULL, OPT_BATCH},
     {"deadline", required_argument, NULL, OPT_DEADLINE},
     {"target", required_argument, NULL, OPT_TARGET},
@@ -289,6 +298,9 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_ALLOWED:
         args->allowed = value;
         return true;
+    case OPT_KINDS:
+        args->kinds = value;
+        return true;
     case OPT_SET:
         return parse_set(value, &args->options, err);
     case OPT_MODEL:
@@ -330,6 +342,8 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
     case OPT_WAY:
         args->campaign.way_file = value;
         return true;
+    case OPT_IN_FULL:
+        return parse_u32(value, 1, 1U << 20, &args->campaign.in_full);
     case OPT_BATCH:
         return parse_u32(value, 1, 1U << 20, &args->plan.batch_states);
     case OPT_DEADLINE:
@@ -409,7 +423,7 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
 int arguments_parse(int argc, char **argv, arguments_t *args)
 {
     *args = (arguments_t){
-        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8},
+        .campaign = {.models = {.sector = 512, .seed = 1}, .depth = 1, .nested = 8, .in_full = 64},
         .plan = {.to_seq = UINT64_MAX, .batch_states = 256},
         .run = {.jobs = 1, .deadline_s = 20},
         .scratch = "/dev/shm",

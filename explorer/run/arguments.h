@@ -13,7 +13,8 @@ enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 typedef struct arguments {
     const char *trace;
     const char *allowed;
-    const char *base; /**< folder with the files that the run found; NULL: none */
+    const char *kinds; /**< of statements; NULL: nothing is known of them */
+    const char *base;  /**< folder with the files that the run found; NULL: none */
     engine_options_t options;
     campaign_t campaign;
     plan_limits_t plan;

@@ -49,12 +49,13 @@ static uint64_t visited_slots(const state_plan_t *plan, const campaign_t *campai
 
 /** Runs the campaign on what was loaded. */
 static int explore_all(const arguments_t *args, const trace_t *trace, image_t *image,
-                       const allowed_t *allowed)
+                       const allowed_t *allowed, const kinds_t *kinds)
 {
     state_plan_t plan;
     explorer_t explorer;
     bool one = args->campaign.only.depth > 0;
     plan_limits_t limits = args->plan;
+    limits.kinds = kinds;
     limits.trees_max = args->run.budget_s > 0 ? ORDER_STATES_MAX : 0;
     plan_create(&plan, &args->campaign, trace, image, &limits);
     shared_t *shared = shared_create(visited_slots(&plan, &args->campaign));
@@ -111,6 +112,7 @@ int main(int argc, char **argv)
     arguments_t args;
     trace_t trace;
     allowed_t allowed;
+    kinds_t kinds;
     char base[PATH_LEN_MAX - 40]; /* and the name of a worker's folder in it */
     err_sink_t err = {.msg = ""};
     int code = arguments_parse(argc, argv, &args);
@@ -132,8 +134,13 @@ int main(int argc, char **argv)
     if (allowed_load(args.allowed, &allowed, &err) != DB_SUCCESS) {
         return arguments_usage(err.msg, "");
     }
+    if (kinds_load(args.kinds, &kinds, &err) != DB_SUCCESS) {
+        allowed_free(&allowed);
+        return arguments_usage(err.msg, "");
+    }
     if (args.external.verifier != NULL && !scratch_create(&args, base, sizeof(base))) {
         allowed_free(&allowed);
+        kinds_free(&kinds);
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
@@ -145,7 +152,7 @@ int main(int argc, char **argv)
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {
-        code = explore_all(&args, &trace, image, &allowed);
+        code = explore_all(&args, &trace, image, &allowed, &kinds);
         trace_free(&trace);
     } else {
         code = arguments_usage(err.msg, "");
@@ -155,5 +162,6 @@ int main(int argc, char **argv)
     }
     image_destroy(image);
     allowed_free(&allowed);
+    kinds_free(&kinds);
     return code;
 }

@@ -5,14 +5,18 @@ Place: above models.c, below runner.c.
 States are numbered per class by crash point, model and k. If fewer are wanted than there are:
 
 1. The basic states come first, as long as they leave a quarter of the wanted number to the others.
-2. Where not all of them are run, both kinds are shared out by place, each place by the square root of its number:
-   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one.
+2. Where not all of them are run, both halves are shared out by place, each place by the square root of its number:
+   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one. Of the states that
+   are not basic half are shared out evenly: a place of few writes, as the file that says that a backup is whole, has
+   too few basic states to tell. Within a place it is by the square root again, by the kind of statement: there are
+   thousands of inserts to one defragmentation.
 3. Within a class the numbers are cut into as many equal stretches as it has states to give, and one of each
    is drawn: the choice covers the whole trace and all models, and depends on the seed and the wanted
    number only. */
 #include "explorer/run/plan_states.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 
@@ -32,9 +36,15 @@ uint32_t plan_place(const fs_list_t *list, uint32_t point)
     return SITE_OTHER;
 }
 
-static uint32_t class_of(model_t model, uint32_t place)
+static uint32_t half_of(model_t model)
 {
-    return model_is_basic(model) ? place : PLAN_PLACES + place;
+    return model_is_basic(model) ? 0 : 1;
+}
+
+static uint32_t group_of(const kinds_t *kinds, const fs_list_t *list, uint32_t point)
+{
+    uint32_t line = point == 0 ? 0 : list->events[point - 1].issued_line;
+    return plan_place(list, point) * kinds->n + kinds_of(kinds, line);
 }
 
 /** number * times / over without overflow, rounded down. */
@@ -44,10 +54,10 @@ static uint64_t scale(uint64_t number, uint64_t times, uint64_t over)
 }
 
 /** Is state `number` of a class one of those that are run? */
-static bool class_selects(const state_plan_t *plan, uint32_t class, uint64_t number)
+static bool class_selects(const state_plan_t *plan, uint32_t half, uint32_t group, uint64_t number)
 {
-    uint64_t total = plan->base[plan->n_points].n[class];
-    uint64_t wanted = plan->share.n[class];
+    uint64_t total = plan->totals[half][group];
+    uint64_t wanted = plan->shares[half][group];
     if (wanted >= total) {
         return true;
     }
@@ -60,36 +70,25 @@ static bool class_selects(const state_plan_t *plan, uint32_t class, uint64_t num
     from += scale(from, wanted, total) != i;
     uint64_t to = scale(i + 1, total, wanted);
     to += scale(to, wanted, total) != i + 1;
-    return number == from + stream_mix(plan->seed, i, 2, class) % (to - from);
-}
-
-static uint64_t sum(const class_counts_t *counts)
-{
-    uint64_t n = 0;
-    for (uint32_t class = 0; class < PLAN_CLASSES; class ++) {
-        n += counts->n[class];
-    }
-    return n;
+    return number
+           == from + stream_mix(plan->seed, i, 2, half * plan->n_groups + group) % (to - from);
 }
 
 uint64_t plan_number(const state_plan_t *plan, uint32_t point)
 {
-    return sum(&plan->base[point]);
+    return plan->points[point].number;
 }
 
 void plan_each(const state_plan_t *plan, const model_config_t *models, const persist_t *persist,
                plan_state_fn fn, void *ctx)
 {
-    uint32_t point = persist->next;
-    uint32_t place = plan_place(persist->list, point);
-    class_counts_t next = plan->base[point];
-    uint64_t number = sum(&next);
+    plan_point_t next = plan->points[persist->next];
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        uint32_t class = class_of((model_t)model, place);
+        uint32_t half = half_of((model_t)model);
         uint32_t n = model_count(models, (model_t)model, persist);
-        for (uint32_t k = 0; k < n; k++, number++) {
-            if (class_selects(plan, class, next.n[class]++)) {
-                fn(ctx, (model_t)model, k, number);
+        for (uint32_t k = 0; k < n; k++, next.number++) {
+            if (class_selects(plan, half, next.group, next.before[half]++)) {
+                fn(ctx, (model_t)model, k, next.number);
             }
         }
     }
@@ -114,6 +113,17 @@ static bool is_in_range(const plan_limits_t *limits, uint64_t seq)
     return found && seq >= limits->from_seq && seq <= limits->to_seq;
 }
 
+static void plan_count_point(state_plan_t *plan, const campaign_t *campaign, uint32_t point,
+                             const persist_t *persist)
+{
+    uint32_t group = plan->points[point].group;
+    for (uint32_t model = 0; model < MODEL_KINDS; model++) {
+        uint32_t n = model_count(&campaign->models, (model_t)model, persist);
+        plan->totals[half_of((model_t)model)][group] += n;
+        plan->total += n;
+    }
+}
+
 static void plan_count(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                        image_t *image, const plan_limits_t *limits)
 {
@@ -121,21 +131,20 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
     image_mark(image);
     image_set_hashing(image, false);
     persist_init(&persist, &trace->list, image, &campaign->disk);
-    plan->base[0] = (class_counts_t){.n = {0}};
     for (uint32_t point = 0; point < plan->n_points; point++) {
         uint64_t seq = point_seq(&trace->list, point);
-        class_counts_t counts = plan->base[point];
+        uint32_t group = group_of(limits->kinds, &trace->list, point);
+        plan->points[point] =
+            (plan_point_t){.group = group,
+                           .number = plan->total,
+                           .before = {plan->totals[0][group], plan->totals[1][group]}};
         persist_advance(&persist, point);
         if (is_in_range(limits, seq)) {
-            uint32_t place = plan_place(&trace->list, point);
-            for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-                counts.n[class_of((model_t)model, place)] +=
-                    model_count(&campaign->models, (model_t)model, &persist);
-            }
+            plan_count_point(plan, campaign, point, &persist);
         }
-        plan->base[point + 1] = counts;
-        plan->n_crash_points += sum(&counts) > plan_number(plan, point);
+        plan->n_crash_points += plan->total > plan->points[point].number;
     }
+    plan->points[plan->n_points] = (plan_point_t){.number = plan->total};
     persist_free(&persist);
     image_undo(image);
     image_set_hashing(image, true);
@@ -150,62 +159,95 @@ static uint64_t square_root(uint64_t n)
     return root;
 }
 
-/** What rounding has left over, to the first classes that have room. */
-static void share_rest(state_plan_t *plan, const class_counts_t *totals)
+static uint64_t sum(const uint64_t *numbers, uint32_t n)
 {
-    uint64_t rest = plan->wanted - sum(&plan->share);
-    for (uint32_t class = 0; class < PLAN_CLASSES; class ++) {
-        uint64_t room = totals->n[class] - plan->share.n[class];
-        uint64_t more = room < rest ? room : rest;
-        plan->share.n[class] += more;
-        rest -= more;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        total += numbers[i];
     }
+    return total;
 }
 
-/** Rule 2, among the classes from `first` on. A place that has less than its share leaves the rest to the others. */
-static void share_among_places(state_plan_t *plan, const class_counts_t *totals, uint32_t first,
-                               uint64_t wanted)
+/** Weights of n classes: the square roots of what they have; even: each that has any gets the average on top. */
+static uint64_t *weigh(const uint64_t *totals, uint32_t n, bool even)
 {
-    bool full[PLAN_CLASSES] = {false};
-    uint32_t end = first + PLAN_PLACES;
-    for (bool settled = false; !settled;) {
-        uint64_t weight = 0;
+    uint64_t *weights = mem_alloc(n * sizeof(*weights));
+    uint64_t all = 0;
+    uint32_t n_any = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        weights[i] = square_root(totals[i]);
+        all += weights[i];
+        n_any += totals[i] > 0;
+    }
+    for (uint32_t i = 0; even && i < n; i++) {
+        weights[i] += totals[i] > 0 ? all / n_any : 0;
+    }
+    return weights;
+}
+
+/** Shares `wanted`, no more than there is, out among n classes by weight, and gives none more than it has: what it has no
+use for goes to the others. */
+static void share_by_weight(const uint64_t *totals, const uint64_t *weights, uint32_t n,
+                            uint64_t wanted, uint64_t *shares)
+{
+    bool settled = false;
+    memset(shares, 0, n * sizeof(*shares));
+    while (!settled) {
+        uint64_t all = 0;
+        uint64_t before = 0;
         settled = true;
-        for (uint32_t class = first; class < end; class ++) {
-            weight += full[class] ? 0 : square_root(totals->n[class]);
+        for (uint32_t i = 0; i < n; i++) {
+            all += shares[i] < totals[i] ? weights[i] : 0;
         }
-        for (uint32_t class = first; class < end && settled && weight > 0; class ++) {
-            if (full[class]) {
+        for (uint32_t i = 0; i < n && settled; i++) {
+            if (shares[i] == totals[i]) {
                 continue;
             }
-            uint64_t share = scale(wanted, square_root(totals->n[class]), weight);
-            plan->share.n[class] = share < totals->n[class] ? share : totals->n[class];
-            if (share >= totals->n[class]) {
-                full[class] = true;
-                wanted -= totals->n[class];
+            /* What rounding takes from one it gives to the next. */
+            uint64_t share = scale(wanted, before + weights[i], all) - scale(wanted, before, all);
+            before += weights[i];
+            shares[i] = share < totals[i] ? share : totals[i];
+            if (share >= totals[i]) {
+                wanted -= totals[i];
                 settled = false; /* the others share what is left, all over */
             }
         }
     }
 }
 
+/** Rule 2, of one half. */
+static void plan_share_half(state_plan_t *plan, uint32_t half, uint64_t wanted)
+{
+    uint64_t totals[PLAN_PLACES];
+    uint64_t shares[PLAN_PLACES];
+    uint32_t n_kinds = plan->n_groups / PLAN_PLACES;
+    for (uint32_t place = 0; place < PLAN_PLACES; place++) {
+        totals[place] = sum(plan->totals[half] + (size_t)place * n_kinds, n_kinds);
+    }
+    uint64_t *weights = weigh(totals, PLAN_PLACES, half == 1);
+    share_by_weight(totals, weights, PLAN_PLACES, wanted, shares);
+    free(weights);
+    for (uint32_t place = 0; place < PLAN_PLACES; place++) {
+        const uint64_t *of_kinds = plan->totals[half] + (size_t)place * n_kinds;
+        weights = weigh(of_kinds, n_kinds, false);
+        share_by_weight(of_kinds, weights, n_kinds, shares[place],
+                        plan->shares[half] + (size_t)place * n_kinds);
+        free(weights);
+    }
+}
+
 static void plan_share(state_plan_t *plan)
 {
-    const class_counts_t *totals = &plan->base[plan->n_points];
-    if (plan->wanted == plan->total) {
-        plan->share = *totals;
-        return;
-    }
-    uint64_t basic = 0;
-    for (uint32_t place = 0; place < PLAN_PLACES; place++) {
-        basic += totals->n[place];
-    }
+    uint64_t basic = sum(plan->totals[0], plan->n_groups);
     uint64_t others = plan->total - basic;
-    uint64_t reserved = others < plan->wanted / 4 ? others : plan->wanted / 4;
-    basic = basic < plan->wanted - reserved ? basic : plan->wanted - reserved; /* rule 1 */
-    share_among_places(plan, totals, 0, basic);
-    share_among_places(plan, totals, PLAN_PLACES, plan->wanted - basic);
-    share_rest(plan, totals);
+    if (plan->wanted < plan->total) { /* rule 1 */
+        uint64_t reserved = others < plan->wanted / 4 ? others : plan->wanted / 4;
+        basic = basic < plan->wanted - reserved ? basic : plan->wanted - reserved;
+    }
+    plan_share_half(plan, 0, basic);
+    plan_share_half(plan, 1, plan->wanted - basic);
+    CHECK(sum(plan->shares[0], plan->n_groups) + sum(plan->shares[1], plan->n_groups)
+          == plan->wanted);
 }
 
 static void plan_cut(state_plan_t *plan, uint32_t batch_states)
@@ -227,14 +269,26 @@ static void plan_cut(state_plan_t *plan, uint32_t batch_states)
     }
 }
 
+static uint64_t *zeros(uint32_t n)
+{
+    uint64_t *numbers = mem_alloc(n * sizeof(*numbers));
+    memset(numbers, 0, n * sizeof(*numbers));
+    return numbers;
+}
+
 void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *trace,
                  image_t *image, const plan_limits_t *limits)
 {
     CHECK(limits->batch_states > 0);
-    *plan = (state_plan_t){.n_points = trace->list.n + 1, .seed = campaign->models.seed};
-    plan->base = mem_alloc((plan->n_points + 1U) * sizeof(*plan->base));
+    *plan = (state_plan_t){.n_points = trace->list.n + 1,
+                           .n_groups = PLAN_PLACES * limits->kinds->n,
+                           .seed = campaign->models.seed};
+    plan->points = mem_alloc((plan->n_points + 1U) * sizeof(*plan->points));
+    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
+        plan->totals[half] = zeros(plan->n_groups);
+        plan->shares[half] = zeros(plan->n_groups);
+    }
     plan_count(plan, campaign, trace, image, limits);
-    plan->total = plan_number(plan, plan->n_points);
     uint64_t per_tree = states_per_tree(campaign);
     plan->wanted = limits->states == 0 ? plan->total : (limits->states + per_tree - 1) / per_tree;
     plan->wanted = plan->wanted < plan->total ? plan->wanted : plan->total;
@@ -248,7 +302,11 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
 
 void plan_free(state_plan_t *plan)
 {
-    free(plan->base);
+    free(plan->points);
+    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
+        free(plan->totals[half]);
+        free(plan->shares[half]);
+    }
     free(plan->batches);
     *plan = (state_plan_t){.n_points = 0};
 }

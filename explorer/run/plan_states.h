@@ -1,10 +1,11 @@
 /** Which states are run, and in which batches.
 
 States are chosen by class: basic ones (model_is_basic) and others, each by place, that is the site of the write that
-their crash point follows, or that it follows a change of names. */
+their crash point follows, or that it follows a change of names, and by the kind of the statement that was issued last. */
 #ifndef EXPLORER_PLAN_STATES_H
 #define EXPLORER_PLAN_STATES_H
 
+#include "explorer/run/kinds.h"
 #include "explorer/run/state.h"
 
 /** A run of crash points. */
@@ -14,19 +15,23 @@ typedef struct batch {
 } batch_t;
 
 #define PLAN_PLACES (SITE_KINDS + 1U)
-#define PLAN_CLASSES (2U * PLAN_PLACES) /**< basic ones first */
+#define PLAN_HALVES 2U /**< basic states, and others */
 
-/** States per class. */
-typedef struct class_counts {
-    uint64_t n[PLAN_CLASSES];
-} class_counts_t;
+/** A crash point. Its states belong to two classes, those of its group. */
+typedef struct plan_point {
+    uint32_t group;               /**< place and kind */
+    uint64_t number;              /**< states before it */
+    uint64_t before[PLAN_HALVES]; /**< those of its own classes */
+} plan_point_t;
 
 typedef struct state_plan {
-    class_counts_t *base; /**< states before each crash point; one more at the end */
-    uint32_t n_points;    /**< crash points of the trace */
-    uint64_t total;       /**< states in the range */
-    uint64_t wanted;      /**< how many of them are run at the first level */
-    class_counts_t share; /**< the same per class */
+    plan_point_t *points; /**< crash points of the trace, and one more at the end */
+    uint32_t n_points;    /**< without that */
+    uint32_t n_groups;
+    uint64_t total;                /**< states in the range */
+    uint64_t *totals[PLAN_HALVES]; /**< the same by group */
+    uint64_t wanted;               /**< how many of them are run at the first level */
+    uint64_t *shares[PLAN_HALVES]; /**< the same by group */
     uint64_t seed;
     batch_t *batches;
     uint32_t n_batches;
@@ -41,6 +46,7 @@ typedef struct plan_limits {
     const uint64_t *at; /**< the only crash points, by the event before each; n_at 0: all */
     uint32_t n_at;
     uint32_t batch_states; /**< about as many in one batch */
+    const kinds_t *kinds;  /**< of statements */
 } plan_limits_t;
 
 /** image is as before the first event, and is left so. */

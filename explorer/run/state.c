@@ -345,8 +345,12 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
         .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
         .worked = ours && rest % WORK_EVERY == 0 ? worked : NULL,
+        .in_full = ours && rest / WORK_EVERY % explorer->campaign->in_full == 0,
         .seed = stream_mix(sample, 0, 0, 1),
     };
+    if (ours && c->path.depth == 1) { /* recovery ends exports */
+        what.exported = allowed_export(c->allowed, c->low, c->high, &what.export_acked);
+    }
     target_judge(&explorer->target, &what, &verdict, &stats);
     report(explorer, c, sample, &verdict);
     if (fresh) {

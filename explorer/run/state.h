@@ -13,6 +13,7 @@ typedef struct campaign {
     disk_profile_t disk;
     uint32_t depth;                    /**< 1 ... DEPTH_MAX */
     uint32_t nested;                   /**< states inside each recovery */
+    uint32_t in_full;                  /**< of so many images one is scanned in full as well */
     const external_config_t *external; /**< NULL: the engine */
     bool relaxed;         /**< commits need not be durable: older prefixes are allowed */
     const char *dump_dir; /**< with `only`: where its image is written; or NULL */

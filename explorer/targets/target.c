@@ -6,6 +6,13 @@ Place: above judge.c and external.c; state.c knows no other way. */
 #include <stdio.h>
 #include <unistd.h>
 
+static _Noreturn void end_without_verdict(const err_sink_t *err)
+{
+    (void)fprintf(stderr, "ERROR: %s\n", err->msg);
+    (void)fflush(stderr);
+    _exit(EXIT_MACHINE);
+}
+
 /** The directory is named after the worker, whose children follow one another: each clears what the
 last one left, however that ended. */
 static void judge_external(target_t *target, const judge_case_t *c, verdict_t *verdict)
@@ -27,9 +34,7 @@ static void judge_external(target_t *target, const judge_case_t *c, verdict_t *v
         status = external_judge(&target->directory, judge->image, &what, verdict, &err);
     }
     if (status != DB_SUCCESS) {
-        (void)fprintf(stderr, "ERROR: %s\n", err.msg);
-        (void)fflush(stderr);
-        _exit(EXIT_MACHINE);
+        end_without_verdict(&err);
     }
 }
 
@@ -40,6 +45,9 @@ void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, s
         judge_external(target, c, verdict);
     } else {
         judge_state(&target->judge, c, verdict, stats);
+        if (target->judge.failed.msg[0] != '\0') {
+            end_without_verdict(&target->judge.failed);
+        }
     }
 }
 

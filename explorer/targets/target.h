@@ -21,7 +21,7 @@ void target_free(target_t *target);
 
 /** The verdict on the image, which is left as it was; of judge_case_t an external target knows allowed, low, high,
 twice and record. stats: the counters of the engine's recovery, zero for another target. Ends the process with EXIT_MACHINE
-and a line on standard error if the image cannot be laid out. */
+and a line on standard error if the image cannot be laid out, or the judge contradicts itself. */
 void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
 
 #endif

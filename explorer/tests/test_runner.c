@@ -9,6 +9,9 @@ The trace is the creation of a database, recorded in memory. */
 
 #include "explorer/run/runner.h"
 
+/** Nothing is known of the statements. */
+static const kinds_t ALIKE = {.n = 1};
+
 typedef struct fixture {
     image_t *image;
     trace_t trace;
@@ -36,7 +39,7 @@ static int setup(void **state)
     probe_t probe = {.point = NULL};
     engine_t *engine = NULL;
     err_sink_t err = {.msg = ""};
-    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64};
+    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
     f = (fixture_t){.image = image_create()};
     options_set_defaults(&f.options);
     f.options.buffer_pool_pages = 32;
@@ -53,8 +56,10 @@ static int setup(void **state)
     }
     f.prefix = (allowed_prefix_t){.digest = allowed_digest(NULL, 0)};
     f.allowed = (allowed_t){.prefixes = &f.prefix, .n = 1};
-    f.campaign = (campaign_t){
-        .models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1}, .depth = 1, .nested = 4};
+    f.campaign = (campaign_t){.models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1},
+                              .depth = 1,
+                              .nested = 4,
+                              .in_full = 1};
     plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
     f.shared = shared_create(1U << 14);
     assert_non_null(f.shared);
@@ -227,7 +232,8 @@ static void count_chosen(void *ctx, model_t model, uint32_t k, uint64_t number)
 
 static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
 {
-    plan_limits_t limits = {.states = states, .to_seq = UINT64_MAX, .batch_states = 16};
+    plan_limits_t limits = {
+        .states = states, .to_seq = UINT64_MAX, .batch_states = 16, .kinds = &ALIKE};
     persist_t persist;
     plan_create(plan, &f->campaign, &f->trace, f->image, &limits);
     chosen_t chosen = {.plan = plan};
@@ -249,7 +255,8 @@ static void test_chosen_points(void **state)
 {
     fixture_t *f = *state;
     const uint64_t at[] = {point_seq(&f->trace.list, 3), point_seq(&f->trace.list, 7)};
-    plan_limits_t limits = {.to_seq = UINT64_MAX, .at = at, .n_at = 2, .batch_states = 16};
+    plan_limits_t limits = {
+        .to_seq = UINT64_MAX, .at = at, .n_at = 2, .batch_states = 16, .kinds = &ALIKE};
     state_plan_t plan;
     plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
     assert_int_equal(plan.n_crash_points, 2);
@@ -319,7 +326,8 @@ static void count_named(void *ctx, model_t model, uint32_t k, uint64_t number)
 static uint32_t choose_named(fixture_t *f, uint64_t states, uint64_t *n)
 {
     state_plan_t plan;
-    plan_limits_t limits = {.states = states, .to_seq = UINT64_MAX, .batch_states = 16};
+    plan_limits_t limits = {
+        .states = states, .to_seq = UINT64_MAX, .batch_states = 16, .kinds = &ALIKE};
     persist_t persist;
     uint32_t named = 0;
     plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
@@ -348,6 +356,57 @@ static void test_names_are_a_place(void **state)
     uint32_t some = choose_named(f, n_all / 4, &n_some);
     assert_true(all > 0 && n_some == n_all / 4);
     assert_true((uint64_t)some * n_all > (uint64_t)all * n_some);
+}
+
+/** Statements of a kind that has few crash points get more than their proportion, and the numbers of states stay. */
+static void test_rare_kinds(void **state)
+{
+    fixture_t *f = *state;
+    uint8_t of_line[] = {0, 1, 2};
+    const kinds_t kinds = {.of_line = of_line, .n_lines = 3, .n = 3};
+    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 16, .kinds = &kinds};
+    state_plan_t plan;
+    uint32_t rare = f->trace.list.n / 2;
+    for (uint32_t i = 0; i < f->trace.list.n; i++) {
+        f->trace.list.events[i].site = SITE_DATA_PAGE;
+        f->trace.list.events[i].issued_line = i >= rare && i < rare + f->trace.list.n / 16 ? 2 : 1;
+    }
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    assert_int_equal(plan.total, f->plan.total);
+    assert_int_equal(plan_number(&plan, rare), plan_number(&f->plan, rare));
+    limits.states = plan.total / 16;
+    plan_free(&plan);
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
+        uint32_t usual = SITE_DATA_PAGE * kinds.n + 1;
+        const uint64_t *totals = plan.totals[half];
+        const uint64_t *shares = plan.shares[half];
+        assert_true(shares[usual] > 0 && totals[usual + 1] > 0);
+        assert_true(shares[usual + 1] * totals[usual] > shares[usual] * totals[usual + 1]
+                    || shares[usual] == totals[usual]);
+    }
+    plan_free(&plan);
+}
+
+/** The words of a file become numbers; what there is no line for is of kind 0. */
+static void test_kinds_are_read(void **state)
+{
+    char path[] = "/tmp/kinds-XXXXXX";
+    int fd = mkstemp(path);
+    kinds_t kinds;
+    err_sink_t err = {.msg = ""};
+    (void)state;
+    assert_int_equal(write(fd, "insert\npurge\ninsert\n\n", 21), 21);
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(kinds_load(path, &kinds, &err), DB_SUCCESS);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(kinds.n, 4);
+    assert_int_equal(kinds_of(&kinds, 0), 0);
+    assert_int_equal(kinds_of(&kinds, 1), kinds_of(&kinds, 3));
+    assert_int_not_equal(kinds_of(&kinds, 1), kinds_of(&kinds, 2));
+    assert_int_equal(kinds_of(&kinds, 5), 0);
+    kinds_free(&kinds);
+    assert_int_equal(kinds_load(path, &kinds, &err), DB_ERROR);
 }
 
 #define STATEMENTS 4U
@@ -467,6 +526,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rare_kinds, setup, teardown),
+        cmocka_unit_test(test_kinds_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

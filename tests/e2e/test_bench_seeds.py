@@ -89,6 +89,17 @@ def test_an_alter_tells_how_far_it_is(figures: dict[int, dict[str, float]]) -> N
     assert 50 < told["% done"] < 70
 
 
+@pytest.mark.parametrize("name", ["linkbench", "tpcc"])
+def test_compression_saves_space_and_no_page(
+    figures: dict[int, dict[str, float]], name: str
+) -> None:
+    """The same pages go home, many of them compressed, and their files take less of the disk."""
+    told = figures[10]
+    assert 99 <= told[f"{name}, pages written"] <= 101
+    assert told[f"{name}, of these compressed"] > 10
+    assert 25 < told[f"{name}, bytes on the disk"] < 75
+
+
 def test_the_page_draws_every_table(figures: dict[int, dict[str, float]], page: Path) -> None:
     """A chart of each, with a bar per figure and whoever has it, and the same as a table."""
     text = page.read_text("utf-8")
@@ -103,7 +114,7 @@ def test_the_page_draws_every_table(figures: dict[int, dict[str, float]], page: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--only", "11"), "tornpage: --only 11: there are 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        (("--only", "11"), "tornpage: --only 11: there are 1, 2, 3, 4, 5, 6, 7, 8, 9, 10"),
         (("--rows", "1"), "tornpage: Invalid value for '--rows'"),
         (("--dir", "/nowhere"), "tornpage: Invalid value for '--dir'"),
     ],

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.census import census_key, load_baseline, take_census
+from tornpage.campaigns.contents import KnownContents
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.plan import load_plan, resolve_mask
 from tornpage.faults.process import ChildResult
+from tornpage.faults.trace import Trace
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Command, EngineTarget, RecoveryAnswer
 from tornpage.vocabulary.codec import from_json, to_json
@@ -31,7 +33,7 @@ from tornpage.vocabulary.model import (
     WriteEvent,
 )
 
-ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.FREED_PAGE, Site.ROLLBACK_JOURNAL, Site.OTHER}
+ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.FREED_PAGE, Site.ROLLBACK_JOURNAL, Site.METADATA, Site.OTHER}
 """Sites that a write of the engine can have."""
 
 OPTIONS = {
@@ -169,6 +171,28 @@ def test_a_torn_page_without_doublewrite_breaks_i5(
     assert page == found.torn.new[:512] + found.torn.old[512:]
     assert load_plan(found.image / "plan.toml") == plan
     assert {"script", "run.trace", "recover.trace"} <= {p.name for p in found.image.iterdir()}
+
+
+def test_a_killed_run_has_the_contents_of_the_census(
+    target: EngineTarget, scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that equals the census up to its kill is recorded without contents: hash and kept trace are those
+    of one that is recorded with them. One that differs once is a violation even if it does so never again."""
+    census = take_census(make_spec(doublewrite="off"), target, scratch)
+    plans = (kill_at(w, "10000000") for w in census.by_site()[Site.DATA_PAGE] if w.line >= 20)
+    for plan in plans:
+        bare = run(plan, target, scratch, tmp_path / "bare", doublewrite="off")
+        if bare.image is not None:
+            break
+    monkeypatch.setattr(KnownContents, "covers", lambda *_: False)
+    whole = run(plan, target, scratch, tmp_path / "whole", doublewrite="off")
+    assert invariants(bare) == [5]
+    assert invariants(whole) == [0, 5]
+    assert (bare.trace_hash, bare.digest) == (whole.trace_hash, whole.digest)
+    assert bare.image is not None and whole.image is not None
+    traces = [Trace.load(result.image / "run.trace") for result in (bare, whole)]
+    assert traces[0].body == traces[1].body
+    assert [trace.hash() for trace in traces] == [bare.trace_hash] * 2
 
 
 def test_recovery_may_be_killed_again_and_again(

@@ -3,7 +3,7 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, codec, errors, image, journal, judgement, model, observed, oracle, paths, preload, process,
+May import: aim, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths, preload,
 rules, state, store, stream, target, trace, workload.
 """
 
@@ -18,11 +18,11 @@ from pathlib import Path
 
 import xxhash
 
+from tornpage.campaigns.contents import KnownContents
 from tornpage.campaigns.journal import Journal, acknowledged_in, clients_in, read_journal
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
-from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
-from tornpage.faults.process import run_child
+from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge, judge_backups
@@ -65,8 +65,6 @@ __all__ = [
     "take_census",
 ]
 
-_WHOLE = {"TORNPAGE_PAYLOAD": "full"}
-"""Undisturbed runs are recorded with contents, for the stream to be compared with the files."""
 EXIT_USAGE = 2
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
@@ -76,8 +74,8 @@ NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 class Baseline:
     """All that a trial needs of the census.
 
-    by_seq: its writes by event number; starts: byte position of every event in the trace; found: folder with
-    what was there before the run.
+    by_seq: its writes by event number; contents: those of the trace, for runs that equal it; found: folder
+    with what was there before the run.
     """
 
     census: Census
@@ -89,7 +87,7 @@ class Baseline:
     journal: Journal
     findings: tuple[Finding, ...]
     by_seq: dict[int, WriteEvent]
-    starts: dict[int, int]
+    contents: KnownContents
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +189,9 @@ def run_undisturbed(
     script = generate(spec.workload, spec.params, spec.workload_seed)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
+    # With contents, for the stream to be compared with the files.
     preload = target.preload_env(data, work / "trace", None)
-    child = run_child(command.argv, {**command.env, **preload, **_WHOLE}, command.deadline_s)
+    child = command.run({**preload, **WHOLE})
     answer = target.parse_run(child)
     observed = Capability.OBSERVED in target.capabilities
     what = f"undisturbed run of {spec.config or spec.workload}"
@@ -202,7 +201,7 @@ def run_undisturbed(
         raise (CensusError if ours else FailedRunError)(f"{what} failed: {answer.message}")
     trace = _load_recording(work, what)
     _check_stream(trace, target, data, found, what)
-    usual = trace if preload.items() >= _WHOLE.items() else trace.without_contents()
+    usual = trace if preload.items() >= WHOLE.items() else trace.without_contents()
     if not contents and usual is not trace:
         trace = usual
         (work / "trace").write_bytes(trace.data)
@@ -320,7 +319,7 @@ def _baseline(
         journal=read_journal(trace),
         findings=findings,
         by_seq={write.seq: write for write in census.writes},
-        starts={event.seq: event.at for event in trace.events()},
+        contents=KnownContents(trace),
     )
 
 
@@ -401,8 +400,7 @@ def _judge_end(
 ) -> list[Violation]:
     """The cleanly closed database must equal the last prefix and pass the scanner."""
     command = target.recover_command(data, spec.options)
-    child = run_child(command.argv, command.env, command.deadline_s)
-    answer = target.parse_recovery(child)
+    answer = target.parse_recovery(command.run({}))
     if not answer.ok or answer.state is None:
         return [Violation(30, f"a cleanly closed database does not open: {answer.message}")]
     last = len(oracle.states) - 1

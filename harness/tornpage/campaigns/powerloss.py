@@ -2,7 +2,7 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, model, observed, oracle, process, state, target, trace.
+May import: census, errors, image, model, observed, oracle, process, state, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tornpage.vocabulary.model import (
     TrialSpec,
     Violation,
 )
+from tornpage.workloads.workload import generate
 
 __all__ = [
     "Exploration",
@@ -83,13 +84,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, and what was
-    found before it. ready: number of the event before the first crash. violations: what is wrong with
-    the run itself, whatever crash follows; counters: its status at the end; suspect: numbers of the events
-    by which it broke a rule on bytes."""
+    """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
+    statements, and what was found before it. ready: number of the event before the first crash.
+    violations: what is wrong with the run itself, whatever crash follows; counters: its status at the end;
+    suspect: numbers of the events by which it broke a rule on bytes."""
 
     trace: Path
     allowed: Path
+    kinds: Path
     found: Path
     ready: int
     trace_hash: str
@@ -131,9 +133,11 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
     try:
         run = run_undisturbed(spec, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
+        (folder / "kinds").write_text(_kinds_of(spec), "ascii")
         yield Recording(
             trace=folder / "trace",
             allowed=folder / "allowed",
+            kinds=folder / "kinds",
             found=folder / "found",
             ready=_ready(run.trace),
             trace_hash=run.hash,
@@ -259,10 +263,19 @@ def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
         prefix: dict[str, Any] = {"prefix": number, "line": line, "tables": plain_tables(tables)}
         if client:
             prefix["client"] = client
+        if number in oracle.exports:
+            prefix["exported"] = oracle.exports[number]
         if number in oracle.backups:
             prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
         lines.append(json.dumps(prefix))
     return "\n".join(lines) + "\n"
+
+
+def _kinds_of(spec: TrialSpec) -> str:
+    """Per line of the script a word for the kind of its statement."""
+    statements = generate(spec.workload, spec.params, spec.workload_seed).statements
+    kinds = {statement.line: statement.verb.value for statement in statements}
+    return "".join(f"{kinds.get(line, '')}\n" for line in range(1, max(kinds, default=0) + 1))
 
 
 def _ready(trace: Trace) -> int:
@@ -294,7 +307,7 @@ def _run(
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
     if any(recording.found.iterdir()):
         arguments += ["--base", str(recording.found)]
-    argv = (*command.argv, *arguments, "--json")
+    argv = (*command.argv, "--kinds", str(recording.kinds), *arguments, "--json")
     child = run_child(argv, command.env, deadline_s, watch=watch)
     if child.exit_code == EXIT_MACHINE:
         raise MachineError(f"the explorer: {child.last_line}")

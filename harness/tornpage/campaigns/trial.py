@@ -44,8 +44,8 @@ from tornpage.faults.image import (
     remove_image,
 )
 from tornpage.faults.plan import compile_plan, format_plan
-from tornpage.faults.preload import EXIT_PRELOAD_REFUSED
-from tornpage.faults.process import ChildResult, ended_from_outside, run_child
+from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
+from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.clients import judge_clients
@@ -176,18 +176,18 @@ class _Trial:
         self.oracle = baseline.oracle
         self.own: KilledRun | None = None
         self.undecided = ""
+        self.bare = False
+        self.differed = False
 
     # -- steps ----------------------------------------------------------------------------------
 
     def run(self) -> TrialResult:
         """All of it."""
-        copy_image(self.base.found, self.data)
-        child = self._child("run", self.spec.plan.run)
-        trace = self.trace = self._load_trace("run", child)
+        child, trace = self._crash()
         if not trace.fired:
             reason = f"the fault did not fire: {child.describe()}"
             return self._not_exercised(reason, child.timed_out)
-        self.hit = find_hit(trace, self.base, self.spec.plan, self.target)
+        self.hit = find_hit(trace, self.base, self.spec.plan, self.target, bare=self.bare)
         try:
             self._judge_run(trace, self.hit.event, child)
         except CensusError as error:
@@ -212,22 +212,53 @@ class _Trial:
             return self._result(Outcome.VIOLATION, self.violations[0].what)
         return self._result(Outcome.VACUOUS if reason else Outcome.CLEAN, reason)
 
-    def _child(self, phase: str, faults: tuple[Fault, ...] | None) -> ChildResult:
-        """Runs or recovers; faults None: not even recorded."""
+    def _crash(self) -> tuple[ChildResult, Trace]:
+        """The disturbed run. Its contents are recorded only if they may not be those of the census."""
+        copy_image(self.base.found, self.data)
+        self.bare = self._deterministic and all(
+            fault.action is Action.KILL for fault in self.spec.plan.run
+        )
+        child = self._child("run", self.spec.plan.run, bare=self.bare)
+        trace = self.trace = self._load_trace("run", child)
+        if self.bare and not self._equals_census(trace):
+            self.bare = False
+            self.differed = trace.fired
+            remove_image(self.data)
+            copy_image(self.base.found, self.data)
+            child = self._child("run", self.spec.plan.run)
+            trace = self.trace = self._load_trace("run", child)
+        return child, trace
+
+    def _equals_census(self, trace: Trace) -> bool:
+        """Whether the KILL that ends a trace without contents is all that the census has not."""
+        if not trace.fired:
+            return False
+        hit = find_hit(trace, self.base, self.spec.plan, self.target, bare=True).event
+        return hit.kind == Op.KILL and self.base.contents.covers(trace, hit.at)
+
+    @property
+    def _deterministic(self) -> bool:
+        return Capability.DETERMINISTIC in self.target.capabilities
+
+    def _child(
+        self, phase: str, faults: tuple[Fault, ...] | None, *, bare: bool = False
+    ) -> ChildResult:
+        """Runs or recovers; faults None: not even recorded; bare: recorded without contents."""
         options = self.spec.options
         if phase == "run":
             command = self.target.run_command(self.data, self.base.script, options)
         else:
             command = self.target.recover_command(self.data, options)
-        env = dict(command.env)
+        env: dict[str, str] = {}
         if faults is not None:
             plan: Path | None = None
             if faults:
                 plan = self.work / f"{phase}.plan"
                 plan.write_text(compile_plan(faults), "ascii")
-            env |= self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
+            env = self.target.preload_env(self.data, self.work / f"{phase}.trace", plan)
+            env |= BARE if bare else {}
         killed = any(fault.action is Action.KILL for fault in faults or ())
-        child = run_child(command.argv, env, command.deadline_s, may_be_killed=killed)
+        child = command.run(env, may_be_killed=killed)
         if child.exit_code == EXIT_PRELOAD_REFUSED:
             require_floor(self.work)  # it may be the trace that found no room
             raise PlanError(f"the preload refused: {child.last_line}")
@@ -259,7 +290,8 @@ class _Trial:
             told = self.target.parse_run(child).told
             self.own = judge_by_own_run(trace, told or {}, self.base.oracle)
             self.oracle = self.own.oracle
-        equal = self.base.trace.data.startswith(trace.data[HEADER_SIZE : hit.at], HEADER_SIZE)
+        recorded = memoryview(trace.data)[HEADER_SIZE : hit.at]
+        equal = self.bare or self.base.trace.data.startswith(recorded, HEADER_SIZE)
         killed = hit.kind == Op.KILL
         if equal and killed:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)
@@ -269,7 +301,7 @@ class _Trial:
             judged = judge_run(self.target, path, self.base.setting, self.base.found, live=True)
             self._add(finding.violation for finding in judged.findings)
             finished, issued = read_journal(trace).at(trace.events_declared + 1)
-        if not equal and Capability.DETERMINISTIC in self.target.capabilities:
+        if self._deterministic and (self.differed or not equal):
             self._add_of_run("the run differs from the census before the fault")
         if child.timed_out:
             self._add_of_run(f"the run hung: {child.describe()}")
@@ -421,8 +453,7 @@ class _Trial:
         copy_image(self.image, clean)
         stale.remove(clean)
         command = self.target.recover_command(clean, self.spec.options)
-        child = run_child(command.argv, command.env, command.deadline_s)
-        return self.target.parse_recovery(child).ok
+        return self.target.parse_recovery(command.run({})).ok
 
     def _recover_again(self) -> None:
         child = self._child("verify", None)
@@ -472,12 +503,19 @@ class _Trial:
             peak_bytes=self.peak_bytes,
             written_bytes=self.written_bytes,
             events=trace.events_declared if trace is not None else 0,
-            trace_hash=trace.hash() if trace is not None else "",
+            trace_hash=self._trace_hash(),
             digest=state_digest(self.state) if self.state is not None else "",
             image=self._keep_image() if outcome is Outcome.VIOLATION else None,
             torn=torn,
             answer=self.answer,
         )
+
+    def _trace_hash(self) -> str:
+        if self.trace is None:
+            return ""
+        if self.bare and self.hit is not None:
+            return self.base.contents.hash(self.trace, self.hit.event)
+        return self.trace.hash()
 
     def _keep_image(self) -> Path | None:
         if not self.image.exists():
@@ -490,4 +528,7 @@ class _Trial:
         (place / "script").write_bytes(self.base.script.read_bytes())
         for trace in sorted(self.work.glob("*.trace")):
             (place / trace.name).write_bytes(Trace.load(trace).data)
+        if self.bare and self.trace is not None and self.hit is not None:
+            whole = self.base.contents.fill(self.trace, self.hit.event)
+            (place / "run.trace").write_bytes(whole)
         return place.resolve()

@@ -1,6 +1,7 @@
-"""`tornpage bench`: measurements beside figures that others have published.
+"""`tornpage bench`: measurements, beside figures that others have published and of Tornpage itself.
 
-May import: compared, console, errors, options, page, paths, seeds, statements.
+May import: compared, console, errors, finds, measured, mutant_build, mutant_table, mutants, options, page,
+paths, progress, seeds, speed, statements.
 """
 
 from __future__ import annotations
@@ -14,19 +15,44 @@ import typer
 from rich.table import Table
 
 from tornpage.cli.console import make_console
-from tornpage.cli.options import JsonOption
+from tornpage.cli.options import (
+    DEFAULT_JOBS,
+    USAGE_ERROR,
+    JobsOption,
+    JsonOption,
+    OutOption,
+    seconds_of,
+)
+from tornpage.cli.progress import goes_on, make_progress
+from tornpage.lab.finds import measure_finds, sample
+from tornpage.lab.measured import Effort
+from tornpage.lab.mutant_build import MutantBuilder
+from tornpage.lab.mutant_table import choose_mutants, load_mutants
+from tornpage.lab.mutants import TABLE
 from tornpage.lab.seeds import ROWS, TABLES, measure
+from tornpage.lab.speed import SPEEDS, measure_speed
 from tornpage.lab.statements import find_server, machine
 from tornpage.reports.compared import FigureTable, render_figures
 from tornpage.reports.page import replace_file
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
-__all__ = ["EPILOG", "seeds"]
+__all__ = ["FINDS_EPILOG", "SEEDS_EPILOG", "SPEED_EPILOG", "finds", "seeds", "speed"]
 
-EPILOG = (
+SEEDS_EPILOG = (
     "Examples: [bold]tornpage bench seeds[/] · tornpage bench seeds --only 3 · "
     "tornpage bench seeds --rows 10000 --json · tornpage bench seeds --report figures.html"
+)
+
+FINDS_EPILOG = (
+    "Examples: [bold]tornpage bench finds[/] · tornpage bench finds --all --jobs 2 · "
+    "tornpage bench finds --only dblwr_off --seeds 5 --json"
+)
+
+SPEED_EPILOG = (
+    "Examples: [bold]tornpage bench speed[/] · tornpage bench speed --only preload --only crashes · "
+    "tornpage bench speed --rounds 1 --share 5 --json · "
+    "TORNPAGE_TMP=/mnt/tmpfs tornpage bench speed --only targets"
 )
 
 
@@ -74,6 +100,77 @@ def seeds(
     if json_output:
         print(json.dumps({"rows": rows, "tables": [table.to_json() for table in tables]}))
     return 0
+
+
+def speed(
+    only: Annotated[
+        list[str] | None, typer.Option(help=f"{', '.join(SPEEDS)}; repeatable; all if not told.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="The median of so many counts.")] = 3,
+    share: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100, help="Percent of a round's trials and states: fewer tell less."
+        ),
+    ] = 100,
+    json_output: JsonOption = False,
+) -> int:
+    """Measures Tornpage itself, side by side: writes under the preload, index loads, crashes per second by
+    power loss and by kills beside kill -9 in a loop, other targets that are ready, reports."""
+    unknown = sorted(set(only or ()) - set(SPEEDS))
+    if unknown:
+        raise ConfigError(f"--only {unknown[0]}: there are {', '.join(SPEEDS)}")
+    console = make_console(quiet=json_output)
+    console.print(machine(), highlight=False)
+    tables = []
+    for table in measure_speed(find_paths(), Effort(rounds, share / 100), only or ()):
+        tables.append(table)
+        console.print(table.table())
+        for note in table.notes:
+            console.print(note, highlight=False, soft_wrap=True)
+    if json_output:
+        told = {"machine": machine(), "rounds": rounds, "share": share}
+        print(json.dumps({**told, "tables": [table.to_json() for table in tables]}))
+    return 0
+
+
+def finds(
+    only: Annotated[list[str] | None, typer.Option(help="Only this mutant; repeatable.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All mutants, in place of a few.")] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each, 1 to N.")] = 3,
+    limit: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Processor time of a search, then it is given up."),
+    ] = "5m",
+    jobs: JobsOption = DEFAULT_JOBS,
+    json_output: JsonOption = False,
+    out: OutOption = Path("out/finds"),
+) -> int:
+    """Processor time until the default campaigns, as they are shipped, find planted bugs by state: per bug
+    the median of the seeds, and the sum. Finished searches are kept in --out, so that the same command
+    goes on after an interruption.
+
+    Exit codes: 0 measured, 2 usage or harness failure.
+    """
+    if every and only:
+        raise ConfigError("--all or --only: one of them")
+    rows = load_mutants(TABLE)
+    chosen = choose_mutants(rows, only) if only else rows if every else sample(rows)
+    with make_progress(False, "not found") as progress, goes_on():
+        found = measure_finds(
+            chosen,
+            seeds,
+            seconds_of("--limit", limit),
+            MutantBuilder(),
+            find_paths(),
+            jobs,
+            out,
+            progress,
+        )
+    make_console(quiet=json_output).print(found.table())
+    if json_output:
+        print(json.dumps(found.to_json()))
+    return USAGE_ERROR if any(row.error for row in found.rows) else 0
 
 
 def _table(found: FigureTable) -> Table:

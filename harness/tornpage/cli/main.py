@@ -60,7 +60,9 @@ app = typer.Typer(
 files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
 targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobody here wrote.")
 DEVELOPERS = "For developers of Tornpage"
-benches = typer.Typer(no_args_is_help=True, help="Measures beside figures that others published.")
+benches = typer.Typer(
+    no_args_is_help=True, help="Measures Tornpage, and its engine beside published figures."
+)
 
 # In the order of the help text.
 app.command(epilog=run.EPILOG)(run.run)
@@ -85,7 +87,9 @@ app.command(epilog=doctor.EPILOG)(doctor.doctor)
 app.command(epilog=mutants.EPILOG, rich_help_panel=DEVELOPERS)(mutants.mutants)
 app.command(epilog=qualify.EPILOG, rich_help_panel=DEVELOPERS)(qualify.qualify)
 app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
-benches.command(epilog=bench.EPILOG)(bench.seeds)
+benches.command(epilog=bench.SPEED_EPILOG)(bench.speed)
+benches.command(epilog=bench.SEEDS_EPILOG)(bench.seeds)
+benches.command(epilog=bench.FINDS_EPILOG)(bench.finds)
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,8 +9,6 @@ May import: console, errors, mutant_build, mutant_table, mutants, options, paths
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +16,7 @@ import typer
 
 from tornpage.cli.console import make_console
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
-from tornpage.cli.progress import make_progress
+from tornpage.cli.progress import goes_on, make_progress
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import (
@@ -30,7 +28,7 @@ from tornpage.lab.mutants import (
     run_mutants,
 )
 from tornpage.lab.shipped import ShippedScore, bugs_page, run_shipped, shipped_table
-from tornpage.vocabulary.errors import ConfigError, Interrupted
+from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = ["EPILOG", "mutants"]
@@ -87,7 +85,7 @@ def mutants(
     builder, paths = MutantBuilder(), find_paths()
     # Hours of work: how much is left is told with --json too.
     quiet = json_output and not as_shipped
-    with make_progress(quiet, "not caught") as progress, _going_on():
+    with make_progress(quiet, "not caught") as progress, goes_on():
         if check:
             build_all(chosen, builder, progress)
             if json_output:
@@ -104,16 +102,6 @@ def mutants(
     if table is not None:
         table.write_text(bugs_page(rows, shipped), encoding="utf-8")
     return _show_shipped(shipped, json_output)
-
-
-@contextmanager
-def _going_on() -> Iterator[None]:
-    """What is built and what is found is kept as it comes."""
-    try:
-        yield
-    except Interrupted as stop:
-        stop.kept, stop.go_on = True, "the same command"
-        raise
 
 
 def _show(score: Score, json_output: bool) -> int:

@@ -1,6 +1,6 @@
 """How far a long command is: bars on a terminal, lines in a log.
 
-May import: console, crew.
+May import: console, crew, errors.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Self
 
@@ -26,8 +27,9 @@ from rich.progress import (
 from tornpage.campaigns.crew import Progress as Watcher
 from tornpage.campaigns.crew import QuietProgress
 from tornpage.cli.console import make_console
+from tornpage.vocabulary.errors import Interrupted
 
-__all__ = ["BarProgress", "LogProgress", "make_progress"]
+__all__ = ["BarProgress", "LogProgress", "goes_on", "make_progress"]
 
 LINE_EVERY_S = 60.0
 
@@ -39,6 +41,16 @@ def make_progress(quiet: bool, counted: str = "with findings") -> Watcher:
     if sys.stderr.isatty():
         return BarProgress(make_console(stderr=True), counted)
     return LogProgress(counted)
+
+
+@contextmanager
+def goes_on() -> Iterator[None]:
+    """Around what keeps its results as they come, so that the same command goes on after an interruption."""
+    try:
+        yield
+    except Interrupted as stop:
+        stop.kept, stop.go_on = True, "the same command"
+        raise
 
 
 class BarProgress:

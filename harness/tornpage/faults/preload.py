@@ -9,10 +9,21 @@ from pathlib import Path
 
 from tornpage.vocabulary.errors import TargetError
 
-__all__ = ["EXIT_PRELOAD_REFUSED", "preload_environment", "preload_path"]
+__all__ = [
+    "BARE",
+    "EXIT_PRELOAD_REFUSED",
+    "WHOLE",
+    "can_preload",
+    "preload_environment",
+    "preload_path",
+]
 
 EXIT_PRELOAD_REFUSED = 97
 """Of a program in which it cannot do what its environment or its plan asks."""
+WHOLE = {"TORNPAGE_PAYLOAD": "full"}
+"""Records contents too."""
+BARE = {"TORNPAGE_PAYLOAD": "hash"}
+"""Records only the hashes of contents."""
 TRACE_MAX_BYTES = 1 << 31
 """Of a recording with contents; the file is sparse and is cut at its end."""
 
@@ -22,14 +33,19 @@ def preload_path(build: Path) -> Path:
     return build / "faults" / "libtornpage_preload.so"
 
 
+def can_preload(path: Path) -> bool:
+    """Whether the loader can be told of it: it takes a list with spaces or colons between, and no escape."""
+    return not set(str(path)) & set(" :")
+
+
 def preload_environment(
     preload: Path, data: Path, trace: Path, plan: Path | None
 ) -> dict[str, str]:
-    """What makes the preload record (and disturb) what happens below data. The loader takes a list of paths
-    with spaces or colons between them and knows no escape: one that has such is linked beside the trace."""
-    if set(str(preload)) & set(" :"):
+    """What makes the preload record (and disturb) what happens below data. A preload of which the
+    loader cannot be told is linked beside the trace."""
+    if not can_preload(preload):
         link = trace.parent / preload.name
-        if set(str(link)) & set(" :"):
+        if not can_preload(link):
             raise TargetError(
                 f"{link}: the loader would split it: set TORNPAGE_TMP to another folder"
             )

@@ -20,8 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
+from typing import Protocol
 
 from tornpage.vocabulary.errors import ChildError, MachineError
 from tornpage.vocabulary.paths import find_paths
@@ -31,6 +30,7 @@ __all__ = [
     "FROM_OUTSIDE",
     "LAUNCHER",
     "ChildResult",
+    "Starter",
     "end_child",
     "ended_from_outside",
     "launch_argv",
@@ -90,6 +90,51 @@ class ChildResult:
         return f"exit code {self.exit_code}: {self.last_line}".rstrip(": ")
 
 
+class Starter(Protocol):
+    """How a child comes to be: executed, or forked by a server (forkserver)."""
+
+    def start(
+        self,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str],
+        deadline_s: float,
+        outputs: tuple[int, int],
+    ) -> int:
+        """Starts a program that ends as launch_argv() says, and returns its pid. outputs: descriptors for
+        its standard output and error. ChildError."""
+
+    def reap(self, pid: int) -> int:
+        """The status, as of wait(), of a child that has ended or is ending; once."""
+
+
+class _Executed:
+    """Every child by a spawn of its own."""
+
+    def start(
+        self,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str],
+        deadline_s: float,
+        outputs: tuple[int, int],
+    ) -> int:
+        args = launch_argv(argv, deadline_s)
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, outputs[0], 1),
+            (os.POSIX_SPAWN_DUP2, outputs[1], 2),
+        ]
+        try:
+            return os.posix_spawn(args[0], args, env, file_actions=actions, setsigdef=ENDING)
+        except OSError as error:
+            raise ChildError(f"{argv[0]}: {error.strerror}") from error
+
+    def reap(self, pid: int) -> int:
+        return os.waitpid(pid, 0)[1]
+
+
+_EXECUTED = _Executed()
+
+
 @contextlib.contextmanager
 def undivided() -> Iterator[None]:
     """What must not be ended in its middle; a signal that comes meanwhile is there again behind it. Threads
@@ -142,17 +187,18 @@ def run_child(
     *,
     may_be_killed: bool = False,
     watch: Callable[[], None] | None = None,
+    starter: Starter | None = None,
 ) -> ChildResult:
     """Runs a program to its end or its deadline (seconds).
 
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
     none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
-    while it runs, a few times per second. Raises
+    while it runs, a few times per second. starter: how it comes to be; None: executed. Raises
     ChildError when it cannot be started, MachineError when it was ended from outside.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        child = _run(argv, env, deadline_s, out_fd, err_fd, watch)
+        child = _run(argv, env, deadline_s, (out_fd, err_fd), watch, starter or _EXECUTED)
     finally:
         os.close(out_fd)
         os.close(err_fd)
@@ -170,21 +216,12 @@ def _run(
     argv: Sequence[str | Path],
     env: Mapping[str, str],
     deadline_s: float,
-    out_fd: int,
-    err_fd: int,
+    outputs: tuple[int, int],
     watch: Callable[[], None] | None,
+    starter: Starter,
 ) -> ChildResult:
-    args = launch_argv(argv, deadline_s)
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, out_fd, 1),
-        (os.POSIX_SPAWN_DUP2, err_fd, 2),
-    ]
     started = time.monotonic()
-    try:
-        pid = os.posix_spawn(args[0], args, dict(env), file_actions=actions, setsigdef=ENDING)
-    except OSError as error:
-        raise ChildError(f"{argv[0]}: {error.strerror}") from error
+    pid = starter.start(argv, env, deadline_s, outputs)
     usage = _Usage(pid)
     try:
         timed_out = not _wait(pid, started + deadline_s, usage, watch)
@@ -192,13 +229,12 @@ def _run(
             end_child(pid)
     except BaseException:
         end_child(pid)
-        os.waitpid(pid, 0)
+        starter.reap(pid)
         raise
     usage.sample_end()
     end_child(pid)  # what it has left behind in its process group
-    _, status, _rusage = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(starter.reap(pid))
     seconds = time.monotonic() - started
-    code = os.waitstatus_to_exitcode(status)
     return ChildResult(
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else 0,
@@ -206,30 +242,26 @@ def _run(
         seconds=seconds,
         peak_bytes=usage.peak_bytes,
         written_bytes=usage.written_bytes,
-        stdout=_read_all(out_fd),
-        stderr=_read_all(err_fd),
+        stdout=_read_all(outputs[0]),
+        stderr=_read_all(outputs[1]),
     )
 
 
 class _Usage:
     """What a child uses. rusage is no help for memory: after a vfork it counts the parent's too."""
 
-    __slots__ = ("_process", "peak_bytes", "pid", "written_bytes")
+    __slots__ = ("peak_bytes", "pid", "written_bytes")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.peak_bytes = 0
         self.written_bytes = 0
-        self._process: psutil.Process | None = None
 
     def sample(self) -> None:
-        """While it lives: resident size, through psutil."""
-        try:
-            if self._process is None:
-                self._process = psutil.Process(self.pid)
-            self.peak_bytes = max(self.peak_bytes, self._process.memory_info().rss)
-        except psutil.Error:
-            pass
+        """While it lives: its resident size."""
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            pages = Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]
+            self.peak_bytes = max(self.peak_bytes, int(pages) * os.sysconf("SC_PAGE_SIZE"))
 
     def sample_end(self) -> None:
         """As a zombie, before it is reaped: bytes that its write calls moved."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from tornpage.faults.preload import preload_environment, preload_path
+from tornpage.faults.preload import WHOLE, preload_environment, preload_path
 from tornpage.faults.process import run_child
 from tornpage.faults.scratch import scratch_folder
 from tornpage.faults.trace import Op, Trace
@@ -143,7 +143,7 @@ def _record(paths: Paths, data: Path, trace: Path, work: list[Operation]) -> Non
     steps.write_text(json.dumps([[step[key] for key in keys] for step in told]), "ascii")
     env = preload_environment(preload_path(paths.build), data, trace, None)
     argv = [sys.executable, "-c", PROGRAM, str(data), str(steps)]
-    child = run_child(argv, {**env, "TORNPAGE_PAYLOAD": "full"}, DEADLINE_S)
+    child = run_child(argv, {**env, **WHOLE}, DEADLINE_S)
     if child.exit_code != 0:
         raise ChildError(f"the work on files failed: {child.describe()}")
 

@@ -5,171 +5,26 @@ Their table: a BIGINT primary key `a`, `b` to `h` CHAR(255) without values; inde
 g(5), h(5); pages of 4k, a pool of 64 MB. Bytes and counts are the same each time; what the documents give for
 100,000 rows is brought down to the number of rows. Seconds depend on the machine: only their ratios compare.
 
-May import: compared, errors, statements.
+May import: compared, compression, errors, rig.
 """
 
 from __future__ import annotations
 
 import itertools
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from tornpage.lab.statements import Step, run_statements, running_server, write_rate
+from tornpage.lab.compression import compression
+from tornpage.lab.rig import ENGINE_CREATE, INDEXES, LARGE, ROWS, SMALL, TEN_TIMES, Bench, Size
 from tornpage.reports.compared import Figure, FigureTable
 from tornpage.vocabulary.errors import ConfigError, TargetError
 
 __all__ = ["ROWS", "TABLES", "measure"]
 
-ROWS = 100_000
-"""Of the documents' table."""
-PAGE_SIZE = 4096
-POOL_PAGES = 16_384
-INDEXES = "ib(b) ic(c) id(d) ie(e:10) i4(f:4) ig(g:5) ih(h:5)"
-COLUMNS = "bcdefgh"
-ENGINE_CREATE = f"create table t a:bigint {' '.join(f'{c}:char(255)' for c in COLUMNS)} primary a"
-_SERVER_COLUMNS = ", ".join(f"{c} char(255) not null default ''" for c in COLUMNS)
-SERVER_CREATE = (
-    f"create table t (a bigint primary key, {_SERVER_COLUMNS}) engine=innodb charset=latin1"
-)
-SERVER_ADD = (
-    "alter table t add index(b), add index(c), add index(d), add index(e(10)), add index(f(4)),"
-    " add index(g(5)), add index(h(5)), algorithm=inplace"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """log_file: of the redo log, as an option; times: the rows that are measured."""
-
-    log_file: str
-    pool_pages: int = POOL_PAGES
-    times: int = 1
-
-
-SMALL = _Size("10m")
-LARGE = _Size("512m")
-TEN_TIMES = _Size("1g", 262_144, 10)
-
-
-@dataclass(frozen=True, slots=True)
-class _Alters:
-    """Set-up, ADD INDEX and FORCE."""
-
-    setup: Step
-    add: Step
-    force: Step
-
-    def redo(self) -> tuple[float, float, float]:
-        """MB that each of them logged."""
-        ends = [step.status["lsn"] / 1e6 for step in (self.setup, self.add, self.force)]
-        return ends[0], ends[1] - ends[0], ends[2] - ends[1]
-
-    def owed(self, unlogged: bool) -> tuple[float, float]:
-        """Bytes that had to be written before ADD INDEX and FORCE ended: the log, and what it lacks."""
-        steps = (self.setup, self.add, self.force)
-        log = [step.status["os_log_written"] for step in steps]
-        home = [
-            (step.status["data_writes"] - step.status["dblwr_writes"]) * PAGE_SIZE for step in steps
-        ]
-        add, force = (
-            float(log[n] - log[n - 1] + (home[n] - home[n - 1] if unlogged else 0)) for n in (1, 2)
-        )
-        return add, force
-
-
-class Bench:
-    """Measures on one engine with so many rows; what several tables need is run once."""
-
-    def __init__(self, engine: Path, rows: int, scratch: Path, server: Path | None) -> None:
-        self._engine = engine
-        self._scratch = scratch
-        self._server = server
-        self.rows = rows
-
-    def scaled(self, value: float) -> float:
-        """A figure for ROWS rows, for the rows that are measured."""
-        return value * self.rows / ROWS
-
-    @cached_property
-    def rate(self) -> float:
-        """Bytes per second that the disk takes one after the other."""
-        return write_rate(self._scratch)
-
-    def engine(self, options: Mapping[str, str], statements: Sequence[str]) -> list[Step]:
-        """Statements on a new database of the engine."""
-        data = Path(tempfile.mkdtemp(dir=self._scratch)) / "db"
-        wanted = {"page_size": "4k", "buffer_pool_pages": str(POOL_PAGES), **options}
-        try:
-            return run_statements(self._engine, data, wanted, statements)
-        finally:
-            shutil.rmtree(data.parent)
-
-    def filled(self, times: int = 1) -> list[str]:
-        """The table with its rows, purged."""
-        return [ENGINE_CREATE, f"insert_seq - t 1 {self.rows * times}", "purge all"]
-
-    def alters(self, size: _Size, log_format: str, optimize: bool) -> _Alters:
-        """ADD INDEX and FORCE on the engine."""
-        key = (size, log_format, optimize)
-        if key not in self._alters:
-            options = {
-                "buffer_pool_pages": str(size.pool_pages),
-                "log_file_size": size.log_file,
-                "log_format": log_format,
-                "log_optimize_ddl": "on" if optimize else "off",
-            }
-            statements = [*self.filled(size.times), f"add index t {INDEXES}", "rebuild table t"]
-            steps = [
-                Step(step.seconds, {**step.status, "lsn": step.status["lsn_current"]})
-                for step in self.engine(options, statements)
-            ]
-            self._alters[key] = _Alters(*steps[2:])
-        return self._alters[key]
-
-    @cached_property
-    def _alters(self) -> dict[tuple[_Size, str, bool], _Alters]:
-        return {}
-
-    def server_alters(self, size: _Size) -> _Alters | None:
-        """The same on MariaDB, whose log is the later format; None without a server."""
-        if self._server is None:
-            return None
-        if size not in self._server_alters:
-            options = {
-                "innodb-page-size": "4k",
-                "innodb-buffer-pool-size": str(size.pool_pages * PAGE_SIZE),
-                "innodb-log-file-size": size.log_file,
-                "innodb-flush-log-at-trx-commit": "1",
-                "innodb-stats-persistent": "0",
-            }
-            insert = f"insert into t (a) select seq from seq_1_to_{self.rows * size.times}"
-            folder = Path(tempfile.mkdtemp(dir=self._scratch))
-            try:
-                with running_server(self._server, folder, options) as server:
-                    steps = server.run(
-                        [f"{SERVER_CREATE}; {insert}", SERVER_ADD, "alter table t force"]
-                    )
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            self._server_alters[size] = _Alters(
-                *(
-                    Step(s.seconds, {**s.status, "lsn": s.status["innodb_lsn_current"]})
-                    for s in steps
-                )
-            )
-        return self._server_alters[size]
-
-    @cached_property
-    def _server_alters(self) -> dict[_Size, _Alters]:
-        return {}
-
 
 def _seconds(
-    bench: Bench, size: _Size, published: Mapping[tuple[str, bool], tuple[float, float]]
+    bench: Bench, size: Size, published: Mapping[tuple[str, bool], tuple[float, float]]
 ) -> list[Figure]:
     figures = []
     server = bench.server_alters(size)
@@ -367,6 +222,7 @@ TABLES: Mapping[int, Callable[[Bench], FigureTable]] = {
     7: sort_memory,
     8: flush_and_pool,
     9: progress,
+    10: compression,
 }
 """By their number in the list of the documents' tables."""
 

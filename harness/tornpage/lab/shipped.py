@@ -11,6 +11,7 @@ powerloss, registry, scratch, target, tryout.
 from __future__ import annotations
 
 import itertools
+import math
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
@@ -52,13 +53,15 @@ LIVE = ("kill", "io_error")
 
 @dataclass(frozen=True, slots=True)
 class SeedRow:
-    """What one seed came to. tried: undisturbed runs, trials and states, by crash model."""
+    """What one seed came to. tried: undisturbed runs, trials and states, by crash model; cpu: seconds of
+    processor time."""
 
     seed: int
     by_state: Catch | None = None
     by_rule: Catch | None = None
     tried: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    cpu: float = 0.0
     error: str = ""
 
 
@@ -125,12 +128,14 @@ def _percent(part: int, whole: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """first: the live crash models that the mutant's header names, whose campaigns begin."""
+    """first: the live crash models that the mutant's header names, whose campaigns begin; limit: seconds of
+    processor time after which the search is given up."""
 
     mutant: str
     seed: int
     scratch: Path
     first: tuple[str, ...]
+    limit: float
 
     @property
     def name(self) -> str:
@@ -145,16 +150,18 @@ def run_shipped(
     jobs: int,
     out: Path,
     progress: Progress,
+    limit: float = math.inf,
 ) -> ShippedScore:
-    """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time."""
+    """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time; limit:
+    seconds of processor time after which the search for one mutant with one seed is given up."""
     builder.check_patches(mutants)
     kept = KeptRows(out / "as-shipped", SeedRow, paths.workloads)
-    keys = {mutant.name: builder.key(mutant) for mutant in mutants}
+    keys = {mutant.name: f"{builder.key(mutant)} {limit}" for mutant in mutants}
     found: dict[str, SeedRow] = {}
     left = []
     with scratch_folder() as scratch:
         for mutant, seed in itertools.product(mutants, range(1, seeds + 1)):
-            task = _Task(mutant.name, seed, scratch, _live_first(mutant))
+            task = _Task(mutant.name, seed, scratch, _live_first(mutant), limit)
             row = kept.load(task.name, keys[mutant.name])
             if row is None:
                 left.append((mutant, task))
@@ -198,13 +205,20 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     try:
         target = make_target(TARGET, paths.build)
         for tried in _all(task, target, paths, scratch):
-            if catches.add(tried):
+            if catches.add(tried) or catches.cpu > task.limit:
                 break
     except TornpageError as error:
         return _failed(task, str(error))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    return SeedRow(task.seed, catches.by_state, catches.by_rule, catches.tried, catches.seconds)
+    return SeedRow(
+        task.seed,
+        catches.by_state,
+        catches.by_rule,
+        catches.tried,
+        catches.seconds,
+        catches.cpu,
+    )
 
 
 def _all(task: _Task, target: Target, paths: Paths, scratch: Path) -> Iterator[Tried]:

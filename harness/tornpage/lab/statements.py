@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,7 @@ __all__ = [
     "machine",
     "run_statements",
     "running_server",
+    "sync_rate",
     "write_rate",
 ]
 
@@ -36,6 +38,8 @@ DEADLINE_S = 1800
 START_S = 60.0
 RATE_BYTES = 256 << 20
 RATE_ROUNDS = 3
+SYNC_ROUNDS = 20
+SYNC_BLOCKS = 50
 _SERVERS = ("mariadbd", "/usr/sbin/mariadbd")
 _CLIENT = "mariadb"
 
@@ -73,62 +77,98 @@ def write_rate(folder: Path) -> float:
     return best
 
 
+def sync_rate(folder: Path) -> float:
+    """Blocks per second that are written one by one to a file in this folder which is there already, as a
+    log is, and are durable before the next one: the best of a few."""
+    best = 0.0
+    path = folder / "rate"
+    path.write_bytes(bytes(512 * SYNC_BLOCKS))
+    with path.open("r+b", buffering=0) as file:
+        os.fsync(file.fileno())
+        for _ in range(SYNC_ROUNDS):
+            file.seek(0)
+            clock = time.monotonic()
+            for _ in range(SYNC_BLOCKS):
+                file.write(bytes(512))
+                os.fdatasync(file.fileno())
+            best = max(best, SYNC_BLOCKS / (time.monotonic() - clock))
+    path.unlink()
+    return best
+
+
 def run_statements(
-    engine: Path, data: Path, options: Mapping[str, str], statements: Sequence[str]
+    engine: Path,
+    data: Path,
+    options: Mapping[str, str],
+    statements: Sequence[str],
+    may_fail: bool = False,
 ) -> list[Step]:
-    """Runs the script on a new database, which is let go of without a clean close. TargetError if a statement
-    fails."""
+    """Runs the script on a new database, which is let go of without a clean close; a statement may be many,
+    line by line. TargetError if the engine ends before the script does, or if a statement fails and may
+    not."""
     command = [str(engine), "run", str(data), "-", "--json", "--acks", "--crash"]
     for name, value in options.items():
         command += ["--set", f"{name}={value}"]
-    script = "".join(f"{statement}\nstatus\n" for statement in statements)
-    child = subprocess.Popen(
-        launch_argv(command, DEADLINE_S),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
-    with child.stdin, child.stdout, child.stderr:
-        try:
-            child.stdin.write(script)
-            child.stdin.close()
-            steps = list(_steps(child.stdout))
-            message = child.stderr.read()
-        finally:
-            end_child(child.pid)
-            child.wait()
+    # Files, no pipes: neither side waits for the other to read.
+    with tempfile.TemporaryFile("w+") as script, tempfile.TemporaryFile("w+") as messages:
+        script.writelines(f"{statement}\nstatus\n" for statement in statements)
+        script.seek(0)
+        child = subprocess.Popen(
+            launch_argv(command, DEADLINE_S),
+            stdin=script,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+        )
+        assert child.stdout is not None
+        steps, failed = [], ""
+        with child.stdout:
+            try:
+                for found in _answers(child.stdout):
+                    if isinstance(found, Step):
+                        steps.append(found)
+                    else:
+                        failed = found
+            finally:
+                end_child(child.pid)
+                child.wait()
+        messages.seek(0)
+        message = " ".join(messages.read().split())
     if len(steps) != len(statements):
-        raise TargetError(f"{engine}: {' '.join(message.split()) or 'it ended early'}")
+        raise TargetError(f"{engine}: {message or failed or 'it ended early'}")
+    if failed and not may_fail:
+        raise TargetError(f"{engine}: {failed}")
     return steps
 
 
-def _steps(lines: Iterator[str]) -> Iterator[Step]:
+def _answers(lines: Iterator[str]) -> Iterator[Step | str]:
+    """A step per `status` of the script; at the end the first of its failures, if there are any."""
     clock = time.monotonic()
-    seconds = 0.0
     for line in lines:
-        if line.startswith("ack "):
+        if not line.startswith("{"):
+            continue
+        found = json.loads(line)
+        if "ok" in found:
+            for failure in found.get("failed", [])[:1]:
+                yield f"line {failure['line']}: {failure['message']}"
+        elif "status" in found:
             now = time.monotonic()
-            seconds, clock = now - clock, now
-        elif line.startswith('{"line":'):
-            found = json.loads(line)
-            if "status" not in found:  # a statement that failed
-                return
-            yield Step(seconds, found["status"])
+            yield Step(now - clock, found["status"])
+            clock = now
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A private MariaDB server. version: as it says it."""
+    """A private MariaDB server. data: its folder; version: as it says it."""
 
     socket: Path
+    data: Path
     version: str
 
     def ask(self, sql: str) -> list[list[str]]:
-        """The rows that a statement gives. TargetError if it fails."""
-        command = [_CLIENT, "--no-defaults", f"--socket={self.socket}", "-BN", "-e", sql]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        """The rows that statements give, one after the other. TargetError if one fails."""
+        command = [_CLIENT, "--no-defaults", f"--socket={self.socket}", "-BN"]
+        done = subprocess.run(command, input=sql, capture_output=True, text=True, check=False)
         if done.returncode:
             raise TargetError(f"{_CLIENT}: {' '.join(done.stderr.split())}")
         return [line.split("\t") for line in done.stdout.splitlines()]
@@ -174,7 +214,7 @@ def running_server(program: Path, folder: Path, options: Mapping[str, str]) -> I
         launch_argv(command, DEADLINE_S), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        server = Server(socket, "")
+        server = Server(socket, data, "")
         end = time.monotonic() + START_S
         while True:
             try:
@@ -185,7 +225,7 @@ def running_server(program: Path, folder: Path, options: Mapping[str, str]) -> I
                     raise TargetError(f"{program} does not start: {_last_error(log)}") from error
                 time.sleep(0.05)
         server.ask("create database test")
-        yield Server(socket, version)
+        yield Server(socket, data, version)
     finally:
         end_child(child.pid)
         child.wait()

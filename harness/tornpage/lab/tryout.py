@@ -1,6 +1,6 @@
 """Campaigns on the programs of a planted bug, one judged thing after the other, and what counts as a catch.
 
-May import: campaign, census, errors, model, powerloss, target, trial.
+May import: campaign, census, errors, measured, model, powerloss, target, trial.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undistur
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
 from tornpage.campaigns.powerloss import Limits, explore, loss_plan, recorded_run
 from tornpage.campaigns.trial import run_aimed
+from tornpage.lab.measured import cpu_seconds
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
@@ -47,6 +48,7 @@ class Catch:
     model: str
     tries: int
     seconds: float
+    cpu: float
     what: str
     replay: str
 
@@ -69,11 +71,17 @@ class Catches:
         self._keep = keep
         self._rules = rules
         self._start = time.monotonic()
+        self._cpu = cpu_seconds()
 
     @property
     def seconds(self) -> float:
         """Since the start."""
         return round(time.monotonic() - self._start, 2)
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of processor time since the start, of all processes that have ended, and of this one."""
+        return round(cpu_seconds() - self._cpu, 2)
 
     def add(self, tried: Tried) -> bool:
         """Counts what was tried, notes what it caught. Returns whether there is a catch by state by now."""
@@ -94,6 +102,7 @@ class Catches:
             model=tried.model,
             tries=self.tried[tried.model],
             seconds=self.seconds,
+            cpu=self.cpu,
             what=violation.what,
             replay=self._keep(tried, violation),
         )

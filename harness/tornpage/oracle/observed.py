@@ -58,6 +58,8 @@ class ObservedOracle:
     """No statement has a result that it should have."""
     backups: Mapping[int, Any] = MappingProxyType({})
     """None that the model knows of."""
+    exports: Mapping[int, str] = MappingProxyType({})
+    """As well."""
 
     def __init__(
         self,

@@ -78,7 +78,8 @@ class Step:
 class Oracle:
     """Replays a script once; then answers what may be found after a crash.
 
-    states[p] is the state after p commits, steps the statements in order. Raises WorkloadError for a
+    states[p] is the state after p commits, steps the statements in order, exports[p] the table that is
+    exported then, if one is: beginning and end of an export are prefixes too. Raises WorkloadError for a
     script that names columns that do not exist: such a script is a harness error.
     """
 
@@ -91,12 +92,15 @@ class Oracle:
         self._tables: dict[str, Table] = {}
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
         self._backups = Backups()
+        self.exports: dict[int, str] = {}
         for statement in script.statements:
             error, durable = "", False
             try:
                 durable = self._execute(statement)
             except Failure as failure:
                 error = str(failure)
+            if self._exported() != self.exports.get(len(self.states) - 1, ""):
+                self._snapshot(statement.line)
             prefix = len(self.states) - 1
             other = self._other_error(statement, error, prefix)
             self.steps.append(Step(statement.line, error, prefix, durable, other))
@@ -280,8 +284,13 @@ class Oracle:
         for name, key in touched:
             self._tables[name].undo(key)
 
+    def _exported(self) -> str:
+        return next((table.name for table in self._tables.values() if table.exported), "")
+
     def _snapshot(self, line: int) -> None:
         self.states.append({name: table.digest() for name, table in self._tables.items()})
+        if self._exported():
+            self.exports[len(self.states) - 1] = self._exported()
         self.commit_lines.append(line)
 
     # -- data definition ------------------------------------------------------------------------

@@ -19,8 +19,8 @@ __all__ = ["Figure", "FigureTable", "render_figures"]
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A row of a table. published: what a document says of as much as is measured, None where it says nothing
-    that can be brought down to it; server: MariaDB's here, None without one; limit: what the bytes that
-    must be written before the statement ends would take by themselves, for seconds."""
+    that can be brought down to it; server: MariaDB's here, None without one; limit: what
+    must be durable before the statements end, by itself, for seconds."""
 
     what: str
     published: float | None

@@ -3,7 +3,7 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: aim, errors, judgement, model, option, preload, process, rules, state, workload.
+May import: aim, errors, forkserver, judgement, model, option, preload, process, rules, state, workload.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tornpage.faults.aim import SECTOR
-from tornpage.faults.preload import preload_environment
+from tornpage.faults.forkserver import fork_server
+from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.rules import Setting
@@ -64,6 +65,17 @@ class Command:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     deadline_s: float = 60.0
+    fork: Path | None = None
+    """With this preload its program is a fork server of itself: it does nothing before its main that may
+    not be done once for all."""
+
+    def run(self, env: Mapping[str, str], *, may_be_killed: bool = False) -> ChildResult:
+        """run_child() of it with these settings beside its own."""
+        server = fork_server(Path(self.argv[0]), self.fork) if self.fork is not None else None
+        whole = {**self.env, **env}
+        return run_child(
+            self.argv, whole, self.deadline_s, may_be_killed=may_be_killed, starter=server
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +258,7 @@ class EngineTarget:
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         """The variables of faults/README.md; contents are recorded, since the rules judge them."""
-        return preload_environment(self.preload, data, trace, plan) | {"TORNPAGE_PAYLOAD": "full"}
+        return preload_environment(self.preload, data, trace, plan) | WHOLE
 
     def options(self) -> tuple[TargetOption, ...]:
         """What `engine options --json` says. Raises TargetError."""
@@ -265,7 +277,8 @@ class EngineTarget:
     def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
         """engine run --json --set ... DIR SCRIPT."""
         return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script))
+            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)),
+            fork=self.preload,
         )
 
     def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
@@ -290,6 +303,7 @@ class EngineTarget:
                 *_sets(asked),
                 str(data),
             ),
+            fork=self.preload,
         )
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
@@ -369,6 +383,8 @@ class EngineTarget:
             return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
         if file == "ib_dblwr":
             return Site.DOUBLEWRITE
+        if file.endswith(("/backup_info", ".cfg")):
+            return Site.METADATA
         if file != "ibdata1" and not file.endswith(".ibd"):
             return Site.OTHER
         if offset < page_size:

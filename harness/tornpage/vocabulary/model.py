@@ -90,6 +90,8 @@ class Site(StrEnum):
     """Zeros over a page that is free."""
     ROLLBACK_JOURNAL = "rollback_journal"
     """Old page contents, kept until the transaction that changes them has committed (SQLite)."""
+    METADATA = "metadata"
+    """A file that says of others that they are whole: of a backup, of an exported table."""
     FILE_OP = "file_op"
     """Create, rename, unlink, truncate."""
     OTHER = "other"

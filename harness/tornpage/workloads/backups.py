@@ -21,6 +21,8 @@ STEP_SHARES = (0.1, 0.3, 0.6)
 STEP_PAGES = (4, 30, 200)
 """Most pages of a step."""
 NO_LOCK_SHARE = 0.15
+AMID_BUILD_SHARE = 0.5
+"""Of the backups that could, those that begin amid a build in steps."""
 ABORTED_SHARE = 0.1
 ENDLESS_SHARE = 0.15
 """Scripts that end, or are killed, with a backup that nobody has finished."""
@@ -32,13 +34,16 @@ class BackupParams(StormParams):
 
     backups: int = Field(default=4, ge=1, le=100)
     """Most backups of a script."""
+    share: int = Field(default=100, ge=0, le=100)
+    """Of a hundred scripts, those with backups."""
 
 
 def generate_backup(params: BackupParams, rng: random.Random) -> Script:
     """The script of these parameters."""
     make = rng.choice((generate_mix, generate_storm))
     statements = make(params, rng).statements
-    return Script.of(_weave(statements, rng, rng.randint(1, params.backups)))
+    woven = _weave(statements, rng, rng.randint(1, params.backups))
+    return Script.of(woven if rng.randrange(100) < params.share else statements)
 
 
 def _weave(statements: Sequence[Statement], rng: random.Random, backups: int) -> list[Statement]:
@@ -46,12 +51,21 @@ def _weave(statements: Sequence[Statement], rng: random.Random, backups: int) ->
     cuts = sorted(rng.choices(range(1, len(statements) + 1), k=2 * backups))
     out = list(statements[: cuts[0]])
     for number in range(backups):
-        first, end = cuts[2 * number : 2 * number + 2]
+        cut, end = cuts[2 * number : 2 * number + 2]
+        first = _begin(statements, cut, end, rng)
+        out += statements[cut:first]
         after = cuts[2 * number + 2] if number + 1 < backups else len(statements)
         last = number + 1 == backups and rng.random() < ENDLESS_SHARE
         out += _backup(f"b{number + 1}", statements[first:end], rng, endless=last)
         out += statements[end:after]
     return out
+
+
+def _begin(statements: Sequence[Statement], cut: int, end: int, rng: random.Random) -> int:
+    """Where a backup between these places begins: at the first, or behind a step of a build, so that what was
+    loaded before it and what is loaded after it are in one file."""
+    amid = [at + 1 for at in range(cut, end) if statements[at].verb is Verb.STEP_INDEX]
+    return rng.choice(amid) if amid and rng.random() < AMID_BUILD_SHARE else cut
 
 
 def _backup(

@@ -1,11 +1,11 @@
 """The workload "churn": what moves the structures that the workload "smoke" hardly touches.
 
 Wide keys give trees of three levels from few rows, rows of any size pages that have to be put together, long
-values pages of their own; phases that grow and shrink them split, merge, raise and
-lower; transactions change one row again and again, bring back what they deleted and fill several undo
+values pages of their own; phases that grow and shrink them split, merge, pack,
+raise and lower; transactions change one row again and again, bring back what they deleted and fill several undo
 pages; two names are created, renamed and dropped in turn while the log still has all of it.
 
-May import: book, builds, phases, script, shapes.
+May import: book, builds, defragment, phases, script, shapes.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import Book
 from tornpage.workloads.builds import build, lengthen, name_burst
+from tornpage.workloads.defragment import defragment
 from tornpage.workloads.phases import (
     drain,
     fill,
@@ -31,6 +32,8 @@ from tornpage.workloads.shapes import LONG, SMALL, VARYING, WIDE
 __all__ = ["ChurnParams", "generate_churn"]
 
 NAMES = ("n1", "n2")
+DEFRAGMENT_SHARE = 0.5
+"""Rounds in which the table of wide keys loses rows here and there, and its leaves are packed."""
 RESTART_SHARE = 0.5
 """Of the places in a round where the target may be started again."""
 
@@ -72,6 +75,8 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         name_burst(book, NAMES, SMALL, params.bursts)
         if book.rng.random() < RESTART_SHARE:
             restart(book)
+        if book.rng.random() < DEFRAGMENT_SHARE:
+            defragment(book, table)
         revive(book, table)
         rolled_back_deletes(book, table)
         drain(book, table)

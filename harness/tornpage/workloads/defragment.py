@@ -1,25 +1,34 @@
 """Pieces of scripts that defragment a table in place: rows go from all of its pages, then the leaves are
 packed, in one statement or in steps between which rows change, transactions stay open, and purge works.
 
-May import: book, phases, script.
+May import: book, capacity, phases, script, shapes.
 """
 
 from __future__ import annotations
 
 from tornpage.workloads import phases
 from tornpage.workloads.book import Book, Table
+from tornpage.workloads.capacity import clustered_tree
 from tornpage.workloads.script import Verb
+from tornpage.workloads.shapes import LARGE, WIDE
 
 __all__ = ["defragment"]
 
 LEFT = (0.3, 0.5, 0.7)
 """Shares of the rows that a table keeps: below a third a page would merge by itself."""
+NAME = "packed"
+LEAVES = 12
+"""Of a table that is worth it: several groups of neighbours."""
+ROWS_MAX = 120
+"""Of such a table, if it has to be made."""
 WHOLE = ""
 """In place of an index: all of them."""
 
 
 def defragment(book: Book, table: Table) -> None:
-    """Rows go here and there, and their pages are packed."""
+    """Rows go here and there, and their pages are packed. A table of few leaves leaves it to another."""
+    if _leaves(book, table) < LEAVES:
+        table = _larger(book)
     book.release(table)
     _thin_out(book, table)
     index = book.rng.choice((WHOLE, WHOLE, "PRIMARY", *table.indexes))
@@ -29,6 +38,24 @@ def defragment(book: Book, table: Table) -> None:
         _in_steps(book, table)
     if book.rng.random() < 0.4:
         phases.housekeeping(book)
+
+
+def _larger(book: Book) -> Table:
+    """A table of few rows that fill many leaves, those of its indexes too."""
+    table = book.tables.get(NAME) or book.create(NAME, book.rng.choice((WIDE, LARGE)))
+    book.release(table)
+    phases.fill(book, table, min(ROWS_MAX, LEAVES * book.page_size // table.shape.row_size))
+    missing = book.missing_indexes(table)
+    if missing and book.rng.random() < 0.5:
+        book.add_indexes(table, book.rng.sample(missing, 1))
+    return table
+
+
+def _leaves(book: Book, table: Table) -> int:
+    """About so many full ones."""
+    tree = clustered_tree(table.shape.columns, (table.shape.primary,))
+    size = tree[0] if tree is not None else book.page_size // 16
+    return len(table.live) * size // book.page_size
 
 
 def _thin_out(book: Book, table: Table) -> None:

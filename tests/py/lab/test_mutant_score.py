@@ -19,7 +19,7 @@ from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import FaultPlan, Source, TrialSpec, Violation
 from tornpage.vocabulary.paths import data_folder
 
-BY_RULE = Catch(13, Source.RULE, "smoke", "census", 1, 0.5, "what", "line")
+BY_RULE = Catch(13, Source.RULE, "smoke", "census", 1, 0.5, 0.4, "what", "line")
 CAUGHT = MutantRow("a", by_rule=BY_RULE)
 MISSED = MutantRow("b", baseline=7)
 ROW = """# mutant: a

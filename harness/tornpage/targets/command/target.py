@@ -18,8 +18,8 @@ from typing import Any
 
 import xxhash
 
-from tornpage.faults.preload import preload_environment
-from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.preload import WHOLE, preload_environment
+from tornpage.faults.process import ChildResult
 from tornpage.oracle.observed import observed_state
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
@@ -175,7 +175,7 @@ class CommandTarget:
         """The variables of faults/README.md."""
         env = preload_environment(self.preload, data, trace, plan)
         if self.file.format:
-            env["TORNPAGE_PAYLOAD"] = "full"
+            env |= WHOLE
         if self.file.server:
             env["TORNPAGE_CONTROL"] = f"tornpage-{xxhash.xxh3_64_hexdigest(str(trace).encode())}"
         return env
@@ -197,7 +197,7 @@ class CommandTarget:
         if not self.file.commands.prepare:
             return
         command = _in_folder(self._command(RUN, "prepare", options), data)
-        child = run_child(command.argv, command.env, command.deadline_s)
+        child = command.run({})
         if child.exit_code != 0:
             require_floor(data)
             raise CensusError(f"prepare failed: {child.describe()}")

@@ -1,0 +1,59 @@
+/* Exported tables, carried elsewhere. Place: above image.c, below judge.c. */
+#include "explorer/judge/carried.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+#include "base/mach.h"
+
+#define CFG_CHECKSUM_LEN 4U
+
+static uint32_t name_of(image_t *image, const char *table, const char *suffix)
+{
+    char path[PATH_LEN_MAX + 1];
+    int len = snprintf(path, sizeof(path), "%s%s", table, suffix);
+    CHECK(len > 0 && (size_t)len < sizeof(path));
+    return image_name(image, path, (size_t)len);
+}
+
+static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
+{
+    uint32_t inode = image_lookup(image, name);
+    if (inode == IMAGE_NONE) {
+        return false;
+    }
+    uint64_t size = image_size(image, inode);
+    byte *bytes = mem_alloc(size + 1);
+    if (size > 0) {
+        memcpy(bytes, image_bytes(image, inode), size);
+    }
+    *copy = image_inode_create(image);
+    CHECK(image_write(image, *copy, 0, bytes, size));
+    free(bytes);
+    return true;
+}
+
+/** Has it the checksum that it begins with? */
+static bool cfg_is_whole(const image_t *image, uint32_t inode)
+{
+    uint64_t size = image_size(image, inode);
+    const byte *bytes = image_bytes(image, inode);
+    return size > CFG_CHECKSUM_LEN
+           && mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
+}
+
+bool carried_take(image_t *image, const char *table, carried_t *out)
+{
+    return copy_file(image, name_of(image, table, ".ibd"), &out->data)
+           && copy_file(image, name_of(image, table, ".cfg"), &out->cfg)
+           && cfg_is_whole(image, out->cfg);
+}
+
+void carried_lay_down(image_t *image, const carried_t *carried, bool there)
+{
+    image_link(image, name_of(image, CARRIED_NAME, ".ibd"), there ? carried->data : IMAGE_NONE);
+    image_link(image, name_of(image, CARRIED_NAME, ".cfg"), there ? carried->cfg : IMAGE_NONE);
+}

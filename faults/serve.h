@@ -1,0 +1,17 @@
+/** A fork server: this program, started once, becomes each of its children without another exec. */
+#ifndef FAULTS_SERVE_H
+#define FAULTS_SERVE_H
+
+/** What the program was asked to become: its arguments and environment. */
+typedef struct serve_start {
+    int argc;
+    char *
+        *argv; /**< argc of them and NULL; behind it, as behind a program's own, the environment */
+    char **env;
+} serve_start_t;
+
+/** Forks a child per request of standard input, and tells how each ended. Returns in the children, single-threaded
+and with nothing of the program done yet; the server ends with its input. */
+serve_start_t serve_run(void);
+
+#endif

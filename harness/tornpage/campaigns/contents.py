@@ -1,0 +1,69 @@
+"""The contents that a census recorded, for killed runs that are recorded without.
+
+A killed run that equals its census in every record, hashes included, wrote what the census wrote: recording,
+reading and comparing that again would be most of a trial. What is wanted of its contents is told here.
+
+May import: trace.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import xxhash
+
+from tornpage.faults.trace import HEADER_SIZE, Event, Trace
+
+__all__ = ["KnownContents"]
+
+STEP_BYTES = 1 << 18
+"""Distance of the places up to which the hash of the census is at hand."""
+
+
+class KnownContents:
+    """What a run wrote; bare: its trace without that."""
+
+    __slots__ = ("_hashes", "_starts", "_whole", "bare", "starts")
+
+    def __init__(self, whole: Trace) -> None:
+        """whole: of the census, with contents if its target is judged by them."""
+        self.bare = whole.without_contents()
+        self.starts = {event.seq: event.at for event in self.bare.events()}
+        self._whole = whole
+        self._starts = {event.seq: event.at for event in whole.events()}
+        self._hashes = _hashes_of(whole)
+
+    def covers(self, trace: Trace, end: int) -> bool:
+        """Whether the records of a trace without contents, up to byte `end`, are the first of the census."""
+        return self.bare.data.startswith(memoryview(trace.data)[HEADER_SIZE:end], HEADER_SIZE)
+
+    def hash(self, trace: Trace, hit: Event) -> str:
+        """Trace.hash() of fill()."""
+        end = self._end(hit)
+        step = (end - HEADER_SIZE) // STEP_BYTES
+        digest = self._hashes[step].copy()
+        digest.update(memoryview(self._whole.data)[HEADER_SIZE + step * STEP_BYTES : end])
+        digest.update(memoryview(trace.data)[hit.at :])
+        return digest.hexdigest()
+
+    def fill(self, trace: Trace, hit: Event) -> bytes:
+        """The trace that the same run gives when contents are asked for: covers() it up to its last record,
+        which is `hit`."""
+        header = bytearray(trace.data[:HEADER_SIZE])
+        records = self._whole.data[HEADER_SIZE : self._end(hit)] + trace.data[hit.at :]
+        struct.pack_into("<Q", header, 8, HEADER_SIZE + len(records))
+        return bytes(header) + records
+
+    def _end(self, hit: Event) -> int:
+        """Where the census has what was hit: there its part of a trace ends."""
+        return self._starts.get(hit.seq, len(self._whole.data))
+
+
+def _hashes_of(trace: Trace) -> list[xxhash.xxh3_64]:
+    """The state of the hash before each step, and behind the last one that is whole."""
+    body, digest = trace.body, xxhash.xxh3_64()
+    hashes = [digest.copy()]
+    for at in range(STEP_BYTES, len(body) + 1, STEP_BYTES):
+        digest.update(body[at - STEP_BYTES : at])
+        hashes.append(digest.copy())
+    return hashes

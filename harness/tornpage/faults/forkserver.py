@@ -1,0 +1,114 @@
+"""Fork servers: a program that was started once under the preload, and becomes each child by a fork.
+
+Most of a short life goes to exec, the loader and the set-up of the C library. The server stands
+before the program's own constructors and its main (faults/serve.c): a child has done nothing that an executed
+one has not, and its recorded stream is the same, byte for byte.
+
+May import: errors, preload, process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import os
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tornpage.faults.preload import can_preload
+from tornpage.faults.process import ENDING, launch_argv
+from tornpage.vocabulary.errors import ChildError, MachineError
+
+__all__ = ["ForkServer", "fork_server"]
+
+LIFE_S = 7 * 24 * 3600.0
+"""No worker needs its server any longer."""
+LIMIT_EXTRA_S = 30
+"""As of launch_argv()."""
+REQUEST = struct.Struct("<IIII")
+ANSWER = struct.Struct("<q")
+START, REAP = 1, 2
+REQUEST_BYTES_MAX = 128 << 10
+WORDS_MAX = 4096
+ANSWER_DEADLINE_S = 60.0
+
+
+def fork_server(program: Path, preload: Path) -> ForkServer | None:
+    """This process's server of a program; None where the loader cannot be told of the preload."""
+    return _server(program, preload) if can_preload(preload) else None
+
+
+@functools.cache
+def _server(program: Path, preload: Path) -> ForkServer:
+    return ForkServer(program, preload)
+
+
+class ForkServer:
+    """The process and the socket to it; a Starter. It ends with this process, and its children with it."""
+
+    def __init__(self, program: Path, preload: Path) -> None:
+        """program, preload: absolute paths. ChildError."""
+        self._program = program
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(ANSWER_DEADLINE_S)
+        self._socket = ours
+        args = launch_argv([program], LIFE_S)
+        env = {"LD_PRELOAD": str(preload), "TORNPAGE_SERVE": "1"}
+        actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)]
+        try:
+            self._pid = os.posix_spawn(args[0], args, env, file_actions=actions, setsigdef=ENDING)
+        except OSError as error:
+            ours.close()
+            raise ChildError(f"{program}: {error.strerror}") from error
+        finally:
+            theirs.close()
+        atexit.register(self.stop)
+
+    def start(
+        self,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str],
+        deadline_s: float,
+        outputs: tuple[int, int],
+    ) -> int:
+        """See Starter; argv[0] is the server's program."""
+        words = [os.fsencode(word) for word in argv]
+        words += [os.fsencode(f"{name}={value}") for name, value in env.items()]
+        limit = int(deadline_s) + 1 + LIMIT_EXTRA_S
+        request = REQUEST.pack(START, limit, len(argv), len(env))
+        request += b"".join(word + b"\0" for word in words)
+        if len(request) > REQUEST_BYTES_MAX or len(words) > WORDS_MAX:
+            raise ChildError(f"{argv[0]}: arguments and environment are too long for a fork server")
+        return self._ask(request, outputs)
+
+    def reap(self, pid: int) -> int:
+        """See Starter."""
+        return self._ask(REQUEST.pack(REAP, pid, 0, 0), ())
+
+    def _ask(self, request: bytes, descriptors: Sequence[int]) -> int:
+        try:
+            socket.send_fds(self._socket, [request], descriptors)
+            answer = self._socket.recv(ANSWER.size)
+        except BaseException as error:  # the answer may be on its way
+            self.stop()
+            if isinstance(error, OSError):
+                raise MachineError(f"the fork server of {self._program}: {error}") from error
+            raise
+        if len(answer) < ANSWER.size:
+            self.stop()
+            raise MachineError(f"the fork server of {self._program} has ended")
+        (number,) = ANSWER.unpack(answer)
+        if number < 0:
+            raise MachineError(f"the fork server of {self._program}: {os.strerror(-number)}")
+        return int(number)
+
+    def stop(self) -> None:
+        """Ends it and its children; the next question goes to a new one."""
+        atexit.unregister(self.stop)
+        _server.cache_clear()
+        self._socket.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)

@@ -1,0 +1,127 @@
+"""The speeds of Tornpage itself, side by side in one run: `tornpage bench speed`.
+
+May import: campaign, crash_rates, errors, measured, paths, process, scratch, statements, store, write_costs.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tornpage.campaigns.campaign import load_campaign
+from tornpage.faults.process import launch_argv
+from tornpage.faults.scratch import scratch_folder
+from tornpage.lab.crash_rates import crash_rates, target_rates
+from tornpage.lab.measured import Effort, Measured, Spent, spent
+from tornpage.lab.statements import run_statements
+from tornpage.lab.write_costs import write_costs
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["SPEEDS", "measure_speed"]
+
+DEADLINE_S = 3600
+LOAD_ROWS = 100_000
+REPORT_TRIALS = 100_000
+PATTERN_TRIALS = 100
+"""Real trials of the control, which are stored again and again under other numbers."""
+
+
+def load_rates(paths: Paths, effort: Effort) -> Measured:
+    """Index rows per second of processor time: a run with ADD INDEX less the run without it."""
+    rows = effort.of(LOAD_ROWS)
+    lines = [
+        "create table t a:bigint b:char(64) c:char(16) primary a",
+        f"insert_seq - t 1 {rows}",
+        "purge all",
+        "checkpoint full",
+    ]
+    add = "add index t ib(b) ic(c)"
+    cells = []
+    for logged in ("on", "off"):
+        taken = [
+            _run(paths, logged, [*lines, add]).cpu - _run(paths, logged, lines).cpu
+            for _ in range(effort.rounds)
+        ]
+        cells.append((logged, 2 * rows / max(statistics.median(taken), 0.001)))
+    columns = ("log_optimize_ddl", "rows per cpu s")
+    return Measured("load", f"ADD INDEX of two indexes, {rows:,} rows each", columns, cells)
+
+
+def _run(paths: Paths, logged: str, lines: Sequence[str]) -> Spent:
+    options = {
+        "buffer_pool_pages": "16384",
+        "log_file_size": "256m",
+        "log_optimize_ddl": logged,
+    }
+    with scratch_folder() as scratch, spent() as taken:
+        run_statements(paths.build / "engine" / "engine", scratch / "db", options, lines)
+    return taken
+
+
+def report_times(paths: Paths, effort: Effort) -> Measured:
+    """Seconds of `tornpage report` over a large run, from its start to its end."""
+    trials = max(PATTERN_TRIALS, effort.of(REPORT_TRIALS))
+    times = []
+    with scratch_folder() as scratch:
+        out = _fill_store(paths, scratch, trials)
+        for _ in range(effort.rounds):
+            with spent() as taken:
+                _tornpage(("report", "--json", "--out", str(out)))
+            times.append(taken)
+    cells = [
+        (
+            f"{trials:,} trials",
+            statistics.median(one.wall for one in times),
+            statistics.median(one.cpu for one in times),
+        )
+    ]
+    return Measured("report", "tornpage report", ("of", "median s", "cpu s"), cells)
+
+
+def _fill_store(paths: Paths, folder: Path, trials: int) -> Path:
+    """A store with a finished run of so many trials. Returns its folder."""
+    small, large = folder / "small", folder / "large"
+    control = ("run", "smoke", "--set", "doublewrite=off", "--trials", str(PATTERN_TRIALS))
+    _tornpage((*control, "--scripts", "1", "--undisturbed", "0", "--json", "--out", str(small)))
+    with Store(small / "tornpage.db", write=False) as store:
+        rows = list(store.trials(1))
+    settings = load_campaign("smoke", paths.workloads).model_dump(mode="json")
+    with Store(large / "tornpage.db") as store:
+        run = store.begin_run("smoke", "engine", 1, trials, settings).id
+        for number in range(trials):
+            row = rows[number % len(rows)]
+            assert row.result is not None, "the run came to its end"
+            store.start_trial(run, replace(row.spec, number=number), row.site, row.mask)
+            store.finish_trial(run, replace(row.result, number=number))
+        store.finish_run(run)
+    return large
+
+
+def _tornpage(arguments: Sequence[str]) -> None:
+    """The command of this package; a control finds something, which is no failure."""
+    command = launch_argv([sys.executable, "-m", "tornpage", *arguments], DEADLINE_S)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise TargetError(f"tornpage {arguments[0]}: {done.stderr.strip().rpartition(chr(10))[2]}")
+
+
+SPEEDS: Mapping[str, Callable[[Paths, Effort], Measured]] = {
+    "preload": write_costs,
+    "load": load_rates,
+    "crashes": crash_rates,
+    "targets": target_rates,
+    "report": report_times,
+}
+
+
+def measure_speed(paths: Paths, effort: Effort, only: Sequence[str]) -> Iterator[Measured]:
+    """The tables of these names, or all, in their order."""
+    for name, table in SPEEDS.items():
+        if not only or name in only:
+            yield table(paths, effort)

@@ -1,0 +1,109 @@
+"""What the preload costs a program that writes: the same writes without it, with hashes recorded, and with
+contents, by one thread and by several, each with a file of its own.
+
+May import: errors, measured, paths, preload, process, scratch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import statistics
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tornpage.faults.preload import preload_environment, preload_path
+from tornpage.faults.process import launch_argv
+from tornpage.faults.scratch import scratch_folder
+from tornpage.lab.measured import Effort, Measured
+from tornpage.vocabulary.errors import TargetError
+from tornpage.vocabulary.paths import Paths
+
+__all__ = ["write_costs"]
+
+SIZES = (4096, 16_384)
+THREADS = (1, 2, 8)
+TURNS = 3
+"""Of each way of writing per round, one after the other."""
+DEADLINE_S = 600
+COLUMNS = (
+    "write",
+    "fsync",
+    "threads",
+    "ns",
+    "x hashes",
+    "x contents",
+    "cpu ns",
+    "cpu x hashes",
+    "cpu x contents",
+)
+WAYS: Mapping[str, Mapping[str, str] | None] = {
+    "without": None,
+    "hashes": {"TORNPAGE_PAYLOAD": "hash"},
+    "contents": {"TORNPAGE_PAYLOAD": "full"},
+}
+"""The preload's variables; None: without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """Nanoseconds of one write: that its thread waits, and of processor time."""
+
+    wall: float
+    cpu: float
+
+
+def write_costs(paths: Paths, effort: Effort) -> Measured:
+    """Medians, and their ratios to the writes without the preload."""
+    program = paths.build / "faults" / "bench_preload"
+    if not program.is_file():
+        raise TargetError(f"{program}: no such program: run make build in the sources")
+    rows = []
+    with scratch_folder() as scratch:
+        (scratch / "data").mkdir()
+        for size, fsync, threads in itertools.product(SIZES, (False, True), THREADS):
+            words = [str(program), f"{scratch}/data/file", str(size), str(int(fsync)), str(threads)]
+            turns = [
+                {way: _cost(words, paths, scratch, own) for way, own in WAYS.items()}
+                for _ in range(effort.rounds * TURNS)
+            ]
+            middle = {way: _median([turn[way] for turn in turns]) for way in WAYS}
+            plain = middle.pop("without")
+            rows.append(
+                (
+                    f"{size // 1024}k",
+                    "yes" if fsync else "no",
+                    threads,
+                    plain.wall,
+                    *(one.wall / plain.wall for one in middle.values()),
+                    plain.cpu,
+                    *(one.cpu / plain.cpu for one in middle.values()),
+                )
+            )
+    return Measured("preload", "what the preload costs a write, on tmpfs", COLUMNS, rows)
+
+
+def _cost(
+    words: list[str], paths: Paths, scratch: Path, preload: Mapping[str, str] | None
+) -> _Cost:
+    trace = scratch / "trace"
+    env = dict(os.environ)
+    if preload is not None:
+        library = preload_path(paths.build)
+        env |= {**preload_environment(library, scratch / "data", trace, None), **preload}
+    command = launch_argv(words, DEADLINE_S)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    trace.unlink(missing_ok=True)
+    if done.returncode != 0:
+        raise TargetError(f"{words[0]}: {' '.join(done.stderr.split())}")
+    told = json.loads(done.stdout)
+    return _Cost(told["ns_per_op"], told["cpu_ns_per_op"])
+
+
+def _median(costs: list[_Cost]) -> _Cost:
+    return _Cost(
+        statistics.median(one.wall for one in costs), statistics.median(one.cpu for one in costs)
+    )
