@@ -33,7 +33,13 @@ from tornpage.vocabulary.model import (
     WriteEvent,
 )
 
-ENGINE_SITES = set(Site) - {Site.FILE_OP, Site.FREED_PAGE, Site.ROLLBACK_JOURNAL, Site.METADATA, Site.OTHER}
+ENGINE_SITES = set(Site) - {
+    Site.FILE_OP,
+    Site.FREED_PAGE,
+    Site.ROLLBACK_JOURNAL,
+    Site.METADATA,
+    Site.OTHER,
+}
 """Sites that a write of the engine can have."""
 
 OPTIONS = {

@@ -275,6 +275,18 @@ def test_a_checkpoint_passes_what_is_fsynced(
     assert judge.broken == broken  # told once
 
 
+def test_what_a_buffer_held_before_is_no_log() -> None:
+    """It looks like more of it until its block is written again, with what comes next."""
+    judge = Judge()
+    right, stale = group(INIT), group(b"\x34\x05\x08\x10\xaa")
+    judge.rules.write("ib_logfile0", 12288, right + stale)
+    judge.rules.sync("ib_logfile0")
+    following = group(b"\x35\x05\x08\x10\xaa\xbb") + group(INIT)
+    judge.rules.write("ib_logfile0", 12288, right + following)
+    judge.rules.sync("ib_logfile0")
+    assert judge.rules.durable == FIRST_LSN + len(right + following)
+
+
 @pytest.mark.parametrize(
     ("path", "number", "data", "site"),
     [

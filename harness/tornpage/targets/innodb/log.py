@@ -47,6 +47,9 @@ class Log:
     slots = (4096, 8192)
     skips_first_flush = True
     """Its records allow that (MDEV-19738)."""
+    framed = False
+    """Whether something but the next bytes tells where it ends: without, what a buffer held before may look
+    like more of it."""
 
     def __init__(self, data: bytearray) -> None:
         """data: from the header on."""
@@ -57,6 +60,11 @@ class Log:
     def capacity(self) -> int:
         """Bytes of the ring."""
         return len(self.data) - self.first
+
+    def lsn_at(self, offset: int, near: int) -> int:
+        """Of the bytes there in the file, the one of all laps that lies nearest to `near`."""
+        lsn: int = self.first_lsn + offset - self.first
+        return lsn + (near - lsn + self.capacity // 2) // self.capacity * self.capacity
 
     def checkpoint(self) -> int:
         """LSN of the newest valid checkpoint, 0 if there is none."""
@@ -117,6 +125,7 @@ class BlockLog(Log):
 
     first = 2048
     slots = (512, 1536)
+    framed = True
 
     def _checkpoint(self, slot: int) -> int:
         _number, lsn = struct.unpack_from(">QQ", self.data, slot)

@@ -19,6 +19,8 @@ Numbered facts of MariaDB that they lean on:
  5. A page's LSN is the end of its last mini-transaction. One that the log frees or initialises later needs
     no fsync.
  6. A copy may be ahead of the log, which the page waits for: recovery leaves out copies from beyond its end.
+ 7. Behind its end a block of the log holds what the buffer held before. Where that begins with groups that
+    are whole, of the same lap, they look like more of the log, until the block is written again.
 
 May import: log, page, records.
 """
@@ -26,7 +28,7 @@ May import: log, page, records.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -45,6 +47,8 @@ __all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
 SYSTEM = "ibdata1"
 TRX_SYS_PAGE = 5
 PAGE_SIZE = 16384
+ENDS_MAX = 4096
+"""Ends of groups that are remembered: more than the last block of a log can have."""
 
 Told = Callable[[int, str, str], None]
 """Invariant, rule, what."""
@@ -109,6 +113,7 @@ class Rules:
     _spaces: dict[str, int] = field(default_factory=dict)
     _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _ends: deque[int] = field(default_factory=lambda: deque(maxlen=ENDS_MAX))
     _seq: int = 0
 
     def find(self, path: str, data: bytes) -> None:
@@ -204,6 +209,7 @@ class Rules:
         waiting, self._waiting = self._waiting, []
         for seq, offset, data in waiting:
             if seq <= began:
+                self._take_back(self._log, offset, data)
                 self._log.data[offset : offset + len(data)] = data
             else:
                 self._waiting.append((seq, offset, data))
@@ -214,11 +220,22 @@ class Rules:
             self.counters["checkpoints"] += 1
             self._check_passed()
 
+    def _take_back(self, log: Log, offset: int, data: bytes) -> None:
+        """Fact 7: the log does not go on where other bytes are written now."""
+        old = log.data[offset : offset + len(data)]
+        if log.framed or offset < log.first or old == data:
+            return
+        same = next(at for at, (a, b) in enumerate(zip(old, data, strict=True)) if a != b)
+        lsn = log.lsn_at(offset + same, self.durable)
+        while self.durable > lsn and self._ends:
+            self.durable = self._ends.pop()
+
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
         if self._log is None or not self.durable:
             return
         for group in self._log.groups(self.durable):
+            self._ends.append(self.durable)
             self.durable = group.end
             for record in group.records:
                 place = (record.space, record.page)
