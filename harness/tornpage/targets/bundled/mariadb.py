@@ -54,9 +54,10 @@ __all__ = [
 
 DATABASE = "t"
 ANSWER_S = 60
-UNKNOWN_VARIABLE = 1193
 CORRUPTED = 1712
-"""Errors: of SET, and of a statement on an index that the server has marked so."""
+"""Error of a statement on an index that the server has marked so."""
+DELETE_MARKED = "info_bits=32"
+"""What CHECK TABLE says of an index entry that nobody sees: purge may not have come to it yet."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
@@ -164,28 +165,17 @@ def state_of(connection: Connection[Any]) -> dict[str, str]:
 
 
 def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
-    """What the server's own check says, and indexes that differ from their table. Purge has ended by then:
-    what it is just removing from an index looks like an entry without a row."""
-    wait_for_purge(connection)
+    """What the server's own check says, and indexes that differ from their table."""
     found = []
     for table in tables_of(connection):
         name = f"{DATABASE}.{table}"
         for row in execute(connection, f"CHECK TABLE {name} EXTENDED"):
-            if row[2] in ("error", "Error", "warning", "Warning"):
+            if row[2].lower() in ("error", "warning") and DELETE_MARKED not in row[3]:
                 found.append({"invariant": 6, "what": f"CHECK TABLE {table}: {row[3]}"})
         for index, columns in _indexes(connection, name).items():
             wrong = _wrong_with(connection, name, index, columns)
             found += [{"invariant": 10, "what": f"index {index} of {table} {wrong}"}] * bool(wrong)
     return found
-
-
-def wait_for_purge(connection: Connection[Any]) -> None:
-    """Until nothing is left for it; 10.2 cannot be asked to."""
-    try:
-        execute(connection, "SET GLOBAL innodb_max_purge_lag_wait = 0")
-    except pymysql.err.MySQLError as error:
-        if error.args[0] != UNKNOWN_VARIABLE:
-            raise
 
 
 def _indexes(connection: Connection[Any], name: str) -> dict[str, list[str]]:
