@@ -25,7 +25,8 @@ FORMAT_10_5 = 0x50485953
 FORMAT_10_8 = 0x50687973
 FORMATS_OLD = (1, 103, 104)
 WINDOW = 1 << 16
-"""Bytes of a ring that are looked at first: little of it is new."""
+WINDOW_MAX = 1 << 22
+"""Bytes of a ring that are looked at first, for little of it is new; and more than a mini-transaction has."""
 BLOCK = 512
 BLOCK_HEADER = 12
 BLOCK_DATA = BLOCK - BLOCK_HEADER - 4
@@ -88,7 +89,7 @@ class Log:
                 end = group.end
             if end > lsn:
                 lsn, window = end, WINDOW
-            elif window < self.capacity:
+            elif window < WINDOW_MAX:
                 window *= 8
             else:
                 return
