@@ -104,8 +104,7 @@ static int bench_rounds(bench_t *bench, writer_t *writers, int n)
     if (bench_round(bench, writers, n, &wall_ns[0], &cpu_ns[0]) != 0) {
         return 1;
     }
-    bench->operations =
-        (bench->with_fsync ? 64 : 2048) / n; /* a trace holds no more for more threads */
+    bench->operations = bench->with_fsync ? 64 : 512;
     for (int i = 0; i < ROUNDS; i++) {
         if (bench_round(bench, writers, n, &wall_ns[i], &cpu_ns[i]) != 0) {
             return 1;

@@ -11,5 +11,6 @@ uint64_t hash_buffers(const struct iovec *parts, int count, uint64_t bytes);
 /* One per instruction set, all with the same result; hash_buffers chooses. */
 uint64_t hash_buffers_base(const struct iovec *parts, int count, uint64_t bytes);
 uint64_t hash_buffers_avx2(const struct iovec *parts, int count, uint64_t bytes);
+uint64_t hash_buffers_avx512(const struct iovec *parts, int count, uint64_t bytes);
 
 #endif

@@ -24,6 +24,9 @@ one place of the project where that is unavoidable.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 #include "faults/control.h"
 #include "faults/fiu_points.h"
@@ -53,6 +56,7 @@ static struct {
 static _Thread_local struct {
     uint32_t number; /* thread index plus one; 0 before the thread's first event */
     int cancel_state;
+    bool held; /* from being cancelled */
     int saved_errno;
     bool busy;
 } layer_self;
@@ -132,12 +136,25 @@ static void layer_start_control(void)
     }
 }
 
+/* No other thread is there that could cancel this one. */
+static bool layer_is_alone(void)
+{
+#if __has_include(<sys/single_threaded.h>)
+    return __libc_single_threaded != 0;
+#else
+    return false;
+#endif
+}
+
 /* Busy for longer than locked: a signal handler in between passes through instead of waiting. */
 static void layer_go_in(void)
 {
     int saved = errno;
 
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &layer_self.cancel_state);
+    layer_self.held = !layer_is_alone();
+    if (layer_self.held) {
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &layer_self.cancel_state);
+    }
     layer_self.busy = true;
     if (!atomic_load_explicit(&layer.started, memory_order_relaxed)) {
         record_claim(&layer.log);
@@ -151,7 +168,9 @@ static void layer_go_in(void)
 static void layer_go_out(void)
 {
     layer_self.busy = false;
-    (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
+    if (layer_self.held) {
+        (void)pthread_setcancelstate(layer_self.cancel_state, NULL);
+    }
 }
 
 file_t *layer_begin(int fd, uint16_t kind, record_op_t *op)
@@ -210,6 +229,7 @@ int64_t layer_leave(int64_t result)
     int saved = layer_self.saved_errno;
 
     layer_unlock();
+    record_populate_ahead(&layer.log);
     layer_go_out();
     errno = result < 0 ? (int)-result : saved;
     return result < 0 ? -1 : result;

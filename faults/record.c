@@ -18,8 +18,8 @@ Above share.c, whose lock serialises the appends of all threads and processes.
 
 #include "faults/real.h"
 
-#define POPULATE_FIRST ((size_t)256 << 10)
-#define POPULATE_MAX ((size_t)4 << 20)
+/* A short recording takes few, and who needs them under the lock does not hold it long. */
+#define POPULATE_BYTES ((size_t)128 << 10)
 
 #define PAGE_BYTES ((uint64_t)4096)
 
@@ -61,37 +61,49 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     return 0;
 }
 
-/* What other processes have written is there already. */
-static void record_skip_populated(record_log_t *log)
+static uint64_t record_used(const record_log_t *log)
 {
-    uint64_t used = atomic_load_explicit(&log->header->committed, memory_order_relaxed);
-
-    used -= used % PAGE_BYTES;
-    log->populated = used > log->populated ? used : log->populated;
+    return atomic_load_explicit(&log->header->committed, memory_order_relaxed);
 }
 
-static bool record_populate(record_log_t *log, size_t need)
+/* Up to where pages are there; what other processes have written is there already. */
+static uint64_t record_populated(const record_log_t *log)
 {
-    if (log->populated > 0 && log->populated < need) {
-        record_skip_populated(log);
-    }
-    while (log->populated < need) {
-        size_t step = log->size_bytes - log->populated;
-        uint8_t *from = (uint8_t *)log->header + log->populated;
+    uint64_t populated = atomic_load_explicit(&log->populated, memory_order_relaxed);
+    uint64_t used = populated == 0 ? 0 : record_used(log) / PAGE_BYTES * PAGE_BYTES;
 
-        if (step > log->populate_step) {
-            step = log->populate_step;
+    return used > populated ? used : populated;
+}
+
+/* Threads that do the same at once do no harm. */
+static bool record_populate(record_log_t *log, uint64_t need)
+{
+    for (uint64_t at = record_populated(log); at < need; at = record_populated(log)) {
+        uint64_t step = log->size_bytes - at;
+        uint8_t *from = (uint8_t *)log->header + at;
+
+        if (step > POPULATE_BYTES) {
+            step = POPULATE_BYTES;
         }
         /* EINVAL: a kernel before 5.14; the pages then come one by one as they are touched. */
         if (madvise(from, step, MADV_POPULATE_WRITE) != 0 && errno != EINVAL) {
             return false;
         }
-        log->populated += step;
-        if (log->populate_step < POPULATE_MAX) {
-            log->populate_step *= 2;
-        }
+        atomic_store_explicit(&log->populated, at + step, memory_order_relaxed);
     }
     return true;
+}
+
+void record_populate_ahead(record_log_t *log)
+{
+    uint64_t need;
+
+    if (log->header == NULL) {
+        return;
+    }
+    need = record_used(log) + POPULATE_BYTES / 2;
+    /* Where there is no room for them, the record that needs them will say so. */
+    (void)record_populate(log, need < log->size_bytes ? need : log->size_bytes);
 }
 
 int record_open(record_log_t *log, const char *path, size_t size_bytes, bool attach,
@@ -109,7 +121,6 @@ int record_open(record_log_t *log, const char *path, size_t size_bytes, bool att
     if (failure != 0) {
         return failure;
     }
-    log->populate_step = POPULATE_FIRST;
     if (!record_populate(log, TP_TRACE_HEADER_SIZE)) {
         log->header = NULL;
         return ENOSPC;
@@ -136,11 +147,6 @@ uint64_t record_ticket(const record_log_t *log)
 {
     return log->header == NULL ? 0
                                : atomic_load_explicit(&log->header->events, memory_order_acquire);
-}
-
-static uint64_t record_used(const record_log_t *log)
-{
-    return atomic_load_explicit(&log->header->committed, memory_order_relaxed);
 }
 
 /* It may have stored the length and not the number. */
@@ -220,6 +226,8 @@ void record_commit(record_log_t *log)
     used += ((const tp_trace_record_t *)(const void *)at)->total;
     atomic_store_explicit(&log->header->committed, used, memory_order_release);
     atomic_store_explicit(&log->header->events, record_ticket(log) + 1, memory_order_release);
+    /* Where the next record goes nobody has been yet: the line comes while the program works. */
+    __builtin_prefetch((const uint8_t *)log->header + used, 1);
 }
 
 void record_append(record_log_t *log, const record_op_t *op, const struct iovec *parts,

@@ -1,8 +1,10 @@
-/** The trace file as the preload writes it. Every call but record_ticket() and record_set_flag() happens under the lock
+/** The trace file as the preload writes it. Every call but record_ticket(), record_set_flag() and
+record_populate_ahead() happens under the lock
 of the recording. */
 #ifndef FAULTS_RECORD_H
 #define FAULTS_RECORD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,11 +13,10 @@ of the recording. */
 #include "faults/share.h"
 
 typedef struct record_log {
-    tp_trace_header_t *header; /**< NULL: nothing is recorded */
-    size_t size_bytes;         /**< room for the stream, header included */
-    size_t populated;          /**< pages below are allocated and mapped: no fault on the way */
-    size_t populate_step;
-    bool keep_data; /**< data of writes is stored, not only its hash */
+    tp_trace_header_t *header;   /**< NULL: nothing is recorded */
+    size_t size_bytes;           /**< room for the stream, header included */
+    _Atomic(uint64_t) populated; /**< pages below are allocated and mapped: no fault on the way */
+    bool keep_data;              /**< data of writes is stored, not only its hash */
 } record_log_t;
 
 /** What happened: the fields of one record. */
@@ -42,6 +43,9 @@ void record_claim(record_log_t *log);
 
 /** The number of the last event that has ended. Without the lock. */
 uint64_t record_ticket(const record_log_t *log);
+
+/** Sees to the pages that the next records will need, so that no thread does it under the lock. Without the lock. */
+void record_populate_ahead(record_log_t *log);
 
 /** The process before this one died while it held the lock. */
 void record_recover(record_log_t *log);

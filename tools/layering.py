@@ -38,8 +38,8 @@ HARNESS = {
         {"capacity", "parse", "rowlog", "shapes"},
         {"book"},
         {"phases"},
-        {"builds"},
-        {"churn", "collisions", "defragment", "online", "sessions", "smoke", "transport"},
+        {"builds", "defragment"},
+        {"churn", "collisions", "online", "sessions", "smoke", "transport"},
         {"linkbench", "mix", "tpcc"},
         {"backups"},
         {"workload"},
@@ -65,12 +65,15 @@ HARNESS = {
         {"bundled.mariadb_clients"},
     ],
     "store": [
-        {"origin", "runlock"},
-        {"bugs"},
-        {"migrate"},
+        {"origin", "runlock", "schema"},
+        {"bugs", "migrate", "rows", "migrations.env"},
+        {"file", "server", "trials"},
+        {"migrations.versions.version_2", "migrations.versions.version_3"}
+        | {"migrations.versions.version_4", "place"},
         {"database"},
         {"memory"},
         {"store"},
+        {"copy"},
     ],
     "reports": [
         {"cells", "charts", "night", "page", "sectors", "torn_matrix"},
@@ -133,7 +136,7 @@ HARNESS = {
             "qualify",
         }
         | {"replay", "report", "run", "runs"}
-        | {"show", "shrink", "target"},
+        | {"show", "shrink", "store", "target"},
         {"attempt"},
         {"main"},
     ],

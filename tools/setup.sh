@@ -9,6 +9,10 @@ cd "$(dirname "$0")/.."
 packages=(build-essential chromium chromium-driver clang clang-format clang-tidy cmake cppcheck
           fio fiu-utils gcovr libcmocka-dev libclang-rt-14-dev libfiu-dev libisal-dev libjansson-dev liblz4-dev
           libsqlite3-dev libxxhash-dev libzstd-dev llvm mariadb-server-core ninja-build pkg-config python3 python3-venv)
+if [ "${*:-}" = all ]; then
+    set -- cluster docs frames package store
+    packages+=(postgresql)      # what the shared store is tested on
+fi
 
 missing=()
 for package in "${packages[@]}"; do
@@ -29,10 +33,6 @@ if ((${#missing[@]})); then
     echo "setup: installing ${missing[*]}"
     "${as_root[@]}" apt-get update -qq
     "${as_root[@]}" "${command[@]}" >/dev/null
-fi
-
-if [ "${*:-}" = all ]; then
-    set -- cluster docs frames package
 fi
 
 # The stamp holds what the environment was made from, and a line for each extra, so that a changed pyproject.toml

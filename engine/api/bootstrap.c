@@ -2,7 +2,7 @@
 
 Place: api/, beside engine.c.
 
-    ib_logfile101 created, synced | directory synced | ibdata1, ib_dblwr, system pages, checkpoint |
+    ib_logfile101 created, synced | directory synced | ibdata1, ib_dblwr, undo tablespaces, system pages, checkpoint |
     ib_logfile101 renamed to ib_logfile0 | directory synced
 
 Rules
@@ -38,18 +38,17 @@ static dberr_t dir_see(void *ctx, const char *name)
 {
     dir_contents_t *dir = ctx;
     size_t len = strlen(name);
-    size_t suffix = sizeof(FIL_IBD_SUFFIX) - 1;
     if (strcmp(name, LOG_FILE_NAME) == 0) {
         dir->log = true;
     } else if (strcmp(name, LOG_FILE_TMP_NAME) == 0) {
         dir->log_tmp = true;
-    } else if (strcmp(name, FIL_SYSTEM_PATH) == 0) {
+    } else if (strcmp(name, FIL_SYSTEM_PATH) == 0 || fil_path_is_undo(name, len)) {
         dir->system = true;
     } else if (strcmp(name, DBLWR_FILE_NAME) == 0) {
         dir->dblwr = true;
     } else if (strcmp(name, BACKUP_INFO_NAME) == 0 || strcmp(name, BACKUP_LOG_NAME) == 0) {
         dir->backup = true;
-    } else if (len > suffix && strcmp(name + len - suffix, FIL_IBD_SUFFIX) == 0) {
+    } else if (fil_path_is_space(name, len)) {
         dir->tables = true;
     } else if (strcmp(name, LOCK_FILE_NAME) != 0) {
         dir->other = true;
@@ -98,7 +97,7 @@ typedef struct bootstrap {
 /** Leftovers go while the temporary log is still there to tell what they are. */
 static dberr_t bootstrap_clean(env_t *env)
 {
-    static const char *const LEFTOVERS[] = {FIL_SYSTEM_PATH, DBLWR_FILE_NAME};
+    static const char *const LEFTOVERS[] = {FIL_SYSTEM_PATH, DBLWR_FILE_NAME, "undo001", "undo002"};
     bool removed = false;
     for (size_t i = 0; i < sizeof(LEFTOVERS) / sizeof(LEFTOVERS[0]); i++) {
         bool exists = false;
@@ -183,7 +182,7 @@ static dberr_t bootstrap_pages(bootstrap_t *boot)
         return err;
     }
     mtr_commit(&mtr);
-    err = trx_sys_bootstrap(boot->pool);
+    err = trx_sys_bootstrap(boot->pool, boot->options->undo_tablespaces);
     if (err == DB_SUCCESS) {
         err = dict_bootstrap(boot->pool);
     }

@@ -8,7 +8,7 @@ Place: top of the engine, beside engine_calls.c; cli/ and tests are above it.
 
 Rules
 1. What is fixed at creation (page, extent and redo size) is read from the redo log's header, which no
-   torn data page can damage; an option that says otherwise is refused, never adapted; the log alone can be converted.
+   torn data page can damage, the number of undo tablespaces from the TRX_SYS page; an option that says otherwise is refused, never adapted; the log alone can be converted.
 2. What is no data directory is left as it is, without even a lock file.
 3. (I23) A poisoned handle cannot be closed cleanly: it lets go, and the next open recovers. */
 #include <inttypes.h>
@@ -195,8 +195,13 @@ static dberr_t engine_open_layers(engine_t *engine)
     if (err == DB_SUCCESS) {
         err = recv_finish(engine->sys);
     }
+    uint32_t wanted = engine->options.undo_tablespaces;
+    if (err == DB_SUCCESS && wanted != 0 && wanted != trx_sys_n_undo_spaces(engine->sys)) {
+        err = err_set(&env->err, DB_ERROR, "there are no undo tablespaces in this directory");
+    }
     if (err == DB_SUCCESS) {
-        trx_sys_set_purge_interval(engine->sys, engine->options.purge_interval);
+        trx_sys_set_purge(engine->sys, engine->options.purge_interval,
+                          engine->options.max_undo_log_size);
         err = buf_set_log_optimize_ddl(engine->pool, engine->options.log_optimize_ddl);
     }
     return err;

@@ -68,6 +68,13 @@ static const option_def_t OPTION_DEFS[] = {
            "somebody needs it"),
     OPTION(purge_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: purge works while one commit in N waits for its log; 0: only when it is told to"),
+    OPTION(undo_tablespaces, OPTION_U32, false, true, UNDO_SPACES_MAX, UNDO_SPACES_MAX,
+           "2: undo logs lie in files of their own, undo001 and undo002; " AS_CREATED
+           "none for a new one"),
+    OPTION(
+        max_undo_log_size, OPTION_U64, true, true, 0, 64 * GIB,
+        "bytes beyond which an undo tablespace is truncated when purge has emptied it; 0: none is "
+        "(innodb_undo_log_truncate=OFF)"),
     OPTION(backup_interval, OPTION_U32, false, true, 0, 1000 * 1000,
            "N: a running backup copies some pages at one yield point in N; 0: only when it is told "
            "to"),
@@ -134,6 +141,8 @@ void options_set_defaults(engine_options_t *options)
         .dblwr_pages = 64,
         .cleaner_interval = 0,
         .purge_interval = 0,
+        .undo_tablespaces = 0,
+        .max_undo_log_size = 0,
         .backup_interval = 0,
         .scrub = false,
         .page_compression = PAGE_COMPRESSION_NONE,

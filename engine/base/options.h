@@ -18,6 +18,8 @@ typedef struct engine_options {
     uint32_t dblwr_pages;
     uint32_t cleaner_interval;
     uint32_t purge_interval;
+    uint32_t undo_tablespaces;
+    uint64_t max_undo_log_size;
     uint32_t backup_interval;
     bool scrub;
     uint32_t page_compression; /**< page_algorithm_t */

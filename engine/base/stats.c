@@ -97,6 +97,8 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(unique_marked),
     STAT(purged_records),
     STAT(purged_amid_commit),
+    STAT(undo_truncations),
+    STAT(undo_pages_truncated),
     STAT(recv_dblwr_restored),
     STAT(recv_pages_read),
     STAT(recv_pages_created),

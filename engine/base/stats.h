@@ -95,7 +95,9 @@ typedef struct stats {
         unique_conflicts; /**< the same for a key that another open transaction may free or take */
     uint64_t unique_marked; /**< delete-marked entries of a key that was free all the same */
     uint64_t purged_records;
-    uint64_t purged_amid_commit; /**< of them, while a commit waited for its log */
+    uint64_t purged_amid_commit;   /**< of them, while a commit waited for its log */
+    uint64_t undo_truncations;     /**< undo tablespaces cut to their initial size */
+    uint64_t undo_pages_truncated; /**< pages that this took from their files */
     uint64_t
         recv_dblwr_restored;  /**< torn or zero home pages overwritten from the doublewrite area */
     uint64_t recv_pages_read; /**< pages that recovery read to apply records */

@@ -24,6 +24,19 @@ typedef struct page_id {
 #define SPACE_SYSTEM 0U      /**< space id of ibdata1 */
 #define LSN_MAX UINT64_MAX
 
+#define UNDO_SPACES_MAX 2U /**< undo tablespaces, if there are any */
+
+/** Space id of undo tablespace number 1 and so on: beyond all that tables get. */
+static inline space_id_t space_of_undo(uint32_t number)
+{
+    return 0xFFFFFFF0U + number;
+}
+
+static inline bool space_is_undo(space_id_t space)
+{
+    return space > space_of_undo(0) && space <= space_of_undo(UNDO_SPACES_MAX);
+}
+
 #define PAGE_SIZE_MIN 4096U
 #define PAGE_SIZE_MAX 65536U
 #define SECTOR_SIZE 512U

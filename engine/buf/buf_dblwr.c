@@ -70,7 +70,8 @@ void buf_dblwr_copy(const buf_pool_t *pool, const buf_block_t *block, byte *copy
 {
     memcpy(copy, block->frame, pool->page_size);
     fil_page_stamp(copy, pool->page_size);
-    bool fixed = block->id.page_no == 0 || block->id.space == SPACE_SYSTEM;
+    bool fixed =
+        block->id.page_no == 0 || block->id.space == SPACE_SYSTEM || space_is_undo(block->id.space);
     if (pool->compression != PAGE_ALGORITHM_NONE && !fixed) {
         page_compress(copy, pool->page_size, pool->compression);
     }

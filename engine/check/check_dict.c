@@ -438,7 +438,7 @@ dberr_t chk_dict(chk_t *chk)
     }
     page_no_t roots[CHK_SYS_TABLES];
     scan.sys = malloc(sizeof(*scan.sys));
-    chk->tables = calloc(CHK_TABLES_MAX, sizeof(chk_table_t *));
+    chk->tables = malloc(CHK_TABLES_MAX * sizeof(chk_table_t *));
     dberr_t err = scan.sys != NULL && chk->tables != NULL
                       ? chk_dict_header(&scan, roots)
                       : err_set(&chk->env->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");

@@ -9,6 +9,7 @@ scans says so. */
 
 #define CHK_SYSTEM_PATH "ibdata1"
 #define CHK_IBD_SUFFIX ".ibd"
+#define CHK_UNDO_PATH "undo%03" PRIu32
 #define CHK_TMP_PREFIX "#sql-tmp-"
 #define CHK_LOG_TMP_PATH "ib_logfile101"
 #define CHK_PAGES_MAX (1U << 26)
@@ -57,12 +58,14 @@ scans says so. */
 #define CHK_RSEG_UNDO_SEG 320
 
 #define CHK_SYSTEM_PAGES 4U
+#define CHK_UNDO_SPACE_PAGES 2U
 #define CHK_INDEX_ID_FIRST 16U
 
 /* Fixed pages of the system space */
 #define CHK_DICT_HDR_PAGE 1U
 #define CHK_TRX_SYS_PAGE 2U
 #define CHK_RSEG_PAGE 3U
+#define CHK_RSEG_PAGE_UNDO_SPACE 1U
 
 /* Catalogue */
 #define CHK_DICT_TABLE_ID 38
@@ -83,7 +86,8 @@ scans says so. */
 /* Transactions */
 #define CHK_TRX_SYS_MAX_ID 38
 #define CHK_TRX_SYS_NEXT_NO 46
-#define CHK_TRX_SYS_END 54
+#define CHK_TRX_SYS_N_UNDO_SPACES 54
+#define CHK_TRX_SYS_END 58
 
 #define CHK_RSEG_HISTORY_HEAD 38
 #define CHK_RSEG_HISTORY_TAIL 42

@@ -53,8 +53,10 @@ static uint32_t chk_extent_owner(const chk_fsp_t *fsp, const chk_extent_t *exten
     if (extent->state == CHK_XDES_FSEG) {
         return seg;
     }
-    bool system = fsp->file->space == SPACE_SYSTEM && page_no < CHK_SYSTEM_PAGES;
-    if (page_no % fsp->covers == 0 || system) {
+    uint32_t n_fixed = fsp->file->space == SPACE_SYSTEM  ? CHK_SYSTEM_PAGES
+                       : space_is_undo(fsp->file->space) ? CHK_UNDO_SPACE_PAGES
+                                                         : 1;
+    if (page_no % fsp->covers == 0 || page_no < n_fixed) {
         return CHK_OWNER_FIXED;
     }
     return fsp->file->segs_whole ? CHK_OWNER_NONE : CHK_OWNER_UNKNOWN;

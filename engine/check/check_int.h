@@ -14,7 +14,8 @@ typedef struct chk_fact chk_fact_t; /**< check_memo.h */
 
 /* Who uses a page. */
 #define CHK_OWNER_FREE 0U
-#define CHK_OWNER_FIXED 1U /**< page 0, descriptor pages, pages 1 to 3 of the system space */
+#define CHK_OWNER_FIXED                                                                            \
+    1U /**< page 0, descriptor pages, pages 1 to 3 of the system space, 1 of undo ones */
 #define CHK_OWNER_INODES 2U
 #define CHK_OWNER_NONE 3U            /**< used, but by no segment */
 #define CHK_OWNER_SEG 16U            /**< plus the position in chk_file_t.segs */
@@ -47,8 +48,8 @@ typedef struct chk_file {
     char path[PATH_LEN_MAX + 1];
     os_file_t *file; /**< NULL while another file is open */
     space_id_t space;
-    bool usable;         /**< page 0 is right: space and size_pages are known */
-    bool claimed;        /**< a table of the catalogue has this space id */
+    bool usable;  /**< page 0 is right: space and size_pages are known */
+    bool claimed; /**< a table of the catalogue has this space id, or it is an undo tablespace */
     uint32_t fsp_size;   /**< FSP_SIZE */
     uint32_t free_limit; /**< FSP_FREE_LIMIT */
     uint32_t size_pages; /**< pages that are committed and in the file */
@@ -282,7 +283,7 @@ WARN_UNUSED dberr_t chk_tree_walk(chk_t *chk, const chk_tree_t *tree, chk_rec_fn
 
 /* ---- check_undo.c ---- */
 
-/** TRX_SYS, RSEG, the history and active undo logs. */
+/** TRX_SYS and, of each rollback segment, RSEG, the history and active undo logs. */
 WARN_UNUSED dberr_t chk_undo(chk_t *chk);
 
 /* ---- check_dict.c ---- */
@@ -321,7 +322,7 @@ WARN_UNUSED dberr_t chk_undo_refs_note(chk_t *chk, const byte *rec, uint32_t len
 /** Walks the noted chains, when the rows have been walked. */
 WARN_UNUSED dberr_t chk_undo_refs_walk(chk_t *chk);
 
-/* ---- check_rows.c ---- */
+/* ---- check_marks.c ---- */
 
 /** Leftovers of transactions in clustered rows and index entries, of one tree. */
 typedef struct chk_marks {
@@ -330,9 +331,15 @@ typedef struct chk_marks {
     uint64_t n_beyond; /**< DB_TRX_ID at or above the limit */
     page_no_t page_no; /**< of the first of any of them */
 } chk_marks_t;
+/** What was found in one page. */
+void chk_marks_add(chk_marks_t *marks, const chk_marks_t *more, page_no_t page_no);
+/** A record of a system table. */
 void chk_marks_row(const chk_t *chk, const chk_table_t *table, page_no_t page_no, const byte *rec,
                    chk_marks_t *marks);
 void chk_marks_report(chk_t *chk, const chk_tree_t *tree, const chk_marks_t *marks);
+
+/* ---- check_rows.c ---- */
+
 /** What the definition of the columns adds to the digest. */
 uint64_t chk_names_hash(const chk_table_t *table);
 /** Walks all trees of a READY table: I6 to I10, I25, and its digests. */

@@ -172,18 +172,20 @@ chk_fact_t *chk_fact_of(const chk_file_t *file, page_no_t page_no)
 
 void chk_leaf_learn(chk_t *chk, chk_fact_t *fact, const chk_leaf_t *leaf)
 {
-    uint64_t *expected = fact->leaf.expected;
+    uint32_t n = leaf->n_expected;
     chk->memo->full |= chk->memo->bytes > CHK_MEMO_BYTES_MAX;
-    if (leaf->n_expected > fact->expected_room) {
-        expected = realloc(expected, leaf->n_expected * sizeof(*expected));
+    if (n > fact->expected_room) {
+        uint64_t *expected = realloc(fact->leaf.expected, n * sizeof(*expected));
         if (expected == NULL) {
             return;
         }
-        chk->memo->bytes += (leaf->n_expected - fact->expected_room) * sizeof(*expected);
-        fact->expected_room = leaf->n_expected;
+        chk->memo->bytes += (n - fact->expected_room) * sizeof(*expected);
+        fact->leaf.expected = expected;
+        fact->expected_room = n;
     }
-    if (leaf->n_expected > 0) {
-        memcpy(expected, leaf->expected, leaf->n_expected * sizeof(*expected));
+    uint64_t *expected = fact->leaf.expected;
+    if (n > 0) {
+        memcpy(expected, leaf->expected, n * sizeof(*expected));
     }
     fact->leaf = *leaf;
     fact->leaf.expected = expected;

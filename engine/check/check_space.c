@@ -90,6 +90,20 @@ chk_file_t *chk_file_of_space(chk_t *chk, space_id_t space)
 
 /* ---- opening ---- */
 
+/** The space id that a file of this name has; false: the name is a table's. */
+static bool chk_path_space(const char *path, space_id_t *space)
+{
+    char undo[PATH_LEN_MAX];
+    bool known = strcmp(path, CHK_SYSTEM_PATH) == 0;
+    *space = SPACE_SYSTEM;
+    for (uint32_t i = 1; !known && i <= UNDO_SPACES_MAX; i++) {
+        (void)snprintf(undo, sizeof(undo), CHK_UNDO_PATH, i);
+        known = strcmp(path, undo) == 0;
+        *space = space_of_undo(i);
+    }
+    return known;
+}
+
 /** Page 0 decides whether the rest of the file can be looked at. */
 static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 {
@@ -104,8 +118,11 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
         chk_find(chk, 5, file, 0, "page 0: %s", page_verdict_name(verdict));
         return DB_SUCCESS;
     }
-    bool system = strcmp(file->path, CHK_SYSTEM_PATH) == 0;
-    if (mach_read_4(page + CHK_FSP_SPACE_ID) != id.space || (id.space == SPACE_SYSTEM) != system) {
+    space_id_t wanted = SPACE_SYSTEM;
+    bool fits = chk_path_space(file->path, &wanted)
+                    ? id.space == wanted
+                    : id.space != SPACE_SYSTEM && !space_is_undo(id.space);
+    if (mach_read_4(page + CHK_FSP_SPACE_ID) != id.space || !fits) {
         chk_find(chk, 12, file, 0, "page 0 carries space id %" PRIu32 ", its header says %" PRIu32,
                  id.space, mach_read_4(page + CHK_FSP_SPACE_ID));
         return DB_SUCCESS;
@@ -194,6 +211,7 @@ static dberr_t chk_list_entry(void *ctx, const char *name)
     chk_t *chk = ctx;
     size_t len = strlen(name);
     size_t suffix_len = sizeof(CHK_IBD_SUFFIX) - 1;
+    space_id_t space = SPACE_SYSTEM;
     if (strncmp(name, CHK_TMP_PREFIX, sizeof(CHK_TMP_PREFIX) - 1) == 0
         || strcmp(name, CHK_LOG_TMP_PATH) == 0) {
         chk_file_t left = {.next = NULL};
@@ -201,11 +219,10 @@ static dberr_t chk_list_entry(void *ctx, const char *name)
         chk_find(chk, 12, &left, FIL_NULL, "leftover of an interrupted operation");
         return DB_SUCCESS;
     }
-    if (len <= suffix_len || len > PATH_LEN_MAX || name[0] == '.'
-        || strcmp(name + len - suffix_len, CHK_IBD_SUFFIX) != 0) {
-        return DB_SUCCESS;
-    }
-    return chk_file_open(chk, name);
+    bool table = len > suffix_len && len <= PATH_LEN_MAX && name[0] != '.'
+                 && strcmp(name + len - suffix_len, CHK_IBD_SUFFIX) == 0;
+    bool undo = chk_path_space(name, &space) && space != SPACE_SYSTEM;
+    return table || undo ? chk_file_open(chk, name) : DB_SUCCESS;
 }
 
 dberr_t chk_files_open(chk_t *chk)
@@ -344,7 +361,10 @@ static bool chk_type_fits(const chk_t *chk, const chk_file_t *file, page_no_t pa
         return true; /* reported as reachable from nowhere */
     default:
         return type == FIL_PAGE_INDEX
-               || type == (file->space == SPACE_SYSTEM ? FIL_PAGE_UNDO_LOG : FIL_PAGE_TYPE_BLOB);
+               || type
+                      == (file->space == SPACE_SYSTEM || space_is_undo(file->space)
+                              ? FIL_PAGE_UNDO_LOG
+                              : FIL_PAGE_TYPE_BLOB);
     }
 }
 

@@ -1,10 +1,11 @@
-/** Transactions: TRX_SYS, RSEG, and every undo log that hangs from them.
+/** Transactions: TRX_SYS, the RSEG pages, and every undo log that hangs from them.
 
 Place: check/; before the rows, because what a row may carry depends on whether history is left
 (I25).
 
 Checked: I2 no transaction is active any more (recovery and shutdown roll them back); I6 fields and
-records of undo pages; I8 links of a chain; I11 every undo page is reached once, the history is as
+records of undo pages; I8 links of a chain; I12 the undo
+tablespaces are there; I11 every undo page is reached once, the history is as
 long as it says; I25 transaction ids are below the stored maximum. */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,11 +16,14 @@ long as it says; I25 transaction ids are below the stored maximum. */
 
 typedef struct chk_undo_scan {
     chk_t *chk;
-    chk_file_t *file;
-    bool whole;
     uint64_t next_no;
+    uint32_t n_undo_spaces;
+    /* Of one rollback segment: */
+    chk_file_t *file;
+    page_no_t rseg_page;
+    bool whole;
     uint64_t last_no; /**< commit number of the log before */
-    uint32_t owner;   /**< the segment of all undo pages */
+    uint32_t owner;   /**< the segment of its undo pages */
 } chk_undo_scan_t;
 
 __attribute__((format(printf, 4, 5))) static void
@@ -156,9 +160,9 @@ static dberr_t chk_history(chk_undo_scan_t *scan, page_no_t head, page_no_t tail
         page_no = log.history_next;
         n++;
     }
-    scan->chk->report->history_len = n;
+    scan->chk->report->history_len += n;
     if (n != len || last != tail) {
-        chk_undo_find(scan, 11, CHK_RSEG_PAGE,
+        chk_undo_find(scan, 11, scan->rseg_page,
                       "the history has %" PRIu64 " logs and ends at page %" PRIu32
                       ", but says %" PRIu64 " and %" PRIu32,
                       n, last, len, tail);
@@ -183,7 +187,7 @@ static dberr_t chk_active(chk_undo_scan_t *scan, page_no_t page_no, bool *active
     return DB_SUCCESS;
 }
 
-/** A fixed page of the system space into chk->page; *ok = it may be used. */
+/** A fixed page of the space into chk->page; *ok = it may be used. */
 static dberr_t chk_fixed_page(chk_undo_scan_t *scan, page_no_t page_no, uint32_t type, bool *ok)
 {
     chk_t *chk = scan->chk;
@@ -211,7 +215,9 @@ static dberr_t chk_trx_sys(chk_undo_scan_t *scan)
     }
     chk->trx_id_limit = mach_read_8(chk->page + CHK_TRX_SYS_MAX_ID);
     scan->next_no = mach_read_8(chk->page + CHK_TRX_SYS_NEXT_NO);
+    scan->n_undo_spaces = mach_read_4(chk->page + CHK_TRX_SYS_N_UNDO_SPACES);
     if (chk->trx_id_limit == 0 || scan->next_no == 0
+        || (scan->n_undo_spaces != 0 && scan->n_undo_spaces != UNDO_SPACES_MAX)
         || !chk_is_zero(chk->page + CHK_TRX_SYS_END,
                         chk->page_size - FIL_PAGE_TRAILER - CHK_TRX_SYS_END)) {
         chk_undo_find(scan, 6, CHK_TRX_SYS_PAGE, "transaction system: counters or reserved bytes");
@@ -223,21 +229,21 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
 {
     chk_t *chk = scan->chk;
     bool ok = false;
-    dberr_t err = chk_fixed_page(scan, CHK_RSEG_PAGE, FIL_PAGE_TYPE_SYS, &ok);
+    dberr_t err = chk_fixed_page(scan, scan->rseg_page, FIL_PAGE_TYPE_SYS, &ok);
     if (err != DB_SUCCESS || !ok) {
         return err;
     }
     if (!chk_is_zero(chk->page + CHK_RSEG_RESERVED, CHK_RSEG_SLOTS - CHK_RSEG_RESERVED)
         || !chk_is_zero(chk->page + CHK_RSEG_END,
                         chk->page_size - FIL_PAGE_TRAILER - CHK_RSEG_END)) {
-        chk_undo_find(scan, 6, CHK_RSEG_PAGE, "rollback segment: reserved bytes are not zero");
+        chk_undo_find(scan, 6, scan->rseg_page, "rollback segment: reserved bytes are not zero");
         return DB_SUCCESS;
     }
     bool valid = false;
     scan->owner = chk_seg_claim(scan->file, chk->page + CHK_RSEG_UNDO_SEG, &valid);
     if (scan->owner == CHK_OWNER_UNKNOWN || !valid) {
         if (!valid) {
-            chk_undo_find(scan, 11, CHK_RSEG_PAGE, "rollback segment: no segment for undo pages");
+            chk_undo_find(scan, 11, scan->rseg_page, "rollback segment: no segment for undo pages");
         }
         scan->whole = false;
         return DB_SUCCESS;
@@ -254,26 +260,57 @@ static dberr_t chk_rseg(chk_undo_scan_t *scan)
     for (uint32_t i = 0; err == DB_SUCCESS && scan->whole && i < CHK_RSEG_N_SLOTS; i++) {
         err = slots[i] != FIL_NULL ? chk_active(scan, slots[i], &active) : DB_SUCCESS;
     }
-    chk->quiet = scan->whole && !active && head == FIL_NULL;
+    chk->quiet = chk->quiet && !active && head == FIL_NULL;
     return err;
+}
+
+static dberr_t chk_rseg_with_logs(chk_undo_scan_t *scan)
+{
+    dberr_t err = chk_rseg(scan);
+    if (!scan->whole) {
+        chk_broken(scan->file, scan->owner);
+        scan->chk->quiet = false;
+    }
+    return err;
+}
+
+/** Rollback segment N lies in undo tablespace N. */
+static dberr_t chk_rseg_of_space(chk_undo_scan_t *scan, uint32_t number)
+{
+    chk_file_t *file = chk_file_of_space(scan->chk, space_of_undo(number));
+    if (file == NULL) {
+        chk_undo_find(scan, 12, FIL_NULL, "undo tablespace %" PRIu32 " is missing or unusable",
+                      number);
+        scan->chk->quiet = false;
+        return DB_SUCCESS;
+    }
+    chk_undo_scan_t rseg = {.chk = scan->chk,
+                            .next_no = scan->next_no,
+                            .file = file,
+                            .rseg_page = CHK_RSEG_PAGE_UNDO_SPACE,
+                            .owner = CHK_OWNER_UNKNOWN,
+                            .whole = true};
+    file->claimed = true;
+    return chk_rseg_with_logs(&rseg);
 }
 
 dberr_t chk_undo(chk_t *chk)
 {
     chk_undo_scan_t scan = {.chk = chk,
                             .file = chk_file_of_space(chk, SPACE_SYSTEM),
+                            .rseg_page = CHK_RSEG_PAGE,
                             .owner = CHK_OWNER_UNKNOWN,
                             .whole = true};
     if (scan.file == NULL) {
         return DB_SUCCESS;
     }
     dberr_t err = chk_trx_sys(&scan);
+    chk->quiet = true;
     if (err == DB_SUCCESS) {
-        err = chk_rseg(&scan);
+        err = chk_rseg_with_logs(&scan);
     }
-    if (!scan.whole) {
-        chk_broken(scan.file, scan.owner);
-        chk->quiet = false;
+    for (uint32_t i = 1; err == DB_SUCCESS && scan.whole && i <= scan.n_undo_spaces; i++) {
+        err = chk_rseg_of_space(&scan, i);
     }
     return err;
 }

@@ -113,7 +113,7 @@ static void print_path(const char *name, const char *path, size_t len)
 
 static bool rec_has_page(const redo_rec_t *rec)
 {
-    return redo_op_is_page(rec->op) || rec->op == OP_INDEX_LOAD;
+    return redo_op_is_page(rec->op) || rec->op == OP_INDEX_LOAD || rec->op == OP_TRIM_PAGES;
 }
 
 static void print_rec(const log_format_t *format, const redo_rec_t *rec)

@@ -9,8 +9,10 @@ Rules
 
 #include "cli/script_int.h"
 
-static const char *const FIXED[] = {"page_size",   "extent_pages",      "log_file_size",
-                                    "doublewrite", "atomic_write_unit", "flush_log_at_trx_commit"};
+static const char *const FIXED[] = {"page_size",         "extent_pages",
+                                    "log_file_size",     "doublewrite",
+                                    "atomic_write_unit", "flush_log_at_trx_commit",
+                                    "undo_tablespaces"};
 
 static dberr_t parse_option(parser_t *p, stmt_t *stmt, char *token)
 {

@@ -18,6 +18,7 @@ Invariants
 #include "page/page_compress.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,4 +385,27 @@ void fil_path_of_table(const char *table, char path[PATH_LEN_MAX + 1])
     CHECK(len <= NAME_LEN_MAX);
     memcpy(path, table, len);
     memcpy(path + len, FIL_IBD_SUFFIX, sizeof(FIL_IBD_SUFFIX));
+}
+
+bool fil_path_is_undo(const char *path, size_t len)
+{
+    size_t prefix = sizeof(FIL_UNDO_PREFIX) - 1;
+    bool is_undo = len == prefix + 3 && memcmp(path, FIL_UNDO_PREFIX, prefix) == 0;
+    for (size_t i = prefix; is_undo && i < len; i++) {
+        is_undo = path[i] >= '0' && path[i] <= '9';
+    }
+    return is_undo;
+}
+
+bool fil_path_is_space(const char *path, size_t len)
+{
+    size_t suffix = sizeof(FIL_IBD_SUFFIX) - 1;
+    bool is_table = len > suffix && memcmp(path + len - suffix, FIL_IBD_SUFFIX, suffix) == 0;
+    return is_table || fil_path_is_undo(path, len);
+}
+
+void fil_path_of_undo(uint32_t number, char path[PATH_LEN_MAX + 1])
+{
+    CHECK(number <= 999);
+    (void)snprintf(path, PATH_LEN_MAX + 1, FIL_UNDO_PREFIX "%03" PRIu32, number);
 }

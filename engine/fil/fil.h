@@ -2,7 +2,7 @@
 
 Rules (README.md of this folder): the log record of a file operation is durable before the operation
 and the directory is synced after it (I24). Files: "ibdata1" is space 0; a table's space is
-"NAME.ibd". fil does not know what is inside a page, except that page 0 tells the space id. */
+"NAME.ibd", an undo tablespace "undo001" and so on. fil does not know what is inside a page, except that page 0 tells the space id. */
 #ifndef FIL_FIL_H
 #define FIL_FIL_H
 
@@ -10,6 +10,7 @@ and the directory is synced after it (I24). Files: "ibdata1" is space 0; a table
 
 #define FIL_SYSTEM_PATH "ibdata1"
 #define FIL_IBD_SUFFIX ".ibd"
+#define FIL_UNDO_PREFIX "undo"   /**< and three digits */
 #define FIL_PAGES_MAX (1U << 26) /**< largest size of a space in pages */
 
 typedef struct fil fil_t;
@@ -116,6 +117,14 @@ WARN_UNUSED dberr_t fil_sync_end(fil_t *fil, fil_sync_t *sync);
 WARN_UNUSED dberr_t fil_sync(fil_t *fil, fil_space_t *space); /**< both steps at once */
 WARN_UNUSED dberr_t fil_sync_all(fil_t *fil);
 
+/** Cuts the file to size_pages, fsyncs it, and lowers space->size_pages. The record that says so is durable, and no page
+beyond it is in the pool. A file that is shorter stays as it is. A failure poisons the handle. */
+WARN_UNUSED dberr_t fil_space_shrink(fil_t *fil, fil_space_t *space, uint32_t size_pages);
+
+/** Is it the name of a table's file or of an undo tablespace: of any space but the system space? */
+bool fil_path_is_space(const char *path, size_t len);
+bool fil_path_is_undo(const char *path, size_t len);
+void fil_path_of_undo(uint32_t number, char path[PATH_LEN_MAX + 1]); /**< 1 -> "undo001" */
 /** "t1" -> "t1.ibd". CHECK: the name is at most NAME_LEN_MAX. */
 void fil_path_of_table(const char *table, char path[PATH_LEN_MAX + 1]);
 

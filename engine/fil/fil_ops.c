@@ -1,4 +1,4 @@
-/** File operations: create, open, delete, rename, extend.
+/** File operations: create, open, delete, rename, extend, shrink.
 
 Place: beside fil.c, same registry. Each operation that a crash can split is told to the log first.
 
@@ -8,7 +8,8 @@ Invariants
    record is durable, a failed operation poisons the handle, because log and directory differ then;
 3. (I20) whoever asks for an operation has asked for room in the log first, as for an mtr: fil, which is
    below the page cleaner, can only insist on it;
-4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. */
+4. an extension is not logged here: fsp/ logs FSP_SIZE, and recovery extends the file to it. Nor is a truncation: its
+   caller has logged it together with the new contents. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -280,4 +281,27 @@ dberr_t fil_space_extend(fil_t *fil, fil_space_t *space, uint32_t size_pages)
         space->size_pages = size_pages;
     }
     return DB_SUCCESS;
+}
+
+dberr_t fil_space_shrink(fil_t *fil, fil_space_t *space, uint32_t size_pages)
+{
+    env_t *env = fil->env;
+    os_file_t *file = NULL;
+    uint64_t now_bytes = 0;
+    uint64_t want_bytes = (uint64_t)size_pages * fil->page_size;
+    space->size_pages = size_pages;
+    dberr_t err = fil_space_file(fil, space, &file);
+    if (err == DB_SUCCESS) {
+        err = env_size(env, file, &now_bytes);
+    }
+    if (err == DB_SUCCESS && now_bytes > want_bytes) {
+        PROBE_MARK(env->probe, "file_op op=trim path=%s pages=%" PRIu32, space->path, size_pages);
+        fil_mark_unsynced(space);
+        err = env_truncate(env, file, want_bytes);
+        if (err == DB_SUCCESS) {
+            PROBE_POINT(env->probe, "fil.shrink");
+            err = fil_sync(fil, space);
+        }
+    }
+    return err == DB_SUCCESS ? err : fil_op_failed(fil, err);
 }

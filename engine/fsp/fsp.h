@@ -33,8 +33,8 @@ typedef enum fsp_free_mode {
     FSP_FREE_SILENT  /**< nothing: the frame may still be written, any time later */
 } fsp_free_mode_t;
 
-/** Formats page 0 of a new space of size_pages pages. In the system space the pages up to
-FSP_SYSTEM_PAGES are taken too; their owners create them with mtr_page_create(). */
+/** Formats page 0 of a new space of size_pages pages. Pages with fixed places
+(fsp_fixed_pages()) are taken too; their owners create them with mtr_page_create(). */
 WARN_UNUSED dberr_t fsp_header_init(mtr_t *mtr, space_id_t space, uint32_t size_pages);
 
 /** Makes the file long enough for n_pages more pages of any segments of the space: for mtrs that

@@ -106,8 +106,12 @@ Segment header, in a page that the user of the segment chooses: space id (4), pa
 #define FSEG_HEADER_OFFSET 8
 #define FSEG_HEADER_SIZE 10U
 
-/** Pages 0 to 3 of the system space have fixed places and belong to no segment. */
-#define FSP_SYSTEM_PAGES 4U
+/** The first pages of a space have fixed places and belong to no segment: 0 to 3 of the system space, 0 and 1 of an undo
+tablespace, page 0 of others. */
+static inline uint32_t fsp_fixed_pages(space_id_t space)
+{
+    return space == SPACE_SYSTEM ? 4U : space_is_undo(space) ? 2U : 1U;
+}
 
 static inline uint32_t xdes_size(uint32_t extent_pages)
 {

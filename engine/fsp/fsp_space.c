@@ -101,7 +101,7 @@ dberr_t fsp_header_init(mtr_t *mtr, space_id_t id, uint32_t size_pages)
 {
     fsp_space_t space;
     fsp_space_init(&space, mtr, id);
-    uint32_t n_used = id == SPACE_SYSTEM ? FSP_SYSTEM_PAGES : 1;
+    uint32_t n_used = fsp_fixed_pages(id);
     CHECK(size_pages >= n_used && size_pages <= space.extent_pages);
     dberr_t err = mtr_page_create(mtr, (page_id_t){id, 0}, FIL_PAGE_TYPE_FSP_HDR, &space.header);
     if (err != DB_SUCCESS) {

@@ -59,6 +59,9 @@ static void get_extended(cursor_t *c, redo_rec_t *rec)
         rec->op = OP_REC_DELETE;
         rec->slot = get_varint(c);
         break;
+    case TRIM_PAGES:
+        rec->op = OP_TRIM_PAGES;
+        break;
     default:
         c->err = DB_CORRUPTION;
     }
@@ -140,7 +143,7 @@ static void get_page_rec(cursor_t *c, uint32_t first, redo_context_t *at, redo_r
     rec->space = at->page.space;
     rec->page_no = at->page.page_no;
     get_page_body(c, type, at, rec);
-    at->freed = rec->op == OP_FREE_PAGE;
+    at->freed = rec->op == OP_FREE_PAGE || rec->op == OP_TRIM_PAGES;
     at->offset = next_offset(at, rec);
 }
 

@@ -77,6 +77,9 @@ bool redo_rec_is_valid(const redo_rec_t *rec)
     case OP_FILE_DELETE:
     case OP_FILE_NAME:
         return rec->page_no == 0 && os_path_is_valid(rec->path, rec->path_len);
+    case OP_TRIM_PAGES:
+        return rec->page_no > 0
+               && (rec->path_len == 0 || os_path_is_valid(rec->path, rec->path_len));
     case OP_NONE:
     case OP_GROUP_END:
         return false;

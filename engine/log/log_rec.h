@@ -38,9 +38,10 @@ typedef enum redo_op {
     OP_FILE_DELETE,       /**< space, path */
     OP_FILE_RENAME,       /**< space, path (old), path2 (new) */
     OP_FILE_NAME,         /**< space, path: of a space that is changed from here on */
-    OP_CHECKPOINT,        /**< value = C */
-    OP_FILLER,            /**< nothing */
-    OP_GROUP_END          /**< nothing; never encoded by itself */
+    OP_TRIM_PAGES, /**< space, page_no = pages that its file has now, path; void is what the log says of any before */
+    OP_CHECKPOINT, /**< value = C */
+    OP_FILLER,     /**< nothing */
+    OP_GROUP_END   /**< nothing; never encoded by itself */
 } redo_op_t;
 
 /** One record. data and paths point into the caller's buffer. Unused fields are 0. */
@@ -79,7 +80,7 @@ bool redo_rec_writes(const redo_rec_t *rec, uint32_t offset, uint32_t len, uint6
 typedef struct redo_context {
     uint32_t n_recs;
     bool has_page; /**< 10.5, as all that follows: there was a record of a page, this one ... */
-    bool freed;    /**< ... was freed by the last one */
+    bool freed;    /**< ... was freed by the last one, or cut off */
     page_id_t page;
     uint32_t offset; /**< where offsets of further records of the page count from */
 } redo_context_t;

@@ -15,7 +15,8 @@ mach_write_compressed:
 A compressed 64-bit integer (c64) is its high half compressed, then its low half in 4 bytes. A path
 is its length in 2 bytes, then so many bytes. Every record starts with the type byte; 0x80 is added
 when the record is the only one of its mini-transaction. All but the three marked (*) go on with the
-space id and the page number, both compressed; file operations have page number 0.
+space id and the page number, both compressed; file operations have page number 0. FILE_CREATE2 with another one truncates
+an undo tablespace to so many pages (MDEV-13564).
 
     MULTI_REC_END (*)   -                        COMP_PAGE_CREATE   level c, index id c64,
     DUMMY_RECORD (*)    -                                           record size c, key length c
@@ -141,6 +142,7 @@ static uint32_t rec_type(const redo_rec_t *rec)
         [OP_REORGANIZE] = MLOG_COMP_PAGE_REORGANIZE,
         [OP_INDEX_LOAD] = MLOG_INDEX_LOAD,
         [OP_FILE_CREATE] = MLOG_FILE_CREATE2,
+        [OP_TRIM_PAGES] = MLOG_FILE_CREATE2,
         [OP_FILE_DELETE] = MLOG_FILE_DELETE,
         [OP_FILE_RENAME] = MLOG_FILE_RENAME2,
         [OP_FILE_NAME] = MLOG_FILE_NAME,
@@ -436,6 +438,9 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
         rec->page_no = get_compressed(&c);
     }
     get_body(&c, type, rec);
+    if (rec->op == OP_FILE_CREATE && rec->page_no != 0) {
+        rec->op = OP_TRIM_PAGES;
+    }
     if (c.err != DB_SUCCESS) {
         return c.err;
     }

@@ -24,6 +24,7 @@ Page records: without bit 7 they go on with space v, page v. Then
         0 INIT_INDEX  level v, index id 8 bytes, record size v, key length v
         6 INSERT      slot v, info 1 byte, shared v, bytes to the end
         9 DELETE      slot v
+        10 TRIM_PAGES - ; the page is the first one that is not in the file; with page id always
     3 WRITE      offset v, bytes to the end
     4 MEMSET     offset v, length v, value 1 byte
     5 MEMMOVE    offset v, length v, distance of the source v: +x = 2(x - 1), -x = 2(x - 1) + 1
@@ -62,6 +63,7 @@ static const char *rec_name_10_5(const redo_rec_t *rec)
         [OP_FILE_DELETE] = "FILE_DELETE",
         [OP_FILE_RENAME] = "FILE_RENAME",
         [OP_FILE_NAME] = "FILE_MODIFY",
+        [OP_TRIM_PAGES] = "TRIM_PAGES",
         [OP_CHECKPOINT] = "FILE_CHECKPOINT",
     };
     const char *name = (size_t)rec->op < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[rec->op] : NULL;
@@ -141,6 +143,7 @@ static uint32_t page_type(redo_op_t op)
     case OP_INDEX_CREATE:
     case OP_REC_INSERT:
     case OP_REC_DELETE:
+    case OP_TRIM_PAGES:
         return EXTENDED;
     default:
         return RESERVED;
@@ -179,6 +182,9 @@ static byte *put_page_body(byte *b, const redo_rec_t *rec, uint32_t offset)
     case OP_REC_DELETE:
         *b++ = DELETE;
         return put_varint(b, rec->slot);
+    case OP_TRIM_PAGES:
+        *b++ = TRIM_PAGES;
+        return b;
     case OP_PAGE_CHECKSUM:
         *b++ = OPTION_PAGE_CHECKSUM;
         return put_fixed(b, rec->value, 4);
@@ -231,7 +237,7 @@ static void encode_10_5(redo_context_t *at, const redo_rec_t *rec, byte *buf, si
     CHECK(*len <= buf_size
           && buf_size - *len
                  >= (size_t)LOG_REC_OVERHEAD_MAX + rec->len + rec->path_len + rec->path2_len);
-    if (redo_op_is_page(rec->op)) {
+    if (page_type(rec->op) != RESERVED) {
         b = put_page_rec(at, rec, b);
     } else {
         CHECK(!at->has_page && rec->op != OP_INDEX_LOAD && rec->op != OP_FILLER);

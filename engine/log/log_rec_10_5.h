@@ -14,7 +14,7 @@ agree in. */
 
 enum { FREE_PAGE, INIT_PAGE, EXTENDED, WRITE, MEMSET, MEMMOVE, RESERVED, OPTION };
 enum { FILE_CREATE, FILE_DELETE, FILE_RENAME, FILE_MODIFY, FILE_CHECKPOINT = 7 };
-enum { INIT_INDEX = 0, INSERT = 6, DELETE = 9 };
+enum { INIT_INDEX = 0, INSERT = 6, DELETE = 9, TRIM_PAGES = 10 };
 enum { OPTION_PAGE_CHECKSUM = 0 };
 
 /** Least value of the integer with so many bytes. */

@@ -316,6 +316,19 @@ void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t ind
     mtr->changed = true;
 }
 
+void mtr_trim_pages(mtr_t *mtr, space_id_t space, uint32_t size_pages)
+{
+    CHECK(mtr->mode == MTR_LOG_ALL);
+    const char *path = fil_space_get(buf_fil(mtr->pool), space)->path;
+    redo_rec_t rec = {.op = OP_TRIM_PAGES,
+                      .space = space,
+                      .page_no = size_pages,
+                      .path = path,
+                      .path_len = (uint32_t)strlen(path)};
+    mtr_log_add(mtr, &rec);
+    mtr->changed = true;
+}
+
 static void mtr_commit_init(mtr_t *mtr, buf_block_t *block)
 {
     block->init_lsn = mtr->end_lsn;

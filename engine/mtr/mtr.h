@@ -82,6 +82,10 @@ WARN_UNUSED dberr_t mtr_list_end_delete(mtr_t *mtr, buf_block_t *block, uint32_t
 WARN_UNUSED dberr_t mtr_list_start_delete(mtr_t *mtr, buf_block_t *block, uint32_t slot);
 WARN_UNUSED dberr_t mtr_reorganize(mtr_t *mtr, buf_block_t *block);
 
+/** Logs that all pages of the space begin anew, and the file has so many at first: what the log says of them before
+this mtr is void. The pages that this mtr creates are of the new life. The caller sees to pool and file. */
+void mtr_trim_pages(mtr_t *mtr, space_id_t space, uint32_t size_pages);
+
 /** Adds INDEX_LOAD(space, root, index) to this mtr. */
 void mtr_index_load(mtr_t *mtr, space_id_t space, page_no_t root, index_id_t index_id);
 

@@ -2,7 +2,9 @@
 
 1. (I29) What has the right checksum decompresses to a page with the same number, space and LSN; that page is stamped,
    and verified as any other.
-2. Bytes from disk decide neither how much is read nor how much is written: the length is held against the page
+2. What zstd works in is made once per thread, because making it asks the processor what it can do, which a virtual machine answers
+   slowly. It holds nothing from one page to the next: the same page gives the same bytes.
+3. Bytes from disk decide neither how much is read nor how much is written: the length is held against the page
    before the checksum is computed, and the libraries get the size of both sides. */
 #include "page/page_compress.h"
 
@@ -16,6 +18,31 @@
 
 #define ZSTD_LEVEL 3
 #define LZ4_ACCELERATION 1
+
+static _Thread_local ZSTD_CCtx *zstd_packer;
+static _Thread_local ZSTD_DCtx *zstd_unpacker;
+
+/** @return bytes in `to`, 0: it takes more than room, or there is no memory */
+static uint32_t zstd_pack(const byte *page, uint32_t page_size, byte *to, uint32_t room)
+{
+    if (zstd_packer == NULL) {
+        zstd_packer = ZSTD_createCCtx();
+    }
+    size_t n = zstd_packer == NULL
+                   ? 0
+                   : ZSTD_compressCCtx(zstd_packer, to, room, page, page_size, ZSTD_LEVEL);
+
+    return ZSTD_isError(n) ? 0 : (uint32_t)n;
+}
+
+static bool zstd_unpack(const byte *from, uint32_t length, byte *to, uint32_t page_size)
+{
+    if (zstd_unpacker == NULL) {
+        zstd_unpacker = ZSTD_createDCtx();
+    }
+    return zstd_unpacker != NULL
+           && ZSTD_decompressDCtx(zstd_unpacker, to, page_size, from, length) == page_size;
+}
 
 const char *page_algorithm_name(uint64_t algorithm)
 {
@@ -61,9 +88,7 @@ static uint32_t comp_run(const byte *page, uint32_t page_size, page_algorithm_t 
 
         return n > 0 ? (uint32_t)n : 0;
     }
-    size_t n = ZSTD_compress(to, room, page, page_size, ZSTD_LEVEL);
-
-    return ZSTD_isError(n) ? 0 : (uint32_t)n;
+    return zstd_pack(page, page_size, to, room);
 }
 
 void page_compress(byte *page, uint32_t page_size, page_algorithm_t algorithm)
@@ -105,7 +130,7 @@ static bool decomp_run(const byte *page, uint32_t page_size, byte *to)
         return LZ4_decompress_safe((const char *)from, (char *)to, (int)length, (int)page_size)
                == (int)page_size;
     case PAGE_ALGORITHM_ZSTD:
-        return ZSTD_decompress(to, page_size, from, length) == page_size;
+        return zstd_unpack(from, length, to, page_size);
     default:
         return false;
     }

@@ -17,6 +17,7 @@ What happens to a page in a batch, by its newest initialisation or freeing in th
                                   nothing if an MLOG_INDEX_LOAD of the space came later: a load may have filled it
                                   10.5: neither read nor written; scrubbed later, if that is wanted
     freed, but changed later      read: a non-logged load that INDEX_LOAD vouches for initialised it
+Records from before the TRIM_PAGES of their space are no part of this: what they say of a page is void.
 
 Invariants
 1. (I14) a page that redo initialises is not read, unless its space has an INDEX_LOAD, and then it
@@ -244,8 +245,15 @@ static dberr_t recv_page_free(recv_t *recv, const recv_batch_t *batch, page_id_t
     return DB_SUCCESS;
 }
 
-static dberr_t recv_batch_page(recv_t *recv, const recv_batch_t *batch, const recv_page_t *page)
+static dberr_t recv_batch_page(recv_t *recv, const recv_batch_t *batch, recv_page_t *page)
 {
+    lsn_t trim_lsn = recv_space_find(recv, page->id.space)->trim_lsn;
+    while (page->first != NULL && page->first->end_lsn < trim_lsn) {
+        page->first = page->first->next; /* of a life that is over */
+    }
+    if (page->first == NULL) {
+        return DB_SUCCESS;
+    }
     fil_space_t *space = fil_space_get(recv->fil, page->id.space);
     if (space == NULL) {
         return DB_SUCCESS; /* it was deleted later */

@@ -4,7 +4,8 @@ Place: between the registration of spaces and apply; reads the doublewrite file 
 buf_dblwr_each_copy().
 
 Which copies count: those with C <= LSN <= end of the log. An older page had no change after the
-checkpoint, so it was not being written when the crash came. A newer one does not exist: a batch
+checkpoint, so it was not being written when the crash came. One from before the TRIM_PAGES of its space is of a life that is over.
+A newer one does not exist: a batch
 makes its log durable before its copies. If one is found, log and area do not belong together.
 
 Invariants
@@ -26,7 +27,8 @@ static dberr_t recv_copy_seen(void *ctx, page_id_t id, lsn_t lsn, const byte *pa
 {
     recv_t *recv = ctx;
     (void)image;
-    if (lsn < recv->ckpt.lsn || lsn > recv->end_lsn) {
+    const recv_space_t *space = recv_space_find(recv, id.space);
+    if (lsn < recv->ckpt.lsn || lsn > recv->end_lsn || (space != NULL && lsn < space->trim_lsn)) {
         return DB_SUCCESS;
     }
     recv_copy_t *copy = NULL;

@@ -72,11 +72,13 @@ typedef struct recv_hist {
 
 /** What the log and the directory say of one space. */
 typedef struct recv_space {
-    page_id_t id;             /**< page number 0 */
-    lsn_t enable_lsn;         /**< end of the last OP_INDEX_LOAD, or 0 */
-    bool named;               /**< the log says that its file exists */
-    bool changed;             /**< the log has changes of its pages */
-    bool deleted;             /**< FILE_DELETE at or after the checkpoint */
+    page_id_t id;     /**< page number 0 */
+    lsn_t enable_lsn; /**< end of the last OP_INDEX_LOAD, or 0 */
+    bool named;       /**< the log says that its file exists */
+    bool changed;     /**< the log has changes of its pages */
+    bool deleted;     /**< FILE_DELETE at or after the checkpoint */
+    lsn_t
+        trim_lsn; /**< end of the last OP_TRIM_PAGES: older records of its pages are void; 0: none */
     bool page0_zero;          /**< page 0 was never written */
     lsn_t rename_lsn;         /**< last FILE_RENAME2 of it in the log, or 0 */
     uint32_t log_size_first;  /**< first logged FSP_SIZE, or 0 */

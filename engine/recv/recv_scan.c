@@ -97,12 +97,11 @@ static dberr_t recv_scan_page(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     return err == DB_SUCCESS ? recv_scan_hist(recv, rec, end_lsn) : err;
 }
 
-static bool recv_path_is_table(const char *path, uint32_t len)
+/** May a record about a file of the space have this path? */
+static bool recv_path_fits(space_id_t space, const char *path, uint32_t len)
 {
-    size_t suffix_len = sizeof(FIL_IBD_SUFFIX) - 1;
-    return os_path_is_valid(path, len) && len > suffix_len
-           && memcmp(path + len - suffix_len, FIL_IBD_SUFFIX, suffix_len) == 0
-           && memchr(path, '/', len) == NULL;
+    return os_path_is_valid(path, len) && fil_path_is_space(path, len)
+           && fil_path_is_undo(path, len) == space_is_undo(space) && memchr(path, '/', len) == NULL;
 }
 
 static dberr_t recv_path_copy(recv_t *recv, const char *path, uint32_t len, char **out)
@@ -136,8 +135,8 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     bool rename = rec->op == OP_FILE_RENAME;
     /* A damaged or hostile record must not reach for the log, the system space or another
     directory. */
-    if (rec->space == SPACE_SYSTEM || !recv_path_is_table(rec->path, rec->path_len)
-        || (rename && !recv_path_is_table(rec->path2, rec->path2_len))) {
+    if (rec->space == SPACE_SYSTEM || !recv_path_fits(rec->space, rec->path, rec->path_len)
+        || (rename && !recv_path_fits(rec->space, rec->path2, rec->path2_len))) {
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
                           "%s at %" PRIu64 " names no table file",
                           log_format(recv->log)->rec_name(rec), end_lsn);
@@ -165,6 +164,25 @@ static dberr_t recv_scan_file(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn
     return err == DB_SUCCESS ? recv_event_append(recv, rec, end_lsn) : err;
 }
 
+/** The space begins anew: what came before is void. Only undo tablespaces do that, and with one size. */
+static dberr_t recv_scan_trim(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
+{
+    if (!space_is_undo(rec->space) || rec->page_no != FSP_INITIAL_PAGES) {
+        return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_BAD_RECORD,
+                          "%s at %" PRIu64 " truncates space %" PRIu32 " to %" PRIu32 " pages",
+                          log_format(recv->log)->rec_name(rec), end_lsn, rec->space, rec->page_no);
+    }
+    recv_space_t *space = NULL;
+    dberr_t err = recv_space_put(recv, rec->space, &space);
+    if (err == DB_SUCCESS) {
+        space->changed = true;
+        space->trim_lsn = end_lsn;
+        space->log_size_first = 0;
+        space->log_size_pages = 0;
+    }
+    return err;
+}
+
 static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
 {
     if (redo_op_is_page(rec->op)) {
@@ -176,6 +194,8 @@ static dberr_t recv_scan_rec(recv_t *recv, const redo_rec_t *rec, lsn_t end_lsn)
     case OP_FILE_RENAME:
     case OP_FILE_NAME:
         return recv_scan_file(recv, rec, end_lsn);
+    case OP_TRIM_PAGES:
+        return recv_scan_trim(recv, rec, end_lsn);
     case OP_INDEX_LOAD: {
         recv_space_t *space = NULL;
         dberr_t err = recv_space_put(recv, rec->space, &space);

@@ -181,9 +181,7 @@ static dberr_t recv_list_entry(void *ctx, const char *name)
 {
     recv_t *recv = ctx;
     size_t len = strlen(name);
-    size_t suffix_len = sizeof(FIL_IBD_SUFFIX) - 1;
-    if (len <= suffix_len || len > PATH_LEN_MAX || name[0] == '.'
-        || strcmp(name + len - suffix_len, FIL_IBD_SUFFIX) != 0) {
+    if (len > PATH_LEN_MAX || name[0] == '.' || !fil_path_is_space(name, len)) {
         return DB_SUCCESS;
     }
     recv_file_t file = {.known = false};
@@ -191,9 +189,10 @@ static dberr_t recv_list_entry(void *ctx, const char *name)
     if (err != DB_SUCCESS || !file.known) {
         return err; /* nobody's file: the catalogue decides what becomes of it */
     }
-    if (file.id == SPACE_SYSTEM) {
+    if (file.id == SPACE_SYSTEM || space_is_undo(file.id) != fil_path_is_undo(name, len)) {
         return err_refuse(&recv->env->err, DB_UNRECOVERABLE, REFUSAL_FILE_CONFLICT,
-                          "%s carries the id of the system space", name);
+                          "%s carries the id of %s", name,
+                          file.id == SPACE_SYSTEM ? "the system space" : "another kind of space");
     }
     return recv_file_enter(recv, name, &file);
 }
@@ -439,9 +438,16 @@ dberr_t recv_spaces_extend(recv_t *recv)
 {
     for (fil_space_t *space = fil_first(recv->fil); space != NULL; space = space->next) {
         const recv_space_t *known = recv_space_find(recv, space->id);
-        dberr_t err = known->log_size_pages != 0
-                          ? fil_space_extend(recv->fil, space, known->log_size_pages)
-                          : recv_space_check_length(recv, space);
+        dberr_t err = DB_SUCCESS;
+        if (known->trim_lsn != 0) {
+            /* What the new life wrote behind its first pages goes too: all of it is in the log. */
+            err = fil_space_shrink(recv->fil, space, FSP_INITIAL_PAGES);
+        }
+        if (err == DB_SUCCESS) {
+            err = known->log_size_pages != 0
+                      ? fil_space_extend(recv->fil, space, known->log_size_pages)
+                      : recv_space_check_length(recv, space);
+        }
         if (err != DB_SUCCESS) {
             return err;
         }

@@ -75,7 +75,7 @@ static dberr_t purge_row(trx_sys_t *sys, const dict_table_t *table, const undo_r
 static dberr_t purge_chains(trx_sys_t *sys, const dict_table_t *table, const undo_rec_t *rec,
                             roll_ptr_t roll_ptr)
 {
-    page_id_t page = undo_page_id(roll_ptr_page(roll_ptr));
+    page_id_t page = undo_page_id(sys->purge.rseg, roll_ptr_page(roll_ptr));
     uint32_t start = roll_ptr_offset(roll_ptr);
     uint32_t at = 0;
     uint32_t offset = 0;
@@ -131,25 +131,46 @@ static dberr_t purge_rec(trx_sys_t *sys, trx_id_t id, const undo_rec_t *rec, rol
     return err == DB_SUCCESS ? purge_chains(sys, table, rec, roll_ptr) : err;
 }
 
+/** Begins the log that was committed first, of the oldest ones of all rollback segments. */
+static dberr_t purge_begin(trx_sys_t *sys)
+{
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < sys->n_rsegs; i++) {
+        trx_rseg_t *rseg = &sys->rsegs[i];
+        undo_page_t first;
+        if (rseg->history_len == 0) {
+            continue;
+        }
+        dberr_t err = undo_page_read(rseg, rseg->history_head, &first);
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        if (first.trx_no < least) {
+            least = first.trx_no;
+            sys->purge = (purge_pos_t){rseg, rseg->history_head, rseg->history_head, UNDO_RECS};
+        }
+    }
+    return DB_SUCCESS;
+}
+
 /** One undo record of the oldest log, or the end of that log. *n counts records. */
 static dberr_t purge_advance(trx_sys_t *sys, uint32_t *n)
 {
     purge_pos_t *pos = &sys->purge;
-    if (pos->first == FIL_NULL) {
-        pos->first = sys->history_head;
-        pos->page = pos->first;
-        pos->offset = UNDO_RECS;
+    dberr_t err = pos->first == FIL_NULL ? purge_begin(sys) : DB_SUCCESS;
+    if (err != DB_SUCCESS) {
+        return err;
     }
     undo_page_t first;
     undo_rec_t rec;
     roll_ptr_t roll_ptr = 0;
-    dberr_t err = undo_page_read(sys, pos->first, &first);
+    err = undo_page_read(pos->rseg, pos->first, &first);
     if (err == DB_SUCCESS) {
-        err = undo_read_next(sys, &pos->page, &pos->offset, sys->bufs.undo, &rec, &roll_ptr);
+        err = undo_read_next(pos->rseg, &pos->page, &pos->offset, sys->bufs.undo, &rec, &roll_ptr);
     }
     if (err == DB_NOT_FOUND) {
         pos->first = FIL_NULL;
-        return undo_free_oldest(sys);
+        return undo_free_oldest(pos->rseg);
     }
     if (err == DB_SUCCESS) {
         err = purge_rec(sys, first.trx_id, &rec, roll_ptr);
@@ -181,12 +202,10 @@ dberr_t trx_purge_step(trx_sys_t *sys, uint32_t max_records, bool *done)
 {
     bool rests = trx_sys_has_writers(sys) || sys->purge_is_stopped;
     uint32_t n = 0;
-    while (!rests && sys->history_len > 0 && n < max_records) {
-        dberr_t err = purge_advance(sys, &n);
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+    dberr_t err = DB_SUCCESS;
+    while (err == DB_SUCCESS && !rests && trx_sys_history_len(sys) > 0 && n < max_records) {
+        err = purge_advance(sys, &n);
     }
-    *done = rests || sys->history_len == 0;
-    return DB_SUCCESS;
+    *done = rests || trx_sys_history_len(sys) == 0;
+    return err == DB_SUCCESS && !rests ? undo_space_truncate(sys) : err;
 }

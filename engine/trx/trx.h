@@ -19,8 +19,8 @@ removes delete-marked records for good, resets DB_TRX_ID and DB_ROLL_PTR of the 
 typedef struct trx_sys trx_sys_t;
 typedef struct trx trx_t;
 
-/** Formats TRX_SYS and RSEG pages of a new database. */
-WARN_UNUSED dberr_t trx_sys_bootstrap(buf_pool_t *pool);
+/** Formats TRX_SYS and RSEG pages of a new database, and creates its undo tablespaces: 0 or UNDO_SPACES_MAX. */
+WARN_UNUSED dberr_t trx_sys_bootstrap(buf_pool_t *pool, uint32_t n_undo_spaces);
 
 /** Reads TRX_SYS and RSEG, and resurrects the transactions and history found there; nothing is
 rolled back or purged yet. flush_log_at_trx_commit: 0, 1, 2. Caller: trx_sys_close(). */
@@ -28,13 +28,15 @@ WARN_UNUSED dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_
                                  trx_sys_t **out);
 void trx_sys_close(trx_sys_t *sys); /**< open transactions stay in the undo log; NULL is fine */
 
-/** One commit of rows in `interval`, as the schedule draws, lets purge work while it waits; 0, as at first: none. */
-void trx_sys_set_purge_interval(trx_sys_t *sys, uint32_t interval);
+/** One commit of rows in `interval`, as the schedule draws, lets purge work while it waits; 0, as at first: none.
+max_undo_log_size: bytes beyond which purge truncates an undo tablespace; 0, as at first: it truncates none. */
+void trx_sys_set_purge(trx_sys_t *sys, uint32_t interval, uint64_t max_undo_log_size);
 
 dict_t *trx_sys_dict(const trx_sys_t *sys);
 buf_pool_t *trx_sys_pool(const trx_sys_t *sys);
 uint64_t trx_sys_history_len(const trx_sys_t *sys); /**< committed undo logs not purged yet */
 uint32_t trx_sys_n_active(const trx_sys_t *sys);
+uint32_t trx_sys_n_undo_spaces(const trx_sys_t *sys);
 
 /** Rolls back every resurrected (active) transaction. First those that changed the catalogue; then
 dict_load(), because the rest needs table objects; then the others. So recovery calls it right after

@@ -25,9 +25,21 @@ typedef struct row_bufs {
 
 #define ROW_N_BUFS 9U
 
+/** A rollback segment, as its RSEG page has it. */
+typedef struct trx_rseg {
+    trx_sys_t *sys;
+    uint32_t id;    /**< its number in roll pointers; 0: that of the system space */
+    page_id_t page; /**< the RSEG page; all undo pages lie in its space */
+    page_no_t slots[RSEG_N_SLOTS];
+    page_no_t history_head;
+    page_no_t history_tail;
+    uint64_t history_len;
+} trx_rseg_t;
+
 /** Where purge is in the oldest committed log; lost at a restart, which begins the log again. */
 typedef struct purge_pos {
-    page_no_t first; /**< the log, or FIL_NULL: none begun */
+    trx_rseg_t *rseg; /**< whose log it is */
+    page_no_t first;  /**< the log, or FIL_NULL: none begun */
     page_no_t page;
     uint32_t offset;
 } purge_pos_t;
@@ -41,10 +53,11 @@ struct trx_sys {
     trx_id_t next_id;
     trx_id_t max_id; /**< as on the TRX_SYS page: ids below it may be given out */
     uint64_t next_no;
-    page_no_t slots[RSEG_N_SLOTS];
-    page_no_t history_head;
-    page_no_t history_tail;
-    uint64_t history_len;
+    trx_rseg_t rsegs[TRX_RSEGS_MAX]; /**< the first is of the system space */
+    uint32_t n_rsegs;
+    uint32_t next_rseg;         /**< the next transaction's, if there are undo tablespaces */
+    trx_rseg_t *truncating;     /**< gets no new log, since its space shall shrink; NULL: none */
+    uint64_t max_undo_log_size; /**< bytes; 0: none shrinks */
     purge_pos_t purge;
     trx_t *first; /**< open transactions, in order of begin */
     row_bufs_t bufs;
@@ -60,6 +73,7 @@ typedef struct trx_table {
 struct trx {
     trx_sys_t *sys;
     trx_id_t id;          /**< 0 before the first change */
+    trx_rseg_t *rseg;     /**< valid while undo_first != FIL_NULL, as slot */
     uint32_t slot;        /**< valid while undo_first != FIL_NULL */
     page_no_t undo_first; /**< FIL_NULL: no undo log */
     page_no_t undo_last;
@@ -130,19 +144,19 @@ bool undo_rec_next_chain(const undo_rec_t *rec, const byte *buf, uint32_t *at, u
 
 /* ---- undo.c ---- */
 
-static inline page_id_t undo_page_id(page_no_t page_no)
+static inline page_id_t undo_page_id(const trx_rseg_t *rseg, page_no_t page_no)
 {
-    return (page_id_t){.space = SPACE_SYSTEM, .page_no = page_no};
+    return (page_id_t){.space = rseg->page.space, .page_no = page_no};
 }
 
-/** The segment of all undo pages, by the pinned RSEG page. */
+/** The segment of the rollback segment's undo pages, by its pinned page. */
 static inline fseg_header_t undo_segment(buf_block_t *rseg)
 {
     return (fseg_header_t){.block = rseg, .offset = RSEG_UNDO_SEG};
 }
 
 /** Sets the message for a damaged undo page; DB_CORRUPTION. */
-WARN_UNUSED dberr_t undo_corrupt(const trx_sys_t *sys, page_no_t page_no, const char *what);
+WARN_UNUSED dberr_t undo_corrupt(const trx_rseg_t *rseg, page_no_t page_no, const char *what);
 
 /** Header of an undo page, checked. Fields from state on: first page of a log. */
 typedef struct undo_page {
@@ -158,14 +172,14 @@ typedef struct undo_page {
 } undo_page_t;
 
 /** Pins an undo page and checks and decodes its header. */
-WARN_UNUSED dberr_t undo_page_get(trx_sys_t *sys, mtr_t *mtr, page_no_t page_no,
+WARN_UNUSED dberr_t undo_page_get(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t page_no,
                                   buf_block_t **block, undo_page_t *page);
 /** Length of the last record of a page: 0 if there is none or it cannot be one. */
 uint32_t undo_last_rec_len(const byte *frame, uint32_t free);
 /** The header alone, in an mtr of its own. */
-WARN_UNUSED dberr_t undo_page_read(trx_sys_t *sys, page_no_t page_no, undo_page_t *out);
+WARN_UNUSED dberr_t undo_page_read(const trx_rseg_t *rseg, page_no_t page_no, undo_page_t *out);
 /** Walks the whole log: links, free offsets, record lengths. n_recs: records of all its pages. */
-WARN_UNUSED dberr_t undo_log_validate(trx_sys_t *sys, page_no_t first, uint64_t *n_recs);
+WARN_UNUSED dberr_t undo_log_validate(const trx_rseg_t *rseg, page_no_t first, uint64_t *n_recs);
 
 /** Appends a record, starting the log or adding a page as needed. DB_OUT_OF_SPACE: no undo slot or
 page. */
@@ -177,12 +191,12 @@ WARN_UNUSED dberr_t undo_read_last(trx_t *trx, byte *buf, undo_rec_t *rec, roll_
 
 /** Copies the record at *page, *offset to buf, decodes it, and advances. DB_NOT_FOUND: end of the
 log. */
-WARN_UNUSED dberr_t undo_read_next(trx_sys_t *sys, page_no_t *page_no, uint32_t *offset, byte *buf,
-                                   undo_rec_t *rec, roll_ptr_t *roll_ptr);
+WARN_UNUSED dberr_t undo_read_next(const trx_rseg_t *rseg, page_no_t *page_no, uint32_t *offset,
+                                   byte *buf, undo_rec_t *rec, roll_ptr_t *roll_ptr);
 
-/** A system page of the given type, pinned by mtr. */
-WARN_UNUSED dberr_t trx_page_get(mtr_t *mtr, page_no_t page_no, page_type_t type,
-                                 buf_block_t **out);
+/** A page of the given type, pinned by mtr. */
+WARN_UNUSED dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **out);
+static const page_id_t TRX_SYS_ID = {SPACE_SYSTEM, TRX_SYS_PAGE};
 
 /* ---- undo_end.c ---- */
 
@@ -194,7 +208,21 @@ WARN_UNUSED dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn);
 /** Frees an active log: pages from the tail, one mtr each; the last one clears the slot too. */
 WARN_UNUSED dberr_t undo_free_active(trx_t *trx);
 /** Frees the oldest log of the history in the same way. */
-WARN_UNUSED dberr_t undo_free_oldest(trx_sys_t *sys);
+WARN_UNUSED dberr_t undo_free_oldest(trx_rseg_t *rseg);
+
+/* ---- undo_space.c ---- */
+
+/** In memory: a rollback segment without logs, number id. */
+void rseg_init(trx_sys_t *sys, uint32_t id);
+/** On disk: the RSEG page, and its segment for undo pages. */
+WARN_UNUSED dberr_t rseg_create(mtr_t *mtr, page_id_t id);
+/** Creates the undo tablespace of a rollback segment of a new database. */
+WARN_UNUSED dberr_t undo_space_create(buf_pool_t *pool, uint32_t id);
+/** The rollback segment for a new log: undo tablespaces take turns. */
+trx_rseg_t *undo_space_choose(trx_sys_t *sys);
+/** Chooses an undo tablespace that has grown too large, unless one was chosen before, and truncates it if it holds
+no log any more. */
+WARN_UNUSED dberr_t undo_space_truncate(trx_sys_t *sys);
 
 /* ---- row.c: shared with rollback and purge ---- */
 

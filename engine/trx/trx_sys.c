@@ -15,22 +15,25 @@ Invariants
 #include "base/mach.h"
 #include "trx/trx_int.h"
 
-dberr_t trx_sys_bootstrap(buf_pool_t *pool)
+dberr_t trx_sys_bootstrap(buf_pool_t *pool, uint32_t n_undo_spaces)
 {
-    dberr_t err = buf_log_free_check(pool);
+    CHECK(n_undo_spaces <= UNDO_SPACES_MAX);
+    dberr_t err = DB_SUCCESS;
+    for (uint32_t id = 1; err == DB_SUCCESS && id <= n_undo_spaces; id++) {
+        err = undo_space_create(pool, id);
+    }
+    if (err == DB_SUCCESS) {
+        err = buf_log_free_check(pool);
+    }
     if (err != DB_SUCCESS) {
         return err;
     }
     mtr_t mtr;
     mtr_start(&mtr, pool, MTR_LOG_ALL);
     buf_block_t *trx_sys = NULL;
-    buf_block_t *rseg = NULL;
-    err = mtr_page_create(&mtr, undo_page_id(TRX_SYS_PAGE), FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
+    err = mtr_page_create(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys);
     if (err == DB_SUCCESS) {
-        err = mtr_page_create(&mtr, undo_page_id(RSEG_PAGE), FIL_PAGE_TYPE_SYS, &rseg);
-    }
-    if (err == DB_SUCCESS) {
-        err = fseg_create(&mtr, SPACE_SYSTEM, FIL_PAGE_UNDO_LOG, RSEG_UNDO_SEG, &rseg);
+        err = rseg_create(&mtr, (page_id_t){SPACE_SYSTEM, RSEG_PAGE});
     }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
@@ -38,9 +41,9 @@ dberr_t trx_sys_bootstrap(buf_pool_t *pool)
     }
     mtr_write_8(&mtr, trx_sys, TRX_SYS_MAX_ID, 1);
     mtr_write_8(&mtr, trx_sys, TRX_SYS_NEXT_NO, 1);
-    mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, FIL_NULL);
-    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, FIL_NULL);
-    mtr_memset(&mtr, rseg, RSEG_SLOTS, 4 * RSEG_N_SLOTS, 0xFF);
+    if (n_undo_spaces > 0) {
+        mtr_write_4(&mtr, trx_sys, TRX_SYS_N_UNDO_SPACES, n_undo_spaces);
+    }
     mtr_commit(&mtr);
     return DB_SUCCESS;
 }
@@ -50,27 +53,46 @@ static dberr_t trx_sys_corrupt(const trx_sys_t *sys, const char *what)
     return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION, "transaction system: %s", what);
 }
 
+static dberr_t trx_sys_read_rseg(trx_rseg_t *rseg)
+{
+    mtr_t mtr;
+    mtr_start(&mtr, rseg->sys->pool, MTR_READ_ONLY);
+    buf_block_t *block = NULL;
+    dberr_t err = trx_page_get(&mtr, rseg->page, FIL_PAGE_TYPE_SYS, &block);
+    if (err == DB_SUCCESS) {
+        rseg->history_head = mach_read_4(block->frame + RSEG_HISTORY_HEAD);
+        rseg->history_tail = mach_read_4(block->frame + RSEG_HISTORY_TAIL);
+        rseg->history_len = mach_read_8(block->frame + RSEG_HISTORY_LEN);
+        for (uint32_t i = 0; i < RSEG_N_SLOTS; i++) {
+            rseg->slots[i] = mach_read_4(block->frame + RSEG_SLOTS + 4 * i);
+        }
+    }
+    mtr_commit(&mtr);
+    return err;
+}
+
 static dberr_t trx_sys_read_pages(trx_sys_t *sys)
 {
     mtr_t mtr;
     mtr_start(&mtr, sys->pool, MTR_READ_ONLY);
     buf_block_t *block = NULL;
-    dberr_t err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &block);
+    uint32_t n_undo_spaces = 0;
+    dberr_t err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &block);
     if (err == DB_SUCCESS) {
         sys->max_id = mach_read_8(block->frame + TRX_SYS_MAX_ID);
         sys->next_id = sys->max_id;
         sys->next_no = mach_read_8(block->frame + TRX_SYS_NEXT_NO);
-        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &block);
-    }
-    if (err == DB_SUCCESS) {
-        sys->history_head = mach_read_4(block->frame + RSEG_HISTORY_HEAD);
-        sys->history_tail = mach_read_4(block->frame + RSEG_HISTORY_TAIL);
-        sys->history_len = mach_read_8(block->frame + RSEG_HISTORY_LEN);
-        for (uint32_t i = 0; i < RSEG_N_SLOTS; i++) {
-            sys->slots[i] = mach_read_4(block->frame + RSEG_SLOTS + 4 * i);
-        }
+        n_undo_spaces = mach_read_4(block->frame + TRX_SYS_N_UNDO_SPACES);
     }
     mtr_commit(&mtr);
+    if (err == DB_SUCCESS && n_undo_spaces != 0 && n_undo_spaces != UNDO_SPACES_MAX) {
+        err = trx_sys_corrupt(sys, "impossible number of undo tablespaces");
+    }
+    for (uint32_t id = 0; err == DB_SUCCESS && id <= n_undo_spaces; id++) {
+        rseg_init(sys, id);
+        err = trx_sys_read_rseg(&sys->rsegs[id]);
+        sys->n_rsegs++;
+    }
     if (err == DB_SUCCESS && (sys->max_id == 0 || sys->max_id > TRX_ID_MAX - TRX_ID_STEP)) {
         err = trx_sys_corrupt(sys, "impossible transaction id");
     }
@@ -81,45 +103,46 @@ static dberr_t trx_sys_read_pages(trx_sys_t *sys)
 }
 
 /** The list of committed logs: as long as it says, ascending commit numbers, ending at its tail. */
-static dberr_t trx_sys_check_history(trx_sys_t *sys)
+static dberr_t trx_sys_check_history(const trx_rseg_t *rseg)
 {
     uint64_t n = 0;
     uint64_t last_no = 0;
     page_no_t last = FIL_NULL;
-    for (page_no_t page_no = sys->history_head; page_no != FIL_NULL; n++) {
+    for (page_no_t page_no = rseg->history_head; page_no != FIL_NULL; n++) {
         undo_page_t page;
-        dberr_t err = undo_page_read(sys, page_no, &page);
+        dberr_t err = undo_page_read(rseg, page_no, &page);
         if (err != DB_SUCCESS) {
             return err;
         }
         if (page.state != UNDO_STATE_COMMITTED || page.trx_no <= last_no
-            || page.trx_no >= sys->next_no) {
-            return undo_corrupt(sys, page_no, "does not belong into the history list");
+            || page.trx_no >= rseg->sys->next_no) {
+            return undo_corrupt(rseg, page_no, "does not belong into the history list");
         }
         last_no = page.trx_no;
         last = page_no;
         page_no = page.history_next;
     }
-    if (last != sys->history_tail || n != sys->history_len) {
-        return trx_sys_corrupt(sys, "history list does not end where it should");
+    if (last != rseg->history_tail || n != rseg->history_len) {
+        return trx_sys_corrupt(rseg->sys, "history list does not end where it should");
     }
     return DB_SUCCESS;
 }
 
-static dberr_t trx_sys_resurrect(trx_sys_t *sys, uint32_t slot)
+static dberr_t trx_sys_resurrect(trx_rseg_t *rseg, uint32_t slot)
 {
-    page_no_t first = sys->slots[slot];
+    trx_sys_t *sys = rseg->sys;
+    page_no_t first = rseg->slots[slot];
     undo_page_t page;
     uint64_t n_recs = 0;
-    dberr_t err = undo_page_read(sys, first, &page);
+    dberr_t err = undo_page_read(rseg, first, &page);
     if (err == DB_SUCCESS && (page.state != UNDO_STATE_ACTIVE || page.history_next != FIL_NULL)) {
-        err = undo_corrupt(sys, first, "not the log of an active transaction");
+        err = undo_corrupt(rseg, first, "not the log of an active transaction");
     }
     if (err == DB_SUCCESS && trx_sys_is_active(sys, page.trx_id)) {
-        err = undo_corrupt(sys, first, "two logs of one transaction");
+        err = undo_corrupt(rseg, first, "two logs of one transaction");
     }
     if (err == DB_SUCCESS) {
-        err = undo_log_validate(sys, first, &n_recs);
+        err = undo_log_validate(rseg, first, &n_recs);
     }
     trx_t *trx = NULL;
     if (err == DB_SUCCESS) {
@@ -129,6 +152,7 @@ static dberr_t trx_sys_resurrect(trx_sys_t *sys, uint32_t slot)
         return err;
     }
     trx->id = page.trx_id;
+    trx->rseg = rseg;
     trx->slot = slot;
     trx->undo_first = first;
     trx->undo_last = page.last_page;
@@ -160,9 +184,10 @@ static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
     return DB_SUCCESS;
 }
 
-void trx_sys_set_purge_interval(trx_sys_t *sys, uint32_t interval)
+void trx_sys_set_purge(trx_sys_t *sys, uint32_t interval, uint64_t max_undo_log_size)
 {
     sys->purge_interval = interval;
+    sys->max_undo_log_size = max_undo_log_size;
 }
 
 dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_commit,
@@ -178,12 +203,13 @@ dberr_t trx_sys_open(buf_pool_t *pool, dict_t *dict, uint32_t flush_log_at_trx_c
     sys->flush_mode = flush_log_at_trx_commit;
     sys->purge.first = FIL_NULL;
     err = trx_sys_read_pages(sys);
-    if (err == DB_SUCCESS) {
-        err = trx_sys_check_history(sys);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < sys->n_rsegs; i++) {
+        err = trx_sys_check_history(&sys->rsegs[i]);
     }
-    for (uint32_t i = 0; err == DB_SUCCESS && i < RSEG_N_SLOTS; i++) {
-        if (sys->slots[i] != FIL_NULL) {
-            err = trx_sys_resurrect(sys, i);
+    for (uint32_t i = 0; err == DB_SUCCESS && i < sys->n_rsegs * RSEG_N_SLOTS; i++) {
+        trx_rseg_t *rseg = &sys->rsegs[i / RSEG_N_SLOTS];
+        if (rseg->slots[i % RSEG_N_SLOTS] != FIL_NULL) {
+            err = trx_sys_resurrect(rseg, i % RSEG_N_SLOTS);
         }
     }
     if (err != DB_SUCCESS) {
@@ -218,7 +244,16 @@ buf_pool_t *trx_sys_pool(const trx_sys_t *sys)
 
 uint64_t trx_sys_history_len(const trx_sys_t *sys)
 {
-    return sys->history_len;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < sys->n_rsegs; i++) {
+        n += sys->rsegs[i].history_len;
+    }
+    return n;
+}
+
+uint32_t trx_sys_n_undo_spaces(const trx_sys_t *sys)
+{
+    return sys->n_rsegs - 1;
 }
 
 uint32_t trx_sys_n_active(const trx_sys_t *sys)
@@ -285,7 +320,7 @@ dberr_t trx_assign_id(trx_t *trx)
         mtr_t mtr;
         mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
         buf_block_t *block = NULL;
-        err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &block);
+        err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &block);
         if (err != DB_SUCCESS) {
             mtr_abort(&mtr);
             return err;

@@ -11,30 +11,30 @@ Invariants
 #include "trx/trx_int.h"
 
 /** Unlinks and frees the last page of the log, which is not its only one. */
-static dberr_t undo_drop_last_page(trx_sys_t *sys, mtr_t *mtr, page_no_t first, page_no_t last,
-                                   page_no_t *new_last)
+static dberr_t undo_drop_last_page(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t first,
+                                   page_no_t last, page_no_t *new_last)
 {
     buf_block_t *first_block = NULL;
     buf_block_t *prev_block = NULL;
     buf_block_t *last_block = NULL;
     undo_page_t page;
     undo_page_t prev_page;
-    dberr_t err = undo_page_get(sys, mtr, first, &first_block, &page);
+    dberr_t err = undo_page_get(rseg, mtr, first, &first_block, &page);
     if (err == DB_SUCCESS) {
-        err = undo_page_get(sys, mtr, last, &last_block, &page);
+        err = undo_page_get(rseg, mtr, last, &last_block, &page);
     }
     if (err == DB_SUCCESS) {
-        err = undo_page_get(sys, mtr, page.prev, &prev_block, &prev_page);
+        err = undo_page_get(rseg, mtr, page.prev, &prev_block, &prev_page);
     }
     if (err == DB_SUCCESS && (prev_page.next != last || page.next != FIL_NULL)) {
-        err = undo_corrupt(sys, last, "broken chain");
+        err = undo_corrupt(rseg, last, "broken chain");
     }
-    buf_block_t *rseg = NULL;
+    buf_block_t *header = NULL;
     if (err == DB_SUCCESS) {
-        err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+        err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
     }
     if (err == DB_SUCCESS) {
-        err = fseg_page_free(mtr, undo_segment(rseg), last, FSP_FREE_LOGGED);
+        err = fseg_page_free(mtr, undo_segment(header), last, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         return err;
@@ -48,6 +48,7 @@ static dberr_t undo_drop_last_page(trx_sys_t *sys, mtr_t *mtr, page_no_t first, 
 dberr_t undo_truncate_last(trx_t *trx)
 {
     trx_sys_t *sys = trx->sys;
+    trx_rseg_t *rseg = trx->rseg;
     dberr_t err = buf_log_free_check(sys->pool);
     if (err != DB_SUCCESS) {
         return err;
@@ -57,13 +58,13 @@ dberr_t undo_truncate_last(trx_t *trx)
     page_no_t last = trx->undo_last;
     buf_block_t *block = NULL;
     undo_page_t page;
-    err = undo_page_get(sys, &mtr, last, &block, &page);
+    err = undo_page_get(rseg, &mtr, last, &block, &page);
     uint32_t len = err == DB_SUCCESS ? undo_last_rec_len(block->frame, page.free) : 0;
     if (err == DB_SUCCESS && (len == 0 || trx->n_recs == 0)) {
-        err = undo_corrupt(sys, last, "no last record");
+        err = undo_corrupt(rseg, last, "no last record");
     }
     if (err == DB_SUCCESS && page.n_recs == 1 && last != trx->undo_first) {
-        err = undo_drop_last_page(sys, &mtr, trx->undo_first, last, &last);
+        err = undo_drop_last_page(rseg, &mtr, trx->undo_first, last, &last);
     } else if (err == DB_SUCCESS) {
         mtr_write_2(&mtr, block, UNDO_FREE, page.free - len);
         mtr_write_2(&mtr, block, UNDO_N_RECS, page.n_recs - 1);
@@ -79,35 +80,37 @@ dberr_t undo_truncate_last(trx_t *trx)
 }
 
 /** Frees all pages of a log but the first. A crash in between leaves a shorter log. */
-static dberr_t undo_free_tail(trx_sys_t *sys, page_no_t first)
+static dberr_t undo_free_tail(const trx_rseg_t *rseg, page_no_t first)
 {
+    buf_pool_t *pool = rseg->sys->pool;
     undo_page_t page;
-    dberr_t err = undo_page_read(sys, first, &page);
+    dberr_t err = undo_page_read(rseg, first, &page);
     page_no_t last = page.last_page;
     while (err == DB_SUCCESS && last != first) {
-        err = buf_log_free_check(sys->pool);
+        err = buf_log_free_check(pool);
         if (err != DB_SUCCESS) {
             return err;
         }
         mtr_t mtr;
-        mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
-        err = undo_drop_last_page(sys, &mtr, first, last, &last);
+        mtr_start(&mtr, pool, MTR_LOG_ALL);
+        err = undo_drop_last_page(rseg, &mtr, first, last, &last);
         if (err != DB_SUCCESS) {
             mtr_abort(&mtr);
         } else {
             mtr_commit(&mtr);
         }
     }
-    return err == DB_SUCCESS ? buf_log_free_check(sys->pool) : err;
+    return err == DB_SUCCESS ? buf_log_free_check(pool) : err;
 }
 
-/** Starts an mtr that has freed the first page of a log; *rseg is pinned and not changed yet. */
-static dberr_t undo_free_first(trx_sys_t *sys, mtr_t *mtr, page_no_t first, buf_block_t **rseg)
+/** Starts an mtr that has freed the first page of a log; *header is pinned and not changed yet. */
+static dberr_t undo_free_first(const trx_rseg_t *rseg, mtr_t *mtr, page_no_t first,
+                               buf_block_t **header)
 {
-    mtr_start(mtr, sys->pool, MTR_LOG_ALL);
-    dberr_t err = trx_page_get(mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, rseg);
+    mtr_start(mtr, rseg->sys->pool, MTR_LOG_ALL);
+    dberr_t err = trx_page_get(mtr, rseg->page, FIL_PAGE_TYPE_SYS, header);
     if (err == DB_SUCCESS) {
-        err = fseg_page_free(mtr, undo_segment(*rseg), first, FSP_FREE_LOGGED);
+        err = fseg_page_free(mtr, undo_segment(*header), first, FSP_FREE_LOGGED);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(mtr);
@@ -117,52 +120,52 @@ static dberr_t undo_free_first(trx_sys_t *sys, mtr_t *mtr, page_no_t first, buf_
 
 dberr_t undo_free_active(trx_t *trx)
 {
-    trx_sys_t *sys = trx->sys;
-    buf_block_t *rseg = NULL;
+    trx_rseg_t *rseg = trx->rseg;
+    buf_block_t *header = NULL;
     mtr_t mtr;
-    dberr_t err = undo_free_tail(sys, trx->undo_first);
+    dberr_t err = undo_free_tail(rseg, trx->undo_first);
     if (err == DB_SUCCESS) {
-        err = undo_free_first(sys, &mtr, trx->undo_first, &rseg);
+        err = undo_free_first(rseg, &mtr, trx->undo_first, &header);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
-    mtr_write_4(&mtr, rseg, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
+    mtr_write_4(&mtr, header, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
     mtr_commit(&mtr);
-    sys->slots[trx->slot] = FIL_NULL;
+    rseg->slots[trx->slot] = FIL_NULL;
     trx->undo_first = FIL_NULL;
     trx->undo_last = FIL_NULL;
     trx->n_recs = 0;
     return DB_SUCCESS;
 }
 
-dberr_t undo_free_oldest(trx_sys_t *sys)
+dberr_t undo_free_oldest(trx_rseg_t *rseg)
 {
-    page_no_t first = sys->history_head;
+    page_no_t first = rseg->history_head;
     undo_page_t page;
-    buf_block_t *rseg = NULL;
+    buf_block_t *header = NULL;
     mtr_t mtr;
-    dberr_t err = undo_page_read(sys, first, &page);
-    if (err == DB_SUCCESS && (page.history_next == FIL_NULL) != (first == sys->history_tail)) {
-        err = undo_corrupt(sys, first, "history list does not end at its tail");
+    dberr_t err = undo_page_read(rseg, first, &page);
+    if (err == DB_SUCCESS && (page.history_next == FIL_NULL) != (first == rseg->history_tail)) {
+        err = undo_corrupt(rseg, first, "history list does not end at its tail");
     }
     if (err == DB_SUCCESS) {
-        err = undo_free_tail(sys, first);
+        err = undo_free_tail(rseg, first);
     }
     if (err == DB_SUCCESS) {
-        err = undo_free_first(sys, &mtr, first, &rseg);
+        err = undo_free_first(rseg, &mtr, first, &header);
     }
     if (err != DB_SUCCESS) {
         return err;
     }
-    page_no_t tail = page.history_next == FIL_NULL ? FIL_NULL : sys->history_tail;
-    mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, page.history_next);
-    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, tail);
-    mtr_write_8(&mtr, rseg, RSEG_HISTORY_LEN, sys->history_len - 1);
+    page_no_t tail = page.history_next == FIL_NULL ? FIL_NULL : rseg->history_tail;
+    mtr_write_4(&mtr, header, RSEG_HISTORY_HEAD, page.history_next);
+    mtr_write_4(&mtr, header, RSEG_HISTORY_TAIL, tail);
+    mtr_write_8(&mtr, header, RSEG_HISTORY_LEN, rseg->history_len - 1);
     mtr_commit(&mtr);
-    sys->history_head = page.history_next;
-    sys->history_tail = tail;
-    sys->history_len--;
+    rseg->history_head = page.history_next;
+    rseg->history_tail = tail;
+    rseg->history_len--;
     return DB_SUCCESS;
 }
 
@@ -171,6 +174,7 @@ dberr_t undo_free_oldest(trx_sys_t *sys)
 dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn)
 {
     trx_sys_t *sys = trx->sys;
+    trx_rseg_t *rseg = trx->rseg;
     dberr_t err = buf_log_free_check(sys->pool);
     if (err != DB_SUCCESS) {
         return err;
@@ -178,19 +182,19 @@ dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn)
     mtr_t mtr;
     mtr_start(&mtr, sys->pool, MTR_LOG_ALL);
     buf_block_t *first = NULL;
-    buf_block_t *rseg = NULL;
+    buf_block_t *header = NULL;
     buf_block_t *trx_sys_block = NULL;
     buf_block_t *tail = NULL;
     undo_page_t page;
-    err = undo_page_get(sys, &mtr, trx->undo_first, &first, &page);
+    err = undo_page_get(rseg, &mtr, trx->undo_first, &first, &page);
     if (err == DB_SUCCESS) {
-        err = trx_page_get(&mtr, RSEG_PAGE, FIL_PAGE_TYPE_SYS, &rseg);
+        err = trx_page_get(&mtr, rseg->page, FIL_PAGE_TYPE_SYS, &header);
     }
     if (err == DB_SUCCESS) {
-        err = trx_page_get(&mtr, TRX_SYS_PAGE, FIL_PAGE_TYPE_TRX_SYS, &trx_sys_block);
+        err = trx_page_get(&mtr, TRX_SYS_ID, FIL_PAGE_TYPE_TRX_SYS, &trx_sys_block);
     }
-    if (err == DB_SUCCESS && sys->history_tail != FIL_NULL) {
-        err = undo_page_get(sys, &mtr, sys->history_tail, &tail, &page);
+    if (err == DB_SUCCESS && rseg->history_tail != FIL_NULL) {
+        err = undo_page_get(rseg, &mtr, rseg->history_tail, &tail, &page);
     }
     if (err != DB_SUCCESS) {
         mtr_abort(&mtr);
@@ -200,19 +204,19 @@ dberr_t undo_commit(trx_t *trx, lsn_t *end_lsn)
     mtr_write_2(&mtr, first, UNDO_STATE, UNDO_STATE_COMMITTED);
     mtr_write_8(&mtr, first, UNDO_TRX_NO, sys->next_no);
     mtr_write_8(&mtr, trx_sys_block, TRX_SYS_NEXT_NO, sys->next_no + 1);
-    mtr_write_4(&mtr, rseg, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
+    mtr_write_4(&mtr, header, RSEG_SLOTS + 4 * trx->slot, FIL_NULL);
     if (tail != NULL) {
         mtr_write_4(&mtr, tail, UNDO_HISTORY_NEXT, page_no);
     } else {
-        mtr_write_4(&mtr, rseg, RSEG_HISTORY_HEAD, page_no);
-        sys->history_head = page_no;
+        mtr_write_4(&mtr, header, RSEG_HISTORY_HEAD, page_no);
+        rseg->history_head = page_no;
     }
-    mtr_write_4(&mtr, rseg, RSEG_HISTORY_TAIL, page_no);
-    mtr_write_8(&mtr, rseg, RSEG_HISTORY_LEN, sys->history_len + 1);
+    mtr_write_4(&mtr, header, RSEG_HISTORY_TAIL, page_no);
+    mtr_write_8(&mtr, header, RSEG_HISTORY_LEN, rseg->history_len + 1);
     mtr_commit(&mtr);
-    sys->slots[trx->slot] = FIL_NULL;
-    sys->history_tail = page_no;
-    sys->history_len++;
+    rseg->slots[trx->slot] = FIL_NULL;
+    rseg->history_tail = page_no;
+    rseg->history_len++;
     sys->next_no++;
     trx->undo_first = FIL_NULL;
     *end_lsn = mtr.end_lsn;

@@ -6,23 +6,24 @@ TRX_SYS page: page 2 of space 0, type FIL_PAGE_TYPE_TRX_SYS
 
     38  8  max trx id: every id ever given out is >= 1 and less than this (written ahead, in steps)
     46  8  next commit number: every commit number in the history is >= 1 and less than this
-    54  ..  zero
+    54  4  number of undo tablespaces, 0 or 2; fixed at creation
+    58  ..  zero
 
-RSEG page: page 3 of space 0, type FIL_PAGE_TYPE_SYS
+RSEG page: page 3 of space 0, page 1 of each undo tablespace, type FIL_PAGE_TYPE_SYS
 
     38  4  history head: first undo page of the oldest committed, unpurged log, or FIL_NULL
     42  4  history tail: that of the newest one, or FIL_NULL
     46  8  history length: number of logs in that list
     54  10 zero
     64  4 * 64  undo slots: first undo page of an active transaction's log, or FIL_NULL
-    320 10 header of the segment that all undo pages belong to
+    320 10 header of the segment that its undo pages belong to
     330 ..  zero
 
 Undo log: one per transaction that changed something; a chain of undo pages. Each log hangs either
 from one slot (active) or from the history list (committed, in ascending order of commit number); a
 page belongs to one log only.
 
-Undo page: space 0, type FIL_PAGE_UNDO_LOG
+Undo page: in the space of its RSEG page, type FIL_PAGE_UNDO_LOG
 
     38  4  previous page of this log, or FIL_NULL (first page)
     42  4  next page of this log, or FIL_NULL (last page)
@@ -61,8 +62,9 @@ Undo record: what rollback needs to bring back the version before the change, an
             -- all types --
     L-2     2  L again, so that a page can be walked backwards
 
-Roll pointer (DB_ROLL_PTR, 7 bytes): bit 55 = the record is an INSERT; bits 16 to 47 = page number
-in space 0; bits 0 to 15 = offset of the record in the page. 0 = no history. The pair (DB_TRX_ID,
+Roll pointer (DB_ROLL_PTR, 7 bytes): bit 55 = the record is an INSERT; bits 48 to 54 = the rollback segment: 0
+that of space 0, N that of undo tablespace N; bits 16 to 47 = page number in its space; bits 0 to 15 = offset of the
+record in the page. 0 = no history. The pair (DB_TRX_ID,
 DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by a later one. */
 #ifndef TRX_UNDO_FORMAT_H
 #define TRX_UNDO_FORMAT_H
@@ -71,6 +73,7 @@ DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by 
 
 #define TRX_SYS_MAX_ID 38
 #define TRX_SYS_NEXT_NO 46
+#define TRX_SYS_N_UNDO_SPACES 54
 
 #define TRX_ID_MAX ((1ULL << 48) - 1)
 #define TRX_ID_STEP 256U /**< ids made durable ahead at a time */
@@ -80,6 +83,8 @@ DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by 
 #define RSEG_HISTORY_LEN 46
 #define RSEG_SLOTS 64
 #define RSEG_N_SLOTS 64U
+#define RSEG_PAGE_UNDO_SPACE 1U /**< in an undo tablespace */
+#define TRX_RSEGS_MAX (1U + UNDO_SPACES_MAX)
 #define RSEG_UNDO_SEG 320
 
 #define UNDO_PREV 38
@@ -116,9 +121,15 @@ DB_ROLL_PTR) names one undo record; the roll pointer alone may be used again by 
 
 #define ROLL_PTR_INSERT (1ULL << 55)
 
-static inline roll_ptr_t roll_ptr_make(page_no_t page_no, uint32_t offset, bool insert)
+static inline roll_ptr_t roll_ptr_make(uint32_t rseg, page_no_t page_no, uint32_t offset,
+                                       bool insert)
 {
-    return (insert ? ROLL_PTR_INSERT : 0) | (uint64_t)page_no << 16 | offset;
+    return (insert ? ROLL_PTR_INSERT : 0) | (uint64_t)rseg << 48 | (uint64_t)page_no << 16 | offset;
+}
+
+static inline uint32_t roll_ptr_rseg(roll_ptr_t roll_ptr)
+{
+    return roll_ptr >> 48 & 0x7FU;
 }
 
 static inline page_no_t roll_ptr_page(roll_ptr_t roll_ptr)

@@ -10,7 +10,7 @@ Inodes and names are numbers of an image (image.h). A name is a path inside the 
 
 typedef enum fs_kind {
     FS_WRITE,    /**< inode, offset, length, data, durable */
-    FS_TRUNCATE, /**< inode, offset = new size */
+    FS_TRUNCATE, /**< inode, offset = new size, old_size */
     FS_SYNC,     /**< inode; name = its path now */
     FS_LINK,     /**< name now leads to inode: a file was created */
     FS_RENAME,   /**< name, name2; inode is what moves */
@@ -60,6 +60,7 @@ typedef struct fs_event {
     uint32_t name2;
     uint64_t offset;
     uint64_t length;
+    uint64_t old_size;
     const uint8_t *data;  /**< owned by the list or by the mapped trace */
     uint64_t seq;         /**< event number in the trace, or position from 1 */
     uint32_t acked_line;  /**< last one acknowledged before the next event */

@@ -9,7 +9,7 @@
 typedef struct chunk {
     uint64_t hash;    /**< contribution to the inode's hash; 0 for zeros */
     uint64_t version; /**< of the content: no other has it; 0 for zeros never written */
-    uint32_t stamp; /**< mark under which the old content was saved */
+    uint32_t stamp;   /**< mark under which the old content was saved */
 } chunk_t;
 
 typedef struct inode {
@@ -37,7 +37,7 @@ typedef struct change {
     uint32_t old_stamp;
     uint64_t old_hash;
     uint64_t old_version; /**< of a chunk */
-    uint64_t old_value; /**< size, or where the old content lies */
+    uint64_t old_value;   /**< size, or where the old content lies */
 } change_t;
 
 typedef struct mark {

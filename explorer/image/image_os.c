@@ -148,10 +148,14 @@ static dberr_t io_sync(os_file_t *file)
 
 static dberr_t io_truncate(os_file_t *file, uint64_t size_bytes)
 {
-    if (!image_truncate(os_of(file->os)->image, file_of(file)->inode, size_bytes)) {
+    image_t *image = os_of(file->os)->image;
+    fs_event_t event = {.kind = FS_TRUNCATE,
+                        .offset = size_bytes,
+                        .old_size = image_size(image, file_of(file)->inode)};
+    if (!image_truncate(image, file_of(file)->inode, size_bytes)) {
         return io_too_large(file->os);
     }
-    file_event(file_of(file), (fs_event_t){.kind = FS_TRUNCATE, .offset = size_bytes});
+    file_event(file_of(file), event);
     return DB_SUCCESS;
 }
 

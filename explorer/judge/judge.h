@@ -42,7 +42,7 @@ typedef struct judge_case {
     bool twice;        /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
     bool purged;       /**< recover again and purge all history (I25) */
-    bool in_full;    /**< scan without what earlier scans know, too: both must say the same */
+    bool in_full;      /**< scan without what earlier scans know, too: both must say the same */
 } judge_case_t;
 
 /** The judge must stay where it is. history: outlives it. */

@@ -62,6 +62,7 @@ void redo_clear(redo_t *redo)
     key_table_clear(&redo->pages.table);
     redo->loads.n = 0;
     redo->extents.n = 0;
+    redo->trims.n = 0;
     redo->files.n = 0;
     redo->markers.n = 0;
     redo->ends.n = 0;
@@ -87,6 +88,7 @@ void redo_free(redo_t *redo)
     key_table_free(&redo->pages.table);
     free(redo->loads.items);
     free(redo->extents.items);
+    free(redo->trims.items);
     free(redo->files.items);
     free(redo->markers.items);
     free(redo->ends.items);
@@ -212,6 +214,17 @@ bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limi
     }
     return redo->shared != NULL
            && redo_extent_freed(redo->shared, key, after, shared_limit(redo, limit));
+}
+
+lsn_t redo_trim_lsn(const redo_t *redo, space_id_t space, lsn_t limit)
+{
+    for (uint32_t i = redo->trims.n; i-- > 0;) {
+        const redo_trim_t *trim = &redo->trims.items[i];
+        if (trim->space == space && trim->end_lsn <= limit) {
+            return trim->end_lsn;
+        }
+    }
+    return redo->shared == NULL ? 0 : redo_trim_lsn(redo->shared, space, shared_limit(redo, limit));
 }
 
 const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,

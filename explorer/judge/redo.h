@@ -64,6 +64,12 @@ typedef struct redo_extent {
     uint64_t first; /**< key of its first page */
 } redo_extent_t;
 
+/** A space that began anew: what was said of its pages before is void. */
+typedef struct redo_trim {
+    lsn_t end_lsn;
+    space_id_t space;
+} redo_trim_t;
+
 typedef struct redo_marker {
     lsn_t start_lsn;
     lsn_t end_lsn;
@@ -94,6 +100,7 @@ struct redo {
     redo_pages_t pages;
     REDO_LIST(redo_load_t) loads;
     REDO_LIST(redo_extent_t) extents;
+    REDO_LIST(redo_trim_t) trims;
     REDO_LIST(redo_file_t) files;
     REDO_LIST(redo_marker_t) markers;
     REDO_LIST(lsn_t) ends; /**< of groups, ascending */
@@ -148,6 +155,8 @@ bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn);
 lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t limit);
 /** Is the extent of the page given back whole by a record that ends behind `after`, and by limit? */
 bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit);
+/** End of the newest group up to limit with which the space began anew; 0: there is none. */
+lsn_t redo_trim_lsn(const redo_t *redo, space_id_t space, lsn_t limit);
 /** The newest file operation of this kind up to limit; path2 may be NULL: any. NULL: none. */
 const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,
                              lsn_t limit);

@@ -137,6 +137,9 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
         }
         break;
     }
+    case OP_TRIM_PAGES:
+        *REDO_PUSH(&redo->trims) = (redo_trim_t){end_lsn, rec->space};
+        break;
     case OP_FILE_CREATE:
     case OP_FILE_DELETE:
     case OP_FILE_RENAME:

@@ -26,7 +26,8 @@ bool rules_is_elsewhere(const char *path)
 bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
-    return !rules_is_elsewhere(path) && len > 4 && strcmp(path + len - 4, ".ibd") == 0;
+    bool undo = len == 7 && strncmp(path, UNDO_PREFIX, 6) == 0;
+    return !rules_is_elsewhere(path) && (undo || (len > 4 && strcmp(path + len - 4, ".ibd") == 0));
 }
 
 bool rules_is_data_file(const char *path)
@@ -112,6 +113,10 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
         }
         break;
     case FS_TRUNCATE:
+        if (event->offset < event->old_size && rules_is_table_file(path)) {
+            rules_file_cut(rules, event, path);
+        }
+        break;
     case FS_MOVE_DIR:
         break;
     }

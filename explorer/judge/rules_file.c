@@ -5,7 +5,8 @@ Place: beside rules_log.c.
 What the rule sees
   I24  a table's file is created, renamed or removed, and no record that says so is in the durable log; a statement is
        acknowledged, or a checkpoint passes the record, while the directory is not fsynced; a statement is acknowledged
-       while a log, which no record tells of, lies under a name that is not fsynced
+       while a log, which no record tells of, lies under a name that is not fsynced; a file is cut, and no record in the durable
+       log says that its space began anew, or pages beyond its new end were changed behind that record
 
 A recovery repeats what its log says, in its own order: any record of the operation will do. In a run it must be the
 newest about that name, since names are used again. */
@@ -40,7 +41,9 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
     if (rules_is_log_file(path) && event->kind != FS_UNLINK) {
         entry_add(rules, path, LSN_MAX);
     }
-    if (!rules_is_table_file(path)) {
+    /* Where there is no log yet, what an interrupted creation left is removed. */
+    if (!rules_is_table_file(path)
+        || (event->kind == FS_UNLINK && rules->log.inode == IMAGE_NONE)) {
         return;
     }
     const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
@@ -50,6 +53,39 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
                      path, WHAT[event->kind]);
     }
     entry_add(rules, path, record != NULL ? record->end_lsn : 0);
+}
+
+typedef struct cut {
+    uint64_t from; /**< key of the first page that is gone */
+    uint64_t to;   /**< and of the last one that can be */
+    uint32_t n;
+} cut_t;
+
+static void cut_see(void *ctx, uint64_t key, const redo_entry_t *last)
+{
+    cut_t *cut = ctx;
+    (void)last;
+    cut->n += key >= cut->from && key <= cut->to;
+}
+
+void rules_file_cut(rules_t *rules, const fs_event_t *event, const char *path)
+{
+    const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
+    if (!file->known || rules->page_size == 0) {
+        return;
+    }
+    lsn_t trim_lsn = redo_trim_lsn(&rules->redo, file->space, rules->log.durable);
+    bool repeated = rules->log.found && trim_lsn <= rules->log.found_end;
+    cut_t cut = {.from = redo_key(file->space, (page_no_t)(event->offset / rules->page_size)),
+                 .to = redo_key(file->space, FIL_NULL)};
+    if (trim_lsn != 0 && !repeated) {
+        redo_each_page(&rules->redo, trim_lsn, LSN_MAX, cut_see, &cut);
+    }
+    if (trim_lsn == 0 || cut.n > 0) {
+        rules_report(rules, 24, "file_record",
+                     "%.120s is cut to %" PRIu64 " bytes, and the durable log does not say so",
+                     path, event->offset);
+    }
 }
 
 void rules_file_check(rules_t *rules, lsn_t limit, const char *what)

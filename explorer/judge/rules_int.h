@@ -127,12 +127,13 @@ static inline page_no_t key_page(uint64_t key)
 
 /** In a folder of the data directory: no file of the database. */
 bool rules_is_elsewhere(const char *path);
-bool rules_is_table_file(const char *path);
+bool rules_is_table_file(const char *path); /**< or an undo tablespace */
 bool rules_is_data_file(const char *path);
 bool rules_is_log_file(const char *path);
 
 /** Files by name, as FORMAT.md has them. */
 #define SYSTEM_PATH "ibdata1"
+#define UNDO_PREFIX "undo00"
 #define AREA_PATH "ib_dblwr"
 #define SORT_FILE_PREFIX "#sql-tmp-" /* nothing in it lasts */
 
@@ -199,6 +200,8 @@ void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key);
 void rules_recv_write(rules_t *rules, const rules_page_t *page, bool restored);
 
 /* rules_file.c */
+/** A file became shorter. */
+void rules_file_cut(rules_t *rules, const fs_event_t *event, const char *path);
 void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path);
 /** Something rests on directory entries: those with records up to this LSN must be synced. */
 void rules_file_check(rules_t *rules, lsn_t limit, const char *what);

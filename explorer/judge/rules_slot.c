@@ -5,8 +5,8 @@ Place: beside rules_log.c.
 What the rule sees
   I19  a slot that is no slot, the one in force, or not newer; a marker that is not in the durable log; a C that
        is no start of a group; a page whose newest record before C is in no fsynced home write
-What it does not ask for: pages that the durable log initialises or frees later, by themselves or with their extent,
-and pages of files that are gone. A load that is given up leaves its pages unwritten when its tree is freed. */
+What it does not ask for: pages that the durable log initialises or frees later, by themselves, with their extent or with
+all of their space, and pages of files that are gone. A load that is given up leaves its pages unwritten when its tree is freed. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -28,6 +28,7 @@ static bool record_is_dead(const rules_t *rules, uint64_t key, const redo_entry_
                              || (defined->end_lsn == last->end_lsn && defined->kind == REDO_FREE));
     space_id_t space = key_space(key);
     return defined_later || redo_extent_freed(&rules->redo, key, last->end_lsn, rules->log.durable)
+           || redo_trim_lsn(&rules->redo, space, rules->log.durable) > last->end_lsn
            || redo_space_deleted(&rules->redo, space);
 }
 

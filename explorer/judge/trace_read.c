@@ -234,6 +234,7 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
         event->offset = kind == FS_SYNC ? 0 : reader->rec.offset;
         event->length = kind == FS_ZERO ? reader->rec.length : 0;
         event->late = kind == FS_SYNC ? count_late(reader) : 0;
+        event->old_size = image_size(reader->image, event->inode);
         persist_apply(reader->image, event);
         rules_event(reader->rules, event, image_name_text(reader->image, event->name));
     }

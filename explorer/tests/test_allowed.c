@@ -67,6 +67,29 @@ static void test_judge(void **state)
     allowed_free(&allowed);
 }
 
+/** Only a table that is exported in each of them, or whose export has just been asked for. */
+static void test_exported(void **state)
+{
+    allowed_t allowed;
+    bool sure = false;
+    (void)state;
+    assert_int_equal(load("{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
+                          "{\"prefix\":1,\"line\":3,\"exported\":\"t\",\"tables\":[]}\n"
+                          "{\"prefix\":2,\"line\":4,\"exported\":\"t\",\"tables\":[]}\n"
+                          "{\"prefix\":3,\"line\":5,\"tables\":[]}\n",
+                          &allowed),
+                     DB_SUCCESS);
+    assert_null(allowed_export(&allowed, 0, 0, &sure));
+    assert_string_equal(allowed_export(&allowed, 0, 1, &sure), "t");
+    assert_false(sure);
+    assert_string_equal(allowed_export(&allowed, 1, 2, &sure), "t");
+    assert_true(sure);
+    assert_null(allowed_export(&allowed, 2, 3, &sure));
+    allowed_free(&allowed);
+    assert_int_equal(load("{\"prefix\":0,\"line\":0,\"exported\":7,\"tables\":[]}\n", &allowed),
+                     DB_ERROR);
+}
+
 /** A longer list has the prefixes of the other up to one of them, and its own. */
 static void test_extend(void **state)
 {
@@ -161,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_judge),
         cmocka_unit_test(test_extend),
         cmocka_unit_test(test_clients),
+        cmocka_unit_test(test_exported),
         cmocka_unit_test(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,61 @@ static void log_entry_unsynced_at_ack(world_t *w)
     rules_journal(w->rules, JOURNAL_ACK, 1);
 }
 
+static void pages_written(world_t *w)
+{
+    for (uint32_t page = 1; page < 4; page++) {
+        (void)world_init(w, page);
+        (void)world_change_flushed(w, page);
+    }
+}
+
+static void file_cut(world_t *w)
+{
+    pages_written(w);
+    (void)world_trim(w, 1);
+    world_log(w);
+    world_cut(w, 1);
+    pages_written(w);
+}
+
+static void file_cut_again_by_recovery(world_t *w)
+{
+    file_cut(w);
+    world_restart(w, false);
+    world_cut(w, 1);
+}
+
+/** What a space held before it began anew need not be in its file. */
+static void checkpoint_past_a_life_that_is_over(world_t *w)
+{
+    pages_written(w);
+    (void)world_change(w, 3);
+    (void)world_trim(w, 1);
+    world_log(w);
+    world_cut(w, 1);
+    world_checkpoint(w, w->end_lsn);
+}
+
+static void file_cut_without_record(world_t *w)
+{
+    pages_written(w);
+    world_cut(w, 1);
+}
+
+static void file_cut_before_the_fsync(world_t *w)
+{
+    pages_written(w);
+    (void)world_trim(w, 1);
+    world_log_write(w);
+    world_cut(w, 1);
+}
+
+static void file_cut_by_an_old_record(world_t *w)
+{
+    file_cut(w);
+    world_cut(w, 1);
+}
+
 static void test_files(void **state)
 {
     static const scenario_t SCENARIOS[] = {
@@ -134,6 +189,12 @@ static void test_files(void **state)
         KEEPS(file_renamed_and_removed),
         KEEPS(file_operation_repeated),
         KEEPS(log_replaced),
+        KEEPS(file_cut),
+        KEEPS(file_cut_again_by_recovery),
+        KEEPS(checkpoint_past_a_life_that_is_over),
+        BREAKS(24, file_cut_without_record),
+        BREAKS(24, file_cut_before_the_fsync),
+        BREAKS(24, file_cut_by_an_old_record),
         BREAKS(24, log_entry_unsynced_at_ack),
         KEEPS(backup_in_a_folder),
         BREAKS(24, file_created_without_record),

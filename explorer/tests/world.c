@@ -56,6 +56,16 @@ void world_punch(world_t *w, uint32_t page, uint32_t from)
     happen(w, &event, TABLE_FILE);
 }
 
+void world_cut(world_t *w, uint32_t n_pages)
+{
+    fs_event_t event = {.kind = FS_TRUNCATE,
+                        .name = name_at(w, TABLE_FILE),
+                        .offset = (uint64_t)n_pages * WORLD_PAGE};
+    event.inode = image_lookup(w->image, event.name);
+    event.old_size = image_size(w->image, event.inode);
+    happen(w, &event, TABLE_FILE);
+}
+
 void world_sync(world_t *w, const char *path)
 {
     fs_event_t event = {.kind = FS_SYNC, .name = name_at(w, path)};
@@ -180,6 +190,16 @@ lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index)
                             .rec_size = 20,
                             .key_len = 8};
     (void)world_init(w, page);
+    return world_append(w, &rec);
+}
+
+lsn_t world_trim(world_t *w, uint32_t n_pages)
+{
+    redo_rec_t rec = {.op = OP_TRIM_PAGES,
+                      .space = WORLD_SPACE,
+                      .page_no = n_pages,
+                      .path = TABLE_FILE,
+                      .path_len = sizeof(TABLE_FILE) - 1};
     return world_append(w, &rec);
 }
 

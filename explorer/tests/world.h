@@ -93,6 +93,10 @@ void world_read(world_t *w, uint32_t page);
 void world_write(world_t *w, const char *path, uint64_t offset, const byte *bytes, uint64_t len);
 /** A hole in "t.ibd", from there to the end of the page. */
 void world_punch(world_t *w, uint32_t page, uint32_t from);
+/** The table's file is cut to so many pages. */
+void world_cut(world_t *w, uint32_t n_pages);
+/** Its space begins anew, with so many. */
+lsn_t world_trim(world_t *w, uint32_t n_pages);
 void world_sync(world_t *w, const char *path);
 void world_entry(world_t *w, fs_kind_t kind, const char *path, const char *to);
 void world_sync_dir(world_t *w);

@@ -1,8 +1,8 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
 
-May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, publish,
-registry, replay, runner, shrink, store, summary, target, undisturbed.
+May import: admission, bugs, campaign, changes, codec, crew, errors, file, fitting, memory, origin,
+paths, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from tornpage.campaigns.undisturbed import row_named
 from tornpage.reports.summary import Finding, Summary
 from tornpage.shrinking.shrink import Shrunk, shrink_trial
 from tornpage.store.bugs import Bug
+from tornpage.store.file import FILE, StoreFile
 from tornpage.store.memory import RunFacts
+from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store as ResultStore
-from tornpage.store.store import TrialRow
 from tornpage.targets.registry import full_name, make_target
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.codec import to_plain
@@ -49,8 +50,6 @@ __all__ = [
     "run",
     "shrink",
 ]
-
-FILE = "tornpage.db"
 
 
 def run(
@@ -127,7 +126,9 @@ def replay(trial: str, *, out: str | Path = DEFAULT_OUT) -> Replay:
 
     trial: RUN.NUMBER, as Finding.trial has it. Raises TornpageError if there is none.
     """
-    return replay_trial(row_named(trial, Path(out)), find_paths(), Path(out) / "replay")
+    return replay_trial(
+        row_named(trial, StoreFile(Path(out) / FILE)), find_paths(), Path(out) / "replay"
+    )
 
 
 def shrink(
@@ -144,7 +145,7 @@ def shrink(
     is nothing to shrink, or the finding does not come back.
     """
     folder = Path(out)
-    row = row_named(trial, folder)
+    row = row_named(trial, StoreFile(folder / FILE))
     with ResultStore(folder / FILE, create=False) as store:
         return shrink_trial(
             store, row, find_paths(), folder, budget_s, tell or (lambda _line: None)

@@ -1,8 +1,8 @@
 """What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
 
-May import: api, bugs, campaign, changes, crew, errors, fitting, memory, origin, paths, portions, powerloss,
-publish, recheck, registry, runner, store, summary, undisturbed.
+May import: api, bugs, campaign, changes, crew, errors, file, fitting, memory, origin, paths, portions,
+powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tornpage.campaigns.runner import run_campaign
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import BugStatus
+from tornpage.store.file import FILE, StoreFile
 from tornpage.store.memory import Answer
 from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path
@@ -88,6 +89,7 @@ class TortureItem(pytest.Item):
         self._campaign = campaign
         self._paths = find_paths()
         self._out = store_folder(self.config)
+        self._place = StoreFile(self._out / FILE)
 
     def runtest(self) -> None:
         """Past findings, then the campaign; or the one trial that was asked for."""
@@ -105,7 +107,7 @@ class TortureItem(pytest.Item):
             origin=origin_of(self._opened.campaign, self._opened.target),
             stop_at=stop_at,
         )
-        with Store(self._out / "tornpage.db") as store:
+        with Store(self._out / FILE) as store:
             self._play_past(store, crew)
             summary = run_campaign(store, self._limited(budget), self._opened.name, crew)
             self.user_properties.append(("torture_crashes", summary.units))
@@ -183,7 +185,7 @@ class TortureItem(pytest.Item):
         yield f"{seen.headline}: {finding.count} of {finding.config}"
         yield f"  I{finding.invariant} at {finding.site}: {finding.what}"
         budget = self.config.getoption("--torture-shrink")
-        replay = command_line(finding.replay, self._out)
+        replay = command_line(finding.replay, self._place.options)
         if budget > 0 and finding.of_trial:
             try:
                 small = api.shrink(finding.trial, budget_s=budget, out=self._out)
@@ -202,7 +204,7 @@ class TortureItem(pytest.Item):
             raise TornpageError(f"trial {trial} cannot be played: {done.note}")
         if done.answer is Answer.REPRODUCED:
             what = [f"  I{one.invariant}: {one.what}" for one in done.result.violations]
-            line = command_line(f"tornpage replay {trial}", self._out)
+            line = command_line(f"tornpage replay {trial}", self._place.options)
             raise Found([f"trial {trial} reproduced", *what, f"replay: {line}"])
 
 
@@ -213,8 +215,8 @@ def owner_of(trial: str, items: Sequence[pytest.Item]) -> TortureItem:
             continue
         out = store_folder(item.config)
         try:
-            row = row_named(trial, out)
-            with Store(out / "tornpage.db", write=False) as store:
+            row = row_named(trial, StoreFile(out / FILE))
+            with Store(out / FILE, write=False) as store:
                 if item.owns(store, row.run, {bug for bug in row.bugs if bug is not None}):
                     return item
         except TornpageError as error:

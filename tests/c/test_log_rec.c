@@ -60,6 +60,7 @@ static const redo_rec_t RECS[] = {
     {.op = OP_INDEX_LOAD, .space = 5, .page_no = 7, .value = 12},
     {.op = OP_FILL, .space = 5, .page_no = 7, .offset = 38, .len = 4000, .value = 0xAB},
     {.op = OP_FREE_PAGE, .space = 5, .page_no = FIL_NULL},
+    {.op = OP_TRIM_PAGES, .space = 5, .page_no = 4, .path = PATH, .path_len = 6},
 };
 
 #define N_RECS (sizeof(RECS) / sizeof(RECS[0]))

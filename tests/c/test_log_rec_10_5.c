@@ -58,6 +58,7 @@ static const redo_rec_t GROUP[] = {
      .len = 3},
     {.op = OP_WRITE, .space = 0x4080, .page_no = 0x407F, .offset = 99, .data = DATA, .len = 16},
     {.op = OP_WRITE, .space = 0x4080, .page_no = 0x4080, .offset = 16511, .data = DATA, .len = 17},
+    {.op = OP_TRIM_PAGES, .space = 0x4080, .page_no = 4},
 };
 
 #define N_RECS (sizeof(GROUP) / sizeof(GROUP[0]))

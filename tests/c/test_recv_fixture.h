@@ -156,7 +156,7 @@ static inline void dbx_bootstrap(dbx_t *db, bool bare)
                  LOG_FORMAT_10_4, &db->log, &db->fil);
     system_create(&db->env, db->log, db->fil, &db->options, &db->pool);
     if (!bare) {
-        ASSERT_OK(db, trx_sys_bootstrap(db->pool));
+        ASSERT_OK(db, trx_sys_bootstrap(db->pool, 0));
         ASSERT_OK(db, dict_bootstrap(db->pool));
     }
     ASSERT_OK(db, buf_checkpoint_full(db->pool));

@@ -104,7 +104,7 @@ static inline void tfx_create_system(trx_fixture_t *fx)
 {
     tfx_create_files(fx);
     system_create(&fx->env, fx->log, fx->fil, &fx->options, &fx->pool);
-    ASSERT_OK(fx, trx_sys_bootstrap(fx->pool));
+    ASSERT_OK(fx, trx_sys_bootstrap(fx->pool, 0));
     ASSERT_OK(fx, dict_bootstrap(fx->pool));
 }
 

@@ -303,7 +303,7 @@ static void test_purge_amid_commit(void **state)
     (void)state;
     trx_fixture_t *fx = tfx_create(4096, 64);
     tfx_row_t model[60] = {{0}};
-    trx_sys_set_purge_interval(fx->sys, 1);
+    trx_sys_set_purge(fx->sys, 1, 0);
     trx_t *other = tfx_begin(fx);
     ASSERT_OK(fx, tfx_insert(fx, other, 59, 1, 1));
     for (uint32_t i = 0; i < 40; i++) {

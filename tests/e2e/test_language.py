@@ -290,6 +290,7 @@ def test_a_restart_takes_what_the_engine_does(build: Path) -> None:
         "doublewrite",
         "flush_log_at_trx_commit",
         "atomic_write_unit",
+        "undo_tablespaces",
     }
     options = {item["name"]: item["values"] for item in json.loads(done.stdout)["options"]}
     assert set(options) == {*RESTART_OPTIONS, *fixed}

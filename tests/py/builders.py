@@ -9,7 +9,7 @@ from typing import Any
 from tornpage.oracle.root import roots_of
 from tornpage.reports.summary import Claims, Summary, summarise
 from tornpage.store.bugs import Bug, BugStatus, Novelty, Reproducer, Sighting
-from tornpage.store.store import CensusRow, Run, TrialRow
+from tornpage.store.rows import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Action,
     Census,

@@ -4,7 +4,7 @@ A trial is compared with it event by event, so that its verdicts need not be com
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
 May import: aim, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths, preload,
-rules, state, store, stream, target, trace, workload.
+rows, rules, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import Finding, Judged, Setting, ask_rules
 from tornpage.oracle.state import State
-from tornpage.store.store import CensusRow
+from tornpage.store.rows import CensusRow
 from tornpage.targets.target import Capability, RunAnswer, Target
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import (

@@ -1,6 +1,6 @@
 """Images of crashes that are kept: one per fingerprint: a bug that every second trial hits fills no disk.
 
-May import: fingerprint, image, model, store.
+May import: fingerprint, image, model, rows, store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Self
 
 from tornpage.faults.image import remove_image
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
-from tornpage.store.store import Run, Store
+from tornpage.store.rows import Run
+from tornpage.store.store import Store
 from tornpage.vocabulary.model import TrialResult
 
 __all__ = ["KeptImages"]

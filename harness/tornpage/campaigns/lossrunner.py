@@ -1,8 +1,8 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, census, crew, errors, evidence, images, model, paths, powerloss, registry, store,
-target, workers.
+May import: campaign, census, crew, errors, evidence, images, model, paths, powerloss, registry, rows,
+store, target, workers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from tornpage.campaigns.powerloss import (
     replay_state,
 )
 from tornpage.campaigns.workers import confirmed, machine_errors
-from tornpage.store.store import CensusRow, Run, Store
+from tornpage.store.rows import CensusRow, Run
+from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError

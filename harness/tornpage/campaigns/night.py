@@ -1,13 +1,14 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: bugs, campaign, crew, errors, fitting, memory, night, origin, paths, publish, recheck, registry,
-runner, seeds, store.
+May import: bugs, campaign, crew, errors, fitting, memory, night, origin, paths, publish, recheck,
+registry, rows, runner, seeds, store.
 """
 
 from __future__ import annotations
 
 import itertools
+import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +26,8 @@ from tornpage.reports.night import NightBug, NightSummary, Standing
 from tornpage.store.bugs import Novelty
 from tornpage.store.memory import Answer, Night
 from tornpage.store.origin import Origin
-from tornpage.store.store import Run, Store
+from tornpage.store.rows import Run
+from tornpage.store.store import Store
 from tornpage.targets.registry import family_of, make_target
 from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, TornpageError
 from tornpage.vocabulary.paths import Paths
@@ -71,10 +73,9 @@ def names_of_campaigns(paths: Paths, target: str) -> tuple[str, ...]:
 def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, anew: bool) -> Night:
     """The newest interrupted night if asked to resume, else, or if there is none to go on with and anew is
     allowed, a new one. ConfigError: there is none, its owner lives, or it was made by other programs."""
-    found = store.resume_night() if resume else None
+    found = _interrupted(store, paths) if resume else None
     if found is not None:
-        old = _plan_of(found)
-        changed = difference(found.origin, _origin_of(_load(old, paths), old.target, paths))
+        changed = _changed(found, paths)
         if not changed:
             return found
         if not anew:
@@ -84,9 +85,24 @@ def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, ane
                 store.fail_run(run.id)
         store.end_night(found.id, "failed")
     elif resume and not anew:
-        raise ConfigError(f"{store.path}: no interrupted night to resume")
+        raise ConfigError(f"{store.name}: no interrupted night to resume")
     origin = _origin_of(_load(plan, paths), plan.target, paths)
     return store.begin_night(asdict(plan), origin)
+
+
+def _interrupted(store: Store, paths: Paths) -> Night | None:
+    """The newest night to go on with, now owned; in a shared store one of this machine and programs."""
+    for night in store.interrupted_nights():
+        if not store.place.shared or (
+            night.origin.host == platform.node() and not _changed(night, paths)
+        ):
+            return store.own_night(night.id)
+    return None
+
+
+def _changed(night: Night, paths: Paths) -> str:
+    plan = _plan_of(night)
+    return difference(night.origin, _origin_of(_load(plan, paths), plan.target, paths))
 
 
 def run_night(store: Store, night: Night, team: Team) -> NightSummary:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -21,10 +22,12 @@ from tornpage.faults.process import launcher_path
 from tornpage.store.origin import Origin
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
-from tornpage.vocabulary.paths import BUILD_VARIABLE, DEFAULT_OUT
+from tornpage.vocabulary.paths import BUILD_VARIABLE
 
 __all__ = ["command_line", "difference", "harness_hash", "origin_of", "program_hashes"]
 
+PASSWORD = re.compile(r"(?<=://)(?P<user>[^/:@]*):[^/@]*@")
+"""In a URL."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -36,7 +39,9 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node(),
         version=__version__,
-        command=shlex.join(["tornpage", *sys.argv[1:]]),
+        command=shlex.join(
+            ["tornpage", *(PASSWORD.sub(r"\g<user>@", word) for word in sys.argv[1:])]
+        ),
         programs=programs,
     )
 
@@ -53,12 +58,12 @@ def harness_hash() -> str:
     return _hash(sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql")))
 
 
-def command_line(line: str, out: Path) -> str:
-    """A command of ours with what makes it find this store and these programs from anywhere else."""
+def command_line(line: str, store: str) -> str:
+    """A command of ours with what makes it find these programs from anywhere else, and a store. store: the
+    options that name it, "" where none are needed."""
     chosen = os.environ.get(BUILD_VARIABLE)
     variables = [f"{BUILD_VARIABLE}={shlex.quote(str(Path(chosen).resolve()))}"] if chosen else []
-    folder = [] if out == DEFAULT_OUT else ["--out", shlex.quote(str(out))]
-    return " ".join([*variables, line, *folder])
+    return " ".join([*variables, line, *([store] if store else [])])
 
 
 def difference(old: Origin, new: Origin) -> str:

@@ -5,6 +5,7 @@ May import: errors, image, paths, publish, store.
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 from tornpage.campaigns.publish import write_index
@@ -17,11 +18,12 @@ __all__ = ["prune_runs"]
 
 
 def prune_runs(store: Store, paths: Paths, out: Path, keep: int) -> list[int]:
-    """Deletes all but the newest `keep` runs; one whose owner lives stays, and one that holds the
-    reproducer of a bug that is not ignored. The index tells of the others. Returns the numbers of those
-    that are gone."""
+    """Deletes all but the newest `keep` runs, in a shared store of this machine; one whose owner lives stays,
+    and one that holds the reproducer of a bug that is not ignored. The index tells of the others. Returns the
+    numbers of those that are gone."""
     gone = []
-    runs = store.runs()
+    shared = store.place.shared
+    runs = [run for run in store.runs() if not shared or run.origin.host == platform.node()]
     needed = store.reproducing_runs()
     for run in runs[: max(0, len(runs) - keep)]:
         if run.id in needed:

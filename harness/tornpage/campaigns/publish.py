@@ -1,6 +1,6 @@
 """Writes the pages that a person reads: one per run, and the index over all runs of the store.
 
-May import: bugs, dossier, errors, evidence, index, origin, page, paths, report, store, summary.
+May import: bugs, dossier, errors, evidence, index, origin, page, paths, report, rows, store, summary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tornpage.reports.page import replace_file
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import Bug, BugStatus
-from tornpage.store.store import DETAILS, Store
+from tornpage.store.rows import DETAILS
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
@@ -76,7 +77,7 @@ def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
         evidence=evidence,
         trial=f"{run}.{number}",
         what=next((violation.what for violation, bug in violations if bug == seen.bug.id), ""),
-        replay=command_line(f"tornpage replay {run}.{number}", store.path.parent),
+        replay=command_line(f"tornpage replay {run}.{number}", store.place.options),
         script=str(row.spec.params.get("script", "")),
     )
 

@@ -1,7 +1,8 @@
 """Plays the reproducers of all bugs that are not ignored again, as a run of its own: a bug that shows is
 there, and one that was fixed has come back.
 
-May import: bugs, campaign, crew, errors, memory, model, origin, replay, runner, scratch, store, undisturbed.
+May import: bugs, campaign, crew, errors, memory, model, origin, replay, rows, runner, scratch, store,
+undisturbed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from tornpage.campaigns.undisturbed import censuses_by_script, undisturbed_row
 from tornpage.faults.scratch import scratch_folder
 from tornpage.store.bugs import Bug, BugStatus, Reproducer
 from tornpage.store.memory import Answer, Replayed
-from tornpage.store.store import Run, Store, TrialRow
+from tornpage.store.rows import Run, TrialRow
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
 from tornpage.vocabulary.model import Site
 
@@ -80,7 +82,7 @@ def replay_line(store: Store, bug: Bug) -> str:
     except ConfigError:
         return ""
     name = bug.reproducer.name or f"{row.run}.s{row.number}"
-    return command_line(f"tornpage replay {name}", store.path.parent)
+    return command_line(f"tornpage replay {name}", store.place.options)
 
 
 def _asked(store: Store, target: str, only: Collection[int] | None) -> dict[Reproducer, list[Bug]]:

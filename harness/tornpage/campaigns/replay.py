@@ -4,8 +4,8 @@ A kill is played from its plan and the script, a run without a fault from the sc
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
 
-May import: errors, evidence, fingerprint, memory, model, paths, powerloss, registry, scratch, store, target,
-trial, undisturbed.
+May import: errors, evidence, fingerprint, memory, model, paths, powerloss, registry, rows, scratch,
+target, trial, undisturbed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tornpage.campaigns.undisturbed import play_script
 from tornpage.faults.scratch import scratch_folder
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.store.memory import Answer
-from tornpage.store.store import TrialRow
+from tornpage.store.rows import TrialRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError

@@ -8,7 +8,7 @@ runs, per worker are under way. A fault that is drawn only when its crashed imag
 verdict, and goes into the row before it.
 
 May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
-scratch, store, summary, undisturbed, workers.
+rows, scratch, store, summary, undisturbed, workers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from tornpage.campaigns.workers import (
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Claims, Finding, Summary, summarise
 from tornpage.store.origin import Origin
-from tornpage.store.store import CensusRow, Run, Store
+from tornpage.store.rows import CensusRow, Run
+from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import (
     ConfigError,
@@ -81,7 +82,7 @@ def run_campaign(store: Store, campaign: Campaign, target: str, crew: Crew) -> S
 
 def resume_campaign(store: Store, name: str, target: str, crew: Crew) -> Summary:
     """Goes on with the newest interrupted run of a campaign. ConfigError if it was made by other programs."""
-    return go_on(store, store.resume_run(name, target), crew)
+    return go_on(store, store.resume_run(name, target, resumable(store, crew.origin)), crew)
 
 
 def go_on(store: Store, run: Run, crew: Crew) -> Summary:
@@ -97,11 +98,20 @@ def go_on(store: Store, run: Run, crew: Crew) -> Summary:
     return _run(store, lambda: run, campaign, run.target, crew)
 
 
+def resumable(store: Store, origin: Origin) -> Callable[[Origin], bool]:
+    """Whose interrupted runs are gone on with: in a shared store those of this machine and programs."""
+    if not store.place.shared:
+        return lambda _old: True
+    return lambda old: old.host == origin.host and not difference(old, origin)
+
+
 def can_resume(store: Store, name: str, target: str, origin: Origin) -> bool:
     """Whether there is an interrupted run of a campaign by the same programs. One of others is given up: it
-    can never be resumed. ConfigError if its owner lives."""
-    while store.has_unfinished(name, target):
-        run = store.resume_run(name, target)
+    can never be resumed; but not in a store where they may be another machine's or branch's. ConfigError if
+    its owner lives."""
+    ours = resumable(store, origin)
+    while store.has_unfinished(name, target, ours):
+        run = store.resume_run(name, target, ours)
         if not difference(run.origin, origin):
             return True
         store.fail_run(run.id)
@@ -119,7 +129,7 @@ def load_summary(store: Store, run: Run) -> Summary:
         store.explorations(run.id),
         Claims(campaign.claims, campaign.run_claims, sites),
         store.bugs_of(run.id),
-        lambda line: command_line(line, store.path.parent),
+        lambda line: command_line(line, store.place.options),
         lambda finding: replace(finding, torn=_whole_torn(store, finding)),
     )
 

@@ -1,7 +1,7 @@
 """The runs of a campaign without a fault, by the number of their script: "RUN.sNUMBER" is the id of one, as
 "RUN.NUMBER" is that of a trial.
 
-May import: campaign, census, errors, fingerprint, lossrunner, model, store, target.
+May import: campaign, census, errors, fingerprint, lossrunner, model, place, rows, store, target.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
 from tornpage.campaigns.census import judge_undisturbed
 from tornpage.campaigns.lossrunner import loss_parts
 from tornpage.oracle.fingerprint import RUN_SITE
-from tornpage.store.store import CensusRow, Run, Store, TrialRow
+from tornpage.store.place import Place
+from tornpage.store.rows import CensusRow, Run, TrialRow
+from tornpage.store.store import Store
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
@@ -29,7 +31,7 @@ def censuses_by_script(store: Store, run: Run) -> dict[int, CensusRow]:
     rows = store.censuses(run.id)
     for row in rows:
         if _parts(row.config) not in numbers:
-            raise ConfigError(f"{store.path}: run {run.id} has no script {row.config}")
+            raise ConfigError(f"{store.name}: run {run.id} has no script {row.config}")
     return {numbers[_parts(row.config)]: row for row in rows}
 
 
@@ -39,21 +41,21 @@ def undisturbed_row(store: Store, run: int, number: int) -> TrialRow:
     campaign = Campaign.model_validate(found.settings)
     census = censuses_by_script(store, found).get(number)
     if census is None:
-        raise ConfigError(f"{store.path}: no undisturbed run {run}.s{number}")
+        raise ConfigError(f"{store.name}: no undisturbed run {run}.s{number}")
     spec = undisturbed_spec(campaign, found.target, _scripts(campaign)[number])
     result = _result(number, census)
     return TrialRow(run, number, replace(spec, number=number), RUN_SITE, "", result)
 
 
-def row_named(trial: str, out: Path) -> TrialRow:
-    """What ID names in the store in the folder `out`. ConfigError if there is no such trial or run."""
+def row_named(trial: str, place: Place) -> TrialRow:
+    """What ID names in the store of this place. ConfigError if there is no such trial or run."""
     name = re.fullmatch(r"([0-9]{1,18})\.(s?)([0-9]{1,18})", trial)
     if name is None:
         raise ConfigError(
             f"{trial!r}: a trial is named RUN.NUMBER, as 3.117, a run without a fault RUN.sNUMBER"
         )
     run, number = int(name[1]), int(name[3])
-    with Store(out / "tornpage.db", write=False) as store:
+    with Store(place, write=False) as store:
         return undisturbed_row(store, run, number) if name[2] else store.trial(run, number)
 
 

@@ -4,7 +4,7 @@ A violation is played once more before it goes to the owner: what does not come 
 finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on
 later.
 
-May import: aim, census, crew, errors, image, model, paths, process, registry, store, trace, trial.
+May import: aim, census, crew, errors, image, model, paths, process, registry, rows, trace, trial.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
-from tornpage.store.store import CensusRow
+from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: attempt, campaign, console, crew, options, origin, paths, progress, publish, registry, store,
-summary, target.
+May import: attempt, campaign, console, crew, file, options, origin, paths, progress, publish, registry,
+store, summary, target.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import target_file
 from tornpage.reports.summary import Summary
+from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -62,7 +63,7 @@ def try_target(
     crew = Crew(paths, jobs, out, progress, origin)
     with progress:
         seen = examine(target, crew)
-        with Store(out / "tornpage.db") as store:
+        with Store(out / FILE) as store:
             summaries = torture(store, target, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
@@ -89,7 +90,7 @@ def _to_json(
         "control": {"states": seen.control_states, "kinds": seen.control_kinds},
         "vacuous": seen.vacuous,
         "runs": [
-            summary.to_json(out / "tornpage.db", report)
+            summary.to_json(str(out / FILE), report)
             for summary, report in zip(summaries, reports, strict=True)
         ],
     }

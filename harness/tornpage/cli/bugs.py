@@ -13,7 +13,7 @@ import typer
 
 from tornpage.campaigns.recheck import replay_line
 from tornpage.cli.console import make_console, print_bug, print_bugs
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
 from tornpage.store.bugs import Bug, BugStatus
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
@@ -36,6 +36,7 @@ def bugs(
     reason: Annotated[str, typer.Option(help="Why; needs --mark.")] = "",
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Lists the bugs of the store, or tells of one: status, sightings, the line that shows it again."""
     if mark is not None and bug is None:
@@ -44,7 +45,7 @@ def bugs(
         raise ConfigError("--reason needs --mark")
     if status is not None and bug is not None:
         raise ConfigError("--status chooses among all bugs; one that is named has only one")
-    with Store(out / "tornpage.db", create=False, write=mark is not None) as store:
+    with Store(place_in(out, store_place), create=False, write=mark is not None) as store:
         if mark is not None and bug is not None:
             store.mark_bug(bug, mark, reason)
         found = store.bugs() if bug is None else [store.bug(bug)]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.runner import load_summary
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
 from tornpage.reports.difference import RunDifference, difference_of
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -28,10 +28,11 @@ def diff(
     new: Annotated[int, typer.Argument(metavar="NEW", min=1, help="A later one.")],
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Tells which bugs run NEW has and run OLD has not, which both have and which are gone, and what only one
     of them exercised. Exit code 1 if NEW has a bug that OLD has not."""
-    with Store(out / "tornpage.db", write=False) as store:
+    with Store(place_in(out, store_place), write=False) as store:
         before, after = (load_summary(store, store.run(run)) for run in (old, new))
     found = difference_of(before, after)
     if json_output:

@@ -4,7 +4,7 @@ Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
 May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process,
-prune, qualify, replay, report, run, runs, show, shrink, target.
+prune, qualify, replay, report, run, runs, show, shrink, store, target.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import sqlite3
 import sys
 import traceback
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from types import FrameType
 from typing import Annotated, Any, TextIO, cast
 
 import typer
+from sqlalchemy.exc import SQLAlchemyError
 
 from tornpage import __version__
 from tornpage.cli import (
@@ -41,6 +41,7 @@ from tornpage.cli import (
     runs,
     show,
     shrink,
+    store,
     target,
 )
 from tornpage.cli.options import USAGE_ERROR
@@ -59,6 +60,7 @@ app = typer.Typer(
 )
 files = typer.Typer(no_args_is_help=True, help="Writes a file to begin with.")
 targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobody here wrote.")
+stores = typer.Typer(no_args_is_help=True, help="Result stores as a whole.")
 DEVELOPERS = "For developers of Tornpage"
 benches = typer.Typer(
     no_args_is_help=True, help="Measures Tornpage, and its engine beside published figures."
@@ -76,6 +78,8 @@ app.command(epilog=runs.EPILOG)(runs.runs)
 app.command(epilog=bugs.EPILOG)(bugs.bugs)
 app.command(epilog=diff.EPILOG)(diff.diff)
 app.command(epilog=prune.EPILOG)(prune.prune)
+app.add_typer(stores, name="store")
+stores.command(epilog=store.EPILOG)(store.copy)
 app.command("list", epilog=listing.EPILOG)(listing.listing)
 app.add_typer(files, name="new")
 files.command(epilog=new.EPILOG)(new.campaign)
@@ -217,7 +221,7 @@ def _one_line(error: Exception) -> str:
         text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
         text = error.format_message() or "see tornpage --help"
-    elif isinstance(error, sqlite3.Error):
+    elif isinstance(error, SQLAlchemyError):
         text = f"the result store: {error}"
     else:
         text = f"{type(error).__name__}: {error} (tornpage --debug ... shows where)"

@@ -28,7 +28,9 @@ from tornpage.cli.options import (
     KeepOption,
     OutOption,
     SetOption,
+    StoreOption,
     pairs_of,
+    place_in,
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
@@ -75,6 +77,7 @@ def nightly(
     annotate: AnnotateOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Plays past findings again, then runs campaigns in turn with new seeds until the time is up, and tells
     which bugs are new, still there, or gone."""
@@ -90,7 +93,7 @@ def nightly(
     console = make_console(stderr=True, quiet=json_output)
     progress = make_progress(json_output)
     team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
-    with Store(out / "tornpage.db", create=not resume) as store:
+    with Store(place_in(out, store_place), create=not resume) as store:
         with progress:
             night = open_night(store, plan, paths, resume=resume or go_on, anew=not resume)
             summary = run_night(store, night, team)
@@ -98,7 +101,7 @@ def nightly(
         if keep is not None:
             prune_runs(store, paths, out, keep)
     if json_output:
-        print(json.dumps(summary.to_json(out / "tornpage.db")))
+        print(json.dumps(summary.to_json(store.name)))
     else:
         print_night(make_console(), summary)
     publish(runs, junit, annotate, fail_on)

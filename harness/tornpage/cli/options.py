@@ -1,6 +1,6 @@
 """What several commands share: options, the code of a usage error.
 
-May import: crew, errors.
+May import: crew, errors, file, place.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.crew import DEFAULT_JOBS
+from tornpage.store.file import FILE, StoreFile
+from tornpage.store.place import Place, place_of
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -28,8 +30,10 @@ __all__ = [
     "KeepOption",
     "OutOption",
     "SetOption",
+    "StoreOption",
     "TrialArgument",
     "pairs_of",
+    "place_in",
     "seconds_of",
 ]
 
@@ -64,6 +68,15 @@ OutOption = Annotated[
     Path,
     typer.Option("--out", callback=_named, help="Folder of the result store and reports."),
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="PLACE",
+        envvar="TORNPAGE_STORE",
+        help="The result store, if not in --out: a file, or postgresql://USER@HOST/DATABASE.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, last.")]
 JunitOption = Annotated[
     Path | None,
@@ -94,6 +107,11 @@ TrialArgument = Annotated[
         help="RUN.NUMBER of a trial, RUN.sNUMBER of a run without a fault.",
     ),
 ]
+
+
+def place_in(out: Path, store: str | None) -> Place:
+    """Where the store is: --store, or in the folder --out. ConfigError."""
+    return place_of(store) if store else StoreFile(out / FILE)
 
 
 def seconds_of(option: str, text: str, *, bare: bool = True) -> float:

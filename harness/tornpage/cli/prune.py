@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.prune import prune_runs
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
@@ -24,9 +24,10 @@ def prune(
     keep: Annotated[int, typer.Option(min=0, help="So many of the newest runs stay.")],
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Deletes old runs from the store, with their images and reports."""
-    with Store(out / "tornpage.db", create=False) as store:
+    with Store(place_in(out, store_place), create=False) as store:
         gone = prune_runs(store, find_paths(), out, keep)
         left = len(store.runs())
     if json_output:

@@ -18,7 +18,14 @@ from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.replay import replay_trial
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_trial
-from tornpage.cli.options import USAGE_ERROR, JsonOption, OutOption, TrialArgument
+from tornpage.cli.options import (
+    USAGE_ERROR,
+    JsonOption,
+    OutOption,
+    StoreOption,
+    TrialArgument,
+    place_in,
+)
 from tornpage.faults.plan import load_plan
 from tornpage.store.memory import Answer
 from tornpage.vocabulary.codec import to_plain
@@ -40,10 +47,11 @@ def replay(
     ] = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Runs one trial of the store again: reproduced (exit code 1), not reproduced (0), or cannot be
     played (2)."""
-    row = row_named(trial, out)
+    row = row_named(trial, place_in(out, store_place))
     if plan is not None:
         row = replace(row, spec=replace(row.spec, plan=load_plan(plan)), result=None)
     done = replay_trial(row, find_paths(), out / "replay")
@@ -57,7 +65,7 @@ def replay(
         }
         print(json.dumps(answer))
     else:
-        line = command_line(f"tornpage replay {trial}", out)
+        line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         print_trial(make_console(), trial, row.spec, done.result, line)
         print(f"{done.answer}: {done.note}" if done.note else done.answer)
         if row.result is not None:

@@ -13,7 +13,15 @@ import typer
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import load_summary
 from tornpage.cli.console import make_console, print_summary
-from tornpage.cli.options import Annotate, FailOn, JsonOption, JunitOption, OutOption
+from tornpage.cli.options import (
+    Annotate,
+    FailOn,
+    JsonOption,
+    JunitOption,
+    OutOption,
+    StoreOption,
+    place_in,
+)
 from tornpage.cli.publish import publish
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -30,14 +38,15 @@ def report(
     junit: JunitOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Prints a run's summary, and writes its HTML report and the index of all runs again."""
-    with Store(out / "tornpage.db", write=False) as store:
+    with Store(place_in(out, store_place), write=False) as store:
         found = store.latest_run() if run_id is None else store.run(run_id)
         summary = load_summary(store, found)
         path = write_report(store, summary, find_paths(), out)
     if json_output:
-        print(json.dumps(summary.to_json(store.path, path)))
+        print(json.dumps(summary.to_json(store.name, path)))
     else:
         print_summary(make_console(), summary, path)
     publish([summary], junit, Annotate.NONE, FailOn.ANY)

@@ -42,7 +42,9 @@ from tornpage.cli.options import (
     KeepOption,
     OutOption,
     SetOption,
+    StoreOption,
     pairs_of,
+    place_in,
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
@@ -116,6 +118,7 @@ def run(
     annotate: AnnotateOption = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Runs a campaign: census, kills, recoveries, verdicts, report."""
     paths = find_paths()
@@ -137,7 +140,7 @@ def run(
     progress = make_progress(json_output)
     with (
         _cluster(cluster, name, json_output) as hands,
-        Store(out / "tornpage.db", create=not resume) as store,
+        Store(place_in(out, store_place), create=not resume) as store,
         progress,
     ):
         crew = Crew(paths, jobs, out, progress, origin, cluster=hands)
@@ -153,7 +156,7 @@ def run(
         if keep is not None:
             prune_runs(store, paths, out, keep)
     if json_output:
-        print(json.dumps(summary.to_json(store.path, report)))
+        print(json.dumps(summary.to_json(store.name, report)))
     else:
         print_summary(make_console(), summary, report)
     publish([summary], junit, annotate, fail_on)

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from tornpage.cli.console import make_console
-from tornpage.cli.options import JsonOption, OutOption
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
 from tornpage.store.memory import RunFacts
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -31,9 +31,10 @@ def runs(
     last: Annotated[int | None, typer.Option(min=1, help="Only so many of the newest.")] = None,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Lists the runs of the store: verdict, crashes, bugs, and how many of them were new."""
-    with Store(out / "tornpage.db", write=False) as store:
+    with Store(place_in(out, store_place), write=False) as store:
         found = [one for one in store.overview() if campaign in (None, one.campaign)]
     found = found[-last:] if last else found
     if json_output:

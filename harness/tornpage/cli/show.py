@@ -11,7 +11,7 @@ from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_trial
-from tornpage.cli.options import JsonOption, OutOption, TrialArgument
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument, place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT
@@ -22,11 +22,14 @@ EPILOG = "Example: [bold]tornpage show 3.117[/]"
 
 
 def show(
-    trial: TrialArgument, json_output: JsonOption = False, out: OutOption = DEFAULT_OUT
+    trial: TrialArgument,
+    json_output: JsonOption = False,
+    out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Prints what the store knows of a trial: plan, write hit or what the power loss lost, verdict, what
     recovery did, the line that replays it."""
-    row = row_named(trial, out)
+    row = row_named(trial, place_in(out, store_place))
     if json_output:
         print(
             json.dumps(
@@ -41,7 +44,7 @@ def show(
     elif row.result is None:
         print(f"trial {trial} was interrupted; its run goes on with --resume")
     else:
-        line = command_line(f"tornpage replay {trial}", out)
+        line = command_line(f"tornpage replay {trial}", place_in(out, store_place).options)
         if _is_untold(row.spec, row.result):
             line = (
                 f"no image was kept; this plays it again and tells the way of its crash:\n  {line}"

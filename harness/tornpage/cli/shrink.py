@@ -11,7 +11,14 @@ import typer
 
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_shrunk
-from tornpage.cli.options import JsonOption, OutOption, TrialArgument, seconds_of
+from tornpage.cli.options import (
+    JsonOption,
+    OutOption,
+    StoreOption,
+    TrialArgument,
+    place_in,
+    seconds_of,
+)
 from tornpage.shrinking.shrink import shrink_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
@@ -29,13 +36,14 @@ def shrink(
     ] = "60s",
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Finds a smaller script and a smaller crash with the same finding, and stores them as a trial."""
     seconds = seconds_of("--budget", budget)
-    row = row_named(trial, out)
+    row = row_named(trial, place_in(out, store_place))
     console = make_console(stderr=True, quiet=json_output)
     with (
-        Store(out / "tornpage.db", create=False) as store,
+        Store(place_in(out, store_place), create=False) as store,
         console.status(f"trial {trial}") as status,
     ):
         result = shrink_trial(store, row, find_paths(), out, seconds, status.update)

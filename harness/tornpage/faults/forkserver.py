@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import os
 import socket
 import struct
@@ -38,12 +37,22 @@ ANSWER_DEADLINE_S = 60.0
 
 def fork_server(program: Path, preload: Path) -> ForkServer | None:
     """This process's server of a program; None where the loader cannot be told of the preload."""
-    return _server(program, preload) if can_preload(preload) else None
+    if not can_preload(preload):
+        return None
+    key = (_identity(program), _identity(preload))
+    server = _servers.get(key)
+    if server is None or server.ended:
+        server = _servers[key] = ForkServer(program, preload)
+    return server
 
 
-@functools.cache
-def _server(program: Path, preload: Path) -> ForkServer:
-    return ForkServer(program, preload)
+def _identity(program: Path) -> tuple[str, int, int]:
+    """Of the file that an exec would find now."""
+    try:
+        st = program.stat()
+    except OSError as error:
+        raise ChildError(f"{program}: {error.strerror}") from error
+    return str(program), st.st_ino, st.st_mtime_ns
 
 
 class ForkServer:
@@ -52,11 +61,13 @@ class ForkServer:
     def __init__(self, program: Path, preload: Path) -> None:
         """program, preload: absolute paths. ChildError."""
         self._program = program
+        self.ended = False
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(ANSWER_DEADLINE_S)
         self._socket = ours
         args = launch_argv([program], LIFE_S)
-        env = {"LD_PRELOAD": str(preload), "TORNPAGE_SERVE": "1"}
+        # Bound at once: what a child binds by itself, the next one would bind again.
+        env = {"LD_PRELOAD": str(preload), "LD_BIND_NOW": "1", "TORNPAGE_SERVE": "1"}
         actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)]
         try:
             self._pid = os.posix_spawn(args[0], args, env, file_actions=actions, setsigdef=ENDING)
@@ -106,9 +117,13 @@ class ForkServer:
         return int(number)
 
     def stop(self) -> None:
-        """Ends it and its children; the next question goes to a new one."""
+        """Ends it and its children."""
         atexit.unregister(self.stop)
-        _server.cache_clear()
+        self.ended = True
         self._socket.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
+
+
+_servers: dict[tuple[tuple[str, int, int], ...], ForkServer] = {}
+"""Of this process, by program and preload."""

@@ -46,17 +46,22 @@ def _write_at(path: Path, offset: int, data: bytes) -> None:
 
 def copy_image(source: Path, target: Path) -> None:
     """Copies a data directory (flat, or one level deep) to a new directory."""
+    _copy_folder(source, target, memoryview(bytearray(PART_BYTES)))
+
+
+def _copy_folder(source: Path, target: Path, room: memoryview) -> None:
     target.mkdir()
     with os.scandir(source) as entries:
         for entry in entries:
+            place = target / entry.name
             if entry.is_dir(follow_symlinks=False):
-                copy_image(Path(entry.path), target / entry.name)
+                _copy_folder(Path(entry.path), place, room)
             else:
-                _copy_file(Path(entry.path), target / entry.name)
+                _copy_file(Path(entry.path), place, room)
 
 
-def _copy_file(source: Path, target: Path) -> None:
-    """Holes stay holes, and no file is in memory as a whole."""
+def _copy_file(source: Path, target: Path, room: memoryview) -> None:
+    """Holes stay holes, and no file is in memory as a whole; its parts come through `room`."""
     old = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
     try:
         new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
@@ -68,10 +73,10 @@ def _copy_file(source: Path, target: Path) -> None:
                 at = _next_data(old, at, size)
                 end = os.lseek(old, at, os.SEEK_HOLE) if at < size else size
                 while at < end:
-                    part = os.pread(old, min(PART_BYTES, end - at), at)
-                    if not part:
+                    got = os.preadv(old, [room[: end - at]], at)
+                    if not got:
                         return  # somebody cut it meanwhile
-                    at += os.pwrite(new, part, at)
+                    at += os.pwrite(new, room[:got], at)
         finally:
             os.close(new)
     finally:

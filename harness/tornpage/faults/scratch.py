@@ -4,12 +4,16 @@ A folder of ours has a file LOCK that its owner keeps locked (flock) as long as 
 lock knows that the owner is gone, whatever its pid was and in whichever container it ran. The lock is taken
 before the file has its name, so that no moment shows a living owner's folder without its lock.
 
+The semaphores of an owner's worker pool have its folder's name. They go with the owner, or with the tracker
+that Python starts beside it; where somebody kills both, with the folder.
+
 May import: paths, process.
 """
 
 from __future__ import annotations
 
 import fcntl
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -24,6 +28,8 @@ __all__ = ["LOCK", "scratch_folder"]
 
 PREFIX = "tornpage-"
 LOCK = ".tornpage-scratch"
+SEMAPHORES = Path("/dev/shm")
+"""Where Linux has what sem_open() makes: sem.NAME."""
 
 
 @contextmanager
@@ -39,7 +45,20 @@ def scratch_folder() -> Iterator[Path]:
             folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             folder.chmod(0o711)  # a server that is not root must come to its files
             made.callback(_remove, folder, _lock(folder))
+        made.enter_context(_semaphores_named(folder.name))
         yield folder
+
+
+@contextmanager
+def _semaphores_named(name: str) -> Iterator[None]:
+    """Those of multiprocessing that are made meanwhile; it has no public way to say that."""
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    before = config["semprefix"]
+    config["semprefix"] = f"/{name}"
+    try:
+        yield
+    finally:
+        config["semprefix"] = before
 
 
 def _remove(folder: Path, lock: int) -> None:
@@ -66,6 +85,8 @@ def _remove_if_left(folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if not folder.is_symlink():
+            for semaphore in SEMAPHORES.glob(f"sem.{folder.name}-*"):
+                semaphore.unlink(missing_ok=True)
             shutil.rmtree(folder, ignore_errors=True)
     except OSError:
         return

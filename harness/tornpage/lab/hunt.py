@@ -6,8 +6,8 @@ rounds differ in workload seed and size, and in settings; they are the same for 
 undisturbed run (census) of a round, is a catch too if it names an invariant of the row; the hunt goes on
 for a broken state all the same.
 
-May import: campaign, errors, model, mutant_table, paths, powerloss, randomkill, registry, replay, smoke,
-store, tryout.
+May import: campaign, errors, file, model, mutant_table, paths, powerloss, randomkill, registry, replay,
+smoke, store, tryout.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tornpage.campaigns.replay import play_trial
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.randomkill import KillLoop
 from tornpage.lab.tryout import TARGET, Catch, Catches, Tried, lose_power, try_live
+from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
@@ -188,7 +189,7 @@ class _Hunt:
         job, spec = self.job, tried.spec
         out = job.out / job.mutant.name
         build = f"{BUILD_VARIABLE}={shlex.quote(str(job.paths.build))}"
-        with Store(out / "tornpage.db") as store:
+        with Store(out / FILE) as store:
             campaign = load_campaign(spec.campaign, job.paths.workloads)
             settings = campaign.model_dump(mode="json")
             run = store.begin_run(spec.campaign, TARGET, spec.seed, 1, settings)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import functools
 import json
 import os
 import select
@@ -25,7 +24,7 @@ from tornpage.faults.process import FROM_OUTSIDE, ended_from_outside, launch_arg
 from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
 
-__all__ = ["Finding", "Judged", "Setting", "ask_rules"]
+__all__ = ["Finding", "Judged", "Setting", "ask_rules", "stop_judges"]
 
 ANSWER_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
@@ -77,11 +76,12 @@ def ask_rules(
         "live": live,
         "doublewrite": setting.doublewrite,
     }
-    judge = _judge(tuple(argv))
+    key = tuple(argv)
+    judge = _judges.get(key) or _judges.setdefault(key, _Judge(key))
     try:
         answer = judge.ask(request)
     except BaseException:  # half an answer may be on its way
-        _judge.cache_clear()
+        del _judges[key]
         judge.end()
         raise
     if "error" in answer:
@@ -100,9 +100,10 @@ def _finding(item: dict[str, Any]) -> Finding:
     )
 
 
-@functools.cache
-def _judge(argv: tuple[str, ...]) -> _Judge:
-    return _Judge(argv)
+def stop_judges() -> None:
+    """Ends the judges of this process; the next question goes to a new one."""
+    while _judges:
+        _judges.popitem()[1].stop()
 
 
 class _Judge:
@@ -115,7 +116,6 @@ class _Judge:
             )
         except OSError as error:
             raise ChildError(f"{argv[0]}: {error.strerror}") from error
-        atexit.register(self.stop)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """One line there, one line back."""
@@ -147,7 +147,6 @@ class _Judge:
 
     def end(self) -> None:
         """Ends it at once, whatever it does."""
-        atexit.unregister(self.stop)
         self._child.kill()
         self._child.communicate()
 
@@ -160,3 +159,8 @@ class _Judge:
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
+
+
+_judges: dict[tuple[str, ...], _Judge] = {}
+"""By their command lines."""
+atexit.register(stop_judges)

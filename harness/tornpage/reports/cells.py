@@ -1,6 +1,6 @@
 """The cells of a run's matrix: what its trials at one site, with one mask and configuration came to.
 
-May import: model, store.
+May import: model, rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tornpage.store.store import CensusRow, TrialRow
+from tornpage.store.rows import CensusRow, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
 __all__ = ["CellCount", "Shown"]

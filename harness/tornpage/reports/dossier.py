@@ -18,7 +18,7 @@ FINDINGS_MAX = 12
 """Findings of one bug that are listed."""
 SECTORS_MAX = 128
 """Sectors of one write that are drawn."""
-NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal")
+NOT_PAGES = ("redo", "checkpoint_header", "rollback_journal", "metadata")
 """Sites whose writes are no pages."""
 _FATES = {
     Fate.DURABLE: "synced before the crash",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from tornpage.store.bugs import Bug, BugStatus
@@ -110,7 +109,7 @@ class NightSummary:
             return 3
         return 0
 
-    def to_json(self, store: Path) -> dict[str, Any]:
+    def to_json(self, store: str) -> dict[str, Any]:
         """The object that `tornpage nightly --json` prints last."""
         return {
             "night": self.night.id,

@@ -1,7 +1,7 @@
 """What a run came to, as finished data: counts, matrix, violations, counters. The command line prints
 it, the report renders it, `--json` is a part of it.
 
-May import: bugs, cells, fingerprint, model, store, torn_matrix.
+May import: bugs, cells, fingerprint, model, rows, torn_matrix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tornpage.oracle.fingerprint import RUN_SITE, Fingerprint, fingerprint_of
 from tornpage.reports.cells import CellCount
 from tornpage.reports.torn_matrix import TornMatrix, torn_matrix
 from tornpage.store.bugs import Bug, BugStatus, Novelty, Sighting
-from tornpage.store.store import CensusRow, Run, TrialRow
+from tornpage.store.rows import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import (
     Outcome,
     Source,
@@ -213,7 +213,7 @@ class Summary:
         code = 1 if self.violations else self._code_without_bugs()
         return ("clean", "violations", "unsure", "nothing")[code]
 
-    def to_json(self, store: Path, report: Path) -> dict[str, Any]:
+    def to_json(self, store: str, report: Path) -> dict[str, Any]:
         """The object that `tornpage run --json` prints last."""
         data: dict[str, Any] = {
             "campaign": self.run.campaign,

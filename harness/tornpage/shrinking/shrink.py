@@ -4,8 +4,8 @@ of its own that holds its script and replays like any other.
 The search is a function of the finding, except that it ends early when its time is up: the best so far is
 then the result.
 
-May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, model, origin, paths,
-reduce, registry, replay, scratch, script, store, target, workload.
+May import: bugs, campaign, crashes, crashes_live, crashes_loss, errors, fingerprint, model, origin,
+paths, reduce, registry, replay, rows, scratch, script, store, target, workload.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from tornpage.shrinking.crashes_live import KillSearch
 from tornpage.shrinking.crashes_loss import LossSearch
 from tornpage.shrinking.reduce import Items, items_of, operations, reduce_script
 from tornpage.store.bugs import Reproducer
-from tornpage.store.store import Store, TrialRow
+from tornpage.store.rows import TrialRow
+from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
@@ -116,7 +117,7 @@ def shrink_trial(
         probes=probe.probes,
         seconds=round(time.monotonic() - clock, 2),
         complete=not probe.late,
-        replay=command_line(f"tornpage replay {number}", out),
+        replay=command_line(f"tornpage replay {number}", store.place.options),
     )
 
 

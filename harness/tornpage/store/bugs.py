@@ -1,19 +1,21 @@
 """Bugs in the store: findings with one root are one bug, from its first sighting on. The functions work on an
 open connection of the store's; what changes something wants a transaction around it.
 
-May import: codec, errors, model, origin, root.
+May import: codec, errors, model, origin, root, schema.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import ColumnElement, Connection, Row, select
+
 from tornpage.oracle.root import Root, roots_of
+from tornpage.store import schema
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.codec import from_json
 from tornpage.vocabulary.errors import ConfigError
@@ -31,6 +33,7 @@ __all__ = [
     "mark_bug",
     "set_reproducer",
     "sightings_of",
+    "violation_rows",
 ]
 
 
@@ -111,11 +114,12 @@ class Where:
     alike: int = 1
 
 
-def assign_bugs(db: sqlite3.Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
+def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -> list[int]:
     """The bug of each violation of one trial or undisturbed run, now recorded as seen there."""
+    table = schema.run
     target, text = db.execute(
-        "select target, origin from run where id = ?", (where.run,)
-    ).fetchone()
+        select(table.c.target, table.c.origin).where(table.c.id == where.run)
+    ).one()
     origin = from_json(Origin, text)
     roots = roots_of(violations)
     ids: dict[Root, int] = {}
@@ -125,36 +129,67 @@ def assign_bugs(db: sqlite3.Connection, where: Where, violations: Sequence[Viola
         }
         bug, novelty = _find_or_add(db, target, root, where)
         _widen(db, bug, invariants, where)
-        db.execute(
-            "insert into sighting values (?, ?, ?, ?, ?, ?)"
-            " on conflict do update set count = count + excluded.count",
-            (
-                bug,
-                where.run,
-                origin.started,
-                origin.build,
-                novelty.value,
-                where.alike,
-            ),
-        )
+        _see(db, Sighting(bug, where.run, origin.started, origin.build, novelty, where.alike))
         ids[root] = bug
     return [ids[root] for root in roots]
 
 
-def _find_or_add(
-    db: sqlite3.Connection, target: str, root: Root, where: Where
-) -> tuple[int, Novelty]:
+def violation_rows(
+    key: Mapping[str, object], violations: Sequence[Violation], bugs: Sequence[int | None]
+) -> list[dict[str, object]]:
+    """As the tables of violations have them. key: what is before the position."""
+    return [
+        {
+            **key,
+            "position": position,
+            "invariant": violation.invariant,
+            "site": violation.site.value if violation.site else None,
+            "path": violation.path,
+            "what": violation.what,
+            "source": violation.source.value,
+            "bug": bug,
+        }
+        for position, (violation, bug) in enumerate(zip(violations, bugs, strict=True))
+    ]
+
+
+def _see(db: Connection, seen: Sighting) -> None:
+    """Adds to the sighting of a bug in a run."""
+    insert = schema.insert_into(db, schema.sighting).values(
+        bug=seen.bug,
+        run=seen.run,
+        started=seen.started,
+        build=seen.build,
+        novelty=seen.novelty.value,
+        count=seen.count,
+    )
+    together = schema.sighting.c.count + insert.excluded.count
+    db.execute(
+        insert.on_conflict_do_update(index_elements=["bug", "run"], set_={"count": together})
+    )
+
+
+def _find_or_add(db: Connection, target: str, root: Root, where: Where) -> tuple[int, Novelty]:
+    table = schema.bug
     known = db.execute(
-        "select id, status, reason from bug where target = ? and fingerprint = ?",
-        (target, root.fingerprint),
-    ).fetchone()
-    if known is None:
-        cursor = db.execute(
-            "insert into bug (target, fingerprint, title, invariants, run, trial, config)"
-            " values (?, ?, ?, '[]', ?, ?, ?)",
-            (target, root.fingerprint, root.title, where.run, where.trial, where.config),
+        select(table.c.id, table.c.status, table.c.reason).where(
+            table.c.target == target, table.c.fingerprint == root.fingerprint
         )
-        return int(cursor.lastrowid or 0), Novelty.NEW
+    ).one_or_none()
+    if known is None:
+        added = db.execute(
+            table.insert().values(
+                target=target,
+                fingerprint=root.fingerprint,
+                title=root.title,
+                invariants="[]",
+                run=where.run,
+                trial=where.trial,
+                config=where.config,
+            )
+        )
+        assert added.inserted_primary_key is not None, "it is the row's id"
+        return int(added.inserted_primary_key[0]), Novelty.NEW
     bug, status, reason = known
     if status != BugStatus.FIXED:
         return bug, Novelty.AGAIN
@@ -162,69 +197,67 @@ def _find_or_add(
     return bug, Novelty.BACK
 
 
-def _widen(db: sqlite3.Connection, bug: int, invariants: set[int], where: Where) -> None:
+def _widen(db: Connection, bug: int, invariants: set[int], where: Where) -> None:
     """A bug has the invariants of all its findings; a trial, which has an id, is the better reproducer."""
-    text, trial = db.execute("select invariants, trial from bug where id = ?", (bug,)).fetchone()
+    table = schema.bug
+    text, trial = db.execute(
+        select(table.c.invariants, table.c.trial).where(table.c.id == bug)
+    ).one()
     together = sorted({*json.loads(text), *invariants})
-    db.execute("update bug set invariants = ? where id = ?", (json.dumps(together), bug))
+    db.execute(table.update().where(table.c.id == bug).values(invariants=json.dumps(together)))
     if trial is None and where.trial is not None:
         set_reproducer(db, bug, Reproducer(where.run, where.trial, where.config))
 
 
-def set_reproducer(db: sqlite3.Connection, bug: int, reproducer: Reproducer) -> None:
+def set_reproducer(db: Connection, bug: int, reproducer: Reproducer) -> None:
     """From now on the bug is replayed by this."""
+    table = schema.bug
     db.execute(
-        "update bug set run = ?, trial = ?, config = ? where id = ?",
-        (reproducer.run, reproducer.trial, reproducer.config, bug),
+        table.update()
+        .where(table.c.id == bug)
+        .values(run=reproducer.run, trial=reproducer.trial, config=reproducer.config)
     )
 
 
-def mark_bug(db: sqlite3.Connection, bug: int, status: BugStatus, reason: str) -> None:
+def mark_bug(db: Connection, bug: int, status: BugStatus, reason: str) -> None:
     """ConfigError if there is no such bug."""
+    table = schema.bug
     changed = db.execute(
-        "update bug set status = ?, reason = ? where id = ?", (status.value, reason, bug)
+        table.update().where(table.c.id == bug).values(status=status.value, reason=reason)
     ).rowcount
     if not changed:
         raise ConfigError(f"no bug {bug}")
 
 
-def load_bugs(db: sqlite3.Connection) -> list[Bug]:
+def load_bugs(db: Connection) -> list[Bug]:
     """All of them, by id."""
     seen: dict[int, list[Sighting]] = {}
     for sighting in sightings_of(db):
         seen.setdefault(sighting.bug, []).append(sighting)
-    rows = db.execute(
-        "select id, target, fingerprint, title, invariants, status, reason, run, trial, config"
-        " from bug order by id"
-    )
-    return [_bug(row, seen[row[0]]) for row in rows]
+    rows = db.execute(select(schema.bug).order_by(schema.bug.c.id))
+    return [_bug(row, seen[row.id]) for row in rows]
 
 
-def sightings_of(
-    db: sqlite3.Connection, where: str = "", values: Sequence[object] = ()
-) -> list[Sighting]:
-    """All that fit the clause, in order of run."""
-    rows = db.execute(
-        f"select bug, run, started, build, novelty, count from sighting {where} order by run, bug",
-        values,
-    )
+def sightings_of(db: Connection, *where: ColumnElement[bool]) -> list[Sighting]:
+    """All that fit, in order of run."""
+    table = schema.sighting
+    rows = db.execute(select(table).where(*where).order_by(table.c.run, table.c.bug))
     return [
         Sighting(bug, run, started, build, Novelty(novelty), count)
         for bug, run, started, build, novelty, count in rows
     ]
 
 
-def _bug(row: tuple[Any, ...], seen: list[Sighting]) -> Bug:
-    bug, target, fingerprint, title, invariants, status, reason, run, trial, config = row
+def _bug(row: Row[Any], seen: list[Sighting]) -> Bug:
     return Bug(
-        id=bug,
-        target=target,
-        fingerprint=fingerprint,
-        title=title,
-        invariants=tuple(json.loads(invariants)),
-        status=BugStatus(status),
-        reason=reason,
-        reproducer=Reproducer(run, trial, config),
+        id=row.id,
+        target=row.target,
+        fingerprint=row.fingerprint,
+        title=row.title,
+        invariants=tuple(json.loads(row.invariants)),
+        status=BugStatus(row.status),
+        reason=row.reason,
+        reproducer=Reproducer(row.run, row.trial, row.config),
         first=seen[0],
         last=seen[-1],
         runs=len(seen),

@@ -1,109 +1,127 @@
-"""The store's file: opened, brought up to date, written in transactions; and the locks of its owners.
+"""The store's database: opened, read and written in transactions, found again when it was away; and the locks
+of its owners.
 
-May import: errors, migrate, runlock.
+May import: errors, place.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import sqlite3
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
-from urllib.parse import quote
+from typing import Self, TypeVar
 
-from tornpage.store.migrate import SCHEMA_VERSION, prepare, version_of
-from tornpage.store.runlock import RunLock
-from tornpage.vocabulary.errors import ConfigError, MachineError
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
+
+from tornpage.store.place import Place, place_of
+from tornpage.vocabulary.errors import MachineError
 
 __all__ = ["Database"]
 
-BUSY_S = 60.0
-"""How long a transaction waits for another process's."""
+AWAY_S = 120.0
+"""How long a server may be away: it is restarted, or the network is."""
+AGAIN_S = 0.5
+T = TypeVar("T")
 
 
 class Database:
     """One open store. Not shared between processes: workers hand their results to the owner."""
 
-    def __init__(self, path: Path, *, create: bool = True, write: bool = True) -> None:
-        """Opens `path`, creating it if asked; write False: changes nothing but to bring an older version up
-        to date. ConfigError: absent, no store, or a newer version."""
-        self.path = path
-        self._locks: dict[str, RunLock] = {}
-        if not (create and write) and not path.exists():
-            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
-        try:
-            if write:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._open(write)
-        except OSError as error:
-            raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
-        except sqlite3.OperationalError as error:
-            raise ConfigError(f"{path}: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise ConfigError(f"{path}: not a result store of Tornpage ({error})") from error
+    def __init__(self, place: Path | Place, *, create: bool = True, write: bool = True) -> None:
+        """Opens it, creating it if asked; write False: changes nothing but to bring an older version of a
+        file up to date. ConfigError: absent, no store, or a newer version."""
+        self.place = place_of(place) if isinstance(place, Path) else place
+        self._locks: dict[str, Callable[[], None]] = {}
+        self._engine = self.place.open(create=create, write=write)
+        self._db = self._engine.connect()
 
-    def _open(self, write: bool) -> sqlite3.Connection:
-        if not write:
-            db = self._connect("mode=ro")
-            if version_of(db) == SCHEMA_VERSION:
-                return db
-            if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
-                return self._brought_up_to_date_in_memory(db)
-            db.close()
-        db = self._connect("mode=rwc")
-        db.execute("pragma journal_mode = wal")
-        db.execute("pragma synchronous = normal")
-        prepare(db, self.path)
-        if write:
-            return db
-        db.close()
-        return self._connect("mode=ro")
-
-    def _brought_up_to_date_in_memory(self, db: sqlite3.Connection) -> sqlite3.Connection:
-        """A store of an older version in a place that cannot be written."""
-        memory = sqlite3.connect(":memory:", isolation_level=None)
-        db.backup(memory)
-        db.close()
-        prepare(memory, self.path)
-        memory.execute("pragma query_only = on")
-        return memory
-
-    def _connect(self, mode: str) -> sqlite3.Connection:
-        """A folder that cannot be written has no place for the shared memory of WAL."""
-        if mode == "mode=ro" and not os.access(self.path.parent, os.W_OK):
-            mode += "&immutable=1"
-        uri = f"file:{quote(str(self.path.absolute()))}?{mode}"
-        return sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_S)
+    @property
+    def name(self) -> str:
+        """As people are told."""
+        return self.place.name
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(DBAPIError):
+            self._db.rollback()
+        for release in self._locks.values():
+            release()
         self._db.close()
-        for lock in self._locks.values():
-            lock.release()
+        self._engine.dispose()
 
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All or nothing. MachineError where the disk is full."""
-        try:
-            if self._db.in_transaction:  # a signal ended the last one in its middle
-                self._db.execute("rollback")
-            self._db.execute("begin immediate")
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """What `work` finds, all of one moment."""
+        return self._transact(work, False)
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """All or nothing. `work` is done again where the server went away: twice is the same as once.
+        MachineError where the disk is full, or the server stays away."""
+        return self._transact(work, True)
+
+    def _apart(self, work: Callable[[Connection], None]) -> None:
+        """What can be in no transaction."""
+        self._db.rollback()
+        work(self._db)
+
+    def _transact(self, work: Callable[[Connection], T], write: bool) -> T:
+        while True:
             try:
-                yield
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("rollback")
-                raise
-            self._db.execute("commit")
-        except sqlite3.OperationalError as error:
-            raise MachineError(f"{self.path}: {error}") from error
+                if self._db.in_transaction():  # a signal ended the last one in its middle
+                    self._db.rollback()
+                self.place.begin(self._db, write)
+                try:
+                    found = work(self._db)
+                except BaseException:
+                    self._db.rollback()
+                    raise
+                self._db.commit()
+                return found
+            except DBAPIError as error:
+                if error.connection_invalidated:
+                    self._await(error)
+                elif isinstance(error, OperationalError | InternalError):
+                    raise MachineError(f"{self.name}: {_line(error)}") from error
+                else:
+                    raise
 
-    def _lock(self, what: str) -> None:
+    def _await(self, lost: DBAPIError) -> None:
+        """Comes back when the server does, with all locks."""
+        _say(f"{self.name} is away ({_line(lost)}); waiting for it up to {AWAY_S:.0f} s")
+        deadline = time.monotonic() + AWAY_S
+        while True:
+            with contextlib.suppress(DBAPIError):
+                self._db.close()
+            try:
+                self._db = self._engine.connect()
+                for what in self._locks:
+                    self._locks[what] = self.place.lock_again(self._db, what)
+                self._db.rollback()
+            except OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise MachineError(f"{self.name} stays away: {_line(error)}") from error
+                time.sleep(AGAIN_S)
+            else:
+                _say(f"{self.name} is there again; nothing is lost")
+                return
+
+    def _lock(self, db: Connection, what: str) -> None:
         """Takes the lock of "run 3" or "night 1" until the store is closed. ConfigError: it is taken."""
         if what not in self._locks:
-            path = self.path.with_name(f"{what.replace(' ', '-')}.lock")
-            self._locks[what] = RunLock(path, what)
+            self._locks[what] = self.place.lock(db, what)
+
+    def _own(self, what: str) -> None:
+        """The same, outside a transaction."""
+        self.read(lambda db: self._lock(db, what))
+
+
+def _line(error: DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0]
+
+
+def _say(text: str) -> None:
+    print(f"tornpage: {text}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 """What the store remembers from run to run: bugs, what became of them when they were played again, nights,
 and the overview of all runs.
 
-May import: bugs, codec, database, errors, origin.
+May import: bugs, codec, database, errors, origin, schema.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import Connection, Row, column, func, select, table
+
+from tornpage.store import schema
 from tornpage.store.bugs import (
     Bug,
     BugStatus,
@@ -84,113 +87,138 @@ class MemoryStore(Database):
 
     def overview(self) -> list[RunFacts]:
         """All runs, the oldest first."""
-        columns = ", ".join(RunFacts.__slots__)
-        return [
-            RunFacts(*row) for row in self._db.execute(f"select {columns} from runs order by id")
-        ]
+        names = RunFacts.__slots__
+        query = select(table("runs", *(column(name) for name in names))).order_by(column("id"))
+        return [RunFacts(*row) for row in self.read(lambda db: db.execute(query).all())]
 
     # -- bugs -----------------------------------------------------------------------------------
 
     def bugs(self, run: int | None = None) -> list[Bug]:
         """All bugs, or those that were seen in a run, by id."""
-        seen = None if run is None else self.sightings(run).keys()
-        return [bug for bug in load_bugs(self._db) if seen is None or bug.id in seen]
+        if run is None:
+            return self.read(load_bugs)
+        return [bug for bug, _sighting in self.bugs_of(run).values()]
 
     def bug(self, bug: int) -> Bug:
         """ConfigError if there is no such bug."""
         for found in self.bugs():
             if found.id == bug:
                 return found
-        raise ConfigError(f"{self.path}: no bug {bug}")
+        raise ConfigError(f"{self.name}: no bug {bug}")
 
     def sightings(self, run: int) -> dict[int, Sighting]:
         """The bugs of a run, by id; also of one that has been deleted."""
-        return {found.bug: found for found in sightings_of(self._db, "where run = ?", (run,))}
+        found = self.read(lambda db: sightings_of(db, schema.sighting.c.run == run))
+        return {sighting.bug: sighting for sighting in found}
 
     def sightings_of(self, bug: int) -> list[Sighting]:
         """Of a bug, the oldest first."""
-        return sightings_of(self._db, "where bug = ?", (bug,))
+        return self.read(lambda db: sightings_of(db, schema.sighting.c.bug == bug))
 
     def bugs_of(self, run: int) -> dict[int, tuple[Bug, Sighting]]:
         """The bugs of a run by id, each as it is now and as it was seen there."""
         seen = self.sightings(run)
-        return {bug.id: (bug, seen[bug.id]) for bug in load_bugs(self._db) if bug.id in seen}
+        return {bug.id: (bug, seen[bug.id]) for bug in self.read(load_bugs) if bug.id in seen}
 
     def mark_bug(self, bug: int, status: BugStatus, reason: str) -> Bug:
         """What is thought of a bug from now on, and why. ConfigError if there is no such bug."""
-        with self._transaction():
-            mark_bug(self._db, bug, status, reason)
+        self.write(lambda db: mark_bug(db, bug, status, reason))
         return self.bug(bug)
 
     def set_reproducer(self, bug: int, reproducer: Reproducer) -> None:
         """From now on the bug is replayed by this."""
-        with self._transaction():
-            set_reproducer(self._db, bug, reproducer)
+        self.write(lambda db: set_reproducer(db, bug, reproducer))
 
     def reproducing_runs(self) -> set[int]:
         """The runs that hold the reproducer of a bug that is not ignored."""
-        rows = self._db.execute("select run from bug where status != ?", (BugStatus.IGNORED.value,))
-        return {row[0] for row in rows}
+        bugs = schema.bug
+        query = select(bugs.c.run).where(bugs.c.status != BugStatus.IGNORED.value)
+        return set(self.read(lambda db: db.execute(query).scalars().all()))
 
     def put_replay(self, replayed: Replayed) -> None:
         """What became of a bug when it was played again."""
-        with self._transaction():
-            self._db.execute(
-                "insert or ignore into replay values (?, ?, ?, ?)",
-                (replayed.run, replayed.bug, replayed.answer.value, replayed.note),
+
+        def put(db: Connection) -> None:
+            insert = schema.insert_into(db, schema.replay).values(
+                run=replayed.run,
+                bug=replayed.bug,
+                answer=replayed.answer.value,
+                note=replayed.note,
             )
+            db.execute(insert.on_conflict_do_nothing())
+
+        self.write(put)
 
     def replays(self, run: int | None = None, bug: int | None = None) -> list[Replayed]:
         """In a run, or of a bug, the oldest first."""
-        rows = self._db.execute(
-            "select run, bug, answer, note from replay"
-            " where run = coalesce(?, run) and bug = coalesce(?, bug) order by run, bug",
-            (run, bug),
-        )
-        return [Replayed(row[0], row[1], Answer(row[2]), row[3]) for row in rows]
+        rows = schema.replay
+        query = select(rows).order_by(rows.c.run, rows.c.bug)
+        if run is not None:
+            query = query.where(rows.c.run == run)
+        if bug is not None:
+            query = query.where(rows.c.bug == bug)
+        found = self.read(lambda db: db.execute(query).all())
+        return [Replayed(row[0], row[1], Answer(row[2]), row[3]) for row in found]
 
     # -- nights ---------------------------------------------------------------------------------
 
     def begin_night(self, plan: Mapping[str, Any], origin: Origin) -> Night:
         """Adds a night in state running, owned by this store until it is closed."""
-        with self._transaction():
-            cursor = self._db.execute(
-                "insert into night (plan, state, seconds, origin) values (?, 'running', 0, ?)",
-                (json.dumps(dict(plan)), to_json(origin)),
-            )
-            night = int(cursor.lastrowid or 0)
-            self._lock(f"night {night}")
-        return self.night(night)
+        nights = schema.night
+        number: int | None = None
 
-    def resume_night(self) -> Night | None:
-        """The newest interrupted night, now owned by this store; None if there is none. ConfigError if its
-        owner lives."""
-        found = self._db.execute(
-            "select id from night where state = 'running' order by id desc limit 1"
-        ).fetchone()
-        if found is None:
-            return None
-        self._lock(f"night {found[0]}")
-        return self.night(found[0])
+        def begin(db: Connection) -> int:
+            nonlocal number
+            self.place.exclude(db)
+            if number is None:
+                number = 1 + (db.execute(select(func.max(nights.c.id))).scalar_one() or 0)
+            self._lock(db, f"night {number}")
+            insert = schema.insert_into(db, nights).values(
+                id=number,
+                plan=json.dumps(dict(plan)),
+                state="running",
+                seconds=0.0,
+                origin=to_json(origin),
+            )
+            db.execute(insert.on_conflict_do_nothing())
+            return number
+
+        return self.night(self.write(begin))
+
+    def interrupted_nights(self) -> list[Night]:
+        """The newest first."""
+        nights = schema.night
+        query = select(nights).where(nights.c.state == "running").order_by(nights.c.id.desc())
+        return [_night(row) for row in self.read(lambda db: db.execute(query).all())]
+
+    def own_night(self, night: int) -> Night:
+        """A night, owned by this store from now on. ConfigError if its owner lives."""
+        self._own(f"night {night}")
+        return self.night(night)
 
     def end_night(self, night: int, state: str) -> Night:
         """It is finished, or failed: nothing is added to it any more. Returns it as it is now."""
-        with self._transaction():
-            self._db.execute("update night set state = ? where id = ?", (state, night))
+        rows = schema.night
+        change = rows.update().where(rows.c.id == night).values(state=state)
+        self.write(lambda db: db.execute(change))
         return self.night(night)
 
     def add_night_seconds(self, night: int, seconds: float) -> None:
         """Adds time spent."""
-        with self._transaction():
-            self._db.execute(
-                "update night set seconds = seconds + ? where id = ?", (seconds, night)
-            )
+        rows = schema.night
+        total = self.night(night).seconds + seconds
+        change = rows.update().where(rows.c.id == night).values(seconds=total)
+        self.write(lambda db: db.execute(change))
 
     def night(self, night: int) -> Night:
         """ConfigError if there is no such night."""
-        row = self._db.execute(
-            "select id, plan, state, seconds, origin from night where id = ?", (night,)
-        ).fetchone()
+        query = select(schema.night).where(schema.night.c.id == night)
+        row = self.read(lambda db: db.execute(query).one_or_none())
         if row is None:
-            raise ConfigError(f"{self.path}: no night {night}")
-        return Night(row[0], json.loads(row[1]), row[2], row[3], from_json(Origin, row[4]))
+            raise ConfigError(f"{self.name}: no night {night}")
+        return _night(row)
+
+
+def _night(row: Row[Any]) -> Night:
+    plan = json.loads(row.plan)
+    return Night(row.id, plan, row.state, row.seconds, from_json(Origin, row.origin))

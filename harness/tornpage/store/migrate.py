@@ -1,130 +1,83 @@
-"""The versions of the store's schema: a new store is made, an older one brought up to date, a newer one
-refused. Each in one transaction: a store is there whole or not at all.
+"""The versions of the store's schema: a new store is made, an older one brought up to date by Alembic, a
+newer one refused. In a transaction of the caller's: a store is there whole or not at all.
 
-May import: bugs, codec, errors, model.
+May import: errors, schema.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from tornpage.store.bugs import Where, assign_bugs
-from tornpage.vocabulary.codec import from_json, to_json
+from sqlalchemy import Connection, inspect, select, text
+
+from tornpage.store.schema import TABLES, VERSION, version
 from tornpage.vocabulary.errors import ConfigError
-from tornpage.vocabulary.model import Outcome, TrialResult, Violation
 
-__all__ = ["SCHEMA_VERSION", "prepare", "version_of"]
+__all__ = ["prepare", "version_of"]
 
-SCHEMA_VERSION = 3
+FIRST = 1
+"""Versions before 4 kept their number in a table of their own."""
+OLD_TABLE = "schema_version"
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def version_of(db: sqlite3.Connection) -> int | None:
+def version_of(db: Connection) -> str | None:
     """None: no store yet, or one that was not made to its end."""
-    if db.execute("select count(*) from sqlite_master").fetchone()[0] == 0:
-        return None
-    found = db.execute("select version from schema_version").fetchone()
-    return int(found[0]) if found is not None else None
+    tables = inspect(db)
+    if tables.has_table(version.name):
+        return db.execute(select(version)).scalar_one_or_none()
+    if tables.has_table(OLD_TABLE):
+        found = db.execute(text(f"select version from {OLD_TABLE}")).scalar_one_or_none()
+        return None if found is None else str(found)
+    return None
 
 
-def prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Makes the tables of a new store, or brings those of an older one up to date, in one transaction."""
-    if version_of(db) == SCHEMA_VERSION:
-        return
-    db.execute("begin exclusive")
-    try:
-        version = version_of(db)  # another process may have been first
-        if version is None:
-            _script(db, "schema.sql")
-        elif version > SCHEMA_VERSION:
-            raise ConfigError(
-                f"{path}: schema version {version}, this Tornpage writes {SCHEMA_VERSION}; "
-                "choose another --out"
-            )
-        else:
-            for old in range(version, SCHEMA_VERSION):
-                _script(db, f"from_{old}.sql")
-                _CONTENTS[old](db)
-        _script(db, "views.sql")
-        db.execute("commit")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("rollback")
-        db.close()
-        raise
+def prepare(db: Connection, name: str) -> None:
+    """Makes the tables of a new store, or brings those of an older one up to date. name: of the store, for
+    messages."""
+    found = version_of(db)  # another process may have been first
+    if found is None:
+        TABLES.create_all(db)
+        db.execute(version.insert().values(version_num=VERSION))
+    elif not found.isdecimal() or int(found) > int(VERSION):
+        raise ConfigError(
+            f"{name}: schema version {found}, this Tornpage writes {VERSION}; choose another place"
+        )
+    elif found != VERSION:
+        _upgrade(db, int(found))
+    if db.dialect.name == "postgresql":
+        db.exec_driver_sql(_text("postgresql.sql"))
+    for statement in statements(_text("views.sql")):
+        db.exec_driver_sql(statement)
 
 
-def _script(db: sqlite3.Connection, name: str) -> None:
-    """Runs the statements of a file. executescript() would commit before the first one."""
-    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+def _upgrade(db: Connection, found: int) -> None:
+    """By Alembic, which is not needed otherwise."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = db
+    known = inspect(db).has_table(version.name)
+    if not known and found > FIRST:
+        command.stamp(config, str(found))
+    command.upgrade(config, "head")
+
+
+def _text(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def statements(script: str) -> list[str]:
+    """Those of a file of SQL, one by one: a driver's own way with several may commit in between."""
+    found = []
     statement = ""
-    for line in text.splitlines(keepends=True):
+    for line in script.splitlines(keepends=True):
         statement += line
         if sqlite3.complete_statement(statement):
-            db.execute(statement)
+            found.append(statement)
             statement = ""
-
-
-def _move_contents(db: sqlite3.Connection) -> None:
-    """Version 1 kept the contents of torn writes in the JSON of the results."""
-    rows = db.execute(
-        "select run, number, result from trial where json_extract(result, '$.torn.new') != ''"
-    ).fetchall()
-    for run, number, text in rows:
-        result = from_json(TrialResult, text)
-        assert result.torn is not None, "the query says so"
-        db.execute(
-            "insert into contents values (?, ?, ?, ?)",
-            (run, number, result.torn.old, result.torn.new),
-        )
-        bare = replace(result, torn=replace(result.torn, old=b"", new=b""))
-        db.execute(
-            "update trial set result = ? where run = ? and number = ?", (to_json(bare), run, number)
-        )
-
-
-def _assign_bugs(db: sqlite3.Connection) -> None:
-    """Version 2 knew no bugs, and kept the violations of censuses as JSON."""
-    for (run,) in db.execute("select id from run order by id").fetchall():
-        _assign_of_censuses(db, run)
-        _assign_of_trials(db, run)
-    db.execute("alter table census drop column violations")
-
-
-def _assign_of_censuses(db: sqlite3.Connection, run: int) -> None:
-    rows = db.execute(
-        "select config, violations from census where run = ? order by config", (run,)
-    ).fetchall()
-    for config, text in rows:
-        violations = from_json(tuple[Violation, ...], text)
-        bugs = assign_bugs(db, Where(run, None, config), violations)
-        for position, (item, bug) in enumerate(zip(violations, bugs, strict=True)):
-            site = item.site.value if item.site else None
-            db.execute(
-                "insert into census_violation values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(run, config, position, item.invariant, site),
-                    *(item.path, item.what, item.source.value, bug),
-                ),
-            )
-
-
-def _assign_of_trials(db: sqlite3.Connection, run: int) -> None:
-    rows = db.execute(
-        "select number, config, result from trial where run = ? and outcome = ? order by number",
-        (run, Outcome.VIOLATION.value),
-    ).fetchall()
-    for number, config, text in rows:
-        result = from_json(TrialResult, text)
-        where = Where(run, number, config, result.alike)
-        for position, bug in enumerate(assign_bugs(db, where, result.violations)):
-            db.execute(
-                "update violation set bug = ? where run = ? and trial = ? and position = ?",
-                (bug, run, number, position),
-            )
-
-
-_CONTENTS = {1: _move_contents, 2: _assign_bugs}
-"""What SQL alone cannot do, by the version that it starts from; after its from_N.sql."""
+    return found

@@ -1,93 +1,73 @@
-"""The result store: SQLite in WAL mode. All SQL of the package is here and in the .sql files.
+"""The result store. All SQL of the package is in this folder.
 
 A trial's row is written before the trial starts and completed when its verdict is known, each in a
-transaction of its own: whenever the harness dies, every finished verdict is on disk. A verdict that is
-stored is never replaced. A run has one owner at a time, who holds its lock (runlock.py).
+transaction of its own: whenever the harness dies, every finished verdict is in the database. A verdict that
+is stored is never replaced. A run has one owner at a time, who holds its lock.
 
-May import: bugs, codec, errors, memory, model, origin, runlock.
+May import: bugs, codec, errors, memory, model, origin, place, rows, schema, trials.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from tornpage.store.bugs import Where, assign_bugs
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, select
+
+from tornpage.store import schema
+from tornpage.store.bugs import Where, assign_bugs, violation_rows
 from tornpage.store.memory import MemoryStore
 from tornpage.store.origin import Origin
-from tornpage.store.runlock import RunLock
-from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import ConfigError, MachineError
-from tornpage.vocabulary.model import Outcome, Site, Source, TrialResult, TrialSpec, Violation
-
-__all__ = ["DETAILS", "CensusRow", "Run", "Store", "TrialRow"]
-
-DETAILS = ("shrink", "replay")
-"""Runs of these names are but details of others: what was shrunk, and findings played again."""
-_VERDICT = f"outcome is not null and outcome != '{Outcome.HARNESS_ERROR.value}'"
-_NEXT_RUN = (
-    "(select 1 + max(coalesce((select max(id) from run), 0),"
-    " coalesce((select max(run) from sighting), 0)))"
+from tornpage.store.place import Place
+from tornpage.store.rows import DETAILS, CensusRow, Run, TrialRow
+from tornpage.store.trials import (
+    HAS_VERDICT,
+    add_violations,
+    begin_trial,
+    end_trial,
+    load_page,
+    with_contents,
 )
-"""A number that no deleted run had, so that the sightings of bugs stay true."""
-_INTERRUPTED = "where state = 'running' and night is null and campaign = ? and target = ?"
-_VIOLATION = "position, invariant, site, path, what, source, bug"
-_OF_RUN = ("replay", "violation", "census_violation", "contents", "trial", "exploration", "census")
+from tornpage.vocabulary.codec import from_json, to_json
+from tornpage.vocabulary.errors import ConfigError
+from tornpage.vocabulary.model import Site, Source, TrialResult, TrialSpec, Violation
+
+__all__ = ["Store", "next_run"]
+
+ID_MAX = 1 << 63
+_RUNS = schema.run
+_TRIALS = schema.trial
+_SET_SECONDS = (
+    _RUNS.update().where(_RUNS.c.id == bindparam("of_run")).values(seconds=bindparam("total"))
+)
+_OF_RUN = (
+    schema.replay,
+    schema.violation,
+    schema.census_violation,
+    schema.contents,
+    schema.trial,
+    schema.exploration,
+    schema.census,
+)
 """Tables with rows that go with their run."""
-_RUN = "id, campaign, target, seed, trials, settings, state, verdict, seconds, origin, night"
+
+Fits = Callable[[Origin], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A row of `run`; settings is the JSON object of the campaign; night: that it is a part of."""
-
-    id: int
-    campaign: str
-    target: str
-    seed: int
-    trials: int
-    settings: dict[str, Any]
-    state: str
-    seconds: float
-    origin: Origin = field(default_factory=Origin)
-    verdict: str = ""
-    night: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CensusRow:
-    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored; bugs: of each
-    violation, as the store has assigned them."""
-
-    config: str
-    crashed: bool
-    hash: str
-    events: int
-    writes: int
-    violations: tuple[Violation, ...]
-    counters: Mapping[str, int]
-    bugs: tuple[int, ...] = field(default=(), compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """A trial as it stands in the store; result is None while it runs or was interrupted. bugs: of each
-    violation, None where the trial is unstable."""
-
-    run: int
-    number: int
-    spec: TrialSpec
-    site: str
-    mask: str
-    result: TrialResult | None
-    bugs: tuple[int | None, ...] = field(default=(), compare=False)
+def _any(_origin: Origin) -> bool:
+    return True
 
 
 class Store(MemoryStore):
     """One open store. Not shared between processes: workers hand their results to the owner."""
+
+    def __init__(self, place: Path | Place, *, create: bool = True, write: bool = True) -> None:
+        """As Database."""
+        super().__init__(place, create=create, write=write)
+        self._seconds: dict[int, float] = {}  # of the runs that it owns
 
     # -- runs -----------------------------------------------------------------------------------
 
@@ -103,172 +83,162 @@ class Store(MemoryStore):
     ) -> Run:
         """Adds a run in state running, owned by this store until it is closed. settings: their order counts,
         since the scripts of a campaign are numbered by it."""
-        with self._transaction():
-            cursor = self._db.execute(
-                f"insert into run ({_RUN})"
-                f" values ({_NEXT_RUN}, ?, ?, ?, ?, ?, 'running', '', 0, ?, ?)",
-                (
-                    campaign,
-                    target,
-                    seed,
-                    trials,
-                    json.dumps(settings),  # in their order, which numbers and names the scripts
-                    to_json(origin or Origin()),
-                    night,
-                ),
-            )
-            run = int(cursor.lastrowid or 0)
-            self._lock(f"run {run}")
-        return self.run(run)
+        values = {
+            "campaign": campaign,
+            "target": target,
+            "seed": seed,
+            "trials": trials,
+            "settings": json.dumps(settings),  # in their order, which numbers and names the scripts
+            "state": "running",
+            "verdict": "",
+            "seconds": 0.0,
+            "origin": to_json(origin or Origin()),
+            "night": night,
+        }
+        number: int | None = None
 
-    def resume_run(self, campaign: str, target: str) -> Run:
-        """The newest interrupted run of a campaign, now owned by this store; not one of a night. ConfigError:
-        there is none, or its owner lives."""
-        for found in self._runs(f"{_INTERRUPTED} order by id desc limit 1", (campaign, target)):
+        def begin(db: Connection) -> int:
+            nonlocal number
+            self.place.exclude(db)
+            if number is None:
+                number = next_run(db)
+            self._lock(db, f"run {number}")
+            insert = schema.insert_into(db, _RUNS).values(id=number, **values)
+            db.execute(insert.on_conflict_do_nothing())
+            return number
+
+        return self.run(self.write(begin))
+
+    def resume_run(self, campaign: str, target: str, fits: Fits = _any) -> Run:
+        """The newest interrupted run of a campaign whose origin fits, now owned by this store; not one of a
+        night. ConfigError: there is none, or its owner lives."""
+        for found in reversed(self._interrupted(campaign, target, fits)):
             return self.own_run(found.id)
-        raise ConfigError(f"{self.path}: no interrupted run of {campaign} to resume")
+        raise ConfigError(f"{self.name}: no interrupted run of {campaign} to resume")
 
     def own_run(self, run: int) -> Run:
         """A run, owned by this store from now on. ConfigError if its owner lives."""
-        self._lock(f"run {run}")
+        self._own(f"run {run}")
         return self.run(run)  # as its last owner left it
 
     def finish_run(self, run: int, trials: int | None = None, explorations: int = 0) -> Run:
         """The run is finished if so many trials have a verdict (None = all that were planned) and so many
         explorations a result; else it stays to be resumed. Returns it as it is now."""
-        with self._transaction():
-            self._db.execute(
-                "update run set state = 'finished' where id = :run"
-                f" and (select count(*) from trial where run = :run and {_VERDICT})"
-                " >= coalesce(:trials, trials)"
-                " and (select count(*) from exploration where run = :run) >= :explorations",
-                {"run": run, "trials": trials, "explorations": explorations},
-            )
+        done = select(func.count()).where(_TRIALS.c.run == run, HAS_VERDICT).scalar_subquery()
+        of = schema.exploration.c.run == run
+        explored = select(func.count()).where(of).scalar_subquery()
+        wanted = _RUNS.c.trials if trials is None else trials
+        self._change(run, {"state": "finished"}, done >= wanted, explored >= explorations)
         return self.run(run)
 
     def stop_run(self, run: int) -> Run:
         """Its time was up: what it has is all that it will have. Returns it as it is now."""
-        with self._transaction():
-            self._db.execute(
-                "update run set state = 'stopped' where id = ? and state = 'running'", (run,)
-            )
+        self._change(run, {"state": "stopped"}, _RUNS.c.state == "running")
         return self.run(run)
 
     def set_verdict(self, run: int, verdict: str) -> None:
         """What the run came to."""
-        with self._transaction():
-            self._db.execute("update run set verdict = ? where id = ?", (verdict, run))
+        self._change(run, {"verdict": verdict})
 
     def fail_run(self, run: int) -> None:
         """It cannot go on: --resume and --go-on pass it by."""
-        with self._transaction():
-            self._db.execute(
-                "update run set state = 'failed' where id = ? and state = 'running'", (run,)
-            )
+        self._change(run, {"state": "failed"}, _RUNS.c.state == "running")
 
     def add_seconds(self, run: int, seconds: float) -> None:
         """Adds time spent on trials, so that the rate of a resumed run is right."""
-        with self._transaction():
-            self._db.execute("update run set seconds = seconds + ? where id = ?", (seconds, run))
+        if run not in self._seconds:
+            self._seconds[run] = self.run(run).seconds
+        self._seconds[run] += seconds
+        values = {"of_run": run, "total": self._seconds[run]}
+        self.write(lambda db: db.execute(_SET_SECONDS, values))
 
     def run(self, run: int) -> Run:
         """ConfigError if there is no such run."""
-        if run < 1 << 63:
-            for found in self._runs("where id = ?", (run,)):
-                return found
-        raise ConfigError(f"{self.path}: no run {run}")
+        for found in self._runs(_RUNS.c.id == run) if run < ID_MAX else ():
+            return found
+        raise ConfigError(f"{self.name}: no run {run}")
 
     def latest_run(self) -> Run:
         """The newest run, of a campaign if there is one: DETAILS come after them. ConfigError if the store is
         empty."""
-        names = ", ".join("?" * len(DETAILS))
-        for found in self._runs(f"order by campaign in ({names}), id desc limit 1", DETAILS):
+        runs = self.runs()
+        named = [run for run in runs if run.campaign not in DETAILS]
+        for found in reversed(named or runs):
             return found
-        raise ConfigError(f"{self.path}: no run in this store; `tornpage run smoke` makes one")
+        raise ConfigError(f"{self.name}: no run in this store; `tornpage run smoke` makes one")
 
     def runs(self) -> list[Run]:
         """All of them, the oldest first."""
-        return list(self._runs("order by id", ()))
+        return self._runs()
 
-    def has_unfinished(self, campaign: str, target: str) -> bool:
-        """Whether there is an interrupted run of a campaign."""
-        return next(self._runs(_INTERRUPTED, (campaign, target)), None) is not None
+    def has_unfinished(self, campaign: str, target: str, fits: Fits = _any) -> bool:
+        """Whether there is an interrupted run of a campaign whose origin fits."""
+        return bool(self._interrupted(campaign, target, fits))
 
-    def _runs(self, where: str, values: Sequence[object]) -> Iterator[Run]:
-        for row in self._db.execute(f"select {_RUN} from run {where}", values):
-            (
-                number,
-                campaign,
-                target,
-                seed,
-                trials,
-                settings,
-                state,
-                verdict,
-                seconds,
-                origin,
-                night,
-            ) = row
-            yield Run(
-                number,
-                campaign,
-                target,
-                seed,
-                trials,
-                json.loads(settings),
-                state,
-                seconds,
-                from_json(Origin, origin),
-                verdict,
-                night,
-            )
+    def _interrupted(self, campaign: str, target: str, fits: Fits) -> list[Run]:
+        found = self._runs(
+            _RUNS.c.state == "running",
+            _RUNS.c.night.is_(None),
+            _RUNS.c.campaign == campaign,
+            _RUNS.c.target == target,
+        )
+        return [run for run in found if fits(run.origin)]
+
+    def _runs(self, *where: ColumnElement[bool]) -> list[Run]:
+        query = select(_RUNS).where(*where).order_by(_RUNS.c.id)
+        return [_run(row) for row in self.read(lambda db: db.execute(query).all())]
+
+    def _change(self, run: int, values: Mapping[str, object], *where: ColumnElement[bool]) -> None:
+        """The same twice is the same as once."""
+        change = _RUNS.update().where(_RUNS.c.id == run, *where).values(**values)
+        self.write(lambda db: db.execute(change))
 
     def delete_run(self, run: int) -> None:
         """Forgets a run with all that belongs to it. ConfigError if its owner lives."""
-        lock = RunLock(self.path.with_name(f"run-{run}.lock"), f"run {run}")
-        try:
-            with self._transaction():
+
+        def delete(db: Connection) -> None:
+            if f"run {run}" in self._locks:
+                raise ConfigError(f"run {run} has an owner that lives: this one")
+            release = self.place.lock(db, f"run {run}")
+            try:
                 for table in _OF_RUN:
-                    self._db.execute(f"delete from {table} where run = ?", (run,))
-                self._db.execute("delete from run where id = ?", (run,))
-        finally:
-            lock.release()
+                    db.execute(table.delete().where(table.c.run == run))
+                db.execute(_RUNS.delete().where(_RUNS.c.id == run))
+            finally:
+                release()
+
+        self.write(delete)
 
     def compact(self) -> None:
         """Gives the space of deleted rows back to the file system."""
-        try:
-            self._db.execute("vacuum")
-            self._db.execute("pragma wal_checkpoint(truncate)")
-        except sqlite3.OperationalError as error:
-            raise MachineError(f"{self.path}: {error}") from error
+        self._apart(self.place.compact)
 
     # -- censuses and explorations --------------------------------------------------------------
 
     def put_census(self, run: int, census: CensusRow) -> None:
         """Records an undisturbed run. The same again on resumption changes nothing; ConfigError for another
         one: the verdicts of the run belong to the first."""
-        with self._transaction():
-            fresh = self._db.execute(
-                "insert or ignore into census values (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    run,
-                    census.config,
-                    census.crashed,
-                    census.hash,
-                    census.events,
-                    census.writes,
-                    to_json(census.counters),
-                ),
-            ).rowcount
-            if fresh:
-                bugs = assign_bugs(self._db, Where(run, None, census.config), census.violations)
-                self._db.executemany(
-                    "insert into census_violation values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    _violation_rows((run, census.config), census.violations, bugs),
-                )
-            stored = self._db.execute(
-                "select hash from census where run = ? and config = ?", (run, census.config)
-            ).fetchone()[0]
+        rows = schema.census
+        key = {"run": run, "config": census.config}
+
+        def put(db: Connection) -> str:
+            insert = schema.insert_into(db, rows).values(
+                **key,
+                crashed=int(census.crashed),
+                hash=census.hash,
+                events=census.events,
+                writes=census.writes,
+                counters=to_json(census.counters),
+            )
+            if db.execute(insert.on_conflict_do_nothing()).rowcount and census.violations:
+                self.place.exclude(db)
+                bugs = assign_bugs(db, Where(run, None, census.config), census.violations)
+                told = violation_rows(key, census.violations, bugs)
+                db.execute(schema.census_violation.insert(), told)
+            query = select(rows.c.hash).where(rows.c.run == run, rows.c.config == census.config)
+            return str(db.execute(query).scalar_one())
+
+        stored = self.write(put)
         if stored != census.hash:
             raise ConfigError(
                 f"run {run}: the undisturbed run of {census.config} has the trace hash {census.hash},"
@@ -277,153 +247,108 @@ class Store(MemoryStore):
 
     def censuses(self, run: int) -> list[CensusRow]:
         """The undisturbed runs of a run, in order of config."""
-        broken: dict[str, list[tuple[Violation, int]]] = {}
-        rows = self._db.execute(
-            f"select config, {_VIOLATION} from census_violation where run = ?"
-            " order by config, position",
-            (run,),
-        )
-        for config, *rest in rows:
-            broken.setdefault(config, []).append(_violation(rest))
-        rows = self._db.execute(
-            "select config, crashed, hash, events, writes, counters from census"
-            " where run = ? order by config",
-            (run,),
-        )
+        rows, violations = schema.census, schema.census_violation
+        query = select(rows).where(rows.c.run == run)
+        of = select(violations).where(violations.c.run == run).order_by(violations.c.position)
+        found, told = self.read(lambda db: (db.execute(query).all(), db.execute(of).all()))
+        broken: dict[str, list[Row[Any]]] = {}
+        for row in told:
+            broken.setdefault(row.config, []).append(row)
         return [
             CensusRow(
-                config=config,
-                crashed=bool(crashed),
-                hash=value,
-                events=events,
-                writes=writes,
-                violations=tuple(violation for violation, _bug in broken.get(config, ())),
-                counters=json.loads(counters),
-                bugs=tuple(bug for _violation, bug in broken.get(config, ())),
+                config=row.config,
+                crashed=bool(row.crashed),
+                hash=row.hash,
+                events=row.events,
+                writes=row.writes,
+                violations=tuple(_violation(one) for one in broken.get(row.config, ())),
+                counters=json.loads(row.counters),
+                bugs=tuple(one.bug for one in broken.get(row.config, ())),
             )
-            for config, crashed, value, events, writes, counters in rows
+            for row in sorted(found, key=lambda row: row.config)
         ]
 
     def put_exploration(self, run: int, config: str, summary: Mapping[str, Any]) -> None:
         """A configuration has been explored."""
-        with self._transaction():
-            self._db.execute(
-                "insert or ignore into exploration values (?, ?, ?)",
-                (run, config, json.dumps(dict(summary), sort_keys=True)),
-            )
+        text = json.dumps(dict(summary), sort_keys=True)
+
+        def put(db: Connection) -> None:
+            insert = schema.insert_into(db, schema.exploration)
+            insert = insert.values(run=run, config=config, summary=text)
+            db.execute(insert.on_conflict_do_nothing())
+
+        self.write(put)
 
     def explorations(self, run: int) -> dict[str, dict[str, Any]]:
         """What the explorer said of each explored configuration of a run."""
-        rows = self._db.execute(
-            "select config, summary from exploration where run = ? order by config", (run,)
-        )
-        return {config: json.loads(summary) for config, summary in rows}
+        rows = schema.exploration
+        query = select(rows.c.config, rows.c.summary).where(rows.c.run == run)
+        found = self.read(lambda db: db.execute(query).all())
+        return {config: json.loads(summary) for config, summary in sorted(map(tuple, found))}
 
     # -- trials ---------------------------------------------------------------------------------
 
     def start_trial(self, run: int, spec: TrialSpec, site: str, mask: str) -> None:
         """Writes the row of a trial that is about to start (again, after an interruption); one that has a
         verdict stays as it is."""
-        with self._transaction():
-            self._db.execute(
-                "insert into trial (run, number, spec, config, site, mask) values (?, ?, ?, ?, ?, ?)"
-                " on conflict do update set spec = excluded.spec, config = excluded.config,"
-                " site = excluded.site, mask = excluded.mask, outcome = null, result = null"
-                f" where not ({_VERDICT})",
-                (run, spec.number, to_json(spec), spec.config, site, mask),
-            )
+        self.write(lambda db: begin_trial(db, run, spec, site, mask))
 
     def finish_trial(self, run: int, result: TrialResult) -> None:
         """Completes a trial's row with its verdict, unless it has one."""
-        torn = result.torn
-        if torn is not None:
-            result = replace(result, torn=replace(torn, old=b"", new=b""))
-        with self._transaction():
-            changed = self._db.execute(
-                "update trial set outcome = ?, result = ? where run = ? and number = ?"
-                f" and not ({_VERDICT})",
-                (result.outcome.value, to_json(result), run, result.number),
-            ).rowcount
-            if not changed:
-                return
-            if torn is not None and torn.new:
-                self._db.execute(
-                    "insert into contents values (?, ?, ?, ?)",
-                    (run, result.number, torn.old, torn.new),
-                )
-            bugs: Sequence[int | None] = [None] * len(result.violations)
-            if result.outcome is not Outcome.UNSTABLE:
-                config = self._db.execute(
-                    "select config from trial where run = ? and number = ?", (run, result.number)
-                ).fetchone()[0]
-                where = Where(run, result.number, config, result.alike)
-                bugs = assign_bugs(self._db, where, result.violations)
-            self._db.executemany(
-                "insert into violation values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                _violation_rows((run, result.number), result.violations, bugs),
-            )
+
+        def finish(db: Connection) -> None:
+            if end_trial(db, run, result) and result.violations:
+                self.place.exclude(db)
+                add_violations(db, run, result)
+
+        self.write(finish)
 
     def finished_numbers(self, run: int) -> set[int]:
         """Trials with a verdict; those the harness itself failed at are tried again."""
-        rows = self._db.execute(f"select number from trial where run = ? and {_VERDICT}", (run,))
-        return {row[0] for row in rows}
+        query = select(_TRIALS.c.number).where(_TRIALS.c.run == run, HAS_VERDICT)
+        return set(self.read(lambda db: db.execute(query).scalars().all()))
 
     def trials(self, run: int) -> Iterator[TrialRow]:
         """All trials of a run, in order of number, without the contents of torn writes: trial() has them."""
-        return self._trials("where run = ? order by number", (run,))
+        later = _TRIALS.c.number >= 0
+        while page := self.read(partial(load_page, run=run, where=later)):
+            yield from page
+            later = _TRIALS.c.number > page[-1].number
 
     def trial(self, run: int, number: int) -> TrialRow:
         """The whole row. ConfigError if there is no such trial."""
-        if max(run, number) < 1 << 63:
-            for found in self._trials("where run = ? and number = ?", (run, number)):
-                return self._with_contents(found)
-        raise ConfigError(f"{self.path}: no trial {run}.{number}")
 
-    def _trials(self, where: str, values: Sequence[object]) -> Iterator[TrialRow]:
-        rows = self._db.execute(
-            f"select run, number, spec, site, mask, result from trial {where}", values
-        )
-        for run, number, spec, site, mask, text in rows:
-            result = from_json(TrialResult, text) if text else None
-            bugs = self._bugs_of(run, number) if result and result.violations else ()
-            yield TrialRow(run, number, from_json(TrialSpec, spec), site, mask, result, bugs)
+        def load(db: Connection) -> list[TrialRow]:
+            found = load_page(db, run, _TRIALS.c.number == number)
+            return [with_contents(db, row) for row in found]
 
-    def _bugs_of(self, run: int, trial: int) -> tuple[int | None, ...]:
-        rows = self._db.execute(
-            "select bug from violation where run = ? and trial = ? order by position", (run, trial)
-        )
-        return tuple(row[0] for row in rows)
-
-    def _with_contents(self, row: TrialRow) -> TrialRow:
-        if row.result is None or row.result.torn is None:
+        for row in self.read(load) if max(run, number) < ID_MAX else ():
             return row
-        query = "select old, new from contents where run = ? and number = ?"
-        for old, new in self._db.execute(query, (row.run, row.number)):
-            torn = replace(row.result.torn, old=old, new=new)
-            return replace(row, result=replace(row.result, torn=torn))
-        return row
+        raise ConfigError(f"{self.name}: no trial {run}.{number}")
 
 
-def _violation_rows(
-    key: tuple[object, ...], violations: Sequence[Violation], bugs: Sequence[int | None]
-) -> list[tuple[object, ...]]:
-    """As the tables of violations have them."""
-    return [
-        (
-            *key,
-            position,
-            violation.invariant,
-            violation.site.value if violation.site else None,
-            violation.path,
-            violation.what,
-            violation.source.value,
-            bug,
-        )
-        for position, (violation, bug) in enumerate(zip(violations, bugs, strict=True))
-    ]
+def next_run(db: Connection) -> int:
+    """A number that no deleted run had, so that the sightings of bugs stay true."""
+    query = select(func.max(_RUNS.c.id)).union_all(select(func.max(schema.sighting.c.run)))
+    return 1 + max((number or 0 for number in db.execute(query).scalars()), default=0)
 
 
-def _violation(row: Sequence[Any]) -> tuple[Violation, int]:
-    """A row of _VIOLATION, and its bug."""
-    _position, invariant, site, path, what, source, bug = row
-    return Violation(invariant, what, Site(site) if site else None, path, Source(source)), bug
+def _run(row: Row[Any]) -> Run:
+    return Run(
+        row.id,
+        row.campaign,
+        row.target,
+        row.seed,
+        row.trials,
+        json.loads(row.settings),
+        row.state,
+        row.seconds,
+        from_json(Origin, row.origin),
+        row.verdict,
+        row.night,
+    )
+
+
+def _violation(row: Row[Any]) -> Violation:
+    site = Site(row.site) if row.site else None
+    return Violation(row.invariant, row.what, site, row.path, Source(row.source))

@@ -1,5 +1,6 @@
--- What a person asks of the store, for sqlite3, pandas and Datasette: docs/STORE.md has examples. Views carry no data
--- and are made anew whenever the schema changes. Tables have names in the singular, views in the plural.
+-- What a person asks of the store, for sqlite3, psql, pandas and Datasette: docs/STORE.md has examples. Views carry no data
+-- and are made anew whenever the schema changes. Tables have names in the singular, views in the plural. SQLite and
+-- PostgreSQL read them as they stand here; what a function of JSON gives has a type by its cast.
 
 drop view if exists runs;
 drop view if exists bugs;
@@ -23,15 +24,18 @@ select
     run.state,
     run.verdict,
     coalesce(
-        (select sum(json_extract(summary, '$.states')) from exploration where run = run.id),
+        (select cast(sum(cast(json_extract(summary, '$.states') as bigint)) as bigint) from exploration where run = run.id),
         (select count(*) from trial where run = run.id and outcome is not null and outcome != 'harness_error')
     ) as crashes,
-    (select coalesce(sum(json_extract(result, '$.alike')), 0) from trial where run = run.id and outcome = 'violation')
-        as broken,
+    (
+        select cast(coalesce(sum(cast(json_extract(result, '$.alike') as bigint)), 0) as bigint)
+        from trial
+        where run = run.id and outcome = 'violation'
+    ) as broken,
     (select count(*) from trial where run = run.id and outcome in ('harness_error', 'unstable')) as unsure,
     (select count(*) from sighting where run = run.id) as bugs,
     (select count(*) from sighting where run = run.id and novelty != 'again') as news,
-    round(run.seconds, 1) as seconds,
+    cast(round(cast(run.seconds as numeric), 1) as double precision) as seconds,
     run.night,
     json_extract(run.origin, '$.host') as host,
     json_extract(run.origin, '$.version') as version,
@@ -51,7 +55,7 @@ select
     max(sighting.run) as last_run,
     max(sighting.started) as last_seen,
     count(*) as runs,
-    sum(sighting.count) as count,
+    cast(sum(sighting.count) as bigint) as count,
     bug.run || '.' || bug.trial as reproducer,
     bug.fingerprint
 from bug join sighting on sighting.bug = bug.id
@@ -69,7 +73,7 @@ select
     trial.config,
     trial.site,
     trial.mask,
-    json_extract(trial.result, '$.alike') as alike,
+    cast(json_extract(trial.result, '$.alike') as bigint) as alike,
     violation.invariant,
     violation.source,
     violation.what,
@@ -96,10 +100,10 @@ select
     mask,
     outcome,
     json_extract(result, '$.reason') as reason,
-    json_extract(result, '$.seconds.total') as seconds,
-    json_extract(spec, '$.workload_seed') as script_seed,
+    cast(json_extract(result, '$.seconds.total') as double precision) as seconds,
+    cast(json_extract(spec, '$.workload_seed') as bigint) as script_seed,
     json_extract(spec, '$.plan.loss') as state,
-    json_extract(result, '$.alike') as alike,
+    cast(json_extract(result, '$.alike') as bigint) as alike,
     json_extract(result, '$.image') as image
 from trial;
 
@@ -111,9 +115,9 @@ select
     site,
     mask,
     count(*) as trials,
-    sum(outcome = 'clean') as clean,
-    sum(outcome = 'violation') as broken,
-    sum(outcome not in ('clean', 'violation')) as idle
+    count(*) filter (where outcome = 'clean') as clean,
+    count(*) filter (where outcome = 'violation') as broken,
+    count(*) filter (where outcome not in ('clean', 'violation')) as idle
 from trial
 where outcome is not null and json_extract(spec, '$.plan.loss') = ''
 group by 1, 2, 3, 4;
@@ -126,8 +130,8 @@ select
     site.key as site,
     flush.key as flush,
     mask.key as mask,
-    sum(json_extract(mask.value, '$.writes')) as writes,
-    sum(json_extract(mask.value, '$.states')) as states
+    cast(sum(cast(json_extract(mask.value, '$.writes') as bigint)) as bigint) as writes,
+    cast(sum(cast(json_extract(mask.value, '$.states') as bigint)) as bigint) as states
 from
     exploration,
     json_each(exploration.summary, '$.torn_pages') as site,
@@ -137,16 +141,16 @@ group by 1, 2, 3, 4, 5;
 
 -- What recoveries did in all trials or states of a run, and what its undisturbed runs did.
 create view counters as
-select trial.run, 'recovery' as during, counter.key as name, sum(counter.value) as total
+select trial.run, 'recovery' as during, counter.key as name, cast(sum(cast(counter.value as bigint)) as bigint) as total
 from trial, json_each(trial.result, '$.counters') as counter
 where not exists (select 1 from exploration where run = trial.run)
 group by 1, 3
 union all
-select exploration.run, 'recovery', path.key, sum(path.value)
+select exploration.run, 'recovery', path.key, cast(sum(cast(path.value as bigint)) as bigint)
 from exploration, json_each(exploration.summary, '$.paths') as path
 group by 1, 3
 union all
-select census.run, 'run', counter.key, sum(counter.value)
+select census.run, 'run', counter.key, cast(sum(cast(counter.value as bigint)) as bigint)
 from census, json_each(census.counters) as counter
 group by 1, 3;
 
@@ -154,7 +158,7 @@ create view nights as
 select
     night.id,
     json_extract(night.origin, '$.started') as started,
-    json_extract(night.plan, '$.seed') as seed,
+    cast(json_extract(night.plan, '$.seed') as bigint) as seed,
     night.state,
     round(night.seconds) as seconds,
     (select count(*) from run where night = night.id) as runs,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -322,7 +323,7 @@ class EngineTarget:
 
     def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
         """engine page FILE N --json --page-size SIZE"""
-        if file.name != "ibdata1" and file.suffix != ".ibd":
+        if not _has_pages(file.name):
             return None
         size = ("--page-size", str(page_size))
         return Command((str(self.program), "page", str(file), str(page), "--json", *size))
@@ -385,11 +386,18 @@ class EngineTarget:
             return Site.DOUBLEWRITE
         if file.endswith(("/backup_info", ".cfg")):
             return Site.METADATA
-        if file != "ibdata1" and not file.endswith(".ibd"):
+        if not _has_pages(file):
             return Site.OTHER
         if offset < page_size:
             return Site.PAGE0
         return Site.OTHER if facts is None else _page_site(facts)
+
+
+def _has_pages(file: str) -> bool:
+    """The system space, a table's file or an undo tablespace."""
+    return (
+        file == "ibdata1" or file.endswith(".ibd") or re.fullmatch(r"undo\d{3}", file) is not None
+    )
 
 
 def _page_site(facts: Mapping[str, str]) -> Site:

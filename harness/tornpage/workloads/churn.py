@@ -1,9 +1,9 @@
 """The workload "churn": what moves the structures that the workload "smoke" hardly touches.
 
 Wide keys give trees of three levels from few rows, rows of any size pages that have to be put together, long
-values pages of their own; phases that grow and shrink them split, merge, pack,
-raise and lower; transactions change one row again and again, bring back what they deleted and fill several undo
-pages; two names are created, renamed and dropped in turn while the log still has all of it.
+values pages of their own; phases that grow and shrink them split, merge, pack, raise and lower;
+transactions change one row again and again, bring back what they deleted and fill several undo pages; two
+names are created, renamed and dropped in turn while the log still has all of it.
 
 May import: book, builds, defragment, phases, script, shapes.
 """

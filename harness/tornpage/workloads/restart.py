@@ -37,6 +37,7 @@ RESTART_OPTIONS: Mapping[str, frozenset[str] | Numbers] = {
     "dblwr_pages": Numbers(4, 256),
     "cleaner_interval": Numbers(0, 1_000_000),
     "purge_interval": Numbers(0, 1_000_000),
+    "max_undo_log_size": Numbers(0, 64 << 30, bytes=True),
     "backup_interval": Numbers(0, 1_000_000),
     "scrub": _SWITCH,
     "page_compression": _COMPRESSION,

@@ -10,7 +10,7 @@ from builders import make_result, make_spec, make_summary
 from rich.console import Console
 
 from tornpage.cli.console import print_summary, print_trial
-from tornpage.store.store import Run, TrialRow
+from tornpage.store.rows import Run, TrialRow
 from tornpage.vocabulary.model import FaultPlan, Violation
 
 MARKUP = "the key [bold]x[/] of [/nonsense] is gone " + "and gone " * 20

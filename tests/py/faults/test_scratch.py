@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tornpage.faults.scratch import LOCK, scratch_folder
+from tornpage.faults.scratch import LOCK, SEMAPHORES, scratch_folder
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,27 @@ def test_a_killed_owner_leaves_nothing_for_long(tmp_path: Path) -> None:
     with scratch_folder():
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_semaphores_of_a_killed_pool_go_with_its_folder(tmp_path: Path) -> None:
+    """Also where the tracker that should remove them was killed with the owner."""
+    code = (
+        "import multiprocessing, os, signal\n"
+        "from tornpage.faults.scratch import scratch_folder\n"
+        "with scratch_folder():\n"
+        "    lock = multiprocessing.get_context('spawn').Lock()\n"
+        "    os.killpg(0, signal.SIGKILL)"
+    )
+    env = dict(os.environ)
+    subprocess.run([sys.executable, "-c", code], check=False, env=env, start_new_session=True)
+    (left,) = tmp_path.iterdir()
+    assert len(list(SEMAPHORES.glob(f"sem.{left.name}-*"))) == 1
+    with scratch_folder() as folder:
+        assert list(SEMAPHORES.glob(f"sem.{left.name}-*")) == []
+        lock = multiprocessing.get_context("spawn").Lock()
+        assert len(list(SEMAPHORES.glob(f"sem.{folder.name}-*"))) == 1
+        del lock
+    assert list(SEMAPHORES.glob(f"sem.{folder.name}-*")) == []
 
 
 def test_a_signal_at_the_end_leaves_nothing(tmp_path: Path) -> None:

@@ -87,6 +87,18 @@ def test_an_import_takes_the_rows_of_an_exported_table() -> None:
     ]
 
 
+def test_an_export_lasts_from_prefix_to_prefix() -> None:
+    """Its beginning and its end, in whatever way, are prefixes of their own; what is refused begins none."""
+    text = "insert - t a=1\ncreate table u a:bigint primary a\nflush export t\ninsert - u a=1\n"
+    for end in ("unlock table t\n", "abort index t\n", "restart crash\n"):
+        oracle = _oracle(text + "flush export u\n" + end + "insert - t a=2\n")
+        begun = oracle.steps[3].prefix
+        assert oracle.exports == {begun: "t", begun + 1: "t"}
+        assert oracle.states[begun] == oracle.states[begun - 1]
+        assert oracle.states[begun + 2] == oracle.states[begun + 1]
+        assert oracle.steps[-1].prefix == begun + 3
+
+
 @pytest.mark.parametrize(
     ("text", "errors"),
     [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tornpage.oracle.rules import Judged, Setting, ask_rules
+from tornpage.oracle.rules import Judged, Setting, ask_rules, stop_judges
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 PROGRAM = """#!/bin/sh
@@ -18,6 +20,13 @@ while read -r question; do
     echo '{{"findings": [], "log": {{"found": true}}}}'
 done
 """
+
+
+@pytest.fixture(autouse=True)
+def _stopped() -> Iterator[None]:
+    """No judge of a test outlives it."""
+    yield
+    stop_judges()
 
 
 @pytest.mark.parametrize(
@@ -42,3 +51,22 @@ def test_a_judge_that_ended_is_replaced(
         ask_rules([str(program)], tmp_path / "trace", setting, live=True)
     again = ask_rules([str(program)], tmp_path / "trace", setting, live=True)
     assert again == Judged((), True)
+
+
+def test_none_is_left(tmp_path: Path) -> None:
+    """The death of one judge leaves the others in use, and in the end every one is stopped and reaped."""
+    (tmp_path / "other").touch()
+    setting = Setting(page_size=4096)
+    children = len(psutil.Process().children())
+    programs = [tmp_path / "judge", tmp_path / "another"]
+    for program, been in zip(programs, ("been", "other"), strict=True):
+        program.write_text(PROGRAM.format(been=tmp_path / been, end="exit 3"), "ascii")
+        program.chmod(0o755)
+    ask_rules([str(programs[1])], tmp_path / "trace", setting, live=True)
+    other = psutil.Process().children()[-1]
+    with pytest.raises(ChildError):
+        ask_rules([str(programs[0])], tmp_path / "trace", setting, live=True)
+    ask_rules([str(programs[1])], tmp_path / "trace", setting, live=True)
+    assert other.is_running()
+    stop_judges()
+    assert len(psutil.Process().children()) == children

@@ -16,7 +16,8 @@ from tornpage.reports.annotations import github_lines
 from tornpage.reports.junit import render_junit
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.store import CensusRow, Origin, Run, TrialRow
+from tornpage.store.origin import Origin
+from tornpage.store.rows import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Source, TrialResult, Violation
 
 ON, OFF = "log_optimize_ddl=on", "log_optimize_ddl=off"

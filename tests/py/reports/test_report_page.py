@@ -14,7 +14,7 @@ from tornpage.reports.report import render_report, verdict_of
 from tornpage.reports.summary import BugSeen, Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
 from tornpage.store.origin import Origin
-from tornpage.store.store import Run, TrialRow
+from tornpage.store.rows import Run, TrialRow
 from tornpage.vocabulary.evidence import Evidence, Fate, Field, PageView, Phase, Step
 from tornpage.vocabulary.model import Outcome, Site, TrialResult, Violation
 from tornpage.vocabulary.paths import data_folder

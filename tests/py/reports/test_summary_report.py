@@ -11,7 +11,7 @@ from builders import make_result, make_spec, make_summary
 from tornpage.reports.sectors import sector_states
 from tornpage.reports.summary import Claims, Summary
 from tornpage.store.bugs import BugStatus, Novelty
-from tornpage.store.store import CensusRow, Run, TrialRow
+from tornpage.store.rows import CensusRow, Run, TrialRow
 from tornpage.vocabulary.model import Outcome, Site, Source, TornWrite, TrialResult, Violation
 
 

@@ -11,7 +11,7 @@ from builders import make_summary
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import Summary
 from tornpage.reports.torn_matrix import CellState, TornMatrix, torn_matrix
-from tornpage.store.store import Run
+from tornpage.store.rows import Run
 from tornpage.vocabulary.paths import data_folder
 
 TEMPLATES = data_folder("reports")

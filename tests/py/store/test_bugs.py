@@ -11,7 +11,8 @@ from builders import make_result, make_spec
 from tornpage.campaigns.prune import prune_runs
 from tornpage.store.bugs import BugStatus, Novelty, Reproducer
 from tornpage.store.origin import Origin
-from tornpage.store.store import CensusRow, Store
+from tornpage.store.rows import CensusRow
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.model import Outcome, TrialResult, Violation
 from tornpage.vocabulary.paths import find_paths

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from builders import make_result
 
-from tornpage.store import database
+from tornpage.store import file
 from tornpage.store.bugs import Novelty, Reproducer
 from tornpage.store.origin import Origin
 from tornpage.store.store import Store
@@ -26,13 +26,13 @@ def old_store(path: Path, version: int) -> Path:
 
 
 def columns_of(path: Path) -> set[tuple[str, ...]]:
-    """Table or view, column, type, may be null, place in the key."""
+    """Table or view, column, type, must not be null (a key never is), place in the key."""
     with sqlite3.connect(path) as db:
         names = [
             row[0] for row in db.execute("select name from sqlite_master where type != 'index'")
         ]
         return {
-            (name, *map(str, (row[1], row[2], row[3], row[5])))
+            (name, *map(str, (row[1], row[2], int(row[3] or row[5] > 0), row[5])))
             for name in names
             for row in db.execute(f"pragma table_info({name})")
         }
@@ -91,7 +91,20 @@ def test_violations_of_version_2_are_given_their_bugs(tmp_path: Path) -> None:
         assert store.trial(2, 2).bugs == (None,), "it is unstable"
 
 
-@pytest.mark.parametrize("version", [1, 2])
+def test_a_store_of_version_3_keeps_its_history(tmp_path: Path) -> None:
+    """Its tables are those of today; only the version is kept elsewhere."""
+    with Store(old_store(tmp_path / "s.db", 3), write=False) as store:
+        (run,) = store.runs()
+        rows = [store.trial(run.id, row.number) for row in store.trials(run.id)]
+        (bug,) = store.bugs()
+        (facts,) = store.overview()
+    assert [row.result for row in rows] == [make_result(0), make_result(1, broken=5)]
+    assert (run.night, run.seconds, run.verdict) == (1, 2.5, "violations")
+    assert (bug.reproducer.name, bug.runs) == ("1.1", 1)
+    assert (facts.crashes, facts.broken, facts.night) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_an_old_store_has_the_columns_of_a_new_one(version: int, tmp_path: Path) -> None:
     """Tables and views, whatever way they came."""
     path = old_store(tmp_path / "old.db", version)
@@ -107,13 +120,13 @@ def test_an_old_store_is_read_where_nothing_can_be_written(
     """It is brought up to date in memory; the file stays as it is."""
     path = old_store(tmp_path / "s.db", 2)
     before = path.read_bytes()
-    monkeypatch.setattr(database.os, "access", lambda _path, mode: mode != os.W_OK)
+    monkeypatch.setattr(file.os, "access", lambda _path, mode: mode != os.W_OK)
     with Store(path, write=False) as store:
         assert len(store.bugs()) == 2
         with pytest.raises(MachineError, match="readonly"):
             store.fail_run(3)
     assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["s.db"]
+    assert [one.name for one in tmp_path.iterdir()] == ["s.db"]
 
 
 def test_another_schema_version_is_refused(tmp_path: Path) -> None:
@@ -121,6 +134,6 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
     with Store(tmp_path / "s.db"):
         pass
     with sqlite3.connect(tmp_path / "s.db") as db:
-        db.execute("update schema_version set version = 99")
+        db.execute("update alembic_version set version_num = '99'")
     with pytest.raises(ConfigError, match="schema version 99"):
         Store(tmp_path / "s.db")

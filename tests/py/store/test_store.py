@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.store.store import CensusRow, Store
+from tornpage.store.rows import CensusRow
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome, Violation
 

@@ -12,7 +12,8 @@ from builders import make_result, make_spec
 
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.origin import Origin
-from tornpage.store.store import CensusRow, Store
+from tornpage.store.rows import CensusRow
+from tornpage.store.store import Store
 from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
 from tornpage.vocabulary.paths import ROOT
 

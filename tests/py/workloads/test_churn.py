@@ -14,9 +14,14 @@ from tornpage.workloads.workload import generate
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_statement_succeeds(seed: int) -> None:
-    """There are no errors on purpose, and the same seed gives the same text."""
+    """There are no errors on purpose but amid a defragmentation in steps, and the same seed gives the same
+    text."""
     script = generate("churn", {}, seed)
-    assert [step.error for step in Oracle(script).steps if step.error] == []
+    packing = False
+    for statement, step in zip(script.statements, Oracle(script).steps, strict=True):
+        packing |= statement.verb is Verb.START_DEFRAGMENT
+        packing &= statement.verb not in (Verb.FINISH_INDEX, Verb.ABORT_INDEX, Verb.RESTART)
+        assert packing or step.error == ""
     assert generate("churn", {}, seed).text == script.text
     assert generate("churn", {}, seed + 1).text != script.text
 
@@ -33,6 +38,19 @@ def test_it_does_what_it_is_for() -> None:
     assert sum(a >= 100 > b for a, b in itertools.pairwise(sizes)) >= 3
     assert min(sizes[200:]) < 10
     assert _came_back(script, same_trx=True) > 10 and _came_back(script, same_trx=False) > 10
+
+
+def test_leaves_are_packed() -> None:
+    """Some scripts defragment the table when it has many rows and has lost some of them."""
+    seeds = [generate("churn", {}, seed) for seed in range(6)]
+    verbs = (Verb.DEFRAGMENT_TABLE, Verb.START_DEFRAGMENT)
+    found = [
+        Oracle(script).states[step.prefix]["w"][0]
+        for script in seeds
+        for statement, step in zip(script.statements, Oracle(script).steps, strict=True)
+        if statement.verb in verbs and statement.table == "w"
+    ]
+    assert len(found) >= 3 and max(found) > 40
 
 
 def _came_back(script: Script, *, same_trx: bool) -> int:

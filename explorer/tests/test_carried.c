@@ -1,0 +1,147 @@
+/* The file of an exported table after a crash: by itself it is the table, whatever the log could still make of it. */
+#include "fixture.h"
+
+#include <stdio.h>
+
+#include "base/mach.h"
+#include "explorer/judge/judge.h"
+
+#define ROWS 200U
+#define LAST_PAGE 5U /* of the rows, and never home before the export */
+
+typedef struct fixture {
+    image_t *image;
+    engine_options_t options;
+    probe_t probe;
+    judge_t judge;
+    allowed_t allowed;
+} fixture_t;
+
+static engine_t *open_engine(fixture_t *f)
+{
+    engine_t *engine = NULL;
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(engine_open(image_os(f->image), &f->probe, &f->options, true, &engine, &err),
+                     DB_SUCCESS);
+    return engine;
+}
+
+static void create_and_fill(engine_t *engine)
+{
+    dict_table_t made = {.name = "t",
+                         .n_cols = 2,
+                         .cols = {{.name = "a", .type = DICT_BIGINT, .len = 8},
+                                  {.name = "b", .type = DICT_CHAR, .len = 60}},
+                         .n_indexes = 1};
+    trx_t *trx = NULL;
+    made.indexes[0].n_fields = 1;
+    made.indexes[0].fields[0] = (dict_field_t){.col = 0, .prefix_len = 8};
+    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        byte row[69] = {0};
+        mach_write_8(row, dict_bigint_encode((int64_t)i));
+        (void)snprintf((char *)row + 8, 61, "row %056u", i);
+        assert_int_equal(engine_insert(engine, trx, "t", row), DB_SUCCESS);
+    }
+    assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
+}
+
+/** What a clean close of these files leaves is what is allowed. */
+static void allow_what_is_there(fixture_t *f)
+{
+    check_report_t report;
+    err_sink_t err = {.msg = ""};
+    image_mark(f->image);
+    assert_int_equal(engine_close(open_engine(f), true, NULL), DB_SUCCESS);
+    assert_int_equal(check_run(image_os(f->image), &report, &err), DB_SUCCESS);
+    allowed_add(&f->allowed, report.tables, report.n_tables);
+    check_report_free(&report);
+    image_undo(f->image);
+}
+
+/** Killed while the table is exported. */
+static int setup(void **state)
+{
+    static fixture_t f;
+    f = (fixture_t){.image = image_create()};
+    options_set_defaults(&f.options);
+    f.options.page_size = 4096;
+    engine_t *engine = open_engine(&f);
+    create_and_fill(engine);
+    const ddl_alter_t export = {.kind = ALTER_EXPORT, .table = "t"};
+    assert_int_equal(engine_start_alter(engine, &export), DB_SUCCESS);
+    assert_int_equal(engine_close(engine, false, NULL), DB_SUCCESS);
+    judge_init(&f.judge, f.image, &f.options, NULL);
+    allow_what_is_there(&f);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture_t *f = *state;
+    judge_free(&f->judge);
+    allowed_free(&f->allowed);
+    image_destroy(f->image);
+    return 0;
+}
+
+static verdict_t judge(fixture_t *f, bool acked)
+{
+    verdict_t verdict = {.n = 0};
+    stats_t stats;
+    const judge_case_t c = {.allowed = &f->allowed, .exported = "t", .export_acked = acked};
+    judge_state(&f->judge, &c, &verdict, &stats);
+    return verdict;
+}
+
+static uint32_t inode_of(fixture_t *f, const char *path)
+{
+    return image_lookup(f->image, name_of(f->image, path));
+}
+
+static void test_whole(void **state)
+{
+    fixture_t *f = *state;
+    assert_int_equal(judge(f, true).n, 0);
+    assert_int_equal(judge(f, false).n, 0);
+}
+
+/** Recovery makes the page anew; who has taken the file away cannot. */
+static void test_page_not_home(void **state)
+{
+    fixture_t *f = *state;
+    image_zero(f->image, inode_of(f, "t.ibd"), LAST_PAGE * 4096U, 4096);
+    verdict_t verdict = judge(f, true);
+    assert_true(verdict.n > 0);
+    for (uint32_t i = 0; i < verdict.n; i++) {
+        const char *what = verdict.findings[i].what;
+        assert_true(strstr(what, "export") != NULL);
+    }
+    assert_true(judge(f, false).n > 0); /* the .cfg vouches for it */
+}
+
+/** It is no promise before the export is acknowledged. */
+static void test_cfg(void **state)
+{
+    fixture_t *f = *state;
+    assert_true(image_truncate(f->image, inode_of(f, "t.cfg"), 40));
+    assert_int_equal(judge(f, false).n, 0);
+    verdict_t verdict = judge(f, true);
+    assert_int_equal(verdict.n, 1);
+    assert_int_equal(verdict.findings[0].invariant, 28);
+    image_link(f->image, name_of(f->image, "t.cfg"), IMAGE_NONE);
+    assert_int_equal(judge(f, false).n, 0);
+    assert_int_equal(judge(f, true).n, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_page_not_home, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cfg, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+"""A store in a file: SQLite in WAL mode. Owners hold lock files beside it.
+
+May import: errors, migrate, paths, runlock, schema.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy.exc import DatabaseError, OperationalError
+
+from tornpage.store.migrate import prepare, version_of
+from tornpage.store.runlock import RunLock
+from tornpage.store.schema import VERSION
+from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.paths import DEFAULT_OUT
+
+__all__ = ["FILE", "StoreFile"]
+
+FILE = "tornpage.db"
+"""Its name in an output folder."""
+BUSY_S = 60.0
+"""How long a transaction waits for another process's."""
+
+
+class StoreFile:
+    """The place of a store that this machine's processes may use."""
+
+    shared = False
+
+    def __init__(self, path: Path) -> None:
+        """path: of the file."""
+        self._path = path
+
+    @property
+    def name(self) -> str:
+        """As people are told."""
+        return str(self._path)
+
+    @property
+    def options(self) -> str:
+        """What makes a command find it, "" where it does anyway."""
+        if self._path.name != FILE:
+            return f"--store {shlex.quote(self.name)}"
+        folder = self._path.parent
+        return "" if folder == DEFAULT_OUT else f"--out {shlex.quote(str(folder))}"
+
+    def open(self, *, create: bool, write: bool) -> Engine:
+        """Opens it, creating it if asked; write False: changes nothing but to bring an older version up to
+        date. ConfigError: absent, no store, or a newer version."""
+        path = self._path
+        if not (create and write) and not path.exists():
+            raise ConfigError(f"{path}: no result store here; `tornpage run` makes one")
+        try:
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            return self._open(write)
+        except OSError as error:
+            raise ConfigError(f"{error.filename or path}: {error.strerror}") from error
+        except OperationalError as error:
+            raise ConfigError(f"{path}: {error.orig}") from error
+        except DatabaseError as error:
+            raise ConfigError(f"{path}: not a result store of Tornpage ({error.orig})") from error
+
+    def begin(self, db: Connection, write: bool) -> None:
+        """A writing transaction waits for its turn at once, so that it never fails in its middle."""
+        db.info["begin"] = "begin immediate" if write else "begin"
+        db.begin()
+
+    def exclude(self, db: Connection) -> None:
+        """Writing transactions exclude each other anyway."""
+
+    def lock(self, db: Connection, what: str) -> Callable[[], None]:  # noqa: ARG002
+        """Takes the lock of "run 3" or "night 1"; the returned call lets go of it. ConfigError naming its
+        owner if somebody has it."""
+        return RunLock(self._path.with_name(f"{what.replace(' ', '-')}.lock"), what).release
+
+    def lock_again(self, db: Connection, what: str) -> Callable[[], None]:
+        """The same; a file does not go away."""
+        return self.lock(db, what)
+
+    def compact(self, db: Connection) -> None:
+        """Gives the space of deleted rows back to the file system."""
+        raw = db.connection.driver_connection
+        assert raw is not None, "it is open"
+        try:
+            raw.execute("vacuum")
+            raw.execute("pragma wal_checkpoint(truncate)")
+        except sqlite3.OperationalError as error:
+            raise MachineError(f"{self.name}: {error}") from error
+
+    def _open(self, write: bool) -> Engine:
+        if not write:
+            engine = self._engine("mode=ro")
+            if _version(engine) == VERSION:
+                return engine
+            if not os.access(self._path, os.W_OK) or not os.access(self._path.parent, os.W_OK):
+                return self._brought_up_to_date_in_memory(engine)
+            engine.dispose()
+        engine = self._engine("mode=rwc")
+        self._prepare(engine)
+        if write:
+            return engine
+        engine.dispose()
+        return self._engine("mode=ro")
+
+    def _prepare(self, engine: Engine) -> None:
+        """In one transaction, which excludes all others."""
+        try:
+            with engine.connect() as db:
+                self.begin(db, False)
+                found = version_of(db)
+                db.rollback()
+                if found == VERSION:
+                    return
+                db.info["begin"] = "begin exclusive"
+                with db.begin():
+                    prepare(db, self.name)
+        except BaseException:
+            engine.dispose()
+            raise
+
+    def _brought_up_to_date_in_memory(self, engine: Engine) -> Engine:
+        """A store of an older version in a place that cannot be written."""
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        with engine.connect() as db:
+            raw = db.connection.driver_connection
+            assert raw is not None, "it is open"
+            raw.backup(memory)
+        engine.dispose()
+        engine = _engine(lambda: memory)
+        self._prepare(engine)
+        memory.execute("pragma query_only = on")
+        return engine
+
+    def _engine(self, mode: str) -> Engine:
+        """A folder that cannot be written has no place for the shared memory of WAL."""
+        if mode == "mode=ro" and not os.access(self._path.parent, os.W_OK):
+            mode += "&immutable=1"
+        uri = f"file:{quote(str(self._path.absolute()))}?{mode}"
+
+        def connect() -> sqlite3.Connection:
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_S)
+            if mode == "mode=rwc":
+                db.execute("pragma journal_mode = wal")
+                db.execute("pragma synchronous = normal")
+            return db
+
+        return _engine(connect)
+
+
+def _version(engine: Engine) -> str | None:
+    with engine.connect() as db:
+        db.info["begin"] = "begin"
+        return version_of(db)
+
+
+def _engine(connect: Callable[[], sqlite3.Connection]) -> Engine:
+    """On one connection, whose transactions begin as its info says: the driver would begin some by itself."""
+    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+
+    @event.listens_for(engine, "begin")
+    def _begin(db: Connection) -> None:
+        db.exec_driver_sql(db.info.get("begin", "begin"))
+
+    return engine

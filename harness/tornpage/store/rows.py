@@ -1,0 +1,64 @@
+"""Rows of the store as the rest of the harness has them.
+
+May import: model, origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tornpage.store.origin import Origin
+from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
+
+__all__ = ["DETAILS", "CensusRow", "Run", "TrialRow"]
+
+DETAILS = ("shrink", "replay")
+"""Runs of these names are but details of others: what was shrunk, and findings played again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A row of `run`; settings is the JSON object of the campaign; night: that it is a part of."""
+
+    id: int
+    campaign: str
+    target: str
+    seed: int
+    trials: int
+    settings: dict[str, Any]
+    state: str
+    seconds: float
+    origin: Origin = field(default_factory=Origin)
+    verdict: str = ""
+    night: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CensusRow:
+    """A row of `census`: an undisturbed run. crashed: its script gets trials or is explored; bugs: of each
+    violation, as the store has assigned them."""
+
+    config: str
+    crashed: bool
+    hash: str
+    events: int
+    writes: int
+    violations: tuple[Violation, ...]
+    counters: Mapping[str, int]
+    bugs: tuple[int, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """A trial as it stands in the store; result is None while it runs or was interrupted. bugs: of each
+    violation, None where the trial is unstable."""
+
+    run: int
+    number: int
+    spec: TrialSpec
+    site: str
+    mask: str
+    result: TrialResult | None
+    bugs: tuple[int | None, ...] = field(default=(), compare=False)

@@ -1,0 +1,265 @@
+"""The tables of the store, for every database that it may be in. Views are in views.sql; a change of a table
+is a migration (migrations/) and a new VERSION. JSON columns hold the values of model.py as codec.to_json()
+writes them.
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import (
+    REAL,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy import Text as SqlText
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.types import TypeEngine
+
+__all__ = [
+    "INSERTS",
+    "TABLES",
+    "VERSION",
+    "Insert",
+    "bug",
+    "census",
+    "census_violation",
+    "contents",
+    "exploration",
+    "insert_into",
+    "night",
+    "replay",
+    "run",
+    "sighting",
+    "trial",
+    "version",
+    "violation",
+]
+
+VERSION = "4"
+"""Of this schema: the newest of migrations/versions."""
+
+
+class Text(TypeDecorator[str]):
+    """Text without NUL, which PostgreSQL cannot hold: what a target says may have one."""
+
+    impl = SqlText
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """U+2400, the picture of NUL, stands for it."""
+        return value.replace("\0", "\u2400") if value is not None else None
+
+
+NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+SECONDS: TypeEngine[float] = Double().with_variant(REAL(), "sqlite")
+TABLES = MetaData()
+
+
+def _text(name: str, **given: Any) -> Column[str]:
+    return Column(name, Text, **{"nullable": False, **given})
+
+
+def _number(name: str, *given: Any, **options: Any) -> Column[int]:
+    return Column(name, NUMBER, *given, **{"nullable": False, **options})
+
+
+def _key(name: str, *given: Any) -> Column[int]:
+    return _number(name, *given, primary_key=True, autoincrement=False)
+
+
+def _run_key() -> Column[int]:
+    return _key("run", ForeignKey("run.id"))
+
+
+def _one_of(column: str, *values: str) -> CheckConstraint:
+    names = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} in ({names})")
+
+
+def _clustered(name: str, *parts: Any) -> Table:
+    """A table whose rows lie in the order of their key."""
+    return Table(name, TABLES, *parts, sqlite_with_rowid=False)
+
+
+# One row: the version of this schema, as Alembic keeps it. An older store is brought up to date, a newer one
+# refused.
+version = Table(
+    "alembic_version", TABLES, Column("version_num", String(32), primary_key=True, nullable=False)
+)
+
+# A night: past findings played again, then campaigns with new seeds, for as long as its plan says.
+night = Table(
+    "night",
+    TABLES,
+    Column("id", NUMBER, primary_key=True),
+    _text("plan"),  # JSON NightPlan: seed, campaigns, time
+    _text("state"),
+    Column("seconds", SECONDS, nullable=False),  # spent so far, over all resumptions
+    _text("origin"),  # JSON Origin
+    _one_of("state", "running", "finished", "failed"),
+)
+
+# A campaign that was started, finished or not.
+run = Table(
+    "run",
+    TABLES,
+    _key("id"),
+    _text("campaign"),  # name, as "smoke"
+    _text("target"),  # name, as "engine"
+    _number("seed"),
+    _number("trials"),  # planned
+    _text("settings"),  # JSON: the whole campaign after --set, from which trials are drawn again
+    _text("state"),
+    _text(
+        "verdict"
+    ),  # at its end: clean, violations, unsure, nothing; '' before, and where not known
+    Column("seconds", SECONDS, nullable=False),  # spent on trials so far, over all resumptions
+    _text("origin"),  # JSON Origin: when, where, version, command line, hashes of the programs
+    _number("night", ForeignKey("night.id"), nullable=True),
+    _one_of("state", "running", "finished", "stopped", "failed"),
+)
+
+# One undisturbed run: what it writes, and its verdict.
+census = _clustered(
+    "census",
+    _run_key(),
+    _text("config", primary_key=True),
+    _number("crashed"),  # 1: its script gets trials or is explored; 0: it is only run and judged
+    _text("hash"),  # of the event stream
+    _number("events"),
+    _number("writes"),
+    _text("counters"),  # JSON: status counters at its end
+)
+
+# A trial: the row is written before it starts, the verdict when it is known.
+trial = _clustered(
+    "trial",
+    _run_key(),
+    _key("number"),  # counts from 0; "RUN.NUMBER" is the id that `tornpage replay` takes
+    _text("spec"),  # JSON TrialSpec: all that a replay needs
+    _text("config"),
+    _text("site"),
+    _text("mask"),
+    _text("outcome", nullable=True),  # null while it runs
+    _text("result", nullable=True),  # JSON TrialResult without contents, null while it runs
+)
+Index("trial_outcome", trial.c.run, trial.c.outcome)
+
+# Before and after of the write that a trial's fault hit, where they are kept.
+contents = _clustered(
+    "contents",
+    _run_key(),
+    _key("number"),
+    Column("old", LargeBinary, nullable=False),
+    Column("new", LargeBinary, nullable=False),
+)
+
+# What the power-loss explorer found in a configuration: one row when it is done.
+exploration = _clustered(
+    "exploration",
+    _run_key(),
+    _text("config", primary_key=True),
+    _text("summary"),  # JSON: the explorer's last object
+)
+
+# What is wrong with a target: one cause, however many findings tell of it. Runs are deleted, bugs are not.
+bug = Table(
+    "bug",
+    TABLES,
+    Column("id", NUMBER, primary_key=True),
+    _text("target"),
+    _text("fingerprint"),  # of its root, see oracle/root.py
+    _text("title"),  # its first finding without names and numbers
+    _text("invariants"),  # JSON list: what its findings broke
+    _text("status", server_default="new"),
+    _text("reason", server_default=""),  # why it has this status
+    _number("run"),  # its reproducer: a trial, the smallest that is known,
+    _number("trial", nullable=True),  # or null: the undisturbed run of config
+    _text("config"),
+    UniqueConstraint("target", "fingerprint"),
+    _one_of("status", "new", "known", "fixed", "ignored"),
+)
+
+# A bug in a run. It stays when the run is deleted: the bug's history.
+sighting = _clustered(
+    "sighting",
+    _key("bug", ForeignKey("bug.id")),
+    _key("run"),
+    _text("started"),  # of the run, ISO 8601
+    _text("build"),  # hash of the target's programs
+    _text("novelty"),  # never seen before; was fixed; neither
+    _number("count"),  # trials, power-loss states and undisturbed runs that show it
+    _one_of("novelty", "new", "back", "again"),
+)
+
+
+def _broken() -> list[Column[Any]]:
+    """What is told of a violation, whatever showed it."""
+    return [
+        _key("position"),
+        _number("invariant"),
+        _text("site", nullable=True),
+        _text("path"),
+        _text("what"),
+        _text("source"),  # state, rule or run: who says so
+    ]
+
+
+# The broken invariants of a trial. bug is null of an unstable one, which is no finding.
+violation = _clustered(
+    "violation",
+    _run_key(),
+    _key("trial"),
+    *_broken(),
+    _number("bug", ForeignKey("bug.id"), nullable=True),
+)
+Index("violation_bug", violation.c.bug)
+
+# The broken invariants of an undisturbed run.
+census_violation = _clustered(
+    "census_violation",
+    _run_key(),
+    _text("config", primary_key=True),
+    *_broken(),
+    _number("bug", ForeignKey("bug.id")),
+)
+Index("census_violation_bug", census_violation.c.bug)
+
+# What became of a bug's reproducer when a run played it again.
+replay = _clustered(
+    "replay",
+    _run_key(),
+    _key("bug", ForeignKey("bug.id")),
+    _text("answer"),
+    _text("note"),
+    _one_of("answer", "reproduced", "not reproduced", "cannot be played"),
+)
+
+
+Insert = sqlite.Insert | postgresql.Insert
+INSERTS: dict[str, Callable[[Table], Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
+def insert_into(db: Connection, table: Table) -> Insert:
+    """An insert that may say what becomes of a row that is there already."""
+    return INSERTS[db.dialect.name](table)

@@ -1,0 +1,267 @@
+"""A store on a PostgreSQL server keeps what a file keeps, for many owners at once and over restarts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from builders import make_result, make_spec
+from private_postgresql import PrivateServer, private_server
+
+from tornpage.store.bugs import BugStatus, Novelty
+from tornpage.store.copy import copy_runs
+from tornpage.store.memory import Answer, Replayed
+from tornpage.store.origin import Origin
+from tornpage.store.place import place_of
+from tornpage.store.rows import CensusRow
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError, MachineError
+from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
+from tornpage.vocabulary.paths import ROOT
+
+RULE = Violation(13, "dblwr_skip: page 0:1 goes home\0 without a copy", source=Source.RULE)
+ORIGIN = Origin("2026-11-21T19:00:00+00:00", host="a", programs={"engine": "b1"})
+TORN = {"page0": {"first_flush": {"prefix": {"writes": 2, "states": 0}}}}
+TABLES = (
+    "runs",
+    "bugs",
+    "sightings",
+    "findings",
+    "trials",
+    "cells",
+    "coverage",
+    "counters",
+    "nights",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PrivateServer]:
+    """Up before each test."""
+    with private_server() as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: PrivateServer, request: pytest.FixtureRequest) -> str:
+    """Of an empty database."""
+    return server.database(f"t{abs(hash(request.node.name))}")
+
+
+def fill(store: Store) -> None:
+    """A run of kills with findings, a night with a power-loss run, a bug that was fixed and came back."""
+    kills = store.begin_run("smoke", "engine", 1, 3, {"name": "smoke"}, ORIGIN).id
+    store.put_census(kills, CensusRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2}))
+    results = [
+        make_result(0),
+        replace(make_result(1, broken=5), alike=1, seconds={"total": 0.5}),
+        make_result(2, Outcome.NOT_EXERCISED),
+    ]
+    for site, result in zip(("page0", "page0", "redo"), results, strict=True):
+        store.start_trial(kills, make_spec(result.number), site, "none")
+        store.finish_trial(kills, result)
+    store.set_verdict(store.finish_run(kills).id, "violations")
+    store.mark_bug(2, BugStatus.FIXED, "flush")
+    night = store.begin_night({"seed": 9}, ORIGIN).id
+    origin = replace(ORIGIN, started="2026-11-22T19:00:00+00:00")
+    losses = store.begin_run("powerloss", "engine", 7, 0, {}, origin, night).id
+    spec = replace(make_spec(0), plan=FaultPlan(loss="17.one-torn.3"))
+    store.start_trial(losses, spec, "page0", "17.one-torn.3")
+    store.finish_trial(losses, replace(make_result(0, broken=5), alike=40))
+    said = {"states": 500, "paths": {"dblwr_restored": 3}, "torn_pages": TORN}
+    store.put_exploration(losses, "a", said)
+    store.add_seconds(losses, 2.0)
+    store.put_replay(Replayed(losses, 1, Answer.REPRODUCED, ""))
+    store.stop_run(losses)
+    store.end_night(night, "finished")
+
+
+def told(store: Store) -> list[object]:
+    """All that a store answers."""
+    found: list[object] = [store.overview(), store.bugs(), store.replays(), store.night(1)]
+    for run in store.runs():
+        found += [run, store.censuses(run.id), store.explorations(run.id)]
+        found += [store.trial(run.id, row.number) for row in store.trials(run.id)]
+        found += [(row.site, row.mask, row.bugs) for row in store.trials(run.id)]
+        found.append(store.bugs_of(run.id))
+    return found
+
+
+def test_it_answers_what_a_file_answers(url: str, tmp_path: Path) -> None:
+    """The same calls, the same answers; a bug that was fixed has come back."""
+    answers = []
+    for place in (place_of(tmp_path / "s.db"), place_of(url)):
+        with Store(place) as store:
+            fill(store)
+        with Store(place, write=False) as store:
+            answers.append(told(store))
+            assert store.sightings(2)[2].novelty is Novelty.BACK
+    assert answers[0] == answers[1]
+
+
+def test_its_views_answer_the_same(url: str, tmp_path: Path) -> None:
+    """Every view, and every example of docs/STORE.md."""
+    import sqlite3
+
+    text = (ROOT / "docs" / "STORE.md").read_text("utf-8")
+    queries = [
+        query
+        for block in text.split("```sql\n")[1:]
+        for query in block.split("```")[0].split("\n\n")
+    ]
+    queries += [f"select * from {view}" for view in TABLES]
+    with Store(tmp_path / "s.db") as store:
+        fill(store)
+    with Store(place_of(url)) as store:
+        fill(store)
+    with sqlite3.connect(tmp_path / "s.db") as file, psycopg.connect(url) as db:
+        for query in queries:
+            rows = db.execute(query).fetchall()
+            plain = [tuple(float(x) if hasattr(x, "as_tuple") else x for x in row) for row in rows]
+            assert sorted(plain, key=repr) == sorted(file.execute(query).fetchall(), key=repr), (
+                query
+            )
+
+
+def test_a_run_has_one_owner_who_is_named(url: str) -> None:
+    """The second one is refused; when the first is gone it is welcome."""
+    with Store(place_of(url)) as first, Store(place_of(url)) as second:
+        run = first.begin_run("smoke", "engine", 1, 1, {}).id
+        with pytest.raises(ConfigError, match=f"run {run} has an owner.*process {os.getpid()} on"):
+            second.resume_run("smoke", "engine")
+        with pytest.raises(ConfigError, match="owner"):
+            second.delete_run(run)
+    with Store(place_of(url)) as third:
+        assert third.resume_run("smoke", "engine").id == run
+
+
+def test_owners_at_once_number_runs_and_bugs_once(url: str) -> None:
+    """Eight of them find the same two bugs: every run has its own number, no bug is there twice."""
+    with Store(place_of(url)):
+        pass
+
+    def work() -> None:
+        with Store(place_of(url)) as store:
+            run = store.begin_run("smoke", "engine", 1, 9, {}, ORIGIN).id
+            store.put_census(run, CensusRow("a", True, "h", 9, 5, (RULE,), {}))
+            for number in range(20):
+                store.start_trial(run, make_spec(number), "page0", "none")
+                store.finish_trial(run, make_result(number, broken=5))
+
+    owners = [threading.Thread(target=work) for _ in range(8)]
+    for owner in owners:
+        owner.start()
+    for owner in owners:
+        owner.join()
+    with Store(place_of(url), write=False) as store:
+        assert [run.id for run in store.runs()] == list(range(1, 9))
+        assert [(bug.runs, bug.count) for bug in store.bugs()] == [(8, 8), (8, 160)]
+        seen = [store.sightings(run.id)[1].novelty for run in store.runs()]
+    assert sorted(seen) == sorted([Novelty.NEW] + 7 * [Novelty.AGAIN])
+
+
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_a_restart_loses_nothing(
+    mode: str, url: str, server: PrivateServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The owner waits, tells so, has its run again, and goes on; nobody else can take the run."""
+    with Store(place_of(url)) as store:
+        run = store.begin_run("smoke", "engine", 1, 9, {}, ORIGIN).id
+        for number in range(6):
+            store.start_trial(run, make_spec(number), "page0", "none")
+            if number % 2:
+                server.stop(mode)
+                back = threading.Timer(1.0, server.start)
+                back.start()
+            store.finish_trial(run, make_result(number, broken=5))
+        with Store(place_of(url)) as other, pytest.raises(ConfigError, match="owner"):
+            other.resume_run("smoke", "engine")
+        back.join()
+    with Store(place_of(url), write=False) as store:
+        assert store.finished_numbers(run) == set(range(6))
+        assert [bug.count for bug in store.bugs()] == [6]
+    said = capfd.readouterr().err
+    assert said.count("waiting for it") == said.count("is there again; nothing is lost") == 3
+
+
+def test_a_server_that_stays_away_is_the_machines_failure(
+    url: str, server: PrivateServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No verdict, and no endless wait."""
+    monkeypatch.setattr("tornpage.store.database.AWAY_S", 1.0)
+    with Store(place_of(url)) as store:
+        run = store.begin_run("smoke", "engine", 1, 9, {}, ORIGIN).id
+        server.stop()
+        try:
+            with pytest.raises(MachineError, match="stays away"):
+                store.start_trial(run, make_spec(0), "page0", "none")
+        finally:
+            server.start()
+
+
+def test_reading_changes_nothing(url: str) -> None:
+    """It is refused by the server; an empty database gets no tables."""
+    with pytest.raises(ConfigError, match="no result store here"):
+        Store(place_of(url), write=False)
+    with Store(place_of(url)) as store:
+        fill(store)
+    with Store(place_of(url), write=False) as store, pytest.raises(MachineError, match="read-only"):
+        store.set_verdict(1, "clean")
+
+
+def test_another_version_is_refused(url: str) -> None:
+    """A newer Tornpage has been there."""
+    with Store(place_of(url)):
+        pass
+    with psycopg.connect(url) as db:
+        db.execute("update alembic_version set version_num = '99'")
+    with pytest.raises(ConfigError, match="schema version 99"):
+        Store(place_of(url))
+
+
+def test_what_cannot_be_reached_is_told(server: PrivateServer) -> None:
+    """In one line, without a password."""
+    for url in (f"postgresql://postgres:secret@/none?host={server.folder}", "mysql://x/y"):
+        with pytest.raises(ConfigError) as caught:
+            Store(place_of(url))
+        assert "secret" not in str(caught.value)
+
+
+def test_a_copy_is_the_same(url: str, tmp_path: Path) -> None:
+    """There and back again, bytes of torn writes included; the same copy again adds nothing."""
+    here, back = tmp_path / "s.db", tmp_path / "back.db"
+    with Store(here) as store:
+        fill(store)
+        original = told(store)
+    for _ in range(2):
+        with Store(here, write=False) as source, Store(place_of(url)) as target:
+            copied = copy_runs(source, target)
+    assert (copied.runs, copied.there) == ({}, {1: 1, 2: 2})
+    with Store(place_of(url), write=False) as source, Store(back) as target:
+        assert copy_runs(source, target).runs == {1: 1, 2: 2}
+        assert told(source) == told(target) == original
+
+
+def test_copies_of_several_machines_meet(url: str, tmp_path: Path) -> None:
+    """Runs get new numbers, and what both have found is one bug; a run without an end stays."""
+    for name in "ab":
+        with Store(tmp_path / name) as store:
+            other = replace(ORIGIN, host=name)
+            run = store.begin_run("smoke", "engine", 1, 1, {}, other).id
+            store.start_trial(run, make_spec(0), "page0", "none")
+            store.finish_trial(run, make_result(0, broken=5))
+            store.finish_run(run)
+            store.begin_run("smoke", "engine", 2, 1, {}, other)
+        with Store(tmp_path / name, write=False) as source, Store(place_of(url)) as target:
+            copied = copy_runs(source, target)
+            assert copied.running == [2]
+    with Store(place_of(url), write=False) as store:
+        assert [run.origin.host for run in store.runs()] == ["a", "b"]
+        (bug,) = store.bugs()
+        assert (bug.runs, bug.count, bug.reproducer.name) == (2, 2, "1.0")
+        assert store.trial(2, 0).bugs == (bug.id,)
