@@ -26,7 +26,7 @@ What Tornpage has found in engines that nobody here wrote, and how to see it aga
 campaigns of `workloads/finds` and writes this page; do not edit it. Of each the states
 were doubled, from 100 on, until one broke; a server's threads make that a matter of chance. Most of these
 are known upstream, and later versions are free of them: they are controls. [TARGETS.md](TARGETS.md) tells
-what each target shows when nothing is wrong.
+what each target shows when nothing is wrong. Below the table stands what has not been told to its makers yet.
 
 | engine | what is wrong | what Tornpage says of it | states | repeat it |
 |---|---|---|---:|---|
