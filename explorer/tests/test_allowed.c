@@ -181,10 +181,8 @@ static void test_bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),
-        cmocka_unit_test(test_extend),
-        cmocka_unit_test(test_clients),
-        cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_judge),     cmocka_unit_test(test_extend),
+        cmocka_unit_test(test_clients),   cmocka_unit_test(test_exported),
         cmocka_unit_test(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
