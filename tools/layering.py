@@ -46,7 +46,7 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "rowlog", "rules", "state"},
-        {"observed", "root", "table"},
+        {"clients", "observed", "root", "table"},
         {"backups"},
         {"judgement", "oracle"},
     ],
@@ -62,6 +62,7 @@ HARNESS = {
         {"sqlite.driver", "registry", "bundled.server"},
         {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
         | {"bundled.sqlite_library"},
+        {"bundled.mariadb_clients"},
     ],
     "store": [
         {"origin", "runlock", "schema"},
@@ -82,7 +83,8 @@ HARNESS = {
     ],
     "campaigns": [
         {"contents"},
-        {"campaign", "census"},
+        {"campaign", "journal"},
+        {"census"},
         {"hit", "killed"},
         {
             "admission",

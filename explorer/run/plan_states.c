@@ -125,6 +125,15 @@ static uint64_t states_per_tree(const campaign_t *campaign)
     return n;
 }
 
+static bool is_in_range(const plan_limits_t *limits, uint64_t seq)
+{
+    bool found = limits->n_at == 0;
+    for (uint32_t i = 0; i < limits->n_at && !found; i++) {
+        found = limits->at[i] == seq;
+    }
+    return found && seq >= limits->from_seq && seq <= limits->to_seq;
+}
+
 static void plan_count_point(state_plan_t *plan, const campaign_t *campaign, uint32_t point,
                              const persist_t *persist)
 {
@@ -151,7 +160,7 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
                            .number = plan->total,
                            .before = {plan->totals[0][group], plan->totals[1][group]}};
         persist_advance(&persist, point);
-        if (seq >= limits->from_seq && seq <= limits->to_seq) {
+        if (is_in_range(limits, seq)) {
             plan_count_point(plan, campaign, point, &persist);
         }
         plan->n_crash_points += plan->total > plan->points[point].number;

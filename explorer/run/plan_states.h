@@ -44,6 +44,8 @@ typedef struct plan_limits {
     uint64_t trees_max; /**< at most, of the first level; 0: no limit */
     uint64_t from_seq;
     uint64_t to_seq;
+    const uint64_t *at; /**< the only crash points, by the event before each; n_at 0: all */
+    uint32_t n_at;
     uint32_t batch_states; /**< about as many in one batch */
     const kinds_t *kinds;  /**< of statements */
 } plan_limits_t;

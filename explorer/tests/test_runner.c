@@ -250,6 +250,23 @@ static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
     return chosen;
 }
 
+/** --at-seq: after these events, and nowhere else. */
+static void test_chosen_points(void **state)
+{
+    fixture_t *f = *state;
+    const uint64_t at[] = {point_seq(&f->trace.list, 3), point_seq(&f->trace.list, 7)};
+    plan_limits_t limits = {
+        .to_seq = UINT64_MAX, .at = at, .n_at = 2, .batch_states = 16, .kinds = &ALIKE};
+    state_plan_t plan;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    assert_int_equal(plan.n_crash_points, 2);
+    for (uint32_t point = 0; point < plan.n_points; point++) {
+        bool has = plan_number(&plan, point + 1) > plan_number(&plan, point);
+        assert_int_equal(has, point == 3 || point == 7);
+    }
+    plan_free(&plan);
+}
+
 /** --states: exactly as many, from all parts of the trace, and of every site. */
 static void test_choice(void **state)
 {
@@ -523,6 +540,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
