@@ -109,7 +109,9 @@ static serve_start_t read_start(void)
             layer_refuse("a request to the fork server has fewer words than it says");
         }
         serve.words[n++] = at;
-        n += n == request->argc; /* the NULL between them is there already */
+        if (n == request->argc) {
+            serve.words[n++] = NULL;
+        }
         at = nul + 1;
     }
     serve.words[n] = NULL;
@@ -174,13 +176,15 @@ serve_start_t serve_run(void)
     int64_t answer = 0;
 
     while (receive()) {
-        if (serve.request.what == WHAT_REAP) {
-            answer = reap((pid_t)serve.request.limit);
-        } else {
+        if (serve.request.what == WHAT_START) {
             serve_start_t asked = read_start();
             if (start(&answer)) {
                 return asked;
             }
+        } else if (serve.request.what == WHAT_REAP) {
+            answer = reap((pid_t)serve.request.limit);
+        } else {
+            layer_refuse("the fork server knows no request %u", serve.request.what);
         }
         if (send(STDIN_FILENO, &answer, sizeof(answer), MSG_NOSIGNAL) < 0) {
             break;

@@ -91,6 +91,14 @@ def test_outputs_and_ends_come_back(shell: ForkServer) -> None:
     assert told(shell, 'test -z "$TORNPAGE_SERVE$LD_PRELOAD"').exit_code == 0
 
 
+def test_arguments_end_where_they_end(shell: ForkServer) -> None:
+    """A child has its own arguments and none of what was asked before it."""
+    for names in ["b", ""], ["b", "c", "d"], []:
+        argv = [SHELL, "-c", 'echo "$#"', "a", *names]
+        child = run_child(argv, {"A": "1", "B": "2"}, 30.0, starter=shell)
+        assert child.stdout == b"%d\n" % len(names)
+
+
 def test_a_hang_ends_at_the_deadline_with_what_it_started(shell: ForkServer) -> None:
     """Its process group is ended too, and the server goes on."""
     child = told(shell, "sleep 1000 & echo $!; wait", 1.0)
