@@ -172,14 +172,17 @@ chk_fact_t *chk_fact_of(const chk_file_t *file, page_no_t page_no)
 
 void chk_leaf_learn(chk_t *chk, chk_fact_t *fact, const chk_leaf_t *leaf)
 {
+    check_memo_t *memo = chk->memo;
     uint32_t n = leaf->n_expected;
-    chk->memo->full |= chk->memo->bytes > CHK_MEMO_BYTES_MAX;
     if (n > fact->expected_room) {
-        uint64_t *expected = realloc(fact->leaf.expected, n * sizeof(*expected));
+        size_t more = (n - fact->expected_room) * sizeof(*fact->leaf.expected);
+        memo->full |= memo->bytes + more > CHK_MEMO_BYTES_MAX;
+        uint64_t *expected =
+            memo->full ? NULL : realloc(fact->leaf.expected, n * sizeof(*expected));
         if (expected == NULL) {
             return;
         }
-        chk->memo->bytes += (n - fact->expected_room) * sizeof(*expected);
+        memo->bytes += more;
         fact->leaf.expected = expected;
         fact->expected_room = n;
     }

@@ -294,6 +294,18 @@ static dberr_t chk_rseg_of_space(chk_undo_scan_t *scan, uint32_t number)
     return chk_rseg_with_logs(&rseg);
 }
 
+/** How many undo tablespaces there are cannot be said, and that was reported: nothing is said of any. */
+static void chk_undo_spaces_unknown(chk_t *chk)
+{
+    for (uint32_t i = 1; i <= UNDO_SPACES_MAX; i++) {
+        chk_file_t *file = chk_file_of_space(chk, space_of_undo(i));
+        if (file != NULL) {
+            file->claimed = true;
+            chk_broken(file, CHK_OWNER_UNKNOWN);
+        }
+    }
+}
+
 dberr_t chk_undo(chk_t *chk)
 {
     chk_undo_scan_t scan = {.chk = chk,
@@ -302,14 +314,19 @@ dberr_t chk_undo(chk_t *chk)
                             .owner = CHK_OWNER_UNKNOWN,
                             .whole = true};
     if (scan.file == NULL) {
+        chk_undo_spaces_unknown(chk);
         return DB_SUCCESS;
     }
     dberr_t err = chk_trx_sys(&scan);
+    uint32_t n_undo_spaces = scan.whole ? scan.n_undo_spaces : 0;
+    if (!scan.whole) {
+        chk_undo_spaces_unknown(chk);
+    }
     chk->quiet = true;
     if (err == DB_SUCCESS) {
         err = chk_rseg_with_logs(&scan);
     }
-    for (uint32_t i = 1; err == DB_SUCCESS && scan.whole && i <= scan.n_undo_spaces; i++) {
+    for (uint32_t i = 1; err == DB_SUCCESS && i <= n_undo_spaces; i++) {
         err = chk_rseg_of_space(&scan, i);
     }
     return err;

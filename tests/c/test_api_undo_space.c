@@ -157,13 +157,14 @@ static void test_refusals(void **state)
     f->options.undo_tablespaces = 0; /* as the directory has it */
     fixture_open(f);
     fixture_close(f, true);
-    assert_int_equal(f->os->vt->unlink(f->os, "undo002"), DB_SUCCESS);
+    assert_int_equal(f->os->vt->unlink(f->os, "undo001"), DB_SUCCESS);
     assert_int_not_equal(engine_open(f->os, &f->probe, &f->options, false, &f->engine, &f->err),
                          DB_SUCCESS);
     check_report_t report;
     assert_int_equal(check_run(f->os, &report, &f->err), DB_SUCCESS);
+    assert_int_equal(report.n_findings, 1);
     assert_int_equal(report.findings[0].invariant, 12);
-    assert_non_null(strstr(report.findings[0].what, "undo tablespace 2"));
+    assert_non_null(strstr(report.findings[0].what, "undo tablespace 1"));
     check_report_free(&report);
 }
 
