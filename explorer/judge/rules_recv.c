@@ -9,7 +9,7 @@ What each rule sees
 
 Reads that are right: of pages 0 to 3, and of the first whole one, which tell whose a file is; of a page with a copy in the area, to see whether it is
 torn; of a page that this process has written or initialised since; of a freed page that a load without redo has taken
-again (INDEX_LOAD behind the free, or a home of a later LSN); of any page once statements are acknowledged: recovery is
+again (INDEX_LOAD behind the free, or a home of a later LSN); of any page once the journal has a statement: recovery is
 over, and who reads a page that is free is a backup. */
 #include "explorer/judge/rules_int.h"
 
@@ -63,7 +63,7 @@ void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
     rules_page_t *page = rules_page(rules, key);
     bool again = page->read || page->touched;
     page->read = true;
-    bool ended = rules->journal; /* statements are carried out, a backup among them */
+    bool ended = rules->journal;
     const redo_entry_t *last = again || ended ? NULL : found_last(rules, key);
     const redo_entry_t *defined = last == NULL ? NULL : found_defined(rules, key);
     if (defined == NULL) {
