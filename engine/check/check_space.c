@@ -104,6 +104,13 @@ static bool chk_path_space(const char *path, space_id_t *space)
     return known;
 }
 
+static bool chk_path_fits(const char *path, space_id_t space)
+{
+    space_id_t wanted = SPACE_SYSTEM;
+    return chk_path_space(path, &wanted) ? space == wanted
+                                         : space != SPACE_SYSTEM && !space_is_undo(space);
+}
+
 /** Page 0 decides whether the rest of the file can be looked at. */
 static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
 {
@@ -118,13 +125,14 @@ static dberr_t chk_file_header(chk_t *chk, chk_file_t *file)
         chk_find(chk, 5, file, 0, "page 0: %s", page_verdict_name(verdict));
         return DB_SUCCESS;
     }
-    space_id_t wanted = SPACE_SYSTEM;
-    bool fits = chk_path_space(file->path, &wanted)
-                    ? id.space == wanted
-                    : id.space != SPACE_SYSTEM && !space_is_undo(id.space);
-    if (mach_read_4(page + CHK_FSP_SPACE_ID) != id.space || !fits) {
+    if (mach_read_4(page + CHK_FSP_SPACE_ID) != id.space) {
         chk_find(chk, 12, file, 0, "page 0 carries space id %" PRIu32 ", its header says %" PRIu32,
                  id.space, mach_read_4(page + CHK_FSP_SPACE_ID));
+        return DB_SUCCESS;
+    }
+    if (!chk_path_fits(file->path, id.space)) {
+        chk_find(chk, 12, file, 0, "space id %" PRIu32 " is not one of a file of this name",
+                 id.space);
         return DB_SUCCESS;
     }
     file->space = id.space;
