@@ -67,6 +67,7 @@ typedef enum image_kind {
     IMAGE_INDEX_LOAD, /**< crash after it */
     IMAGE_DROP,       /**< crash between FILE_DELETE and unlink */
     IMAGE_RECOVERY,   /**< crash between two batches of a recovery */
+    IMAGE_TRUNCATE,   /**< crash before an undo tablespace is cut */
     IMAGE_N
 } image_kind_t;
 
@@ -112,10 +113,9 @@ static void fill(fixture_t *f)
 static os_t *crash_at(fixture_t *f, image_kind_t kind)
 {
     static const char *const points[IMAGE_N] = {
-        [IMAGE_ADD_INDEX] = "ddl.flushed",
-        [IMAGE_INDEX_LOAD] = "ddl.index_load_logged",
-        [IMAGE_DROP] = "fil.delete.logged",
-        [IMAGE_RECOVERY] = "recv.batch_flushed",
+        [IMAGE_ADD_INDEX] = "ddl.flushed",         [IMAGE_INDEX_LOAD] = "ddl.index_load_logged",
+        [IMAGE_DROP] = "fil.delete.logged",        [IMAGE_RECOVERY] = "recv.batch_flushed",
+        [IMAGE_TRUNCATE] = "undo.truncate.logged",
     };
     snapshot_t snapshot = {.os = f->os, .point = points[kind]};
     const ddl_index_def_t def = index_def("id", "b", 10);
@@ -134,6 +134,9 @@ static os_t *crash_at(fixture_t *f, image_kind_t kind)
         fixture_close(f, false);
     } else if (kind == IMAGE_DROP) {
         OK(f, engine_drop_table(f->engine, "u"));
+    } else if (kind == IMAGE_TRUNCATE) {
+        update_rows(f, "t", 100, 300, 'r');
+        purge_all(f);
     } else if (kind != IMAGE_CLEAN) {
         OK(f, add_indexes(f->engine, "t", &def, 1));
     }
@@ -160,6 +163,10 @@ static void image_make(images_t *images, image_kind_t kind, uint32_t page_size)
     f.options.log_file_size = 64 * (uint64_t)page_size;
     f.options.dblwr_pages = 4;
     f.options.recv_memory = 64 * 1024;
+    if (kind == IMAGE_TRUNCATE) {
+        f.options.undo_tablespaces = 2;
+        f.options.max_undo_log_size = 4 * page_size;
+    }
     fixture_open(&f);
     fill(&f);
     image_t *image = &images->at[images->n++];
@@ -168,6 +175,7 @@ static void image_make(images_t *images, image_kind_t kind, uint32_t page_size)
     image->page_size = page_size;
     image->options.page_size = 0;
     image->options.log_file_size = 0;
+    image->options.undo_tablespaces = 0;
     os_destroy(f.os);
 }
 
