@@ -98,13 +98,13 @@ static uint64_t chk_table_definition(const chk_table_t *table)
     return hash;
 }
 
-static uint64_t chk_leaf_context(void *ctx)
+static uint64_t chk_sums_context(void *ctx)
 {
     const chk_row_scan_t *scan = ctx;
     return scan->index->unique && scan->has_before ? scan->before_hash : 0;
 }
 
-static void chk_leaf_begin(void *ctx)
+static void chk_sums_begin(void *ctx)
 {
     chk_row_scan_t *scan = ctx;
     uint32_t n_expected = scan->index->clustered ? scan->table->n_indexes - 1 : 0;
@@ -135,7 +135,7 @@ static void chk_leaf_add(chk_row_scan_t *scan, page_no_t page_no, const chk_leaf
     chk_marks_add(&scan->marks, &marks, page_no);
 }
 
-static bool chk_leaf_take(void *ctx, page_no_t page_no, const chk_leaf_t *leaf)
+static bool chk_sums_take(void *ctx, page_no_t page_no, const chk_leaf_t *leaf)
 {
     chk_row_scan_t *scan = ctx;
     trx_id_t limit = scan->chk->trx_id_limit;
@@ -153,7 +153,7 @@ static bool chk_leaf_take(void *ctx, page_no_t page_no, const chk_leaf_t *leaf)
     return true;
 }
 
-static bool chk_leaf_end(void *ctx, page_no_t page_no, chk_leaf_t *leaf)
+static bool chk_sums_end(void *ctx, page_no_t page_no, chk_leaf_t *leaf)
 {
     chk_row_scan_t *scan = ctx;
     chk_leaf_add(scan, page_no, &scan->leaf, scan->n_beyond);
@@ -172,10 +172,10 @@ static bool chk_leaf_end(void *ctx, page_no_t page_no, chk_leaf_t *leaf)
     return !scan->odd;
 }
 
-static const chk_leaf_ops_t CHK_LEAF_OPS = {.context = chk_leaf_context,
-                                            .begin = chk_leaf_begin,
-                                            .take = chk_leaf_take,
-                                            .end = chk_leaf_end};
+static const chk_leaf_ops_t CHK_LEAF_OPS = {.context = chk_sums_context,
+                                            .begin = chk_sums_begin,
+                                            .take = chk_sums_take,
+                                            .end = chk_sums_end};
 
 /* ---- records ---- */
 

@@ -45,9 +45,9 @@ dberr_t trx_page_get(mtr_t *mtr, page_id_t id, page_type_t type, buf_block_t **o
 
 /* ---- pages ---- */
 
-static uint32_t undo_page_end(const trx_rseg_t *rseg)
+static uint32_t undo_page_end(const trx_sys_t *sys)
 {
-    return buf_page_size(rseg->sys->pool) - FIL_PAGE_TRAILER;
+    return buf_page_size(sys->pool) - FIL_PAGE_TRAILER;
 }
 
 static dberr_t undo_page_decode(const trx_rseg_t *rseg, page_no_t page_no, const byte *frame,
@@ -62,7 +62,7 @@ static dberr_t undo_page_decode(const trx_rseg_t *rseg, page_no_t page_no, const
                      .trx_no = mach_read_8(frame + UNDO_TRX_NO),
                      .history_next = mach_read_4(frame + UNDO_HISTORY_NEXT),
                      .last_page = mach_read_4(frame + UNDO_LAST_PAGE)};
-    if (p.free < UNDO_RECS || p.free > undo_page_end(rseg)) {
+    if (p.free < UNDO_RECS || p.free > undo_page_end(rseg->sys)) {
         return undo_corrupt(rseg, page_no, "free offset out of range");
     }
     if ((p.n_recs == 0) != (p.free == UNDO_RECS) || p.n_recs > p.free / UNDO_REC_LEN_MIN) {
@@ -233,7 +233,7 @@ static dberr_t undo_log_extend(trx_t *trx, mtr_t *mtr, uint32_t len, buf_block_t
     if (err != DB_SUCCESS) {
         return err;
     }
-    if (len <= undo_page_end(rseg) - page.free) {
+    if (len <= undo_page_end(rseg->sys) - page.free) {
         *out = last;
         return DB_SUCCESS;
     }
@@ -258,8 +258,7 @@ static dberr_t undo_log_extend(trx_t *trx, mtr_t *mtr, uint32_t len, buf_block_t
 dberr_t undo_append(trx_t *trx, const byte *rec, uint32_t len, roll_ptr_t *out)
 {
     trx_sys_t *sys = trx->sys;
-    CHECK(len >= UNDO_REC_LEN_MIN
-          && len <= buf_page_size(sys->pool) - FIL_PAGE_TRAILER - UNDO_RECS);
+    CHECK(len >= UNDO_REC_LEN_MIN && len <= undo_page_end(sys) - UNDO_RECS);
     dberr_t err = buf_log_free_check(sys->pool);
     if (err != DB_SUCCESS) {
         return err;
@@ -322,14 +321,15 @@ dberr_t undo_read_last(trx_t *trx, byte *buf, undo_rec_t *rec, roll_ptr_t *roll_
 
 dberr_t undo_read_at(trx_sys_t *sys, roll_ptr_t roll_ptr, byte *buf, undo_rec_t *rec)
 {
-    const trx_rseg_t *rseg = &sys->rsegs[0];
+    uint32_t id = roll_ptr_rseg(roll_ptr);
     page_no_t page_no = roll_ptr_page(roll_ptr);
     uint32_t offset = roll_ptr_offset(roll_ptr);
     roll_ptr_t found = 0;
-    if (roll_ptr_rseg(roll_ptr) >= sys->n_rsegs) {
-        return undo_corrupt(rseg, page_no, "a row names a rollback segment that is not there");
+    if (id >= sys->n_rsegs) {
+        return err_set(&trx_sys_env(sys)->err, DB_CORRUPTION,
+                       "a row names rollback segment %" PRIu32 ", which is not there", id);
     }
-    rseg += roll_ptr_rseg(roll_ptr);
+    const trx_rseg_t *rseg = &sys->rsegs[id];
     dberr_t err = undo_read_next(rseg, &page_no, &offset, buf, rec, &found);
     if (err == DB_NOT_FOUND || (err == DB_SUCCESS && found != roll_ptr)) {
         err = undo_corrupt(rseg, roll_ptr_page(roll_ptr), "no record where a row says");
