@@ -11,6 +11,9 @@ import json
 import os
 import socket
 import sys
+import threading
+
+_printing = threading.Lock()
 
 
 class Refused(Exception):
@@ -42,15 +45,23 @@ def ready(state):
     _say({"n": 0, "state": _texts(state)})
 
 
-def issue(n):
-    """Statement n, from 1, begins: its effect may be there from now on."""
-    mark(f"issue n={n}")
+def issue(n, client=""):
+    """Statement n, from 1, begins: its effect may be there from now on. client: which of several at work
+    issues it, each in a thread or process of its own; no two share a number."""
+    mark(f"issue n={n}{_by(client)}")
 
 
-def ack(n, state):
-    """Statement n is committed: it must be there from now on, and the state is this."""
-    mark(f"ack n={n}")
+def tell(n, state):
+    """The state that statement n leads to, where that is known before it is acknowledged; of several clients,
+    of what is this client's own."""
     _say({"n": n, "state": _texts(state)})
+
+
+def ack(n, state=None, client=""):
+    """Statement n is committed: it must be there from now on, and the state is this, if not told before."""
+    mark(f"ack n={n}{_by(client)}")
+    if state is not None:
+        tell(n, state)
 
 
 def serve(recover):
@@ -87,8 +98,13 @@ def _texts(state):
     }
 
 
+def _by(client):
+    return f" client={client}" if client else ""
+
+
 def _say(value):
-    print(json.dumps(value), flush=True)
+    with _printing:
+        print(json.dumps(value), flush=True)
 
 
 if __name__ == "__main__":

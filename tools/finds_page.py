@@ -1,5 +1,6 @@
 """`make finds`: runs the campaigns of workloads/finds and writes docs/FINDS.md: what was found, in which
-engine, and after how many crash states. A campaign whose target is not here keeps its row.
+engine, and after how many crash states. A campaign whose target is not here keeps its row. What a file
+NAME.md beside NAME.toml tells of a find stands below the table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ What Tornpage has found in engines that nobody here wrote, and how to see it aga
 campaigns of `workloads/finds` and writes this page; do not edit it. Of each the states
 were doubled, from 100 on, until one broke; a server's threads make that a matter of chance. Most of these
 are known upstream, and later versions are free of them: they are controls. [TARGETS.md](TARGETS.md) tells
-what each target shows when nothing is wrong.
+what each target shows when nothing is wrong. Below the table stands what has not been told to its makers yet.
 
 | engine | what is wrong | what Tornpage says of it | states | repeat it |
 |---|---|---|---:|---|
@@ -76,7 +77,8 @@ def main() -> None:
         campaign = load_campaign(str(file), PLANS)
         made = row(file, campaign) if wanted else None
         rows += [made or kept or ""]
-    PAGE.write_text(HEAD + "\n".join(filter(None, rows)) + "\n", "utf-8")
+    tales = [file.read_text("utf-8") for file in sorted(PLANS.glob("*.md"))]
+    PAGE.write_text("\n".join([HEAD + "\n".join(filter(None, rows)) + "\n", *tales]), "utf-8")
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ HARNESS = {
     ],
     "oracle": [
         {"fingerprint", "rowlog", "rules", "state"},
-        {"observed", "root", "table"},
+        {"clients", "observed", "root", "table"},
         {"backups"},
         {"judgement", "oracle"},
     ],
@@ -62,6 +62,7 @@ HARNESS = {
         {"sqlite.driver", "registry", "bundled.server"},
         {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
         | {"bundled.sqlite_library"},
+        {"bundled.mariadb_clients"},
     ],
     "store": [
         {"origin", "runlock", "schema"},
@@ -82,7 +83,8 @@ HARNESS = {
     ],
     "campaigns": [
         {"contents"},
-        {"campaign", "census"},
+        {"campaign", "journal"},
+        {"census"},
         {"hit", "killed"},
         {
             "admission",
@@ -111,8 +113,9 @@ HARNESS = {
     ],
     "lab": [
         {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
-        | {"statements"},
-        {"crash_rates", "filesystem", "mutant_build", "qualify", "rig", "tryout", "write_costs"},
+        | {"neighbour", "statements"},
+        {"crash_rates", "doublewrite", "filesystem", "mutant_build", "qualify", "rig", "tryout"}
+        | {"write_costs"},
         {"compression", "hunt", "mutant_pool", "speed"},
         {"seeds"},
         {"mutants", "shipped"},
@@ -130,6 +133,7 @@ HARNESS = {
             "mutants",
             "new",
             "nightly",
+            "pricing",
             "prune",
             "qualify",
         }

@@ -59,7 +59,7 @@ static const option_def_t OPTION_DEFS[] = {
     OPTION(doublewrite, OPTION_BOOL, false, true, 0, 1,
            "on: pages are written to the doublewrite file, then to their place"),
     OPTION(
-        atomic_write_unit, OPTION_U32, true, true, PAGE_SIZE_MIN, PAGE_SIZE_MAX,
+        atomic_write_unit, OPTION_U32, true, true, SECTOR_SIZE, PAGE_SIZE_MAX,
         "bytes that the storage promises to write whole or not at all, where they are aligned to "
         "that; pages of this size or less go without doublewrite; 0: no promise"),
     OPTION(dblwr_pages, OPTION_U32, false, false, 4, 256, "pages of a doublewrite batch"),
@@ -255,9 +255,10 @@ dberr_t options_validate(const engine_options_t *options, err_sink_t *err)
         return err_set(err, DB_ERROR, "page_compression: there is no algorithm %" PRIu32,
                        options->page_compression);
     }
-    if (options->atomic_write_unit != 0 && !page_size_is_valid(options->atomic_write_unit)) {
+    if (options->atomic_write_unit != 0
+        && !atomic_write_unit_is_valid(options->atomic_write_unit)) {
         return err_set(err, DB_ERROR,
-                       "atomic_write_unit must be 0, 4096, 8192, 16384, 32768 or 65536, not %u",
+                       "atomic_write_unit must be 0 or a power of two from 512 to 65536, not %u",
                        options->atomic_write_unit);
     }
     return DB_SUCCESS;
@@ -359,11 +360,15 @@ dberr_t options_parse(engine_options_t *options, const char *name, const char *v
     if (e != DB_SUCCESS) {
         return e;
     }
-    if ((def->offset == offsetof(engine_options_t, page_size)
-         || def->offset == offsetof(engine_options_t, atomic_write_unit))
-        && v != 0 && !page_size_is_valid((uint32_t)v)) {
-        return err_set(err, DB_ERROR, "%s must be %s4k, 8k, 16k, 32k or 64k, not '%s'", name,
-                       def->zero_ok ? "0, " : "", value);
+    if (def->offset == offsetof(engine_options_t, page_size) && v != 0
+        && !page_size_is_valid((uint32_t)v)) {
+        return err_set(err, DB_ERROR, "%s must be 0, 4k, 8k, 16k, 32k or 64k, not '%s'", name,
+                       value);
+    }
+    if (def->offset == offsetof(engine_options_t, atomic_write_unit) && v != 0
+        && !atomic_write_unit_is_valid((uint32_t)v)) {
+        return err_set(err, DB_ERROR, "%s must be 0 or a power of two from 512 to 64k, not '%s'",
+                       name, value);
     }
     if (def->offset == offsetof(engine_options_t, extent_pages) && v != 0
         && !extent_pages_is_valid((uint32_t)v)) {

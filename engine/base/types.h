@@ -60,6 +60,12 @@ static inline bool page_size_is_valid(uint32_t page_size_bytes)
            && (page_size_bytes & (page_size_bytes - 1)) == 0;
 }
 
+/** What a storage can promise to write whole: sectors, up to the largest page. */
+static inline bool atomic_write_unit_is_valid(uint32_t bytes)
+{
+    return bytes >= SECTOR_SIZE && bytes <= PAGE_SIZE_MAX && (bytes & (bytes - 1)) == 0;
+}
+
 #define EXTENT_PAGES_MIN 8U
 #define EXTENT_PAGES_MAX 256U
 

@@ -21,6 +21,7 @@ Rules
 #include "explorer/image/persist.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 
@@ -33,6 +34,7 @@ void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
 void persist_free(persist_t *persist)
 {
     free(persist->pending);
+    free(persist->overlapped);
     *persist = (persist_t){.image = NULL};
 }
 
@@ -40,6 +42,13 @@ const fs_event_t *persist_pending(const persist_t *persist, uint32_t i)
 {
     CHECK(i < persist->n_pending);
     return &persist->list->events[persist->pending[i]];
+}
+
+bool persist_is_overlapped(const persist_t *persist, uint32_t i)
+{
+    CHECK(i < persist->n_pending);
+    uint32_t event = persist->pending[i];
+    return event < persist->n_overlapped && persist->overlapped[event];
 }
 
 void persist_apply(image_t *image, const fs_event_t *event)
@@ -138,6 +147,23 @@ static bool moves_along(const persist_t *persist, const fs_event_t *sync, uint32
     return false;
 }
 
+/** Rule 7, of the content that waits on. */
+static void persist_overlap(persist_t *persist, const fs_event_t *sync, uint32_t event)
+{
+    const fs_event_t *change = &persist->list->events[event];
+    if (sync->kind != FS_SYNC || !fs_changes_content(change) || change->inode != sync->inode) {
+        return;
+    }
+    if (event >= persist->n_overlapped) {
+        uint32_t n = persist->list->n;
+        persist->overlapped = mem_grow(persist->overlapped, n * sizeof(bool));
+        memset(persist->overlapped + persist->n_overlapped, 0,
+               (n - persist->n_overlapped) * sizeof(bool));
+        persist->n_overlapped = n;
+    }
+    persist->overlapped[event] = true;
+}
+
 static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
 {
     return persist->disk != NULL
@@ -155,6 +181,7 @@ static void persist_sync(persist_t *persist, uint32_t index)
         const fs_event_t *event = persist_pending(persist, i);
         bool covered = persist->pending[i] < ended && sync_covers(persist, sync, event);
         if (!covered && !moves_along(persist, sync, i, moves)) {
+            persist_overlap(persist, sync, persist->pending[i]);
             persist->pending[kept++] = persist->pending[i];
         } else {
             persist_apply(persist->image, event);

@@ -24,6 +24,8 @@ typedef struct persist {
     uint32_t *pending;          /**< events that are not durable, ascending */
     uint32_t n_pending;
     uint32_t capacity;
+    bool *overlapped;      /**< by event: it waits on, since it overlapped an fsync of its file */
+    uint32_t n_overlapped; /**< events that this array has room for */
 } persist_t;
 
 /** image: what is durable before the first event; every inode of the list exists in it. disk may
@@ -42,6 +44,9 @@ bool persist_is_ordered(const persist_t *persist);
 
 /** The i-th event that waits. */
 const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
+
+/** Has the i-th event that waits overlapped an fsync of its file, so that a program may take it for durable? */
+bool persist_is_overlapped(const persist_t *persist, uint32_t i);
 
 /** Is the event a change of a name that the move of a directory is about? */
 bool persist_depends(const persist_t *persist, const fs_event_t *event, const fs_event_t *move);

@@ -17,6 +17,7 @@ pages. */
 
 #include "base/check.h"
 #include "explorer/image/fs_event.h"
+#include "explorer/judge/allowed_int.h"
 #include "explorer/judge/told.h"
 
 /* ---- digests ---- */
@@ -49,13 +50,20 @@ uint64_t allowed_digest(const check_table_t *tables, uint32_t n)
     return sum;
 }
 
+uint64_t allowed_name(const char *name)
+{
+    return XXH3_64bits(name, strlen(name));
+}
+
 /* ---- reading ---- */
 
 static void prefix_set(allowed_prefix_t *prefix, const check_table_t *tables, uint32_t n)
 {
     prefix->n_tables = n;
+    prefix->table_names = mem_alloc(n * sizeof(*prefix->table_names));
     prefix->table_digests = mem_alloc(n * sizeof(*prefix->table_digests));
     for (uint32_t i = 0; i < n; i++) {
+        prefix->table_names[i] = allowed_name(tables[i].name);
         prefix->table_digests[i] = allowed_digest(&tables[i], 1);
     }
     prefix->rows_digest = rows_digest(tables, n);
@@ -90,6 +98,8 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
         free(tables);
         return false;
     }
+    const char *client = json_string_value(json_object_get(object, "client"));
+    prefix->client = client == NULL ? 0 : allowed_name(client);
     prefix->backup_is_sure = json_is_true(json_object_get(object, "sure"));
     prefix->line = (uint32_t)json_integer_value(line);
     prefix_set(prefix, tables, n);
@@ -113,6 +123,7 @@ static dberr_t read_line(allowed_t *allowed, const char *path, const char *line,
     bool ok = object != NULL && read_prefix(object, number, prefix)
               && (number == 0 || prefix->line >= allowed->prefixes[number - 1].line);
     json_decref(object);
+    allowed->by_client |= prefix->client != 0;
     return ok ? DB_SUCCESS
               : err_set(err, DB_ERROR, "%s, line %u: not prefix %u of the allowed states", path,
                         number + 1, number);
@@ -147,6 +158,7 @@ dberr_t allowed_load(const char *path, allowed_t *allowed, err_sink_t *err)
 void allowed_free(allowed_t *allowed)
 {
     for (uint32_t i = allowed->n_lent; i < allowed->n; i++) {
+        free(allowed->prefixes[i].table_names);
         free(allowed->prefixes[i].table_digests);
     }
     free(allowed->prefixes);
@@ -231,6 +243,10 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
 void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
                    uint32_t high, const char *what, verdict_t *verdict)
 {
+    if (allowed->by_client) {
+        allowed_judge_clients(allowed, report, low, high, what, verdict);
+        return;
+    }
     uint64_t digest = allowed_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
         if (allowed->prefixes[k].digest == digest) {

@@ -14,7 +14,10 @@ typedef struct allowed_prefix {
          + 1]; /**< what the line makes is a backup of this name, of the state of this prefix; or "" */
     char exported[NAME_LEN_MAX + 1]; /**< table that is exported from that line on; or "" */
     bool backup_is_sure;             /**< it cannot have been given up instead */
+    uint64_t
+        client; /**< whose tables these are alone, a hash of the name; 0: all tables there are */
     uint32_t n_tables;
+    uint64_t *table_names;   /**< hashes */
     uint64_t *table_digests; /**< of each table with its indexes */
     uint64_t digest;         /**< of all of them */
     uint64_t rows_digest;    /**< of the tables without their indexes */
@@ -24,6 +27,7 @@ typedef struct allowed {
     allowed_prefix_t *prefixes;
     uint32_t n;
     uint32_t n_lent; /**< the first ones belong to another list */
+    bool by_client;  /**< several clients, each with tables of its own and a sequence of prefixes */
     uint64_t id;     /**< of what was added to the script's; 0: nothing */
 } allowed_t;
 
@@ -46,7 +50,8 @@ const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high
 /** One number for all tables and indexes of a report. */
 uint64_t allowed_digest(const check_table_t *tables, uint32_t n);
 
-/** Judges a report: it must equal a prefix between low and high. what: the beginning of a finding's text. */
+/** Judges a report: it must equal a prefix between low and high. Of several clients each one's tables must be those
+of its last prefix up to low, of a later one up to high, or of the next one, which may be under way. what: the beginning of a finding's text. */
 void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
                    uint32_t high, const char *what, verdict_t *verdict);
 

@@ -373,7 +373,8 @@ static dberr_t on_sync_dir(reader_t *reader)
     return DB_SUCCESS;
 }
 
-/** The journal of statements; the number behind it is the line. False: the text is something else. */
+/** The journal of statements; the number behind it is the line. Of several clients, whose numbers come in no order, it
+is how many there were. False: the text is something else. */
 static bool on_journal(reader_t *reader, const char *text)
 {
     static const char *const VERBS[] = {[JOURNAL_ISSUE] = "issue n=", [JOURNAL_ACK] = "ack n="};
@@ -384,11 +385,10 @@ static bool on_journal(reader_t *reader, const char *text)
             continue;
         }
         uint32_t line = (uint32_t)strtoul(text + len, NULL, 10);
+        uint32_t *last = kind == JOURNAL_ISSUE ? &reader->issued_line : &reader->acked_line;
+        *last = line = strstr(text, " client=") == NULL ? line : *last + 1;
         rules_journal(reader->rules, kind, line);
-        if (kind == JOURNAL_ISSUE) {
-            reader->issued_line = line;
-        } else {
-            reader->acked_line = line;
+        if (kind == JOURNAL_ACK) {
             *(list->n == 0 ? &reader->trace->first_acked_line
                            : &list->events[list->n - 1].acked_line) = line;
         }

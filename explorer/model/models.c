@@ -33,64 +33,6 @@ uint64_t stream_mix(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
     return stream_next(&s);
 }
 
-/* ---- names ---- */
-
-typedef struct model_text {
-    const char *name;
-    const char *what; /**< of what was not fsynced, kept is */
-} model_text_t;
-
-static const model_text_t MODELS[MODEL_KINDS] = {
-    [MODEL_ALL_PERSISTED] = {"all-persisted", "everything: the kill model"},
-    [MODEL_NONE_PERSISTED] = {"none-persisted", "nothing"},
-    [MODEL_ONE_DROPPED] = {"one-dropped", "all but one"},
-    [MODEL_ONE_PERSISTED] = {"one-persisted", "one alone"},
-    [MODEL_ONE_TORN] = {"one-torn",
-                        "all, one write of them torn: a prefix, a suffix, a mask with a "
-                        "hole"},
-    [MODEL_SUBSET] = {"subset", "each with a probability drawn by seed, some of it torn"},
-    [MODEL_ORDERED] = {"ordered", "all up to one write, in order"},
-    [MODEL_LOG_CUT] = {"log-cut", "all, but of the log write that happened last only the first "
-                                  "sectors: every end that the log can have is tried"},
-    [MODEL_KILL] = {"kill",
-                    "all, or of the last write only the first sectors; with --depth: nothing "
-                    "of it has become durable, and a power loss during the recovery may take "
-                    "it"},
-    [MODEL_BY_FILE] = {"by-file", "of each file all, nothing, or all up to one write"},
-    [MODEL_ONE_PART] = {"one-part",
-                        "a part of one write alone: a prefix, a suffix, a mask with a hole"},
-};
-
-const char *model_name(model_t model)
-{
-    CHECK(model < MODEL_KINDS);
-    return MODELS[model].name;
-}
-
-const char *model_what(model_t model)
-{
-    CHECK(model < MODEL_KINDS);
-    return MODELS[model].what;
-}
-
-bool model_parse(const char *text, size_t len, model_t *out)
-{
-    for (uint32_t i = 0; i < MODEL_KINDS; i++) {
-        if (strlen(MODELS[i].name) == len && memcmp(MODELS[i].name, text, len) == 0) {
-            *out = (model_t)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *tear_name(tear_t tear)
-{
-    static const char *const NAMES[TEAR_KINDS] = {"prefix", "suffix", "interior", "dropped"};
-    CHECK(tear < TEAR_KINDS);
-    return NAMES[tear];
-}
-
 /* ---- how many ---- */
 
 /** What is persisted whole of the write: sectors, or more. */
@@ -168,6 +110,15 @@ void torn_possible(const model_config_t *config, const fs_list_t *list, torn_t *
     }
 }
 
+static uint32_t count_overlapped(const persist_t *persist)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        n += persist_is_overlapped(persist, i);
+    }
+    return n;
+}
+
 /** What is waiting for the same fsync: a file's content, or names. */
 static uint32_t file_of(const fs_event_t *event)
 {
@@ -216,6 +167,9 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
         return last_tearable(config, persist) != NULL ? 2 : 1;
     case MODEL_BY_FILE:
         return count_by_file(persist);
+    case MODEL_OVERLAPPED:
+        n = count_overlapped(persist);
+        return n < 2 ? n : 1 + picks(n);
     case MODEL_KINDS:
         break;
     }
@@ -508,6 +462,20 @@ static stream_t state_stream(const model_config_t *config, model_t model, uint32
     return (stream_t){.state = stream_mix(config->seed, point, (uint64_t)model, k)};
 }
 
+/** k = 0: all that overlapped are lost; from 1 on one of them is, the newest first. */
+static void apply_overlapped(const applier_t *applier, uint32_t k)
+{
+    const persist_t *persist = applier->persist;
+    uint32_t n = count_overlapped(persist);
+    uint32_t lost = k == 0 ? 0 : pick(k - 1, n, applier->stream);
+    uint32_t overlapped = 0;
+    for (uint32_t i = 0; i < persist->n_pending; i++) {
+        bool is_lost = persist_is_overlapped(persist, i) && (k == 0 || overlapped == lost);
+        overlapped += persist_is_overlapped(persist, i);
+        (is_lost ? drop_range : apply_range)(applier, i, i + 1);
+    }
+}
+
 void model_kill_waiting(const model_config_t *config, uint32_t k, uint64_t point,
                         const persist_t *persist, fs_list_t *list)
 {
@@ -572,6 +540,9 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
         break;
     case MODEL_ONE_PART:
         apply_one_torn(&applier, k, drop_range);
+        break;
+    case MODEL_OVERLAPPED:
+        apply_overlapped(&applier, k);
         break;
     case MODEL_KINDS:
         CHECK(false);

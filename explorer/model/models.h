@@ -20,6 +20,7 @@ typedef enum model {
     MODEL_KILL,
     MODEL_BY_FILE,
     MODEL_ONE_PART,
+    MODEL_OVERLAPPED,
     MODEL_KINDS
 } model_t;
 

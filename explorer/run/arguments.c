@@ -52,7 +52,9 @@ const char ARGUMENTS_HELP[] =
     "  --depth N          1 (default) to 3: crash the recovery again\n"
     "  --nested N         states inside each recovery; default 8\n"
     "  --jobs N           worker processes; default 1\n"
-    "  --from-seq N, --to-seq N   crash points after these events only\n"
+    "  --from-seq N, --to-seq N   crash points after these events only; --at-seq N, repeatable: "
+    "only\n"
+    "                     after this one\n"
     "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
     "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
     "level,\n"
@@ -147,6 +149,7 @@ enum {
     OPT_JOBS,
     OPT_FROM,
     OPT_TO,
+    OPT_AT,
     OPT_IGNORE,
     OPT_ONLY,
     OPT_DUMP,
@@ -185,6 +188,7 @@ static const struct option LONG_OPTIONS[] = {
     {"jobs", required_argument, NULL, OPT_JOBS},
     {"from-seq", required_argument, NULL, OPT_FROM},
     {"to-seq", required_argument, NULL, OPT_TO},
+    {"at-seq", required_argument, NULL, OPT_AT},
     {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
     {"only", required_argument, NULL, OPT_ONLY},
     {"dump-state", required_argument, NULL, OPT_DUMP},
@@ -324,6 +328,10 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return parse_u64(value, 0, UINT64_MAX, &args->plan.from_seq);
     case OPT_TO:
         return parse_u64(value, 0, UINT64_MAX, &args->plan.to_seq);
+    case OPT_AT:
+        args->plan.at = args->at;
+        return args->plan.n_at < AT_MAX
+               && parse_u64(value, 0, UINT64_MAX, &args->at[args->plan.n_at++]);
     case OPT_IGNORE:
         return path_set_add(&args->campaign.disk.lies, value);
     case OPT_ONLY:

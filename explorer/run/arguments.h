@@ -7,6 +7,8 @@
 
 enum { EXIT_CLEAN, EXIT_VIOLATION, EXIT_USAGE, EXIT_NOTHING };
 
+#define AT_MAX 1024U
+
 /** What is asked for. It must stay where it is: parts point to others. */
 typedef struct arguments {
     const char *trace;
@@ -16,6 +18,7 @@ typedef struct arguments {
     engine_options_t options;
     campaign_t campaign;
     plan_limits_t plan;
+    uint64_t at[AT_MAX]; /**< of plan */
     run_limits_t run;
     const char *scratch;
     external_config_t external; /**< verifier NULL: the engine */

@@ -121,7 +121,8 @@ bool nested_state(const model_config_t *models, const persist_t *persist, const 
     }
     if (pick->newest) {
         static const model_t OF_NEWEST[] = {MODEL_ONE_TORN, MODEL_ONE_PART, MODEL_ONE_PERSISTED};
-        *model = OF_NEWEST[draw % 3];
+        bool tears = persist->list->events[pick->point - 1].kind == FS_WRITE;
+        *model = tears ? OF_NEWEST[draw % 3] : MODEL_ONE_PERSISTED;
         if (model_count(models, *model, persist) == 0) {
             *model = MODEL_ONE_PERSISTED;
         }

@@ -6,10 +6,10 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 1. The basic states come first, as long as they leave a quarter of the wanted number to the others.
 2. Where not all of them are run, both halves are shared out by place, each place by the square root of its number:
-   there are hundreds of data pages to one checkpoint or one new name, and a bug may need that one. Of the states that
-   are not basic half are shared out evenly: a place of few writes, as the file that says that a backup is whole, has
-   too few basic states to tell. Within a place it is by the square root again, by the kind of statement: there are
-   thousands of inserts to one defragmentation.
+   there are hundreds of data pages to one checkpoint, one hole or one new name, and a bug may need that one. Half of
+   each is shared out evenly: a place of few writes, as the file that says that a backup is whole, has too few states
+   to tell. Within a place it is by the square root again, by the kind of statement: there are thousands of inserts to
+   one defragmentation.
 3. Within a class the numbers are cut into as many equal stretches as it has states to give, and one of each
    is drawn: the choice covers the whole trace and all models, and depends on the seed and the wanted
    number only. */
@@ -21,13 +21,34 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 #include "base/check.h"
 
 #define PLACE_NAMES SITE_KINDS
+#define PLACE_HOLES (SITE_KINDS + 1U)
+
+static bool is_sync(const fs_event_t *event)
+{
+    return event->kind == FS_SYNC || event->kind == FS_SYNC_DIR;
+}
+
+/** Is a name the next thing that changes? Then what happened last is what its change relies on. */
+static bool name_comes_next(const fs_list_t *list, uint32_t point)
+{
+    while (point < list->n && is_sync(&list->events[point])) {
+        point++;
+    }
+    return point < list->n && fs_changes_name(&list->events[point]);
+}
 
 uint32_t plan_place(const fs_list_t *list, uint32_t point)
 {
+    if (name_comes_next(list, point)) {
+        return PLACE_NAMES;
+    }
     for (; point > 0; point--) {
         const fs_event_t *event = &list->events[point - 1];
         if (event->kind == FS_WRITE) {
             return (uint32_t)event->site;
+        }
+        if (event->kind == FS_ZERO) {
+            return PLACE_HOLES;
         }
         if (fs_changes_name(event)) {
             return PLACE_NAMES;
@@ -104,6 +125,15 @@ static uint64_t states_per_tree(const campaign_t *campaign)
     return n;
 }
 
+static bool is_in_range(const plan_limits_t *limits, uint64_t seq)
+{
+    bool found = limits->n_at == 0;
+    for (uint32_t i = 0; i < limits->n_at && !found; i++) {
+        found = limits->at[i] == seq;
+    }
+    return found && seq >= limits->from_seq && seq <= limits->to_seq;
+}
+
 static void plan_count_point(state_plan_t *plan, const campaign_t *campaign, uint32_t point,
                              const persist_t *persist)
 {
@@ -130,7 +160,7 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
                            .number = plan->total,
                            .before = {plan->totals[0][group], plan->totals[1][group]}};
         persist_advance(&persist, point);
-        if (seq >= limits->from_seq && seq <= limits->to_seq) {
+        if (is_in_range(limits, seq)) {
             plan_count_point(plan, campaign, point, &persist);
         }
         plan->n_crash_points += plan->total > plan->points[point].number;
@@ -215,7 +245,7 @@ static void plan_share_half(state_plan_t *plan, uint32_t half, uint64_t wanted)
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {
         totals[place] = sum(plan->totals[half] + (size_t)place * n_kinds, n_kinds);
     }
-    uint64_t *weights = weigh(totals, PLAN_PLACES, half == 1);
+    uint64_t *weights = weigh(totals, PLAN_PLACES, true);
     share_by_weight(totals, weights, PLAN_PLACES, wanted, shares);
     free(weights);
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {

@@ -1,7 +1,8 @@
 /** Which states are run, and in which batches.
 
 States are chosen by class: basic ones (model_is_basic) and others, each by place, that is the site of the write that
-their crash point follows, or that it follows a change of names, and by the kind of the statement that was issued last. */
+their crash point follows, or that it follows a hole, or that a name changes there: it follows such a change, or comes
+right before one; and by the kind of the statement that was issued last. */
 #ifndef EXPLORER_PLAN_STATES_H
 #define EXPLORER_PLAN_STATES_H
 
@@ -14,7 +15,7 @@ typedef struct batch {
     uint32_t end;   /**< one past the last */
 } batch_t;
 
-#define PLAN_PLACES (SITE_KINDS + 1U)
+#define PLAN_PLACES (SITE_KINDS + 2U)
 #define PLAN_HALVES 2U /**< basic states, and others */
 
 /** A crash point. Its states belong to two classes, those of its group. */
@@ -43,6 +44,8 @@ typedef struct plan_limits {
     uint64_t trees_max; /**< at most, of the first level; 0: no limit */
     uint64_t from_seq;
     uint64_t to_seq;
+    const uint64_t *at; /**< the only crash points, by the event before each; n_at 0: all */
+    uint32_t n_at;
     uint32_t batch_states; /**< about as many in one batch */
     const kinds_t *kinds;  /**< of statements */
 } plan_limits_t;
@@ -52,7 +55,7 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
                  image_t *image, const plan_limits_t *limits);
 void plan_free(state_plan_t *plan);
 
-/** What the crash point follows: a site, or SITE_KINDS, which is a name. */
+/** What is at the crash point: a site, or one of two behind them, which are a name and a hole. */
 uint32_t plan_place(const fs_list_t *list, uint32_t point);
 
 /** The number of the first state at a crash point, over all points and classes. */

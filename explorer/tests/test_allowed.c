@@ -111,6 +111,54 @@ static void test_extend(void **state)
     allowed_free(&allowed);
 }
 
+#define PART(prefix, line, client, table, hash)                                                    \
+    "{\"prefix\":" #prefix ",\"line\":" #line ",\"client\":\"" client                              \
+    "\",\"tables\":[{\"name\":\"" table "\",\"rows\":1,\"hash\":" #hash "}]}\n"
+
+static const char CLIENTS[] =
+    "{\"prefix\":0,\"line\":0,\"tables\":[{\"name\":\"x\",\"rows\":1,\"hash\":9}]}\n" PART(
+        1, 0, "a", "ta", 10) PART(2, 0, "b", "tb", 20) PART(3, 1, "b", "tb", 21)
+        PART(4, 2, "b", "tb", 22) PART(5, 3, "a", "ta", 11) PART(6, 4, "b", "tb", 23)
+            PART(7, 5, "a", "ta", 12);
+
+/** The invariant that a state breaks in which table x, and those of a and of b, have these hashes; 0: none. */
+static uint32_t judge_three(const allowed_t *allowed, uint32_t acked, uint64_t x, uint64_t a,
+                            uint64_t b)
+{
+    check_table_t tables[] = {{.name = "ta", .rows = 1, .hash = a},
+                              {.name = "x", .rows = 1, .hash = x},
+                              {.name = "tb", .rows = 1, .hash = b}};
+    check_report_t report = {.n_tables = 3, .tables = tables};
+    verdict_t verdict = {.n = 0};
+    uint32_t low = allowed_at(allowed, acked);
+    allowed_judge(allowed, &report, low, low, "", &verdict);
+    return verdict.n == 0 ? 0 : verdict.findings[0].invariant;
+}
+
+/** Each client's table is its last acknowledged one or the next, whatever the others' are. */
+static void test_clients(void **state)
+{
+    allowed_t allowed;
+    check_report_t none = {.n_tables = 0};
+    verdict_t verdict = {.n = 0};
+    (void)state;
+    assert_int_equal(load(CLIENTS, &allowed), DB_SUCCESS);
+    assert_int_equal(allowed_at(&allowed, 0), 2);
+    assert_int_equal(judge_three(&allowed, 0, 9, 10, 20), 0);
+    assert_int_equal(judge_three(&allowed, 0, 9, 11, 21), 0); /* both under way */
+    assert_int_equal(judge_three(&allowed, 0, 9, 10, 22), 3);
+    assert_int_equal(judge_three(&allowed, 2, 9, 10, 22), 0);
+    assert_int_equal(judge_three(&allowed, 2, 9, 11, 23), 0);
+    assert_int_equal(judge_three(&allowed, 2, 9, 10, 21), 1);
+    assert_int_equal(judge_three(&allowed, 3, 9, 10, 22), 1);
+    assert_int_equal(judge_three(&allowed, 3, 9, 12, 22), 0);
+    assert_int_equal(judge_three(&allowed, 3, 9, 13, 22), 2);
+    assert_int_equal(judge_three(&allowed, 3, 8, 11, 22), 2);
+    allowed_judge(&allowed, &none, 2, 2, "", &verdict);
+    assert_int_equal(verdict.findings[0].invariant, 2);
+    allowed_free(&allowed);
+}
+
 static void test_bad_files(void **state)
 {
     static const char *const BAD[] = {
@@ -133,9 +181,8 @@ static void test_bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),
-        cmocka_unit_test(test_extend),
-        cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_judge),     cmocka_unit_test(test_extend),
+        cmocka_unit_test(test_clients),   cmocka_unit_test(test_exported),
         cmocka_unit_test(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -472,6 +472,42 @@ static void test_watch_hears_what_is_kept(void **state)
     assert_int_equal(states, count_all(&CONFIG, &f->persist));
 }
 
+/** What overlapped an fsync of its file is lost, all of it or one; nothing else is, and an fsync of another file
+overlaps nothing. */
+static void test_overlapped(void **state)
+{
+    static const char *const WANTED[] = {"a..d", "ab.d", "a.cd"};
+    persist_fixture_t *f = *state;
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    add_entry(&f->list, f->image, FS_LINK, 0, "f", NULL);
+    add_entry(&f->list, f->image, FS_LINK, image_inode_create(f->image), "g", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_write(&f->list, 1, 0, "a");
+    add_write(&f->list, 0, 1, "b");
+    add_write(&f->list, 0, 2, "c");
+    add_sync(&f->list, f->image, 0, "f");
+    f->list.events[6].late = 3;
+    add_write(&f->list, 0, 3, "d");
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 8);
+    assert_int_equal(model_count(&CONFIG, MODEL_OVERLAPPED, &f->persist), 3);
+    for (uint32_t k = 0; k < 3; k++) {
+        char text[] = "....";
+        torn_t torn = {.n = {{{0}}}};
+        image_mark(f->image);
+        model_apply(&CONFIG, MODEL_OVERLAPPED, k, 11, &f->persist, &torn);
+        for (uint32_t i = 0; i < 4; i++) {
+            uint32_t inode = i == 0 ? 1 : 0;
+            const char *bytes = (const char *)image_bytes(f->image, inode);
+            text[i] = image_size(f->image, inode) > i && bytes[i] != '\0' ? bytes[i] : '.';
+        }
+        image_undo(f->image);
+        assert_string_equal(text, WANTED[k]);
+        assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], k == 0 ? 2 : 1);
+    }
+}
+
 static void test_names(void **state)
 {
     (void)state;
@@ -573,6 +609,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_possible_tears, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_overlapped, setup, persist_teardown),
         cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_ordered_names, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_lost_move, setup, persist_teardown),

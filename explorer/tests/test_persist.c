@@ -170,8 +170,13 @@ static void test_overlap(void **state)
     persist_advance(&f->persist, 7);
     assert_file(f->image, "a", "before");
     assert_int_equal(f->persist.n_pending, 2);
-    add_sync(&f->list, f->image, 0, "a");
+    assert_true(persist_is_overlapped(&f->persist, 0));
+    assert_false(persist_is_overlapped(&f->persist, 1)); /* a name */
+    add_write(&f->list, 0, 12, "");
     persist_advance(&f->persist, 8);
+    assert_false(persist_is_overlapped(&f->persist, 2));
+    add_sync(&f->list, f->image, 0, "a");
+    persist_advance(&f->persist, 9);
     assert_file(f->image, "a", "beforeduring");
     assert_absent(f->image, "b");
 }

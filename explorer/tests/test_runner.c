@@ -250,6 +250,23 @@ static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
     return chosen;
 }
 
+/** --at-seq: after these events, and nowhere else. */
+static void test_chosen_points(void **state)
+{
+    fixture_t *f = *state;
+    const uint64_t at[] = {point_seq(&f->trace.list, 3), point_seq(&f->trace.list, 7)};
+    plan_limits_t limits = {
+        .to_seq = UINT64_MAX, .at = at, .n_at = 2, .batch_states = 16, .kinds = &ALIKE};
+    state_plan_t plan;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    assert_int_equal(plan.n_crash_points, 2);
+    for (uint32_t point = 0; point < plan.n_points; point++) {
+        bool has = plan_number(&plan, point + 1) > plan_number(&plan, point);
+        assert_int_equal(has, point == 3 || point == 7);
+    }
+    plan_free(&plan);
+}
+
 /** --states: exactly as many, from all parts of the trace, and of every site. */
 static void test_choice(void **state)
 {
@@ -339,6 +356,26 @@ static void test_names_are_a_place(void **state)
     uint32_t some = choose_named(f, n_all / 4, &n_some);
     assert_true(all > 0 && n_some == n_all / 4);
     assert_true((uint64_t)some * n_all > (uint64_t)all * n_some);
+}
+
+/** What a change of a name relies on belongs to it, over any fsync; a hole is no part of the write before it. */
+static void test_places(void **state)
+{
+    static const fs_kind_t KINDS[] = {FS_WRITE, FS_SYNC, FS_UNLINK, FS_SYNC_DIR,
+                                      FS_WRITE, FS_ZERO, FS_SYNC,   FS_WRITE};
+    const uint32_t names = SITE_KINDS;
+    const uint32_t holes = SITE_KINDS + 1U;
+    const uint32_t data = SITE_DATA_PAGE;
+    const uint32_t expected[] = {SITE_OTHER, names, names, names, names, data, holes, holes, data};
+    fs_list_t list = {.events = NULL};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
+        fs_list_add(&list, KINDS[i])->site = SITE_DATA_PAGE;
+    }
+    for (uint32_t point = 0; point <= list.n; point++) {
+        assert_int_equal(plan_place(&list, point), expected[point]);
+    }
+    fs_list_free(&list);
 }
 
 /** Statements of a kind that has few crash points get more than their proportion, and the numbers of states stay. */
@@ -503,11 +540,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
+        cmocka_unit_test(test_places),
         cmocka_unit_test_setup_teardown(test_rare_kinds, setup, teardown),
         cmocka_unit_test(test_kinds_are_read),
     };

@@ -132,6 +132,35 @@ static void test_events(void **state)
     image_destroy(image);
 }
 
+/** The numbers of several clients come in no order: what counts is how many there were. */
+static void test_clients_are_counted(void **state)
+{
+    builder_t b;
+    trace_t trace;
+    err_sink_t err = {.msg = ""};
+    image_t *image = image_create();
+    (void)state;
+    begin(&b);
+    mark(&b, "issue n=7 client=a");
+    mark(&b, "issue n=2 client=b");
+    (void)put_record(&b, TP_OP_OPEN, 3, "ib_dblwr", 8);
+    mark(&b, "ack n=2 client=b");
+    put_record(&b, TP_OP_WRITE, 3, "hello", 5)->offset = 512;
+    mark(&b, "issue n=4 client=b");
+    mark(&b, "ack n=7 client=a");
+    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
+    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
+    assert_int_equal(trace.list.n, 3);
+    const fs_event_t *events = trace.list.events;
+    assert_int_equal(events[0].issued_line, 2);
+    assert_int_equal(events[0].acked_line, 1);
+    assert_int_equal(events[1].acked_line, 2);
+    assert_int_equal(events[2].issued_line, 3);
+    assert_int_equal(events[2].acked_line, 2);
+    trace_free(&trace);
+    image_destroy(image);
+}
+
 /** Of two writes to one place the first is a first flush, and the image holds nothing of them in the end. */
 static void test_first_flushes(void **state)
 {
@@ -339,10 +368,10 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),         cmocka_unit_test(test_first_flushes),
-        cmocka_unit_test(test_tickets),        cmocka_unit_test(test_allocation),
-        cmocka_unit_test(test_renamed_folder), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_events),        cmocka_unit_test(test_clients_are_counted),
+        cmocka_unit_test(test_first_flushes), cmocka_unit_test(test_tickets),
+        cmocka_unit_test(test_allocation),    cmocka_unit_test(test_renamed_folder),
+        cmocka_unit_test(test_refused),       cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,8 @@ static void test_options_parse(void **state)
     assert_int_equal(o.page_size, 16384);
     assert_int_equal(parse(&o, "extent_pages", "8"), DB_SUCCESS);
     assert_int_equal(o.extent_pages, 8);
+    assert_int_equal(parse(&o, "atomic_write_unit", "2k"), DB_SUCCESS);
+    assert_int_equal(o.atomic_write_unit, 2048);
     assert_int_equal(parse(&o, "log_file_size", "2M"), DB_SUCCESS);
     assert_int_equal(o.log_file_size, 2097152);
     assert_int_equal(parse(&o, "log_optimize_ddl", "off"), DB_SUCCESS);
@@ -192,6 +194,9 @@ static void test_options_parse_refuses(void **state)
         {"page_size", ""},
         {"page_size", "4k "},
         {"page_size", "-4096"},
+        {"atomic_write_unit", "256"},
+        {"atomic_write_unit", "3k"},
+        {"atomic_write_unit", "128k"},
         {"page_size", "4kk"},
         {"extent_pages", "4"},
         {"extent_pages", "24"},

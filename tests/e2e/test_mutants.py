@@ -76,12 +76,12 @@ def test_power_loss_judges_the_recorded_run_too(
 
 def test_time_to_find(tornpage: Tornpage, tmp_path: Path, patched: str) -> None:
     """Processor time until a broken state, kept like every result; a search that is given up has none."""
-    names = (patched, "ckpt_same_slot")
+    names = (patched, "dblwr_copy_before_log")
     command = ("bench", "finds", "--seeds", "1", "--limit", "1s", *only(*names))
     answer = tornpage(*command)
     assert answer.code == 0, answer.text
     found = {row["name"]: row for row in answer.data["rows"]}
-    assert found["ckpt_same_slot"]["median_s"] is None
+    assert found["dblwr_copy_before_log"]["median_s"] is None
     assert answer.data["found"] == (found[patched]["median_s"] is not None)
     kept = sorted((tmp_path / "out" / "as-shipped").iterdir())
     assert [path.name for path in kept] == sorted(f"{name}.1.json" for name in names)

@@ -119,7 +119,9 @@ def test_names_and_contents(release: Path) -> None:
         "LICENSE",
         "THIRD_PARTY.md",
         "py.typed",
-        "schema.sql",
+        "views.sql",
+        "migrations/versions/from_2.sql",
+        "migrations/env.py",
         "INVARIANTS.md",
         "tornpage.libs",
     ):

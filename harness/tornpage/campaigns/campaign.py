@@ -122,6 +122,9 @@ class PowerLoss(BaseModel):
     """2 crashes the recovery too, 3 the recovery after that."""
     depths: list[Annotated[int, Field(ge=1, le=3)]] = []
     """Instead of depth, several: each is an exploration of its own."""
+    aim: bool = False
+    """Only crashes right after the operations by which the recorded run broke a rule on bytes: whether what
+    the rule complains of loses anything."""
     seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
     """So many explorations of each configuration and depth, each with a script of its own."""
 

@@ -3,13 +3,12 @@
 A trial is compared with it event by event, so that its verdicts need not be computed again. It lies in
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
-May import: aim, codec, contents, errors, image, judgement, model, observed, oracle, paths, preload,
+May import: aim, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths, preload,
 rows, rules, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import json
 import os
@@ -20,6 +19,7 @@ from pathlib import Path
 import xxhash
 
 from tornpage.campaigns.contents import KnownContents
+from tornpage.campaigns.journal import Journal, acknowledged_in, clients_in, read_journal
 from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
@@ -53,16 +53,13 @@ from tornpage.workloads.workload import generate
 
 __all__ = [
     "Baseline",
-    "Journal",
     "UndisturbedRun",
-    "acknowledged_in",
     "census_key",
     "failed_run",
     "judge_run",
     "judge_undisturbed",
     "list_writes",
     "load_baseline",
-    "read_journal",
     "run_undisturbed",
     "take_baseline",
     "take_census",
@@ -71,18 +68,6 @@ __all__ = [
 EXIT_USAGE = 2
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
-
-
-@dataclass(frozen=True, slots=True)
-class Journal:
-    """Which statements were issued and finished, by event number; both lists ascend."""
-
-    issued: list[tuple[int, int]]
-    finished: list[tuple[int, int]]
-
-    def at(self, seq: int) -> tuple[int, int]:
-        """Last finished and last issued line before event `seq` (0 = none)."""
-        return _last(self.finished, seq), _last(self.issued, seq)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,28 +238,7 @@ def _oracle_of(
 ) -> Oracle | ObservedOracle:
     if told is None:
         return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
-    return ObservedOracle(told, acknowledged_in(trace))
-
-
-def acknowledged_in(trace: Trace) -> list[int]:
-    """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
-    CensusError if there is no such mark, or one is none."""
-    found: list[int] = []
-    ready = False
-    for event in trace.events():
-        if event.kind != Op.MARK:
-            continue
-        verb, facts = trace.mark(event)
-        ready |= verb == "ready"
-        if verb in ("issue", "ack") and not (ready and facts.get("n", "").isdecimal()):
-            raise CensusError(
-                f"mark `{trace.text(event)}`: `ready` comes first, then `{verb} n=NUMBER`"
-            )
-        if verb == "ack":
-            found.append(int(facts["n"]))
-    if not ready:
-        raise CensusError("run never marked `ready`: from there on its folder is crashed")
-    return found
+    return ObservedOracle(told, acknowledged_in(trace), clients=clients_in(trace))
 
 
 def judge_undisturbed(spec: TrialSpec, target: Target, work: Path) -> CensusRow:
@@ -366,24 +330,6 @@ def judge_run(target: Target, trace: Path, setting: Setting, found: Path, *, liv
         return Judged()
     base = found if any(found.iterdir()) else None
     return ask_rules(target.judge_command().argv, trace, setting, base=base, live=live)
-
-
-def read_journal(trace: Trace) -> Journal:
-    """The issue, ack and fail markers of a run."""
-    journal = Journal([], [])
-    for event in trace.events():
-        if event.kind == Op.MARK:
-            verb, facts = trace.mark(event)
-            if verb == "issue":
-                journal.issued.append((event.seq, int(facts["n"])))
-            elif verb in ("ack", "fail"):
-                journal.finished.append((event.seq, int(facts["n"])))
-    return journal
-
-
-def _last(entries: list[tuple[int, int]], seq: int) -> int:
-    at = bisect.bisect_left(entries, (seq, 0))
-    return entries[at - 1][1] if at else 0
 
 
 def list_writes(

@@ -1,7 +1,7 @@
 """The oracle of a run that was killed, of a target that observes its own states: what this very run has told
 and had acknowledged, not what an undisturbed one did. So kills need no target that does the same each time.
 
-May import: census, observed, state, trace.
+May import: journal, observed, state, trace.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tornpage.campaigns.census import acknowledged_in, read_journal
+from tornpage.campaigns.journal import acknowledged_in, clients_in, issued_last
 from tornpage.faults.trace import Trace
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.state import State
@@ -33,17 +33,17 @@ def judge_by_own_run(
     tell is taken from the undisturbed run as long as both have told the same. Raises CensusError when it
     cannot be judged: it was not ready yet, or an acknowledged state is not known."""
     acknowledged = acknowledged_in(trace)
-    journal = read_journal(trace)
     if all(undisturbed.told.get(number) == state for number, state in told.items()):
         told = {**undisturbed.told, **told}
-    issued = journal.issued[-1][1] if journal.issued else 0
-    under_way = [issued] if issued > (acknowledged[-1] if acknowledged else 0) else []
+    under_way = [number for number in issued_last(trace) if number not in acknowledged]
     known = [number for number in under_way if number in told]
-    oracle = ObservedOracle(told, [*acknowledged, *known], killed=True)
+    clients = clients_in(trace)
+    oracle = ObservedOracle(told, [*acknowledged, *known], killed=True, clients=clients)
     if known == under_way:
         return KilledRun(oracle, "")
+    unknown = min(set(under_way).difference(known))
     return KilledRun(
         oracle,
-        f"statement {issued} was under way, and its state is not known: this run differs from the "
+        f"statement {unknown} was under way, and its state is not known: this run differs from the "
         "undisturbed one, and told no state before it committed",
     )

@@ -177,7 +177,7 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     """How far the campaign explores one configuration at this depth."""
     limits = campaign.explore
     assert limits is not None, "the campaign's model says so"
-    return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs)
+    return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs, aim=limits.aim)
 
 
 def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explored:

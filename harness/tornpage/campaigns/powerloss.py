@@ -50,12 +50,16 @@ __all__ = [
 ]
 
 EXPLORER_DEADLINE_S = 120.0
-STATE_DEADLINE_S = 60.0
+STATE_DEADLINE_S = 1300.0
+"""Of one state, played again: more than twice what a target file may give a recovery, for the explorer's own
+deadline comes first and is a verdict."""
 MODELS_DEADLINE_S = 10.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
 EXIT_MACHINE = 10
+BEFORE_ALL = 0
+"""The crash point before a run: none behind `ready`."""
 RECOVERY = "recovery"
 """The explorer's name for what recovery itself said."""
 
@@ -65,6 +69,7 @@ class Limits:
     """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
     = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
     3 that one too; events: only crash points after events of these numbers, both included, None = all;
+    aim: only crash points after events by which the run broke a rule on bytes;
     state_s: seconds until a state counts as hung, 0 = the explorer's own choice; ignored_fsyncs: patterns of
     files whose fsync is a lie."""
 
@@ -76,13 +81,15 @@ class Limits:
     events: tuple[int, int] | None = None
     state_s: int = 0
     ignored_fsyncs: tuple[str, ...] = ()
+    aim: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
-    statements, and what was found before it. ready: number of the event before the first crash. violations:
-    what is wrong with the run itself, whatever crash follows; counters: its status at the end."""
+    statements, and what was found before it. ready: number of the event before the first crash.
+    violations: what is wrong with the run itself, whatever crash follows; counters: its status at the end;
+    suspect: numbers of the events by which it broke a rule on bytes."""
 
     trace: Path
     allowed: Path
@@ -93,6 +100,7 @@ class Recording:
     events: int
     violations: tuple[Violation, ...]
     counters: Mapping[str, int]
+    suspect: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +146,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             events=run.trace.events_declared,
             violations=run.violations,
             counters=run.answer.status,
+            suspect=tuple(sorted({finding.seq for finding in run.findings})),
         )
     finally:
         remove_image(folder)
@@ -164,6 +173,9 @@ def explore(
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     elif recording.ready:
         arguments += ["--from-seq", str(recording.ready)]
+    if limits.aim:
+        for seq in recording.suspect or (BEFORE_ALL,):
+            arguments += ["--at-seq", str(seq)]
     for pattern in limits.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     if limits.state_s:
@@ -247,8 +259,12 @@ def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: P
 def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     """One JSON object per commit prefix: what the explorer compares a recovered state with."""
     lines = []
+    parts = oracle.parts if isinstance(oracle, ObservedOracle) else []
     for number, (state, line) in enumerate(zip(oracle.states, oracle.commit_lines, strict=True)):
-        prefix: dict[str, Any] = {"prefix": number, "line": line, "tables": plain_tables(state)}
+        client, tables = parts[number] if parts else ("", state)
+        prefix: dict[str, Any] = {"prefix": number, "line": line, "tables": plain_tables(tables)}
+        if client:
+            prefix["client"] = client
         if number in oracle.exports:
             prefix["exported"] = oracle.exports[number]
         if number in oracle.backups:

@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, errors, hit, image, judgement, killed, model, observed, paths, plan, preload,
-process, rules, state, stream, target, trace.
+May import: aim, census, clients, errors, hit, image, journal, judgement, killed, model, observed, paths,
+plan, preload, process, rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tornpage.campaigns.census import (
     judge_run,
     list_writes,
     load_baseline,
-    read_journal,
 )
 from tornpage.campaigns.hit import (
     Hit,
@@ -34,6 +33,7 @@ from tornpage.campaigns.hit import (
     tears_nothing,
     torn_write,
 )
+from tornpage.campaigns.journal import read_journal
 from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
@@ -48,6 +48,7 @@ from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
+from tornpage.oracle.clients import judge_clients
 from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_rules
@@ -411,7 +412,12 @@ class _Trial:
             raise ChildError("the target recovered without telling its state")
         self.state = answer.state
         self.backups = answer.backups
-        found = judge(self.oracle.states, answer.state, *self.range)
+        parts = self.own.oracle.parts if self.own is not None else []
+        found = (
+            judge_clients(parts, answer.state, *self.range)
+            if parts
+            else judge(self.oracle.states, answer.state, *self.range)
+        )
         if found and self.own is not None and self.own.unknown:
             self.undecided = self.own.unknown
         else:

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: attempt, campaign, console, crew, file, options, origin, paths, progress, publish, registry,
-store, summary, target.
+May import: attempt, campaign, console, crew, options, origin, paths, progress, publish, registry, store,
+summary, target.
 """
 
 from __future__ import annotations
@@ -18,11 +18,18 @@ from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, make_console
-from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption, seconds_of
+from tornpage.cli.options import (
+    DEFAULT_JOBS,
+    JobsOption,
+    JsonOption,
+    OutOption,
+    StoreOption,
+    place_in,
+    seconds_of,
+)
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import target_file
 from tornpage.reports.summary import Summary
-from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -50,9 +57,11 @@ def try_target(
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = DEFAULT_OUT,
+    store_place: StoreOption = None,
 ) -> int:
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
+    place = place_in(out, store_place)
     target = make_target(target_file(file), paths.build)
     extent: dict[str, float] = {"states": states}
     if budget is not None:
@@ -63,11 +72,11 @@ def try_target(
     crew = Crew(paths, jobs, out, progress, origin)
     with progress:
         seen = examine(target, crew)
-        with Store(out / FILE) as store:
+        with Store(place) as store:
             summaries = torture(store, target, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
-        print(json.dumps(_to_json(seen, summaries, out, reports)))
+        print(json.dumps(_to_json(seen, summaries, place.name, reports)))
     else:
         for line in _lines(seen, summaries, reports):
             make_console().print(line, highlight=False, soft_wrap=True)
@@ -82,7 +91,7 @@ def _exit_code(seen: Examined, summaries: list[Summary]) -> int:
 
 
 def _to_json(
-    seen: Examined, summaries: list[Summary], out: Path, reports: list[Path]
+    seen: Examined, summaries: list[Summary], store: str, reports: list[Path]
 ) -> dict[str, Any]:
     return {
         "commits": seen.admission.commits,
@@ -90,7 +99,7 @@ def _to_json(
         "control": {"states": seen.control_states, "kinds": seen.control_kinds},
         "vacuous": seen.vacuous,
         "runs": [
-            summary.to_json(str(out / FILE), report)
+            summary.to_json(store, report)
             for summary, report in zip(summaries, reports, strict=True)
         ],
     }

@@ -3,8 +3,8 @@
 Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 3 nothing (or not what was
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
-May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, process,
-prune, qualify, replay, report, run, runs, show, shrink, store, target.
+May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, pricing,
+process, prune, qualify, replay, report, run, runs, show, shrink, store, target.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from tornpage.cli import (
     mutants,
     new,
     nightly,
+    pricing,
     prune,
     qualify,
     replay,
@@ -63,7 +64,8 @@ targets = typer.Typer(no_args_is_help=True, help="Target files: stores that nobo
 stores = typer.Typer(no_args_is_help=True, help="Result stores as a whole.")
 DEVELOPERS = "For developers of Tornpage"
 benches = typer.Typer(
-    no_args_is_help=True, help="Measures Tornpage, and its engine beside published figures."
+    no_args_is_help=True,
+    help="Measures Tornpage, and its engine beside published figures, and disks.",
 )
 
 # In the order of the help text.
@@ -94,6 +96,7 @@ app.add_typer(benches, name="bench", rich_help_panel=DEVELOPERS)
 benches.command(epilog=bench.SPEED_EPILOG)(bench.speed)
 benches.command(epilog=bench.SEEDS_EPILOG)(bench.seeds)
 benches.command(epilog=bench.FINDS_EPILOG)(bench.finds)
+benches.command(epilog=pricing.EPILOG)(pricing.doublewrite)
 
 
 def _print_version(wanted: bool) -> None:

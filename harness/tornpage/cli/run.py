@@ -1,14 +1,14 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, changes, cluster, console, crew, errors, fitting, options, origin, paths, progress,
-prune, publish, runner, store.
+May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, origin,
+paths, progress, prune, publish, runner, store.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Annotated
 
 import typer
@@ -49,6 +49,7 @@ from tornpage.cli.options import (
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
+from tornpage.lab.neighbour import fio_beside
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
@@ -107,6 +108,12 @@ def run(
             help="In place of worker processes: the workers of dask://HOST:PORT, or local:N.",
         ),
     ] = None,
+    contention: Annotated[
+        bool,
+        typer.Option(
+            "--contention", help="fio writes and syncs beside it, on the same file systems."
+        ),
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with an interrupted run.")
     ] = False,
@@ -141,6 +148,7 @@ def run(
     with (
         _cluster(cluster, name, json_output) as hands,
         Store(place_in(out, store_place), create=not resume) as store,
+        fio_beside(paths.workloads / "fio", [out]) if contention else nullcontext(),
         progress,
     ):
         crew = Crew(paths, jobs, out, progress, origin, cluster=hands)

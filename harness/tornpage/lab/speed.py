@@ -1,6 +1,7 @@
 """The speeds of Tornpage itself, side by side in one run: `tornpage bench speed`.
 
-May import: campaign, crash_rates, errors, measured, paths, process, scratch, statements, store, write_costs.
+May import: campaign, crash_rates, errors, file, measured, paths, process, scratch, statements, store,
+write_costs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tornpage.lab.crash_rates import crash_rates, target_rates
 from tornpage.lab.measured import Effort, Measured, Spent, spent
 from tornpage.lab.statements import run_statements
 from tornpage.lab.write_costs import write_costs
+from tornpage.store.file import FILE
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import Paths
@@ -89,10 +91,10 @@ def _fill_store(paths: Paths, folder: Path, trials: int) -> Path:
     small, large = folder / "small", folder / "large"
     control = ("run", "smoke", "--set", "doublewrite=off", "--trials", str(PATTERN_TRIALS))
     _tornpage((*control, "--scripts", "1", "--undisturbed", "0", "--json", "--out", str(small)))
-    with Store(small / "tornpage.db", write=False) as store:
+    with Store(small / FILE, write=False) as store:
         rows = list(store.trials(1))
     settings = load_campaign("smoke", paths.workloads).model_dump(mode="json")
-    with Store(large / "tornpage.db") as store:
+    with Store(large / FILE) as store:
         run = store.begin_run("smoke", "engine", 1, trials, settings).id
         for number in range(trials):
             row = rows[number % len(rows)]

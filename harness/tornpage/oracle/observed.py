@@ -4,6 +4,9 @@ A target tells its state when it is ready and after each acknowledgement, as tex
 must come to one of them. So it needs no model, and it finds what recovery does wrong, never what the
 target always does wrong.
 
+Of several clients at work at once each tells what is its own. A crash leaves of each a state that it had by
+itself, so there is a sequence of states for each: its parts.
+
 May import: errors, state.
 """
 
@@ -44,7 +47,12 @@ def observed_state(texts: Any) -> State:
 class ObservedOracle:
     """What Oracle is for a script: states[p] is the state after p commits, states[0] that of `ready`;
     commit_lines[p] the number of the statement that was acknowledged then. One that changes nothing is
-    no commit."""
+    no commit.
+
+    Of several clients the number of a statement is its place among the acknowledgements, and parts[p] says
+    whose commit p is, and what is this client's own behind it. The first parts have all that is
+    there at `ready`: of nobody, and of each client.
+    """
 
     steps: Sequence[Any] = ()
     """No statement has a result that it should have."""
@@ -54,10 +62,16 @@ class ObservedOracle:
     """As well."""
 
     def __init__(
-        self, told: Mapping[int, State], acknowledged: Sequence[int], *, killed: bool = False
+        self,
+        told: Mapping[int, State],
+        acknowledged: Sequence[int],
+        *,
+        killed: bool = False,
+        clients: Mapping[int, str] = MappingProxyType({}),
     ) -> None:
         """told: by number of a statement, the state after it, 0 for `ready`; acknowledged: the numbers of the
-        marks, in their order, none only if the run was killed. CensusError if they do not go together."""
+        marks, in their order, none only if the run was killed; clients: who has issued a statement, nothing
+        where there is but one. CensusError if they do not go together."""
         self.told = told
         if 0 not in told:
             raise CensusError("run told no state at `ready`: print the line with n = 0")
@@ -65,21 +79,59 @@ class ObservedOracle:
             raise CensusError(
                 "run acknowledged nothing: mark `issue n=1` before a commit, `ack n=1` after it"
             )
-        for before, after in zip([0, *acknowledged], acknowledged, strict=False):
-            if after <= before:
-                raise CensusError(f"`ack n={after}` comes after {before}: numbers must grow from 1")
-        for number in acknowledged:
-            if number not in told:
-                raise CensusError(
-                    f"run told no state after `ack n={number}`: print a line with n = {number}"
-                )
+        _check_numbers(told, acknowledged, clients)
         self.commit_lines = [0]
         self.states = [told[0]]
-        for number in acknowledged:
-            if told[number] != self.states[-1]:
-                self.commit_lines.append(number)
-                self.states.append(told[number])
+        self.parts: list[tuple[str, State]] = []
+        if clients:
+            self._begin_parts(clients)
+        for place, number in enumerate(acknowledged, 1):
+            state = {**self.states[-1], **told[number]} if clients else told[number]
+            if state == self.states[-1]:
+                continue
+            self.commit_lines.append(place if clients else number)
+            self.states.append(state)
+            if clients:
+                self.parts.append((clients[number], self._own(state, self._names[clients[number]])))
+
+    def _begin_parts(self, clients: Mapping[int, str]) -> None:
+        self._names: dict[str, set[str]] = {
+            client: set() for client in sorted(set(clients.values()))
+        }
+        for number, client in clients.items():
+            self._names[client] |= set(self.told.get(number, {}))
+        ready = self.told[0]
+        shared = set(ready).difference(*self._names.values())
+        self.parts = [("", self._own(ready, shared))]
+        for client, names in self._names.items():
+            self.parts.append((client, self._own(ready, names)))
+            self.states.append(ready)
+            self.commit_lines.append(0)
+
+    @staticmethod
+    def _own(state: State, names: set[str]) -> State:
+        return {name: state[name] for name in sorted(names) if name in state}
 
     def after(self, line: int) -> int:
         """The prefix after the statement of this number (0 before the first)."""
         return sum(number <= line for number in self.commit_lines) - 1
+
+
+def _check_numbers(
+    told: Mapping[int, State], acknowledged: Sequence[int], clients: Mapping[int, str]
+) -> None:
+    """CensusError if numbers do not grow, or a state is missing."""
+    last: dict[str, int] = {}
+    for number in acknowledged:
+        client = clients.get(number, "")
+        if clients and not client:
+            raise CensusError(f"`ack n={number}` is of no client, others are")
+        if number <= last.get(client, 0):
+            raise CensusError(
+                f"`ack n={number}` comes after {last.get(client, 0)}: numbers must grow from 1"
+            )
+        last[client] = number
+        if number not in told:
+            raise CensusError(
+                f"run told no state after `ack n={number}`: print a line with n = {number}"
+            )

@@ -104,6 +104,7 @@ class Oracle:
             prefix = len(self.states) - 1
             other = self._other_error(statement, error, prefix)
             self.steps.append(Step(statement.line, error, prefix, durable, other))
+        self._end_export()
 
     def after(self, line: int) -> int:
         """The prefix after the statement of this line (0 before the first)."""
@@ -283,6 +284,13 @@ class Oracle:
     def _undo(self, touched: dict[tuple[str, bytes], None]) -> None:
         for name, key in touched:
             self._tables[name].undo(key)
+
+    def _end_export(self) -> None:
+        """The target's clean end does, and no statement tells of that."""
+        for table in self._tables.values():
+            if table.exported:
+                self._end_build(table)
+                self._snapshot(self.steps[-1].line)
 
     def _exported(self) -> str:
         return next((table.name for table in self._tables.values() if table.exported), "")

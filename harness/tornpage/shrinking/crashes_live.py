@@ -2,7 +2,7 @@
 of the same site in turn, the nearest to the last crash first, then some of the others. A script counts as
 harmless if none of these shows the finding.
 
-May import: census, crashes, ddmin, errors, fingerprint, image, model, script, target, trace, trial.
+May import: census, crashes, ddmin, errors, fingerprint, image, journal, model, script, target, trace, trial.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from tornpage.campaigns.census import Baseline, Journal, take_baseline
+from tornpage.campaigns.census import Baseline, take_baseline
+from tornpage.campaigns.journal import Journal
 from tornpage.campaigns.trial import run_trial
 from tornpage.faults.image import remove_image
 from tornpage.faults.trace import FilePaths, Op, Trace

@@ -2,7 +2,7 @@
 first close to the last crash, then all over. A script counts as harmless if no state of a bounded
 number shows the finding.
 
-May import: census, crashes, errors, fingerprint, image, model, powerloss, script, target, trace.
+May import: crashes, errors, fingerprint, image, journal, model, powerloss, script, target, trace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from tornpage.campaigns.census import read_journal
+from tornpage.campaigns.journal import read_journal
 from tornpage.campaigns.powerloss import (
     Limits,
     Recording,
@@ -48,6 +48,7 @@ JOBS = min(os.cpu_count() or 1, 4)
 SIMPLE = (
     "all-persisted",
     "ordered",
+    "overlapped",
     "one-dropped",
     "one-torn",
     "one-persisted",

@@ -29,6 +29,7 @@ from tornpage.workloads.shapes import UNIQUE_PREFIX, Shape
 __all__ = ["Book", "Table"]
 
 WORDS = ("", "a", "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 HOT_MAX = 12
 """Keys of a table that count as hot."""
 HOT_SHARE = 0.5
@@ -143,13 +144,17 @@ class Book:
     # -- values ---------------------------------------------------------------------------------
 
     def text(self, limit: int = 255, unique: bool = False) -> bytes:
-        """A value from a small set, sometimes with a unique tail, so that prefixes collide."""
+        """A value from a small set, sometimes with a unique tail, so that prefixes collide; sometimes long,
+        of one letter or of any, so that a page compresses well at one time and badly at another."""
         word = self.rng.choice(WORDS)
         if unique or self.rng.random() < 0.5:
             self.serial += 1
             word = f"{word}{self.serial:05d}"
-        if self.rng.random() < 0.3:
+        chance = self.rng.random()
+        if chance < 0.3:
             word = word.ljust(self.rng.randint(20, 200), self.rng.choice("xyz"))
+        elif chance < 0.5:
+            word += "".join(self.rng.choices(LETTERS, k=self.rng.randint(20, 250)))
         return word.encode()[:limit]
 
     def value(self, column: Column) -> Value:
@@ -207,7 +212,7 @@ class Book:
     def new_serial(self) -> bytes:
         """A value of the serial column that no row has had."""
         self.serial += 1
-        start = "".join(self.rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(UNIQUE_PREFIX))
+        start = "".join(self.rng.choice(LETTERS) for _ in range(UNIQUE_PREFIX))
         return f"{start}{self.serial:05d}".encode()
 
     # -- tables ---------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ __all__ = [
     "rebuild",
     "rename_parts",
     "replace",
+    "retire",
     "several",
     "stepped",
     "switch",
@@ -100,6 +101,23 @@ def rebuild(book: Book, table: Table) -> None:
         if not again:
             return
     book.add_indexes(table, again)
+
+
+def retire(book: Book, table: Table) -> None:
+    """An index goes whose pages lie before the last checkpoint and have changed behind it: the log has
+    changes of them, and not how they began. Then the page cleaner is there, before the next checkpoint."""
+    if not table.indexes:
+        build(book, table)
+    if not table.indexes:
+        return  # a duplicate
+    if not book.quiet:
+        book.add(Verb.CHECKPOINT, full=True)
+    for _ in range(book.rng.randint(8, 40)):
+        change(book, table)
+    book.drop_index(table, book.rng.choice(table.indexes))
+    book.add(Verb.CLEAN, number=2 * book.dblwr_pages)
+    for _ in range(book.rng.randint(0, 8)):
+        change(book, table)
 
 
 def stepped(

@@ -15,7 +15,7 @@ import random
 from pydantic import BaseModel, ConfigDict, Field
 
 from tornpage.workloads.book import Book
-from tornpage.workloads.builds import build, lengthen, name_burst
+from tornpage.workloads.builds import build, lengthen, name_burst, retire
 from tornpage.workloads.defragment import defragment
 from tornpage.workloads.phases import (
     drain,
@@ -70,6 +70,8 @@ def generate_churn(params: ChurnParams, rng: random.Random) -> Script:
         rewrite(book, table, params.rows // 3)
         for other in varying:
             rewrite(book, other, params.rows // 12)
+        retire(book, table)
+        build(book, table)
         if book.rng.random() < RESTART_SHARE:
             restart(book)
         name_burst(book, NAMES, SMALL, params.bursts)

@@ -150,6 +150,7 @@ DEFINITION: tuple[Phase, ...] = (
     builds.drop_some,
     builds.many,
     builds.rebuild,
+    builds.retire,
     builds.stepped,
     builds.aborted,
     builds.replace,

@@ -16,6 +16,11 @@ def state(number: int) -> State:
     return {"rows": (1, number, ())}
 
 
+def part(client: str, number: int) -> State:
+    """What is a client's own."""
+    return {client: (1, number, ())}
+
+
 UNDISTURBED = ObservedOracle({n: state(n) for n in range(5)}, [1, 2, 3, 4])
 
 
@@ -48,6 +53,20 @@ def test_nothing_was_under_way() -> None:
     fake = trace("issue n=1", "ack n=1")
     assert judge_by_own_run(fake.trace(), {0: state(0), 1: state(9)}, UNDISTURBED).unknown == ""
     assert judge_by_own_run(trace().trace(), {0: state(9)}, UNDISTURBED).oracle.states == [state(9)]
+
+
+def test_several_clients_are_under_way() -> None:
+    """Each with its last statement, whose state it may have told before."""
+    fake = trace(
+        "issue n=1 client=a", "issue n=2 client=b", "ack n=2 client=b", "issue n=4 client=b"
+    )
+    told = {0: {**part("a", 0), **part("b", 0)}, 1: part("a", 1), 2: part("b", 2)}
+    found = judge_by_own_run(fake.trace(), told, UNDISTURBED)
+    assert "statement 4 was under way" in found.unknown
+    found = judge_by_own_run(fake.trace(), {**told, 4: part("b", 4)}, UNDISTURBED)
+    assert found.unknown == ""
+    assert [client for client, _part in found.oracle.parts] == ["", "a", "b", "b", "a", "b"]
+    assert found.oracle.after(1) == 3
 
 
 @pytest.mark.parametrize(

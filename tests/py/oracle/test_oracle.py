@@ -97,6 +97,9 @@ def test_an_export_lasts_from_prefix_to_prefix() -> None:
         assert oracle.states[begun] == oracle.states[begun - 1]
         assert oracle.states[begun + 2] == oracle.states[begun + 1]
         assert oracle.steps[-1].prefix == begun + 3
+    oracle = _oracle(text)
+    last = len(oracle.states) - 1
+    assert oracle.commit_lines[last] == oracle.steps[-1].line and last not in oracle.exports
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import re
 import shlex
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +34,30 @@ from tornpage.targets.bundled.server import (
     ServerEnded,
     give_away,
     private_folder,
+    private_of,
     unprivileged,
 )
 from tornpage.targets.bundled.statements import parts_of, statements_of
 
-__all__ = ["main"]
+__all__ = [
+    "DATABASE",
+    "Setting",
+    "connect",
+    "execute",
+    "main",
+    "parser",
+    "prepare",
+    "served",
+    "setting_of",
+    "state_of",
+]
 
 DATABASE = "t"
 ANSWER_S = 60
+CORRUPTED = 1712
+"""Error of a statement on an index that the server has marked so."""
+DELETE_MARKED = "info_bits=32"
+"""What CHECK TABLE says of an index entry that nobody sees: purge may not have come to it yet."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
@@ -71,11 +87,12 @@ the server likes."""
 @dataclass(frozen=True, slots=True)
 class Setting:
     """program: words that start the server; variables: of the server, `innodb-doublewrite=off`;
-    libraries: folders with its libraries."""
+    libraries: folders with its libraries; before: a library that is loaded before the recorder."""
 
     program: tuple[str, ...]
     variables: tuple[str, ...]
     libraries: str = ""
+    before: str = ""
 
     def argv(self, data: Path, private: Path) -> list[str]:
         """The command line of a server on this data directory, which is its working folder: a socket's path
@@ -93,22 +110,25 @@ class Setting:
     def environment(self) -> dict[str, str]:
         """This process's own, so that what records this process records the server."""
         found = {"LD_LIBRARY_PATH": self.libraries} if self.libraries else {}
+        if self.before:
+            found["LD_PRELOAD"] = f"{self.before} {os.environ.get('LD_PRELOAD', '')}"
         return {**os.environ, **found}
 
 
 @contextmanager
-def client(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
+def served(setting: Setting, data: Path) -> Iterator[tuple[Connection[Any], Server]]:
     """A server on this data directory, and a connection to it. Raises ServerEnded."""
     give_away(data)
     with private_folder(data) as private:
         argv = setting.argv(data, private)
         with Server(argv, private / "said", setting.environment()) as server:
-            connection = server.wait_until(lambda: _connect(private))
+            connection = server.wait_until(lambda: connect(data))
             yield connection, server
 
 
-def _connect(private: Path) -> Connection[Any] | None:
-    folder = os.open(private, os.O_PATH)
+def connect(data: Path) -> Connection[Any] | None:
+    """One more connection to the server on this data directory; None: it takes none yet."""
+    folder = os.open(private_of(data), os.O_PATH)
     try:
         return pymysql.connect(
             unix_socket=f"/proc/self/fd/{folder}/s", user="root", autocommit=True,
@@ -150,14 +170,11 @@ def findings_of(connection: Connection[Any]) -> list[dict[str, Any]]:
     for table in tables_of(connection):
         name = f"{DATABASE}.{table}"
         for row in execute(connection, f"CHECK TABLE {name} EXTENDED"):
-            if row[2] in ("error", "Error", "warning", "Warning"):
+            if row[2].lower() in ("error", "warning") and DELETE_MARKED not in row[3]:
                 found.append({"invariant": 6, "what": f"CHECK TABLE {table}: {row[3]}"})
-        found += [
-            {"invariant": 10, "what": f"index {index} of {table} differs from its table"}
-            for index, columns in _indexes(connection, name).items()
-            if _sum_of(connection, name, index, columns)
-            != _sum_of(connection, name, "PRIMARY", columns)
-        ]
+        for index, columns in _indexes(connection, name).items():
+            wrong = _wrong_with(connection, name, index, columns)
+            found += [{"invariant": 10, "what": f"index {index} of {table} {wrong}"}] * bool(wrong)
     return found
 
 
@@ -170,6 +187,18 @@ def _indexes(connection: Connection[Any], name: str) -> dict[str, list[str]]:
     return {index: own + primary for index, own in columns.items()}
 
 
+def _wrong_with(connection: Connection[Any], name: str, index: str, columns: list[str]) -> str:
+    """Of an index, or why it cannot be read. Raises MySQLError if the server has ended."""
+    try:
+        own = _sum_of(connection, name, index, columns)
+    except pymysql.err.MySQLError as error:
+        if error.args[0] != CORRUPTED:
+            raise
+        return "is corrupted"
+    table = _sum_of(connection, name, "PRIMARY", columns)
+    return "" if own == table else "differs from its table"
+
+
 def _sum_of(
     connection: Connection[Any], name: str, index: str, columns: list[str]
 ) -> tuple[Any, ...]:
@@ -178,13 +207,12 @@ def _sum_of(
     return execute(connection, query)[0]
 
 
-def prepare(setting: Setting, data: Path, lines: Path) -> None:
-    """A new database with the tables of a list, closed cleanly."""
-    with client(setting, data) as (connection, server):
+def prepare(setting: Setting, data: Path, make: Callable[[Connection[Any]], None]) -> None:
+    """A new database with what is made in it, closed cleanly."""
+    with served(setting, data) as (connection, server):
         execute(connection, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
         connection.select_db(DATABASE)
-        for line in statements_of(lines).values():
-            _execute_all(connection, line)
+        make(connection)
         execute(connection, "SET GLOBAL innodb_fast_shutdown=0")
         execute(connection, "SHUTDOWN")
         server.process.wait()
@@ -192,7 +220,7 @@ def prepare(setting: Setting, data: Path, lines: Path) -> None:
 
 def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
     """Statement by statement, each acknowledged with the state behind it. last: one more."""
-    with client(setting, data) as (connection, _server):
+    with served(setting, data) as (connection, _server):
         connection.select_db(DATABASE)
         ready(state_of(connection))
         work = statements_of(lines)
@@ -203,6 +231,12 @@ def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
             ack(number, state_of(connection))
 
 
+def make_tables(connection: Connection[Any], lines: Path) -> None:
+    """Those of a list of statements."""
+    for line in statements_of(lines).values():
+        _execute_all(connection, line)
+
+
 def _execute_all(connection: Connection[Any], line: str) -> None:
     for statement in parts_of(line):
         execute(connection, statement)
@@ -211,31 +245,43 @@ def _execute_all(connection: Connection[Any], line: str) -> None:
 def recover(setting: Setting, data: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """State and findings. Raises Refused where the server does not start, or not show its tables."""
     try:
-        with client(setting, data) as (connection, _server):
+        with served(setting, data) as (connection, _server):
             return state_of(connection), findings_of(connection)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         raise Refused(str(error)) from error
 
 
+def parser(prog: str) -> argparse.ArgumentParser:
+    """Of the words that every command takes."""
+    found = argparse.ArgumentParser(prog=prog)
+    found.add_argument("command", choices=("prepare", "run", "recover"))
+    found.add_argument("places", nargs="*", type=Path, help="DIR, and a file of statements")
+    found.add_argument("--program", default="mariadbd", help="what starts the server")
+    found.add_argument("--libraries", default="", help="where its libraries are")
+    found.add_argument("--set", action="append", default=[], help="a variable of the server")
+    return found
+
+
+def setting_of(given: argparse.Namespace) -> Setting:
+    """What these words say of the server."""
+    return Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+
+
 def main(arguments: Sequence[str]) -> None:
     """One of the three commands."""
-    parser = argparse.ArgumentParser(prog="mariadb")
-    parser.add_argument("command", choices=("prepare", "run", "recover"))
-    parser.add_argument("places", nargs="*", type=Path, help="DIR and a file of statements")
-    parser.add_argument("--program", default="mariadbd", help="what starts the server")
-    parser.add_argument("--libraries", default="", help="where its libraries are")
-    parser.add_argument("--last", default="", help="a statement after those of the file")
-    parser.add_argument("--set", action="append", default=[], help="a variable of the server")
-    given = parser.parse_args(arguments)
-    setting = Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+    words = parser("mariadb")
+    words.add_argument("--last", default="", help="a statement after those of the file")
+    given = words.parse_args(arguments)
+    setting = setting_of(given)
     if given.command == "recover":
         serve(lambda folder: recover(setting, Path(folder)))
         return
+    data, lines = given.places
     try:
         if given.command == "prepare":
-            prepare(setting, *given.places)
+            prepare(setting, data, lambda connection: make_tables(connection, lines))
         else:
-            run(setting, given.places[0], given.places[1], given.last)
+            run(setting, data, lines, given.last)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         sys.exit(f"mariadb: {error}")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-__all__ = ["Server", "ServerEnded", "give_away", "private_folder", "unprivileged"]
+__all__ = ["Server", "ServerEnded", "give_away", "private_folder", "private_of", "unprivileged"]
 
 POLL_S = 0.005
 USER = "nobody"
@@ -47,10 +47,15 @@ def give_away(folder: Path) -> None:
     subprocess.run(["chown", "-R", owner, folder], check=True, env=environment)
 
 
+def private_of(data: Path) -> Path:
+    """The folder beside a data directory for what is no part of it."""
+    return data.with_name(f"{data.name}.server")
+
+
 @contextmanager
 def private_folder(data: Path) -> Iterator[Path]:
     """A folder beside a data directory for what is no part of it: the socket, temporary files, messages."""
-    folder = data.with_name(f"{data.name}.server")
+    folder = private_of(data)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     try:

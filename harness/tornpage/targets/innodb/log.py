@@ -24,6 +24,9 @@ LOG_FILE = "ib_logfile0"
 FORMAT_10_5 = 0x50485953
 FORMAT_10_8 = 0x50687973
 FORMATS_OLD = (1, 103, 104)
+WINDOW = 1 << 16
+WINDOW_MAX = 1 << 22
+"""Bytes of a ring that are looked at first, for little of it is new; and more than a mini-transaction has."""
 BLOCK = 512
 BLOCK_HEADER = 12
 BLOCK_DATA = BLOCK - BLOCK_HEADER - 4
@@ -45,6 +48,9 @@ class Log:
     slots = (4096, 8192)
     skips_first_flush = True
     """Its records allow that (MDEV-19738)."""
+    framed = False
+    """Whether something but the next bytes tells where it ends: without, what a buffer held before may look
+    like more of it."""
 
     def __init__(self, data: bytearray) -> None:
         """data: from the header on."""
@@ -55,6 +61,11 @@ class Log:
     def capacity(self) -> int:
         """Bytes of the ring."""
         return len(self.data) - self.first
+
+    def lsn_at(self, offset: int, near: int) -> int:
+        """Of the bytes there in the file, the one of all laps that lies nearest to `near`."""
+        lsn: int = self.first_lsn + offset - self.first
+        return lsn + (near - lsn + self.capacity // 2) // self.capacity * self.capacity
 
     def checkpoint(self) -> int:
         """LSN of the newest valid checkpoint, 0 if there is none."""
@@ -70,7 +81,22 @@ class Log:
         """Complete mini-transactions from one that begins at `lsn` on, at most a lap of them."""
         if lsn < self.first_lsn:
             return
-        ring = self._ring(lsn)
+        begin, window = lsn, WINDOW
+        while lsn - begin < self.capacity:
+            end = lsn
+            for group in self._groups_in(lsn, min(window, self.capacity - (lsn - begin))):
+                yield group
+                end = group.end
+            if end > lsn:
+                lsn, window = end, WINDOW
+            elif window < WINDOW_MAX:
+                window *= 8
+            else:
+                return
+
+    def _groups_in(self, lsn: int, window: int) -> Iterator[Group]:
+        """Of so many bytes from there on."""
+        ring = self._ring(lsn, window)
         at = 0
         while True:
             end = end_of_group(ring, at)
@@ -86,9 +112,10 @@ class Log:
             yield Group(lsn + at, lsn + end + 5, records)
             at = end + 5
 
-    def _ring(self, lsn: int) -> bytes:
+    def _ring(self, lsn: int, window: int) -> bytes:
         at = self.first + (lsn - self.first_lsn) % self.capacity
-        return bytes(self.data[at:]) + bytes(self.data[self.first : at])
+        straight = bytes(self.data[at : at + window])
+        return straight + bytes(self.data[self.first : self.first + window - len(straight)])
 
     def _lap(self, lsn: int) -> int:
         return int(1 - ((lsn - self.first_lsn) // self.capacity & 1))
@@ -99,6 +126,7 @@ class BlockLog(Log):
 
     first = 2048
     slots = (512, 1536)
+    framed = True
 
     def _checkpoint(self, slot: int) -> int:
         _number, lsn = struct.unpack_from(">QQ", self.data, slot)

@@ -2,18 +2,25 @@
 
     rule          invariant   broken by
     home_page     I5          a write that is no page of its place
-    write_ahead   I4          a page, or a copy of one, with an LSN beyond the durable log
+    write_ahead   I4          a page with an LSN beyond the durable log
     dblwr_skip    I13         a page without a copy, unless it is the first write since the log initialised it
                               at or after the checkpoint
     area_sync     I22         a page whose copy is not fsynced
     area_reuse    I22         a copy that is overwritten before its page is fsynced
     index_load    I16         an INDEX_LOAD that is durable before its file is fsynced
+    ckpt_pages    I19         a checkpoint that is durable while a page that it has passed is written and not
+                              fsynced: the log that would repeat the change is not read any more
 
 Numbered facts of MariaDB that they lean on:
  1. A page of zeros extends a file, and a write of part of a page is left to the states.
  2. From 10.5 on a page's first write since its initialisation needs no copy (MDEV-19738).
  3. What an fsync covers are the writes that ended before it began.
  4. The first page of a new file is written before any mini-transaction knows it, with LSN 0.
+ 5. A page's LSN is the end of its last mini-transaction. One that the log frees or initialises later needs
+    no fsync.
+ 6. A copy may be ahead of the log, which the page waits for: recovery leaves out copies from beyond its end.
+ 7. Behind its end a block of the log holds what the buffer held before. Where that begins with groups that
+    are whole, of the same lap, they look like more of the log, until the block is written again.
 
 May import: log, page, records.
 """
@@ -21,7 +28,7 @@ May import: log, page, records.
 from __future__ import annotations
 
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -40,6 +47,8 @@ __all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
 SYSTEM = "ibdata1"
 TRX_SYS_PAGE = 5
 PAGE_SIZE = 16384
+ENDS_MAX = 4096
+"""Ends of groups that are remembered: more than the last block of a log can have."""
 
 Told = Callable[[int, str, str], None]
 """Invariant, rule, what."""
@@ -72,11 +81,19 @@ class _Init:
     written: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The last write of a page that no fsync of its file has covered. written: number of its event."""
+
+    written: int
+    lsn: int
+
+
 @dataclass(slots=True)
 class Rules:
     """Feed it what the process did, in order. tell: called for each finding; doublewrite: configured.
 
-    counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs.
+    counters: pages that were doublewritten, first flushes without a copy, INDEX_LOADs, checkpoints.
     """
 
     tell: Told
@@ -91,9 +108,12 @@ class Rules:
     _copies: dict[Place, _Copy] = field(default_factory=dict)
     _inits: dict[Place, _Init] = field(default_factory=dict)
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
+    _homes: dict[str, dict[Place, _Home]] = field(default_factory=dict)
+    _freed: dict[Place, int] = field(default_factory=dict)
     _spaces: dict[str, int] = field(default_factory=dict)
     _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
+    _ends: deque[int] = field(default_factory=lambda: deque(maxlen=ENDS_MAX))
     _seq: int = 0
 
     def find(self, path: str, data: bytes) -> None:
@@ -144,6 +164,8 @@ class Rules:
                 late.append(copy)
         if late:
             self._unsynced[path] = late
+        homes = self._homes.get(path, {})
+        self._homes[path] = {place: home for place, home in homes.items() if home.written > began}
         if path == SYSTEM:
             for copy in self._slots.values():
                 copy.synced = copy.synced or copy.written <= began
@@ -156,11 +178,14 @@ class Rules:
             self._unsynced[new] = self._unsynced.pop(old)
         if old in self._dirty:
             self._dirty[new] = self._dirty.pop(old)
+        if old in self._homes:
+            self._homes[new] = self._homes.pop(old)
 
     def remove(self, path: str) -> None:
         """The file is gone, and no write of it needs anything any more."""
         self._spaces.pop(path, None)
         self._dirty.pop(path, None)
+        self._homes.pop(path, None)
         for copy in self._unsynced.pop(path, []):
             copy.home = 0
 
@@ -184,17 +209,33 @@ class Rules:
         waiting, self._waiting = self._waiting, []
         for seq, offset, data in waiting:
             if seq <= began:
+                self._take_back(self._log, offset, data)
                 self._log.data[offset : offset + len(data)] = data
             else:
                 self._waiting.append((seq, offset, data))
-        self.checkpoint = max(self.checkpoint, self._log.checkpoint())
+        passed = self._log.checkpoint()
         self._advance()
+        if passed > self.checkpoint:
+            self.checkpoint = passed
+            self.counters["checkpoints"] += 1
+            self._check_passed()
+
+    def _take_back(self, log: Log, offset: int, data: bytes) -> None:
+        """Fact 7: the log does not go on where other bytes are written now."""
+        old = log.data[offset : offset + len(data)]
+        if log.framed or offset < log.first or old == data:
+            return
+        same = next(at for at, (a, b) in enumerate(zip(old, data, strict=True)) if a != b)
+        lsn = log.lsn_at(offset + same, self.durable)
+        while self.durable > lsn and self._ends:
+            self.durable = self._ends.pop()
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
         if self._log is None or not self.durable:
             return
         for group in self._log.groups(self.durable):
+            self._ends.append(self.durable)
             self.durable = group.end
             for record in group.records:
                 place = (record.space, record.page)
@@ -202,6 +243,7 @@ class Rules:
                     self._inits[place] = _Init(group.end)
                 elif record.kind is Kind.FREE:
                     self._inits.pop(place, None)
+                    self._freed[place] = group.end
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
@@ -210,6 +252,27 @@ class Rules:
         dirty = [path for path in self._dirty if self._spaces.get(path) == space]
         if dirty:
             self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
+
+    def _check_passed(self) -> None:
+        """Each write is told once, all that a checkpoint has passed together."""
+        lost = [
+            (path, place, homes)
+            for path, homes in self._homes.items()
+            for place, home in homes.items()
+            if 0 < home.lsn <= self.checkpoint and not self._is_replaced(place, home.lsn)
+        ]
+        for _path, place, homes in lost:
+            del homes[place]
+        if lost:
+            path, place, _homes = lost[0]
+            what = f"the checkpoint {self.checkpoint} has passed pages that are not fsynced"
+            self.tell(19, "ckpt_pages", f"{what}: {len(lost)}, as page {place[1]} of {path}")
+            self.counters["checkpoints_too_early"] += 1
+
+    def _is_replaced(self, place: Place, lsn: int) -> bool:
+        """Fact 5."""
+        init = self._inits.get(place)
+        return self._freed.get(place, 0) > lsn or (init is not None and init.lsn > lsn)
 
     # ---- pages ----
 
@@ -238,9 +301,7 @@ class Rules:
         if page.checksum is Checksum.ZERO:
             return  # fact 1
         if path == SYSTEM and any(number in area for area in self._areas):
-            self._write_copy(number, page.space, page.number, data)
-            if page.whole:
-                self._check_log(path, number, page.lsn, "the copy of ")
+            self._write_copy(number, page.space, page.number, data)  # fact 6
             return
         if number == 0 and page.whole and path not in self._spaces:
             self._spaces[path] = page.space
@@ -252,16 +313,18 @@ class Rules:
             what = f"checksum {page.checksum}, says page {page.number} of space {page.space}"
             self.tell(5, "home_page", f"page {number} of {path}: {what}")
             return
-        self._check_log(path, number, page.lsn, "")
+        self._check_log(path, number, page.lsn)
+        place = (page.space, number)
+        self._homes.setdefault(path, {})[place] = _Home(self._seq, page.lsn)
         if self.doublewrite and page.lsn > 0:  # fact 4
-            self._check_copy(path, (page.space, number), data)
-        init = self._inits.get((page.space, number))
+            self._check_copy(path, place, data)
+        init = self._inits.get(place)
         if init is not None:
             init.written = True
 
-    def _check_log(self, path: str, number: int, lsn: int, which: str) -> None:
+    def _check_log(self, path: str, number: int, lsn: int) -> None:
         if lsn > self.durable:
-            what = f"{which}page {number} of {path} has LSN {lsn}, durable is {self.durable}"
+            what = f"page {number} of {path} has LSN {lsn}, durable is {self.durable}"
             self.tell(4, "write_ahead", what)
 
     def _write_copy(self, slot: int, space: int, number: int, data: bytes) -> None:

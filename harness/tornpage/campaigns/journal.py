@@ -1,0 +1,83 @@
+"""What the marks of a run tell: which statements were issued and acknowledged, when, and by whom.
+
+May import: errors, trace.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass
+
+from tornpage.faults.trace import Op, Trace
+from tornpage.vocabulary.errors import CensusError
+
+__all__ = ["Journal", "acknowledged_in", "clients_in", "issued_last", "read_journal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Which statements were issued and finished, by event number; both lists ascend."""
+
+    issued: list[tuple[int, int]]
+    finished: list[tuple[int, int]]
+
+    def at(self, seq: int) -> tuple[int, int]:
+        """Last finished and last issued line before event `seq` (0 = none)."""
+        return _last(self.finished, seq), _last(self.issued, seq)
+
+
+def read_journal(trace: Trace) -> Journal:
+    """The issue, ack and fail markers of a run. Statements of several clients are counted: their numbers
+    come in no order."""
+    journal = Journal([], [])
+    for event in trace.events():
+        if event.kind == Op.MARK:
+            verb, facts = trace.mark(event)
+            if verb in ("issue", "ack", "fail"):
+                entries = journal.issued if verb == "issue" else journal.finished
+                number = len(entries) + 1 if "client" in facts else int(facts["n"])
+                entries.append((event.seq, number))
+    return journal
+
+
+def _last(entries: list[tuple[int, int]], seq: int) -> int:
+    at = bisect.bisect_left(entries, (seq, 0))
+    return entries[at - 1][1] if at else 0
+
+
+def acknowledged_in(trace: Trace) -> list[int]:
+    """Numbers of the statements, in the order of their marks, that were acknowledged behind the mark `ready`.
+    CensusError if there is no such mark, or one is none."""
+    found: list[int] = []
+    ready = False
+    for event in trace.events():
+        if event.kind != Op.MARK:
+            continue
+        verb, facts = trace.mark(event)
+        ready |= verb == "ready"
+        if verb in ("issue", "ack") and not (ready and facts.get("n", "").isdecimal()):
+            raise CensusError(
+                f"mark `{trace.text(event)}`: `ready` comes first, then `{verb} n=NUMBER`"
+            )
+        if verb == "ack":
+            found.append(int(facts["n"]))
+    if not ready:
+        raise CensusError("run never marked `ready`: from there on its folder is crashed")
+    return found
+
+
+def clients_in(trace: Trace) -> dict[int, str]:
+    """Who has issued a statement, by its number, as far as the marks name a client."""
+    marks = (trace.mark(event) for event in trace.events() if event.kind == Op.MARK)
+    return {
+        int(facts["n"]): facts["client"]
+        for verb, facts in marks
+        if verb == "issue" and "client" in facts
+    }
+
+
+def issued_last(trace: Trace) -> list[int]:
+    """Of each client, or of the only one, the last statement that it has issued."""
+    marks = (trace.mark(event) for event in trace.events() if event.kind == Op.MARK)
+    issued = {facts.get("client", ""): int(facts["n"]) for verb, facts in marks if verb == "issue"}
+    return sorted(issued.values())

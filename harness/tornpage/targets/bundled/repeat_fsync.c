@@ -1,0 +1,54 @@
+/** An fsync that is repeated as long as a write to its descriptor has ended while it was under way: what a program
+writes while it syncs is covered, whatever the program makes of it. Loaded before the recorder, which sees each. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#define DESCRIPTORS 65536
+#define NEXT(type, name) ((type)dlsym(RTLD_NEXT, name))
+
+typedef ssize_t (*pwrite_t)(int fd, const void *bytes, size_t len, off_t offset);
+typedef int (*sync_t)(int fd);
+
+static atomic_uint ended[DESCRIPTORS];
+
+static ssize_t write_by(const char *name, int fd, const void *bytes, size_t len, off_t offset)
+{
+    ssize_t n = NEXT(pwrite_t, name)(fd, bytes, len, offset);
+    if (fd >= 0 && fd < DESCRIPTORS) {
+        ended[fd]++;
+    }
+    return n;
+}
+
+static int sync_by(const char *name, int fd)
+{
+    unsigned before;
+    int result;
+    do {
+        before = fd >= 0 && fd < DESCRIPTORS ? ended[fd] : 0;
+        result = NEXT(sync_t, name)(fd);
+    } while (result == 0 && fd < DESCRIPTORS && ended[fd] != before);
+    return result;
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset)
+{
+    return write_by("pwrite", fd, bytes, len, offset);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t len, off_t offset)
+{
+    return write_by("pwrite64", fd, bytes, len, offset);
+}
+
+int fsync(int fd)
+{
+    return sync_by("fsync", fd);
+}
+
+int fdatasync(int fd)
+{
+    return sync_by("fdatasync", fd);
+}

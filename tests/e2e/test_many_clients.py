@@ -1,0 +1,80 @@
+"""Several clients of one store at once: each is judged by its own sequence of states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from e2e_support import Tornpage
+
+PROGRAM = """#!/usr/bin/env python3
+import os, sys, threading
+from tornpage_mark import ack, issue, ready, serve, tell
+
+CLIENTS, COMMITS = 3, 12
+
+def work(folder, k):
+    log = os.open(f"{folder}/log{k}", os.O_WRONLY | os.O_APPEND)
+    rows = ""
+    for i in range(COMMITS):
+        n = i * CLIENTS + k
+        rows += f"{n:01200}\\n"
+        tell(n, {f"rows{k}": rows})
+        issue(n, f"client{k}")
+        os.write(log, f"{n:01200}\\n".encode())
+        if not (k == 2 and LAZY):
+            os.fsync(log)
+        ack(n, client=f"client{k}")
+
+def load(folder):
+    for k in range(1, CLIENTS + 1):
+        os.fsync(os.open(f"{folder}/log{k}", os.O_WRONLY | os.O_CREAT, 0o644))
+    os.fsync(os.open(folder, os.O_RDONLY))
+    ready({**{f"rows{k}": "" for k in range(1, CLIENTS + 1)}, "name": "a store"})
+    threads = [threading.Thread(target=work, args=(folder, k)) for k in range(1, CLIENTS + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+def recover(folder):
+    state = {"name": "a store"}
+    for k in range(1, CLIENTS + 1):
+        rows = open(f"{folder}/log{k}", errors="replace").read().split("\\n")[:-1]
+        whole = [row for row in rows if len(row) == 1200 and row.isdigit() and int(row) > 0]
+        state[f"rows{k}"] = "".join(f"{row}\\n" for row in whole)
+    return state
+
+load(sys.argv[2]) if sys.argv[1] == "load" else serve(recover)
+"""
+FILE = """
+name = "clients"
+long_lived = true
+[commands]
+run = "./store.py load {dir}"
+recover = "./store.py recover"
+"""
+
+
+@pytest.mark.parametrize(
+    ("lazy", "wanted"),
+    [(False, set()), (True, {"I1", "I2"})],
+    ids=["sound", "one acknowledges too early"],
+)
+def test_each_client_is_judged_by_itself(
+    lazy: bool, wanted: set[str], tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """A client whose commits others overtake is not taken for one that has lost them; one that does not
+    sync is found, however the others do. A kill loses nothing of any."""
+    program = tmp_path / "store.py"
+    program.write_text(PROGRAM.replace("LAZY", str(lazy)), "utf-8")
+    program.chmod(0o755)
+    (tmp_path / "clients.toml").write_text(FILE, "utf-8")
+    target = ("--target", str(tmp_path / "clients.toml"), "--jobs", "1")
+    answer = tornpage("run", "powerloss", *target, "--states", "400", "--depth", "1")
+    assert answer.code == bool(wanted), answer.text
+    assert set(answer.data["by_invariant"]) == wanted
+    assert answer.data["states"] >= 400
+    answer = tornpage("run", "smoke", *target, "--trials", "12", "--undisturbed", "1")
+    assert answer.code == 0, answer.text
+    assert answer.data["exercised"] >= 6
