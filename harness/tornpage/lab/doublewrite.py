@@ -161,7 +161,7 @@ def write_iolog(trace: Trace) -> IoLog:
 
 
 def _record(build: Path, rows: int, options: dict[str, str], scratch: Path) -> Trace:
-    """The load of `rows` rows, each of which fills a third of a page, and the flush of its table."""
+    """The load of `rows` rows of some 800 bytes, and the flush of its table."""
     scratch.mkdir()
     script = scratch / "script"
     script.write_text(
