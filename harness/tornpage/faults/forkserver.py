@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tornpage.faults.preload import can_preload
-from tornpage.faults.process import ENDING, launch_argv
+from tornpage.faults.process import ENDING, end_child, launch_argv
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 __all__ = ["ForkServer", "fork_server"]
@@ -121,6 +121,7 @@ class ForkServer:
         atexit.unregister(self.stop)
         self.ended = True
         self._socket.close()
+        end_child(self._pid)  # it may wait for a child that does not end
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 
