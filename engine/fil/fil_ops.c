@@ -295,7 +295,7 @@ dberr_t fil_space_shrink(fil_t *fil, fil_space_t *space, uint32_t size_pages)
         err = env_size(env, file, &now_bytes);
     }
     if (err == DB_SUCCESS && now_bytes > want_bytes) {
-        PROBE_MARK(env->probe, "file_op op=trim path=%s pages=%" PRIu32, space->path, size_pages);
+        PROBE_MARK(env->probe, "file_trim path=%s pages=%" PRIu32, space->path, size_pages);
         fil_mark_unsynced(space);
         err = env_truncate(env, file, want_bytes);
         if (err == DB_SUCCESS) {
