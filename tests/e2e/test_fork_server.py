@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tornpage.faults.forkserver import ForkServer, fork_server
+from tornpage.faults.forkserver import SERVERS_MAX, ForkServer, fork_server
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE, preload_environment, preload_path
 from tornpage.faults.process import ChildResult, Starter, run_child
 from tornpage.faults.trace import Trace
@@ -132,6 +132,20 @@ def test_a_server_that_ended_is_the_machines_failure(shell: ForkServer) -> None:
         told(shell, "kill -KILL $PPID; sleep 1000")
     with pytest.raises(MachineError, match="fork server"):
         told(shell, "exit 0")
+
+
+def test_the_oldest_servers_end(build: Path, tmp_path: Path) -> None:
+    """One program after the other: the last few stay, and the newest one is used again."""
+    before = len(psutil.Process().children())
+    for number in range(2 * SERVERS_MAX):
+        program = tmp_path / f"sh{number}"
+        program.symlink_to(SHELL)
+        server = fork_server(program, preload_path(build))
+        assert server is not None
+        child = run_child([program, "-c", "exit 3"], {}, 30.0, starter=server)
+        assert child.exit_code == 3
+        assert fork_server(program, preload_path(build)) is server
+    assert len(psutil.Process().children()) <= before + SERVERS_MAX
 
 
 def test_nothing_outlives_its_owner(build: Path) -> None:

@@ -93,11 +93,16 @@ def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, ane
 def _interrupted(store: Store, paths: Paths) -> Night | None:
     """The newest night to go on with, now owned; in a shared store one of this machine and programs."""
     for night in store.interrupted_nights():
-        if not store.place.shared or (
-            night.origin.host == platform.node() and not _changed(night, paths)
-        ):
+        if not store.place.shared or _is_ours(night, paths):
             return store.own_night(night.id)
     return None
+
+
+def _is_ours(night: Night, paths: Paths) -> bool:
+    try:
+        return night.origin.host == platform.node() and not _changed(night, paths)
+    except ConfigError:  # it has campaigns or a target that are only in another branch
+        return False
 
 
 def _changed(night: Night, paths: Paths) -> str:

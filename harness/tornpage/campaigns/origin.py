@@ -26,8 +26,8 @@ from tornpage.vocabulary.paths import BUILD_VARIABLE
 
 __all__ = ["command_line", "difference", "harness_hash", "origin_of", "program_hashes"]
 
-PASSWORD = re.compile(r"(?<=://)(?P<user>[^/:@]*):[^/@]*@")
-"""In a URL."""
+PASSWORD = re.compile(r"((?<=://)[^/:@]*):[^/@]*(?=@)|([?&](?:ssl)?password=)[^&]*")
+"""In a URL, before its host or among its parameters."""
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -39,9 +39,7 @@ def origin_of(campaign: Campaign, target: Target) -> Origin:
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node(),
         version=__version__,
-        command=shlex.join(
-            ["tornpage", *(PASSWORD.sub(r"\g<user>@", word) for word in sys.argv[1:])]
-        ),
+        command=shlex.join(["tornpage", *(PASSWORD.sub(r"\1\2", word) for word in sys.argv[1:])]),
         programs=programs,
     )
 

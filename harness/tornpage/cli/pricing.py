@@ -31,7 +31,7 @@ def doublewrite(
         typer.Option("--dir", exists=True, file_okay=False, help="On the disk in question."),
     ],
     rows: Annotated[
-        int, typer.Option(min=100, max=10_000_000, help="Rows of the load; three fill 4 kB.")
+        int, typer.Option(min=100, max=10_000_000, help="Rows of the load; five fill 4 kB.")
     ] = LOAD_ROWS,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Replays of each recording.")] = 5,
     iologs: Annotated[

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tornpage.faults.preload import can_preload
-from tornpage.faults.process import ENDING, launch_argv
+from tornpage.faults.process import ENDING, end_child, launch_argv
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 __all__ = ["ForkServer", "fork_server"]
@@ -33,6 +33,8 @@ START, REAP = 1, 2
 REQUEST_BYTES_MAX = 128 << 10
 WORDS_MAX = 4096
 ANSWER_DEADLINE_S = 60.0
+SERVERS_MAX = 4
+"""Of one process; the oldest ends first. One that tries build after build leaves no more behind."""
 
 
 def fork_server(program: Path, preload: Path) -> ForkServer | None:
@@ -42,6 +44,9 @@ def fork_server(program: Path, preload: Path) -> ForkServer | None:
     key = (_identity(program), _identity(preload))
     server = _servers.get(key)
     if server is None or server.ended:
+        _servers.pop(key, None)
+        while len(_servers) >= SERVERS_MAX:
+            _servers.pop(next(iter(_servers))).stop()
         server = _servers[key] = ForkServer(program, preload)
     return server
 
@@ -117,10 +122,13 @@ class ForkServer:
         return int(number)
 
     def stop(self) -> None:
-        """Ends it and its children."""
-        atexit.unregister(self.stop)
+        """Ends it and its children; once."""
+        if self.ended:
+            return
         self.ended = True
+        atexit.unregister(self.stop)
         self._socket.close()
+        end_child(self._pid)  # it may wait for a child that does not end
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._pid, 0)
 

@@ -161,7 +161,7 @@ def write_iolog(trace: Trace) -> IoLog:
 
 
 def _record(build: Path, rows: int, options: dict[str, str], scratch: Path) -> Trace:
-    """The load of `rows` rows, each of which fills a third of a page, and the flush of its table."""
+    """The load of `rows` rows of some 800 bytes, and the flush of its table."""
     scratch.mkdir()
     script = scratch / "script"
     script.write_text(
@@ -207,7 +207,7 @@ def _replay(fio: str, log: IoLog, folder: Path) -> float:
         try:
             told = json.loads(child.stdout[max(0, child.stdout.find(b"{\n")) :])["jobs"][0]
             done = int(told["write"]["total_ios"]), int(told["sync"]["total_ios"])
-            seconds = float(told["job_runtime"]) / 1000
+            seconds = max(1.0, float(told["job_runtime"])) / 1000  # fio counts whole milliseconds
         except (ValueError, KeyError, IndexError) as error:
             raise TargetError(f"fio: {child.describe()}: {_said(child.stderr)}") from error
         if child.exit_code != 0 or told["error"] or done != (log.writes, log.syncs):

@@ -205,7 +205,7 @@ def _try(task: _Task, paths: Paths) -> SeedRow:
     try:
         target = make_target(TARGET, paths.build)
         for tried in _all(task, target, paths, scratch):
-            if catches.add(tried) or catches.cpu > task.limit:
+            if catches.add(tried) or catches.is_over(task.limit):
                 break
     except TornpageError as error:
         return _failed(task, str(error))

@@ -5,6 +5,7 @@ May import: campaign, census, errors, measured, model, powerloss, target, trial.
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -15,7 +16,7 @@ from tornpage.campaigns.campaign import Campaign, cells_of, draw_trial, undistur
 from tornpage.campaigns.census import failed_run, judge_undisturbed, take_census
 from tornpage.campaigns.powerloss import Limits, explore, loss_plan, recorded_run
 from tornpage.campaigns.trial import run_aimed
-from tornpage.lab.measured import cpu_seconds
+from tornpage.lab.measured import cpu_seconds, living_seconds
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import FailedRunError
 from tornpage.vocabulary.model import Source, TrialResult, TrialSpec, Violation
@@ -71,7 +72,7 @@ class Catches:
         self._keep = keep
         self._rules = rules
         self._start = time.monotonic()
-        self._cpu = cpu_seconds()
+        self._cpu = cpu_seconds() + living_seconds()
 
     @property
     def seconds(self) -> float:
@@ -80,8 +81,12 @@ class Catches:
 
     @property
     def cpu(self) -> float:
-        """Seconds of processor time since the start, of all processes that have ended, and of this one."""
-        return round(cpu_seconds() - self._cpu, 2)
+        """Seconds of processor time since the start, of this process and of all that it has started."""
+        return round(cpu_seconds() + living_seconds() - self._cpu, 2)
+
+    def is_over(self, limit: float) -> bool:
+        """Whether so many seconds of processor time are spent; without a limit nobody looks."""
+        return limit < math.inf and self.cpu > limit
 
     def add(self, tried: Tried) -> bool:
         """Counts what was tried, notes what it caught. Returns whether there is a catch by state by now."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tornpage.faults.preload import preload_environment, preload_path
+from tornpage.faults.preload import BARE, WHOLE, preload_environment, preload_path
 from tornpage.faults.process import launch_argv
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.measured import Effort, Measured
@@ -42,8 +42,8 @@ COLUMNS = (
 )
 WAYS: Mapping[str, Mapping[str, str] | None] = {
     "without": None,
-    "hashes": {"TORNPAGE_PAYLOAD": "hash"},
-    "contents": {"TORNPAGE_PAYLOAD": "full"},
+    "hashes": BARE,
+    "contents": WHOLE,
 }
 """The preload's variables; None: without it."""
 

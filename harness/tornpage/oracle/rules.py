@@ -28,6 +28,8 @@ __all__ = ["Finding", "Judged", "Setting", "ask_rules", "stop_judges"]
 
 ANSWER_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
+JUDGES_MAX = 4
+"""Of one process; the oldest ends first."""
 LIFE_S = 7 * 24 * 3600.0
 """No worker needs its judge any longer."""
 
@@ -77,7 +79,7 @@ def ask_rules(
         "doublewrite": setting.doublewrite,
     }
     key = tuple(argv)
-    judge = _judges.get(key) or _judges.setdefault(key, _Judge(key))
+    judge = _judges.get(key) or _begin_judge(key)
     try:
         answer = judge.ask(request)
     except BaseException:  # half an answer may be on its way
@@ -98,6 +100,13 @@ def _finding(item: dict[str, Any]) -> Finding:
     return Finding(
         int(item["seq"]), Violation(int(item["invariant"]), what, source=Source(item["source"]))
     )
+
+
+def _begin_judge(argv: tuple[str, ...]) -> _Judge:
+    while len(_judges) >= JUDGES_MAX:
+        _judges.pop(next(iter(_judges))).stop()
+    judge = _judges[argv] = _Judge(argv)
+    return judge
 
 
 def stop_judges() -> None:

@@ -38,6 +38,8 @@ __all__ = ["StoreServer"]
 FAMILY = 0x746F726E
 """First number of our advisory locks that are no run's and no night's; those follow it."""
 KINDS = {"run": FAMILY + 1, "night": FAMILY + 2}
+SECRETS = ("password", "sslpassword")
+"""Parameters of libpq in a URL that nobody is told."""
 NAME_MAX = 63
 """Bytes of a name in PostgreSQL; a longer one is cut by the server."""
 KEPT_ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
@@ -62,7 +64,7 @@ class StoreServer:
         """url: as libpq takes it, postgresql://USER@HOST/DATABASE. ConfigError for another one."""
         try:
             self._url = make_url(url)
-        except ArgumentError as error:
+        except (ArgumentError, ValueError) as error:
             raise ConfigError(f"--store: {error}") from error
         if self._url.drivername not in ("postgresql", "postgres"):
             raise ConfigError(
@@ -81,7 +83,7 @@ class StoreServer:
             self._url.host,
             self._url.port,
             self._url.database,
-            self._url.query,
+            {key: value for key, value in self._url.query.items() if key not in SECRETS},
         )
         return bare.render_as_string(hide_password=False)
 

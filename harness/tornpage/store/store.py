@@ -195,19 +195,20 @@ class Store(MemoryStore):
 
     def delete_run(self, run: int) -> None:
         """Forgets a run with all that belongs to it. ConfigError if its owner lives."""
+        what = f"run {run}"
+        if what in self._locks:
+            raise ConfigError(f"{what} has an owner that lives: this one")
 
         def delete(db: Connection) -> None:
-            if f"run {run}" in self._locks:
-                raise ConfigError(f"run {run} has an owner that lives: this one")
-            release = self.place.lock(db, f"run {run}")
-            try:
-                for table in _OF_RUN:
-                    db.execute(table.delete().where(table.c.run == run))
-                db.execute(_RUNS.delete().where(_RUNS.c.id == run))
-            finally:
-                release()
+            for table in _OF_RUN:
+                db.execute(table.delete().where(table.c.run == run))
+            db.execute(_RUNS.delete().where(_RUNS.c.id == run))
 
-        self.write(delete)
+        self._own(what)
+        try:
+            self.write(delete)
+        finally:
+            self._locks.pop(what)()
 
     def compact(self) -> None:
         """Gives the space of deleted rows back to the file system."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tornpage.oracle.rules import Judged, Setting, ask_rules, stop_judges
+from tornpage.oracle.rules import JUDGES_MAX, Judged, Setting, ask_rules, stop_judges
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 PROGRAM = """#!/bin/sh
@@ -70,3 +70,16 @@ def test_none_is_left(tmp_path: Path) -> None:
     assert other.is_running()
     stop_judges()
     assert len(psutil.Process().children()) == children
+
+
+def test_the_oldest_judges_end(tmp_path: Path) -> None:
+    """One program after the other, as the builds of planted bugs: the last few stay."""
+    setting = Setting(page_size=4096)
+    (tmp_path / "been").touch()
+    children = len(psutil.Process().children())
+    for number in range(2 * JUDGES_MAX):
+        program = tmp_path / f"judge{number}"
+        program.write_text(PROGRAM.format(been=tmp_path / "been", end="exit 3"), "ascii")
+        program.chmod(0o755)
+        ask_rules([str(program)], tmp_path / "trace", setting, live=True)
+    assert len(psutil.Process().children()) == children + JUDGES_MAX

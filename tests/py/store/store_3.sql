@@ -1,173 +1,128 @@
 -- A store as version 3 of the schema wrote it: a night with one run of two trials.
 BEGIN TRANSACTION;
-CREATE TABLE alembic_version (
-	version_num VARCHAR(32) NOT NULL, 
-	PRIMARY KEY (version_num)
-);
-INSERT INTO "alembic_version" VALUES('4');
 CREATE TABLE bug (
-	id INTEGER NOT NULL, 
-	target TEXT NOT NULL, 
-	fingerprint TEXT NOT NULL, 
-	title TEXT NOT NULL, 
-	invariants TEXT NOT NULL, 
-	status TEXT DEFAULT 'new' NOT NULL, 
-	reason TEXT DEFAULT '' NOT NULL, 
-	run INTEGER NOT NULL, 
-	trial INTEGER, 
-	config TEXT NOT NULL, 
-	PRIMARY KEY (id), 
-	UNIQUE (target, fingerprint), 
-	CHECK (status in ('new', 'known', 'fixed', 'ignored'))
+    id          integer primary key,
+    target      text not null,
+    fingerprint text not null,      -- of its root, see oracle/root.py
+    title       text not null,      -- its first finding without names and numbers
+    invariants  text not null,      -- JSON list: what its findings broke
+    status      text not null default 'new' check (status in ('new', 'known', 'fixed', 'ignored')),
+    reason      text not null default '',   -- why it has this status
+    run         integer not null,   -- its reproducer: a trial, the smallest that is known,
+    trial       integer,            -- or null: the undisturbed run of config
+    config      text not null,
+    unique (target, fingerprint)
 );
 INSERT INTO "bug" VALUES(1,'engine','state page torn','page torn: page # is torn','[5]','new','',1,1,'log_optimize_ddl=on');
 CREATE TABLE census (
-	run INTEGER NOT NULL, 
-	config TEXT NOT NULL, 
-	crashed INTEGER NOT NULL, 
-	hash TEXT NOT NULL, 
-	events INTEGER NOT NULL, 
-	writes INTEGER NOT NULL, 
-	counters TEXT NOT NULL, 
-	PRIMARY KEY (run, config), 
-	FOREIGN KEY(run) REFERENCES run (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    config      text not null,
+    crashed     integer not null,   -- 1: its script gets trials or is explored; 0: it is only run and judged
+    hash        text not null,      -- of the event stream
+    events      integer not null,
+    writes      integer not null,
+    counters    text not null,      -- JSON: status counters at its end
+    primary key (run, config)
+) without rowid;
 INSERT INTO "census" VALUES(1,'a',1,'h',10,5,'{"btr_splits":2}');
 CREATE TABLE census_violation (
-	run INTEGER NOT NULL, 
-	config TEXT NOT NULL, 
-	position INTEGER NOT NULL, 
-	invariant INTEGER NOT NULL, 
-	site TEXT, 
-	path TEXT NOT NULL, 
-	what TEXT NOT NULL, 
-	source TEXT NOT NULL, 
-	bug INTEGER NOT NULL, 
-	PRIMARY KEY (run, config, position), 
-	FOREIGN KEY(run) REFERENCES run (id), 
-	FOREIGN KEY(bug) REFERENCES bug (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    config      text not null,
+    position    integer not null,
+    invariant   integer not null,
+    site        text,
+    path        text not null,
+    what        text not null,
+    source      text not null,
+    bug         integer not null references bug (id),
+    primary key (run, config, position)
+) without rowid;
 CREATE TABLE contents (
-	run INTEGER NOT NULL, 
-	number INTEGER NOT NULL, 
-	old BLOB NOT NULL, 
-	new BLOB NOT NULL, 
-	PRIMARY KEY (run, number), 
-	FOREIGN KEY(run) REFERENCES run (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    number      integer not null,
+    old         blob not null,
+    new         blob not null,
+    primary key (run, number)
+) without rowid;
 INSERT INTO "contents" VALUES(1,1,X'6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F6F',X'6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E6E');
 CREATE TABLE exploration (
-	run INTEGER NOT NULL, 
-	config TEXT NOT NULL, 
-	summary TEXT NOT NULL, 
-	PRIMARY KEY (run, config), 
-	FOREIGN KEY(run) REFERENCES run (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    config      text not null,
+    summary     text not null,      -- JSON: the explorer's last object
+    primary key (run, config)
+) without rowid;
 CREATE TABLE night (
-	id INTEGER NOT NULL, 
-	"plan" TEXT NOT NULL, 
-	state TEXT NOT NULL, 
-	seconds REAL NOT NULL, 
-	origin TEXT NOT NULL, 
-	PRIMARY KEY (id), 
-	CHECK (state in ('running', 'finished', 'failed'))
+    id          integer primary key,
+    plan        text not null,      -- JSON NightPlan: seed, campaigns, time
+    state       text not null check (state in ('running', 'finished', 'failed')),
+    seconds     real not null,      -- spent so far, over all resumptions
+    origin      text not null       -- JSON Origin
 );
 INSERT INTO "night" VALUES(1,'{"seed": 9}','finished',0.0,'{"started":"2026-11-21T19:00:00+00:00","host":"host","version":"","command":"","programs":{"engine":"b1"}}');
 CREATE TABLE replay (
-	run INTEGER NOT NULL, 
-	bug INTEGER NOT NULL, 
-	answer TEXT NOT NULL, 
-	note TEXT NOT NULL, 
-	PRIMARY KEY (run, bug), 
-	CHECK (answer in ('reproduced', 'not reproduced', 'cannot be played')), 
-	FOREIGN KEY(run) REFERENCES run (id), 
-	FOREIGN KEY(bug) REFERENCES bug (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    bug         integer not null references bug (id),
+    answer      text not null check (answer in ('reproduced', 'not reproduced', 'cannot be played')),
+    note        text not null,
+    primary key (run, bug)
+) without rowid;
 CREATE TABLE run (
-	id INTEGER NOT NULL, 
-	campaign TEXT NOT NULL, 
-	target TEXT NOT NULL, 
-	seed INTEGER NOT NULL, 
-	trials INTEGER NOT NULL, 
-	settings TEXT NOT NULL, 
-	state TEXT NOT NULL, 
-	verdict TEXT NOT NULL, 
-	seconds REAL NOT NULL, 
-	origin TEXT NOT NULL, 
-	night INTEGER, 
-	PRIMARY KEY (id), 
-	CHECK (state in ('running', 'finished', 'stopped', 'failed')), 
-	FOREIGN KEY(night) REFERENCES night (id)
+    id          integer primary key,
+    campaign    text not null,      -- name, as "smoke"
+    target      text not null,      -- name, as "engine"
+    seed        integer not null,
+    trials      integer not null,   -- planned
+    settings    text not null,      -- JSON: the whole campaign after --set, from which trials are drawn again
+    state       text not null check (state in ('running', 'finished', 'stopped', 'failed')),
+    verdict     text not null,      -- at its end: clean, violations, unsure, nothing; '' before, and where not known
+    seconds     real not null,      -- spent on trials so far, over all resumptions
+    origin      text not null,      -- JSON Origin: when, where, version, command line, hashes of the programs
+    night       integer references night (id)
 );
 INSERT INTO "run" VALUES(1,'smoke','engine',1,2,'{"name": "smoke"}','finished','violations',2.5,'{"started":"2026-11-21T19:00:00+00:00","host":"host","version":"","command":"","programs":{"engine":"b1"}}',1);
+CREATE TABLE schema_version (
+    version integer not null
+);
+INSERT INTO "schema_version" VALUES(3);
 CREATE TABLE sighting (
-	bug INTEGER NOT NULL, 
-	run INTEGER NOT NULL, 
-	started TEXT NOT NULL, 
-	build TEXT NOT NULL, 
-	novelty TEXT NOT NULL, 
-	count INTEGER NOT NULL, 
-	PRIMARY KEY (bug, run), 
-	CHECK (novelty in ('new', 'back', 'again')), 
-	FOREIGN KEY(bug) REFERENCES bug (id)
-)
- WITHOUT ROWID
-
-;
+    bug         integer not null references bug (id),
+    run         integer not null,
+    started     text not null,      -- of the run, ISO 8601
+    build       text not null,      -- hash of the target's programs
+    novelty     text not null check (novelty in ('new', 'back', 'again')), -- never seen before; was fixed; neither
+    count       integer not null,   -- trials, power-loss states and undisturbed runs that show it
+    primary key (bug, run)
+) without rowid;
 INSERT INTO "sighting" VALUES(1,1,'2026-11-21T19:00:00+00:00','b1','new',1);
 CREATE TABLE trial (
-	run INTEGER NOT NULL, 
-	number INTEGER NOT NULL, 
-	spec TEXT NOT NULL, 
-	config TEXT NOT NULL, 
-	site TEXT NOT NULL, 
-	mask TEXT NOT NULL, 
-	outcome TEXT, 
-	result TEXT, 
-	PRIMARY KEY (run, number), 
-	FOREIGN KEY(run) REFERENCES run (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    number      integer not null,   -- counts from 0; "RUN.NUMBER" is the id that `tornpage replay` takes
+    spec        text not null,      -- JSON TrialSpec: all that a replay needs
+    config      text not null,
+    site        text not null,
+    mask        text not null,
+    outcome     text,               -- null while it runs
+    result      text,               -- JSON TrialResult without contents, null while it runs
+    primary key (run, number)
+) without rowid;
 INSERT INTO "trial" VALUES(1,0,'{"campaign":"smoke","target":"engine","config":"log_optimize_ddl=on","options":{"page_size":"4k"},"workload":"smoke","params":{},"workload_seed":1,"seed":7,"number":0,"plan":{"name":"p","run":[{"kind":"write","nth":1,"action":"kill","file":"t1.ibd","offset":null,"sector":512,"sectors":"prefix:1","bytes":null,"when":"before","error":null,"shift":null,"text":null,"follows":false}],"recover":[],"stale_log":false,"loss":""}}','log_optimize_ddl=on','page0','none','clean','{"number":0,"outcome":"clean","reason":"","violations":[],"site":"page0","mask":"","path":"","offset":null,"page_no":null,"counters":{"dblwr_restored":1},"seconds":{},"peak_bytes":0,"written_bytes":0,"events":0,"trace_hash":"a","digest":"","image":null,"torn":null,"alike":1,"answer":""}');
 INSERT INTO "trial" VALUES(1,1,'{"campaign":"smoke","target":"engine","config":"log_optimize_ddl=on","options":{"page_size":"4k"},"workload":"smoke","params":{},"workload_seed":1,"seed":7,"number":1,"plan":{"name":"p","run":[{"kind":"write","nth":1,"action":"kill","file":"t1.ibd","offset":null,"sector":512,"sectors":"prefix:1","bytes":null,"when":"before","error":null,"shift":null,"text":null,"follows":false}],"recover":[],"stale_log":false,"loss":""}}','log_optimize_ddl=on','page0','none','violation','{"number":1,"outcome":"violation","reason":"","violations":[{"invariant":5,"what":"page 3 is torn","site":"page0","path":"t1.ibd","source":"state"}],"site":"page0","mask":"","path":"","offset":null,"page_no":null,"counters":{},"seconds":{},"peak_bytes":0,"written_bytes":0,"events":0,"trace_hash":"b","digest":"","image":null,"torn":{"path":"t1.ibd","offset":0,"length":1024,"sector":512,"kept":"10","old":"","new":""},"alike":1,"answer":""}');
 CREATE TABLE violation (
-	run INTEGER NOT NULL, 
-	trial INTEGER NOT NULL, 
-	position INTEGER NOT NULL, 
-	invariant INTEGER NOT NULL, 
-	site TEXT, 
-	path TEXT NOT NULL, 
-	what TEXT NOT NULL, 
-	source TEXT NOT NULL, 
-	bug INTEGER, 
-	PRIMARY KEY (run, trial, position), 
-	FOREIGN KEY(run) REFERENCES run (id), 
-	FOREIGN KEY(bug) REFERENCES bug (id)
-)
- WITHOUT ROWID
-
-;
+    run         integer not null references run (id),
+    trial       integer not null,
+    position    integer not null,
+    invariant   integer not null,
+    site        text,
+    path        text not null,
+    what        text not null,
+    source      text not null,      -- state, rule or run: who says so
+    bug         integer references bug (id), -- null: of an unstable trial, which is no finding
+    primary key (run, trial, position)
+) without rowid;
 INSERT INTO "violation" VALUES(1,1,0,5,'page0','t1.ibd','page 3 is torn','state',1);
-CREATE INDEX trial_outcome ON trial (run, outcome);
-CREATE INDEX violation_bug ON violation (bug);
-CREATE INDEX census_violation_bug ON census_violation (bug);
+CREATE INDEX trial_outcome on trial (run, outcome);
+CREATE INDEX violation_bug on violation (bug);
+CREATE INDEX census_violation_bug on census_violation (bug);
 CREATE VIEW runs as
 select
     run.id,
@@ -178,18 +133,15 @@ select
     run.state,
     run.verdict,
     coalesce(
-        (select cast(sum(cast(json_extract(summary, '$.states') as bigint)) as bigint) from exploration where run = run.id),
+        (select sum(json_extract(summary, '$.states')) from exploration where run = run.id),
         (select count(*) from trial where run = run.id and outcome is not null and outcome != 'harness_error')
     ) as crashes,
-    (
-        select cast(coalesce(sum(cast(json_extract(result, '$.alike') as bigint)), 0) as bigint)
-        from trial
-        where run = run.id and outcome = 'violation'
-    ) as broken,
+    (select coalesce(sum(json_extract(result, '$.alike')), 0) from trial where run = run.id and outcome = 'violation')
+        as broken,
     (select count(*) from trial where run = run.id and outcome in ('harness_error', 'unstable')) as unsure,
     (select count(*) from sighting where run = run.id) as bugs,
     (select count(*) from sighting where run = run.id and novelty != 'again') as news,
-    cast(round(cast(run.seconds as numeric), 1) as double precision) as seconds,
+    round(run.seconds, 1) as seconds,
     run.night,
     json_extract(run.origin, '$.host') as host,
     json_extract(run.origin, '$.version') as version,
@@ -208,7 +160,7 @@ select
     max(sighting.run) as last_run,
     max(sighting.started) as last_seen,
     count(*) as runs,
-    cast(sum(sighting.count) as bigint) as count,
+    sum(sighting.count) as count,
     bug.run || '.' || bug.trial as reproducer,
     bug.fingerprint
 from bug join sighting on sighting.bug = bug.id
@@ -223,7 +175,7 @@ select
     trial.config,
     trial.site,
     trial.mask,
-    cast(json_extract(trial.result, '$.alike') as bigint) as alike,
+    json_extract(trial.result, '$.alike') as alike,
     violation.invariant,
     violation.source,
     violation.what,
@@ -249,10 +201,10 @@ select
     mask,
     outcome,
     json_extract(result, '$.reason') as reason,
-    cast(json_extract(result, '$.seconds.total') as double precision) as seconds,
-    cast(json_extract(spec, '$.workload_seed') as bigint) as script_seed,
+    json_extract(result, '$.seconds.total') as seconds,
+    json_extract(spec, '$.workload_seed') as script_seed,
     json_extract(spec, '$.plan.loss') as state,
-    cast(json_extract(result, '$.alike') as bigint) as alike,
+    json_extract(result, '$.alike') as alike,
     json_extract(result, '$.image') as image
 from trial;
 CREATE VIEW cells as
@@ -262,9 +214,9 @@ select
     site,
     mask,
     count(*) as trials,
-    count(*) filter (where outcome = 'clean') as clean,
-    count(*) filter (where outcome = 'violation') as broken,
-    count(*) filter (where outcome not in ('clean', 'violation')) as idle
+    sum(outcome = 'clean') as clean,
+    sum(outcome = 'violation') as broken,
+    sum(outcome not in ('clean', 'violation')) as idle
 from trial
 where outcome is not null and json_extract(spec, '$.plan.loss') = ''
 group by 1, 2, 3, 4;
@@ -275,8 +227,8 @@ select
     site.key as site,
     flush.key as flush,
     mask.key as mask,
-    cast(sum(cast(json_extract(mask.value, '$.writes') as bigint)) as bigint) as writes,
-    cast(sum(cast(json_extract(mask.value, '$.states') as bigint)) as bigint) as states
+    sum(json_extract(mask.value, '$.writes')) as writes,
+    sum(json_extract(mask.value, '$.states')) as states
 from
     exploration,
     json_each(exploration.summary, '$.torn_pages') as site,
@@ -284,23 +236,23 @@ from
     json_each(flush.value) as mask
 group by 1, 2, 3, 4, 5;
 CREATE VIEW counters as
-select trial.run, 'recovery' as during, counter.key as name, cast(sum(cast(counter.value as bigint)) as bigint) as total
+select trial.run, 'recovery' as during, counter.key as name, sum(counter.value) as total
 from trial, json_each(trial.result, '$.counters') as counter
 where not exists (select 1 from exploration where run = trial.run)
 group by 1, 3
 union all
-select exploration.run, 'recovery', path.key, cast(sum(cast(path.value as bigint)) as bigint)
+select exploration.run, 'recovery', path.key, sum(path.value)
 from exploration, json_each(exploration.summary, '$.paths') as path
 group by 1, 3
 union all
-select census.run, 'run', counter.key, cast(sum(cast(counter.value as bigint)) as bigint)
+select census.run, 'run', counter.key, sum(counter.value)
 from census, json_each(census.counters) as counter
 group by 1, 3;
 CREATE VIEW nights as
 select
     night.id,
     json_extract(night.origin, '$.started') as started,
-    cast(json_extract(night.plan, '$.seed') as bigint) as seed,
+    json_extract(night.plan, '$.seed') as seed,
     night.state,
     round(night.seconds) as seconds,
     (select count(*) from run where night = night.id) as runs,

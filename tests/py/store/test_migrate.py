@@ -22,6 +22,7 @@ def old_store(path: Path, version: int) -> Path:
     text = (Path(__file__).parent / f"store_{version}.sql").read_text("utf-8")
     with sqlite3.connect(path) as db:
         db.executescript(text)
+        assert db.execute("select version from schema_version").fetchone() == (version,)
     return path
 
 

@@ -140,6 +140,20 @@ def test_a_run_has_one_owner_who_is_named(url: str) -> None:
         assert third.resume_run("smoke", "engine").id == run
 
 
+def test_a_deleted_run_is_gone(url: str, tmp_path: Path) -> None:
+    """With all that belongs to it, and with its lock; its bugs and the other run stay."""
+    for place in (place_of(tmp_path / "s.db"), place_of(url)):
+        with Store(place) as store:
+            fill(store)
+        with Store(place) as store:
+            store.delete_run(1)
+            with pytest.raises(ConfigError, match="no run 1"):
+                store.own_run(1)
+            assert ([run.id for run in store.runs()], list(store.trials(1))) == ([2], [])
+            assert store.censuses(1) == []
+            assert [bug.id for bug in store.bugs()] == [1, 2]
+
+
 def test_owners_at_once_number_runs_and_bugs_once(url: str) -> None:
     """Eight of them find the same two bugs: every run has its own number, no bug is there twice."""
     with Store(place_of(url)):
@@ -226,7 +240,12 @@ def test_another_version_is_refused(url: str) -> None:
 
 def test_what_cannot_be_reached_is_told(server: PrivateServer) -> None:
     """In one line, without a password."""
-    for url in (f"postgresql://postgres:secret@/none?host={server.folder}", "mysql://x/y"):
+    for url in (
+        f"postgresql://postgres:secret@/none?host={server.folder}",
+        f"postgresql://postgres@/none?host={server.folder}&password=secret",
+        "postgresql://x:y/z",
+        "mysql://x/y",
+    ):
         with pytest.raises(ConfigError) as caught:
             Store(place_of(url))
         assert "secret" not in str(caught.value)

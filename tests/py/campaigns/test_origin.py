@@ -1,0 +1,22 @@
+"""What the store keeps of where a run comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from tornpage.campaigns.origin import PASSWORD
+
+
+@pytest.mark.parametrize(
+    ("word", "kept"),
+    [
+        ("postgresql://lab:secret@db/tornpage", "postgresql://lab@db/tornpage"),
+        ("--store=postgresql://:secret@/tornpage", "--store=postgresql://@/tornpage"),
+        ("postgresql:///t?password=secret&host=db", "postgresql:///t?password=&host=db"),
+        ("postgresql://lab@db:5432/tornpage", "postgresql://lab@db:5432/tornpage"),
+        ("params.rows=48", "params.rows=48"),
+    ],
+)
+def test_no_password_is_kept(word: str, kept: str) -> None:
+    """Neither before the host nor among the parameters; all else of a command line stays."""
+    assert PASSWORD.sub(r"\1\2", word) == kept
