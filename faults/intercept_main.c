@@ -24,7 +24,7 @@ LAYER_EXPORT int __libc_start_main(main_t *program, int argc, char **argv, main_
 
     memcpy(&begin, &symbol, sizeof(symbol)); /* a data pointer and a code pointer do not convert */
     if (layer_is_server()) {
-        serve_start_t start = serve_run();
+        serve_start_t start = serve_run(argc, argv);
         argc = start.argc;
         argv = start.argv;
         environ = start.env;

@@ -34,6 +34,7 @@ wait(); -errno where it failed.
 
 #define REQUEST_BYTES_MAX ((size_t)128 << 10)
 #define WORDS_MAX 4096u
+#define OWN_WORDS_MAX 8u /* of the server: the program, and an interpreter before it */
 
 enum { WHAT_START = 1, WHAT_REAP = 2 };
 
@@ -49,7 +50,7 @@ static struct {
     request_t request;
     size_t bytes; /* of its strings */
     int out[2];   /* its descriptors, or -1 */
-    char *words[WORDS_MAX + 2];
+    char *words[OWN_WORDS_MAX + WORDS_MAX + 2];
 } serve;
 
 static void take_descriptors(struct msghdr *message)
@@ -91,31 +92,37 @@ static bool receive(void)
     return true;
 }
 
-/* Its strings as main() gets them: arguments, NULL, environment, NULL. */
-static serve_start_t read_start(void)
+/* What main() gets: arguments, NULL, environment, NULL. The program's name is the server's own: of a script the kernel has put the
+   interpreter before it. */
+static serve_start_t read_start(int own_argc, char **own_argv)
 {
     const request_t *request = &serve.request;
     char *at = serve.request.strings;
     char *end = at + serve.bytes;
-    uint32_t n = 0;
+    uint32_t argc = (uint32_t)own_argc;
+    uint32_t n = argc;
 
-    if (request->argc == 0 || request->argc > WORDS_MAX
+    if (request->argc == 0 || argc > OWN_WORDS_MAX || request->argc > WORDS_MAX
         || request->envc > WORDS_MAX - request->argc) {
         layer_refuse("a request to the fork server has too many words, or none");
     }
+    argc += request->argc - 1;
+    memcpy(serve.words, own_argv, (size_t)own_argc * sizeof(*own_argv));
     for (uint32_t i = 0; i < request->argc + request->envc; i++) {
         char *nul = memchr(at, '\0', (size_t)(end - at));
         if (nul == NULL) {
             layer_refuse("a request to the fork server has fewer words than it says");
         }
-        serve.words[n++] = at;
-        if (n == request->argc) {
+        if (i > 0) {
+            serve.words[n++] = at;
+        }
+        if (i + 1 == request->argc) {
             serve.words[n++] = NULL;
         }
         at = nul + 1;
     }
     serve.words[n] = NULL;
-    return (serve_start_t){(int)request->argc, serve.words, serve.words + request->argc + 1};
+    return (serve_start_t){(int)argc, serve.words, serve.words + argc + 1};
 }
 
 static void take_place(int fd, int place)
@@ -171,13 +178,13 @@ static bool start(int64_t *answer)
     return false;
 }
 
-serve_start_t serve_run(void)
+serve_start_t serve_run(int argc, char **argv)
 {
     int64_t answer = 0;
 
     while (receive()) {
         if (serve.request.what == WHAT_START) {
-            serve_start_t asked = read_start();
+            serve_start_t asked = read_start(argc, argv);
             if (start(&answer)) {
                 return asked;
             }

@@ -125,6 +125,16 @@ def test_too_much_to_ask_is_told(shell: ForkServer) -> None:
     assert told(shell, "exit 0").exit_code == 0
 
 
+def test_a_script_gets_its_arguments_behind_its_name(build: Path, tmp_path: Path) -> None:
+    """The kernel puts the interpreter before a script; its server's children see it there, too."""
+    script = tmp_path / "script"
+    script.write_text('#!/bin/sh -e\ntest "$0 $# $1 $2" = "$NAME 2 a b" && exit 7\n')
+    script.chmod(0o755)
+    server = fork_server(script, preload_path(build))
+    child = run_child([script, "a", "b"], {"NAME": str(script)}, 30.0, starter=server)
+    assert child.exit_code == 7
+
+
 def test_a_server_that_ended_is_the_machines_failure(shell: ForkServer) -> None:
     """Its end is told, whether it comes before a child or in the middle of one."""
     assert told(shell, "exit 0").exit_code == 0
