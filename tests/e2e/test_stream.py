@@ -129,7 +129,7 @@ class _Meddled(EngineTarget):
         env = {**command.env, "LD_PRELOAD": "", "MEDDLE": "1"}
         wrapper = (sys.executable, "-c", code, str(data / "ibdata1"), "/usr/bin/env")
         inner = [f"LD_PRELOAD={self.preload}", *command.argv]
-        return replace(command, argv=(*wrapper, *inner), env=env)
+        return replace(command, argv=(*wrapper, *inner), env=env, fork=None)
 
     def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
         env = super().preload_env(data, trace, plan)
