@@ -71,11 +71,19 @@ static void ddl_defragment_count(const ddl_build_t *build, const dict_index_t *i
                index->tree.space, index->id, packed->n_pages, packed->n_freed);
 }
 
+/** Leaves of a step: as asked for, but no more than a quarter of the pool, since all of them are read at once. */
+static uint32_t ddl_defragment_leaves(const engine_options_t *options)
+{
+    uint32_t max = options->buffer_pool_pages / 4;
+
+    return options->defragment_n_pages < max ? options->defragment_n_pages : max;
+}
+
 dberr_t ddl_step_defragment(ddl_build_t *build)
 {
     ddl_defragment_t *defragment = build->defragment;
     const engine_options_t *options = build->options;
-    const btr_packing_t packing = {.n_pages = options->defragment_n_pages,
+    const btr_packing_t packing = {.n_pages = ddl_defragment_leaves(options),
                                    .fill_percent = options->defragment_fill_factor,
                                    .n_recs = options->defragment_fill_factor_n_recs};
     const dict_index_t *index = &build->table->indexes[defragment->index];

@@ -7,6 +7,7 @@
     (&(ddl_alter_t){.kind = ALTER_DEFRAGMENT, .table = "t", .name = (index_)})
 
 #define ROWS 900
+#define MANY_ROWS 2500 /* more leaves under one parent than the pool has pages */
 
 static void reopen(fixture_t *f, uint32_t n_pages, uint32_t fill_factor)
 {
@@ -17,13 +18,13 @@ static void reopen(fixture_t *f, uint32_t n_pages, uint32_t fill_factor)
     fixture_open(f);
 }
 
-/** Rows 1 to ROWS with two indexes, of which `left` in 5 are left, spread over all pages. */
-static void make_holes(fixture_t *f, int64_t left)
+/** Rows 1 to `rows` with two indexes, of which `left` in 5 are left, spread over all pages. */
+static void make_holes(fixture_t *f, int64_t rows, int64_t left)
 {
     create_table(f, "t");
     add_two_indexes(f, "t");
-    insert_rows(f, "t", 1, ROWS);
-    for (int64_t a = 1; a <= ROWS; a++) {
+    insert_rows(f, "t", 1, rows);
+    for (int64_t a = 1; a <= rows; a++) {
         if (a % 5 >= left) {
             delete_rows(f, "t", a, a);
         }
@@ -56,13 +57,13 @@ static check_report_t closed_report(fixture_t *f)
 }
 
 /** Every index has about as few leaves as its records need at that fill factor; nothing else has changed. */
-static void check_packs(fixture_t *f, uint32_t n_pages, uint32_t fill_factor)
+static void check_packs(fixture_t *f, int64_t rows, uint32_t n_pages, uint32_t fill_factor)
 {
     static const char *const NAMES[] = {"PRIMARY", "ib", "ic"};
     uint32_t before[3];
     engine_status_t status;
     reopen(f, n_pages, fill_factor);
-    make_holes(f, 2);
+    make_holes(f, rows, 2);
     check_report_t old = closed_report(f);
     uint32_t all = 0;
     for (uint32_t i = 0; i < 3; i++) {
@@ -88,17 +89,25 @@ static void check_packs(fixture_t *f, uint32_t n_pages, uint32_t fill_factor)
 
 static void test_packs_seven(void **state)
 {
-    check_packs(*state, 7, 100);
+    check_packs(*state, ROWS, 7, 100);
 }
 
 static void test_packs_two(void **state)
 {
-    check_packs(*state, 2, 100);
+    check_packs(*state, ROWS, 2, 100);
 }
 
 static void test_packs_with_room(void **state)
 {
-    check_packs(*state, 32, 70);
+    check_packs(*state, ROWS, 32, 70);
+}
+
+/** A group has fewer leaves than asked for where they would fill the pool. */
+static void test_packs_in_a_small_pool(void **state)
+{
+    fixture_t *f = *state;
+    assert_true(f->options.buffer_pool_pages <= 32);
+    check_packs(f, MANY_ROWS, 32, 100);
 }
 
 /** A table that is full stays as it is: groups are passed without a change. */
@@ -124,7 +133,7 @@ static void test_rows_change_meanwhile(void **state)
     trx_t *trx = NULL;
     engine_status_t status;
     reopen(f, 3, 90);
-    make_holes(f, 1);
+    make_holes(f, ROWS, 1);
     OK(f, engine_start_alter(f->engine, DEFRAGMENT(NULL)));
     OK(f, engine_begin(f->engine, &trx));
     for (int64_t i = 0; i < 30; i++) {
@@ -161,7 +170,7 @@ static void check_crashes(fixture_t *f, bool nested)
     crash_t crash = {.f = f, .table = "t", .every = nested ? 3 : 1, .nested = nested};
     f->options.log_write_through = true;
     reopen(f, 7, 90);
-    make_holes(f, 2);
+    make_holes(f, ROWS, 2);
     crash_arm(&crash, full, full);
     OK(f, engine_alter(f->engine, DEFRAGMENT(NULL)));
     crash_disarm(&crash);
@@ -184,6 +193,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_packs_seven, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_packs_two, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_packs_with_room, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_packs_in_a_small_pool, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_full_table, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_rows_change_meanwhile, fixture_setup,
                                         fixture_teardown),
