@@ -5,6 +5,8 @@
 
 PRESET := release
 PY := .venv/bin/python
+# Campaigns and tests start Python again and again: its modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## This list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,8 +29,9 @@ test: check test-c test-py test-asan ## Static checks, then every test: ctest, p
 test-c: build
 	@ctest --preset $(PRESET) --parallel 2
 
+# The long ones first; the tests of a file stay in one process, as far as it goes, which makes what they share once.
 test-py: build setup-all
-	@$(PY) -m pytest -n 2
+	@$(PY) -m pytest -n 2 --dist worksteal tests/e2e tests/py
 
 test-asan: setup
 	@cmake --preset asan >/dev/null
@@ -64,8 +67,8 @@ bench: build ## Speed, side by side: crashes, kills, preload, loads, other targe
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py
 
-finds: build ## Runs workloads/finds on the engines that are here: docs/FINDS.md
-	@$(PY) tools/finds_page.py
+finds: build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ...": docs/FINDS.md
+	@$(PY) tools/finds_page.py $(FINDS)
 
 site: build setup-all ## The documentation as a site, in build/site/html, with the report of a control run
 	@$(PY) tools/site_pages.py

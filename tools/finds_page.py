@@ -1,15 +1,25 @@
 """`make finds`: runs the campaigns of workloads/finds and writes docs/FINDS.md: what was found, in which
-engine, and after how many crash states. A campaign whose target is not here keeps its row. What a file
-NAME.md beside NAME.toml tells of a find stands below the table.
+engine, and after how many crash states. What a file NAME.md beside NAME.toml tells of a find stands below the
+table. Each line of it with a command and `{KEY}` is filled: the command is run with --json, and KEY is what
+it prints under that key, `{violations}`, or `{counters.checkpoints}`. `target check` runs as often as
+`--recordings` says, for a server's threads make each recording another one.
+
+A campaign or line whose target is not here, or whose command fails, keeps what the page says of it. The page
+is written after each find: what was measured is not lost when a later one fails.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tornpage.campaigns.campaign import Campaign, load_campaign
 from tornpage.targets.registry import make_target
@@ -19,11 +29,15 @@ from tornpage.vocabulary.paths import ROOT, find_paths
 PAGE = ROOT / "docs" / "FINDS.md"
 PLANS = ROOT / "workloads" / "finds"
 STATES_FIRST = 100
+COMMAND = re.compile(r"`tornpage ((?:run|target check) [^`]+)`")
+KEY = re.compile(r"\{([a-z_.0-9A-Z]+)\}")
+RECORDINGS = 3
 HEAD = """\
 # Finds
 
 What Tornpage has found in engines that nobody here wrote, and how to see it again. `make finds` runs the
-campaigns of `workloads/finds` and writes this page; do not edit it. Of each the states
+campaigns of `workloads/finds` and writes this page; do not edit it. Scratch is on a disk then
+(`TORNPAGE_TMP`): on a tmpfs an fsync takes no time, and nothing happens during one. Of each the states
 were doubled, from 100 on, until one broke; a server's threads make that a matter of chance. Most of these
 are known upstream, and later versions are free of them: they are controls. [TARGETS.md](TARGETS.md) tells
 what each target shows when nothing is wrong. Below the table stands what has not been told to its makers yet.
@@ -32,13 +46,14 @@ what each target shows when nothing is wrong. Below the table stands what has no
 |---|---|---|---:|---|
 """
 
+Ran = Callable[[str], list[dict[str, Any]] | None]
+"""What a command printed, each time that it ran; None if its target is not here."""
+
 
 def row(file: Path, campaign: Campaign) -> str | None:
     """What comes of the campaign; None if its target is not here."""
-    try:
-        target = make_target(campaign.target, find_paths().build)
-    except TornpageError as error:
-        print(f"{file.stem}: {error}", file=sys.stderr)
+    what = ready(campaign.target)
+    if what is None:
         return None
     assert campaign.explore is not None, "these are power losses"
     states = STATES_FIRST
@@ -50,36 +65,137 @@ def row(file: Path, campaign: Campaign) -> str | None:
     command = f"`tornpage run workloads/finds/{file.name} --states {states} --depth 1`"
     said = found or "nothing"
     count = str(states) if found else f"none in {states}"
-    cells = (target.what, campaign.description, said, count, command)
+    cells = (what, campaign.description, said, count, command)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+class CommandFailed(Exception):
+    """What a command said when it neither found something nor found nothing."""
+
+
+def ready(target: str) -> str | None:
+    """What the target is; None, and a word on standard error, if it is not here."""
+    try:
+        return make_target(target, find_paths().build).what
+    except TornpageError as error:
+        print(error, file=sys.stderr)
+        return None
 
 
 def bugs_of(file: Path, states: int) -> str:
     """Invariants and words of what was found, "" if there is nothing."""
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, "-m", "tornpage", "run", str(file), "--states", str(states)]
-        command += ["--depth", "1", "--jobs", "1", "--json", "--out", out]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        sys.exit(f"{file.name}: {done.stderr.strip()}")
-    bugs = json.loads(done.stdout.splitlines()[-1])["bugs"]
+    bugs = printed(["run", str(file), "--states", str(states), "--depth", "1"])["bugs"]
     told = [", ".join(f"I{n}" for n in bug["invariants"]) + f": {bug['title']}" for bug in bugs]
     return "<br>".join(told)
 
 
-def main() -> None:
+def printed(arguments: list[str]) -> dict[str, Any]:
+    """The object that a command prints last."""
+    with tempfile.TemporaryDirectory() as out:
+        more = ["--jobs", "1", "--out", out] if arguments[0] == "run" else []
+        command = [sys.executable, "-m", "tornpage", *arguments, *more, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise CommandFailed(f"tornpage {' '.join(arguments)}: {done.stderr.strip()}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def run(command: str, recordings: int) -> list[dict[str, Any]] | None:
+    """As often as is told above."""
+    words = shlex.split(command)
+    is_check = words[:2] == ["target", "check"]
+    if ready(_target_of(words)) is None:
+        return None
+    try:
+        return [printed(words) for _ in range(recordings if is_check else 1)]
+    except CommandFailed as failed:
+        print(failed, file=sys.stderr)
+        return None
+
+
+def _target_of(words: list[str]) -> str:
+    if words[0] == "target":
+        return words[2]
+    if "--target" in words:
+        return words[words.index("--target") + 1]
+    return load_campaign(str(ROOT / words[1]), PLANS).target
+
+
+def told(text: str, old: list[str], ran: Ran) -> str:
+    """What is told of a find, with its figures; old: lines of the page, which keep theirs where `ran` has
+    none."""
+    return "\n".join(_filled(line, old, ran) for line in text.splitlines()) + "\n"
+
+
+def _filled(line: str, old: list[str], ran: Ran) -> str:
+    command = COMMAND.search(line)
+    if command is None or not KEY.search(line):
+        return line
+    answers = ran(command[1])
+    if answers is None:
+        shape = re.compile(".+".join(map(re.escape, KEY.sub("\0", line).split("\0"))))
+        return next((kept for kept in old if shape.fullmatch(kept)), line)
+    return KEY.sub(lambda key: ", ".join(_shown(answer, key[1]) for answer in answers), line)
+
+
+def _shown(answer: dict[str, Any], path: str) -> str:
+    """A number, or the numbers of a table."""
+    value: Any = answer
+    for key in path.split("."):
+        value = value.get(key, 0) if isinstance(value, dict) else 0
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {count}" for key, count in value.items()) or "none"
+    return str(value)
+
+
+class Page:
+    """docs/FINDS.md: a row for each campaign and the text of each find, those of before until there are new
+    ones."""
+
+    def __init__(self) -> None:
+        """As it is."""
+        self.old = PAGE.read_text("utf-8").splitlines() if PAGE.exists() else []
+        self.rows = {file: self._row_of(file) for file in sorted(PLANS.glob("*.toml"))}
+        self.tales = {
+            file: told(file.read_text("utf-8"), self.old, lambda _command: None)
+            for file in sorted(PLANS.glob("*.md"))
+        }
+
+    def _row_of(self, file: Path) -> str:
+        return next((line for line in self.old if f"/{file.name} " in line), "")
+
+    def write(self) -> None:
+        """All of it."""
+        rows = HEAD + "\n".join(filter(None, self.rows.values())) + "\n"
+        PAGE.write_text("\n".join([rows, *self.tales.values()]), "utf-8")
+
+
+def main() -> int:
     """Every file, or those that are named."""
-    old = PAGE.read_text("utf-8").splitlines() if PAGE.exists() else []
-    rows = []
-    for file in sorted(PLANS.glob("*.toml")):
-        kept = next((line for line in old if f"/{file.name} " in line), None)
-        wanted = not sys.argv[1:] or file.stem in sys.argv[1:]
-        campaign = load_campaign(str(file), PLANS)
-        made = row(file, campaign) if wanted else None
-        rows += [made or kept or ""]
-    tales = [file.read_text("utf-8") for file in sorted(PLANS.glob("*.md"))]
-    PAGE.write_text("\n".join([HEAD + "\n".join(filter(None, rows)) + "\n", *tales]), "utf-8")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", help="finds to run; all others keep what the page says")
+    parser.add_argument("--recordings", type=int, default=RECORDINGS, help="of each `target check`")
+    given = parser.parse_args()
+    page = Page()
+    failed = False
+    for file in page.rows:
+        if given.names and file.stem not in given.names:
+            continue
+        try:
+            page.rows[file] = row(file, load_campaign(str(file), PLANS)) or page.rows[file]
+        except CommandFailed as error:
+            print(error, file=sys.stderr)
+            failed = True
+        tale = file.with_suffix(".md")
+        if tale in page.tales:
+            text = tale.read_text("utf-8")
+            page.tales[tale] = told(text, page.old, lambda words: run(words, given.recordings))
+        page.write()
+    return int(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -30,6 +30,7 @@ HARNESS = {
         {"codec", "invariants", "paths"},
     ],
     "faults": [
+        {"sparse"},
         {"aim", "image", "plan", "preload", "process", "trace"},
         {"forkserver", "scratch", "stream"},
     ],
@@ -45,8 +46,8 @@ HARNESS = {
         {"workload"},
     ],
     "oracle": [
-        {"fingerprint", "rowlog", "rules", "state"},
-        {"clients", "observed", "root", "table"},
+        {"exports", "fingerprint", "rowlog", "state"},
+        {"clients", "observed", "root", "rules", "table"},
         {"backups"},
         {"judgement", "oracle"},
     ],
@@ -65,7 +66,7 @@ HARNESS = {
         {"bundled.mariadb_clients"},
     ],
     "store": [
-        {"origin", "runlock", "schema"},
+        {"origin", "runlock", "schema", "sql"},
         {"bugs", "migrate", "rows", "migrations.env"},
         {"file", "server", "trials"},
         {"migrations.versions.version_2", "migrations.versions.version_3"}
@@ -100,6 +101,8 @@ HARNESS = {
             "trial",
         },
         {"catalogue", "evidence", "fitting", "workers"},
+        {"parts"},
+        {"slices"},
         {"lossrunner", "publish"},
         {"prune", "remote", "undisturbed"},
         {"cluster", "replay", "runner"},

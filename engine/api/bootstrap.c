@@ -94,23 +94,31 @@ typedef struct bootstrap {
     buf_pool_t *pool;
 } bootstrap_t;
 
+static dberr_t remove_leftover(env_t *env, const char *path, bool *removed)
+{
+    bool exists = false;
+    dberr_t err = env_exists(env, path, &exists);
+    if (err == DB_SUCCESS && exists) {
+        err = env_unlink(env, path);
+        *removed = true;
+    }
+    return err;
+}
+
 /** Leftovers go while the temporary log is still there to tell what they are. */
 static dberr_t bootstrap_clean(env_t *env)
 {
-    static const char *const LEFTOVERS[] = {FIL_SYSTEM_PATH, DBLWR_FILE_NAME, "undo001", "undo002"};
     bool removed = false;
-    for (size_t i = 0; i < sizeof(LEFTOVERS) / sizeof(LEFTOVERS[0]); i++) {
-        bool exists = false;
-        dberr_t err = env_exists(env, LEFTOVERS[i], &exists);
-        if (err == DB_SUCCESS && exists) {
-            err = env_unlink(env, LEFTOVERS[i]);
-            removed = true;
-        }
-        if (err != DB_SUCCESS) {
-            return err;
-        }
+    dberr_t err = remove_leftover(env, FIL_SYSTEM_PATH, &removed);
+    if (err == DB_SUCCESS) {
+        err = remove_leftover(env, DBLWR_FILE_NAME, &removed);
     }
-    return removed ? env_sync_dir(env) : DB_SUCCESS;
+    for (uint32_t number = 1; err == DB_SUCCESS && number <= UNDO_SPACES_MAX; number++) {
+        char path[PATH_LEN_MAX + 1];
+        fil_path_of_undo(number, path);
+        err = remove_leftover(env, path, &removed);
+    }
+    return err == DB_SUCCESS && removed ? env_sync_dir(env) : err;
 }
 
 static dberr_t bootstrap_log(bootstrap_t *boot)

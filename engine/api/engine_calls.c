@@ -295,6 +295,9 @@ dberr_t engine_set_log_optimize_ddl(engine_t *engine, bool on)
         return err_set(&engine->env.err, DB_TABLE_LOCKED,
                        "log_optimize_ddl cannot change: a build is running");
     }
-    return err == DB_SUCCESS ? engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on))
-                             : err;
+    if (err == DB_SUCCESS) {
+        err = engine_leave(engine, buf_set_log_optimize_ddl(engine->pool, on));
+    }
+    engine->env.stats.optimize_ddl_sets += err == DB_SUCCESS;
+    return err;
 }

@@ -80,6 +80,7 @@ static const stat_field_t STAT_FIELDS[] = {
     STAT(tables_truncated),
     STAT(tables_exported),
     STAT(tables_imported),
+    STAT(optimize_ddl_sets),
     STAT(alters_instant),
     STAT(varchars_extended),
     STAT(backup_pages),

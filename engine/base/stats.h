@@ -73,6 +73,7 @@ typedef struct stats {
     uint64_t tables_truncated;
     uint64_t tables_exported;
     uint64_t tables_imported;
+    uint64_t optimize_ddl_sets; /**< SET log_optimize_ddl, done */
     uint64_t
         alters_instant; /**< ALTER statements that changed nothing but a row of the catalogue */
     uint64_t varchars_extended; /**< of these, MODIFY COLUMN */

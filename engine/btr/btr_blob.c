@@ -135,12 +135,7 @@ static dberr_t blob_segment(mtr_t *mtr, const btr_t *btr, fseg_header_t *out)
 
 static dberr_t blob_mtr_end(mtr_t *mtr, dberr_t err)
 {
-    if (err == DB_SUCCESS) {
-        mtr_commit(mtr);
-    } else {
-        mtr_abort(mtr);
-    }
-    return err;
+    return mtr_end(mtr, err);
 }
 
 /* ---- store ---- */

@@ -97,12 +97,7 @@ static dberr_t bulk_reserve(btr_bulk_t *bulk, uint32_t level, page_no_t hint, pa
     if (err == DB_SUCCESS) {
         err = fseg_page_reserve(&mtr, bulk_segment(root, level), hint, out);
     }
-    if (err != DB_SUCCESS) {
-        mtr_abort(&mtr);
-        return err;
-    }
-    mtr_commit(&mtr);
-    return DB_SUCCESS;
+    return mtr_end(&mtr, err);
 }
 
 static dberr_t bulk_level_begin(btr_bulk_t *bulk, uint32_t level)
@@ -187,16 +182,6 @@ static dberr_t bulk_mtr_start(btr_bulk_t *bulk, mtr_t *mtr)
     return err;
 }
 
-static dberr_t bulk_mtr_end(mtr_t *mtr, dberr_t err)
-{
-    if (err == DB_SUCCESS) {
-        mtr_commit(mtr);
-    } else {
-        mtr_abort(mtr);
-    }
-    return err;
-}
-
 /** Writes the page under construction of a level into the pool. */
 static dberr_t bulk_page_write(btr_bulk_t *bulk, uint32_t level, page_no_t next)
 {
@@ -206,7 +191,7 @@ static dberr_t bulk_page_write(btr_bulk_t *bulk, uint32_t level, page_no_t next)
     if (err == DB_SUCCESS) {
         err = bulk_page_create(bulk, &mtr, level, next);
     }
-    return bulk_mtr_end(&mtr, err);
+    return mtr_end(&mtr, err);
 }
 
 static dberr_t bulk_root_write(btr_bulk_t *bulk, uint32_t level)
@@ -221,7 +206,7 @@ static dberr_t bulk_root_write(btr_bulk_t *bulk, uint32_t level)
     if (err == DB_SUCCESS) {
         err = bulk_page_fill(bulk, &mtr, level, root);
     }
-    return bulk_mtr_end(&mtr, err);
+    return mtr_end(&mtr, err);
 }
 
 /** Frees the page that the root is a copy of. */
@@ -245,7 +230,7 @@ static dberr_t bulk_top_free(btr_bulk_t *bulk, uint32_t level)
     if (err == DB_SUCCESS && top != NULL) {
         top->observer = 0; /* written with or without the load, or never */
     }
-    return bulk_mtr_end(&mtr, err);
+    return mtr_end(&mtr, err);
 }
 
 /** Writes the page of a level; *node_rec becomes the pointer to it. */
@@ -339,7 +324,7 @@ static dberr_t bulk_blob_page(btr_bulk_t *bulk, page_no_t page_no, const byte *p
     if (err == DB_SUCCESS) {
         btr_blob_fill(&mtr, block, &bulk->btr, part, len, next);
     }
-    return bulk_mtr_end(&mtr, err);
+    return mtr_end(&mtr, err);
 }
 
 dberr_t btr_bulk_blob(btr_bulk_t *bulk, const byte *value, uint32_t len, blob_ref_t *ref)

@@ -339,12 +339,7 @@ dberr_t btr_root_lift(buf_pool_t *pool, const btr_t *btr)
     if (err == DB_SUCCESS && n > 0) {
         err = btr_lift_apply(&op, root, chain, n);
     }
-    if (err != DB_SUCCESS) {
-        mtr_abort(op.mtr);
-        return err;
-    }
-    mtr_commit(op.mtr);
-    return DB_SUCCESS;
+    return mtr_end(op.mtr, err);
 }
 
 dberr_t btr_delete(buf_pool_t *pool, const btr_t *btr, const byte *key)

@@ -237,12 +237,7 @@ dberr_t btr_insert(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_t
     if (err == DB_SUCCESS) {
         err = btr_insert_apply(&op, &plan, rec);
     }
-    if (err != DB_SUCCESS) {
-        mtr_abort(op.mtr);
-        return err;
-    }
-    mtr_commit(op.mtr);
-    return DB_SUCCESS;
+    return mtr_end(op.mtr, err);
 }
 
 /** The record at the end of the path gets the contents of rec, the same key and another size. */
@@ -286,10 +281,5 @@ dberr_t btr_replace(buf_pool_t *pool, const btr_t *btr, const byte *rec, uint32_
                   ? mtr_rec_update(op.mtr, leaf->block, leaf->slot, from, rec + from, len - from)
                   : btr_replace_resized(&op, rec, len);
     }
-    if (err != DB_SUCCESS) {
-        mtr_abort(op.mtr);
-        return err;
-    }
-    mtr_commit(op.mtr);
-    return DB_SUCCESS;
+    return mtr_end(op.mtr, err);
 }

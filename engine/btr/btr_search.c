@@ -147,12 +147,7 @@ dberr_t btr_update(buf_pool_t *pool, const btr_t *btr, const byte *key, uint32_t
         return err;
     }
     err = mtr_rec_update(op.mtr, op.path[0].block, op.path[0].slot, rec_offset, bytes, len);
-    if (err != DB_SUCCESS) {
-        mtr_abort(op.mtr);
-        return err;
-    }
-    mtr_commit(op.mtr);
-    return DB_SUCCESS;
+    return mtr_end(op.mtr, err);
 }
 
 dberr_t btr_rec_find(mtr_t *mtr, const btr_t *btr, const byte *key, buf_block_t **block,

@@ -57,7 +57,9 @@ typedef struct check_report {
 /** What was found right before, by content, so that it need not be looked at again. It belongs to one back end: os_view_t has
 versions. A scan with it says what a scan without would say. */
 typedef struct check_memo check_memo_t;
-WARN_UNUSED check_memo_t *check_memo_create(void); /**< NULL: no memory */
+/** bytes_max: of what it keeps; before a scan for which that was too little it forgets everything. NULL: no memory. */
+WARN_UNUSED check_memo_t *check_memo_create(size_t bytes_max);
+size_t check_memo_bytes(const check_memo_t *memo); /**< that it keeps */
 void check_memo_free(check_memo_t *memo);          /**< may be NULL */
 
 /** Scans. DB_SUCCESS: the report is complete (whatever it found). DB_NOT_FOUND: not a data

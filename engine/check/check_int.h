@@ -324,6 +324,15 @@ WARN_UNUSED dberr_t chk_undo_refs_walk(chk_t *chk);
 
 /* ---- check_marks.c ---- */
 
+/** What a transaction left in one clustered record. */
+typedef struct chk_row_marks {
+    trx_id_t trx_id;
+    bool history; /**< it names a transaction or an undo record */
+    bool deleted;
+} chk_row_marks_t;
+/** pk_len: bytes of the primary key, which lies before. */
+chk_row_marks_t chk_row_marks(const byte *rec, uint32_t pk_len);
+
 /** Leftovers of transactions in clustered rows and index entries, of one tree. */
 typedef struct chk_marks {
     uint64_t n_deleted;

@@ -8,7 +8,7 @@ Invariants
 1. a fact is about content at a place: whatever else it was held against is in its leaf's hash, or is asked again
    (LSN against the end of the log, type against the owner, counts against the history);
 2. a version and a content mean the same bytes: versions by the back end's promise, contents by 128 bits of hash;
-3. memory is bounded: what has no room in CHK_MEMO_BYTES_MAX goes without, and before the next scan everything is
+3. memory is bounded: what has no room in bytes_max goes without, and before the next scan everything is
    forgotten. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -18,7 +18,6 @@ Invariants
 
 #include "check/check_memo.h"
 
-#define CHK_MEMO_BYTES_MAX ((size_t)64 << 20)
 #define CHK_MEMO_WAYS                                                                              \
     2U /**< contents per page: as the files have it, as the last recovery left it */
 
@@ -33,13 +32,30 @@ struct check_memo {
     uint32_t n_spaces;
     uint32_t page_size;
     uint64_t n_scans;
-    size_t bytes;
-    bool full; /**< something had no room */
+    size_t bytes_max;
+    size_t bytes; /**< of spaces, facts and what facts lead to */
+    bool full;    /**< something had no room */
 };
 
-check_memo_t *check_memo_create(void)
+check_memo_t *check_memo_create(size_t bytes_max)
 {
-    return calloc(1, sizeof(check_memo_t));
+    check_memo_t *memo = calloc(1, sizeof(*memo));
+    if (memo != NULL) {
+        memo->bytes_max = bytes_max;
+    }
+    return memo;
+}
+
+size_t check_memo_bytes(const check_memo_t *memo)
+{
+    return memo->bytes;
+}
+
+/** Is there room for so many more bytes? */
+static bool memo_room(check_memo_t *memo, size_t more)
+{
+    memo->full |= more > memo->bytes_max - memo->bytes;
+    return !memo->full;
 }
 
 static void memo_clear(check_memo_t *memo)
@@ -52,7 +68,7 @@ static void memo_clear(check_memo_t *memo)
         free(space->facts);
     }
     free(memo->spaces);
-    *memo = (check_memo_t){.n_scans = memo->n_scans};
+    *memo = (check_memo_t){.n_scans = memo->n_scans, .bytes_max = memo->bytes_max};
 }
 
 void check_memo_free(check_memo_t *memo)
@@ -76,7 +92,7 @@ void chk_memo_begin(chk_t *chk)
     memo->n_scans++;
 }
 
-/** The space, with room for so many pages. NULL: no memory. */
+/** The space, with room for so many pages. NULL: no memory, or no room. */
 static chk_memo_space_t *memo_space(check_memo_t *memo, space_id_t id, uint32_t n_pages)
 {
     uint32_t i = 0;
@@ -84,10 +100,13 @@ static chk_memo_space_t *memo_space(check_memo_t *memo, space_id_t id, uint32_t 
         i++;
     }
     if (i == memo->n_spaces) {
-        chk_memo_space_t *spaces = realloc(memo->spaces, (i + 1) * sizeof(*spaces));
+        size_t n = i + 1U;
+        chk_memo_space_t *spaces =
+            memo_room(memo, sizeof(*spaces)) ? realloc(memo->spaces, n * sizeof(*spaces)) : NULL;
         if (spaces == NULL) {
             return NULL;
         }
+        memo->bytes += sizeof(*spaces);
         memo->spaces = spaces;
         spaces[memo->n_spaces++] = (chk_memo_space_t){.id = id};
     }
@@ -95,8 +114,9 @@ static chk_memo_space_t *memo_space(check_memo_t *memo, space_id_t id, uint32_t 
     if (space->n_pages < n_pages) {
         size_t more = (size_t)(n_pages - space->n_pages) * CHK_MEMO_WAYS;
         size_t n = (size_t)space->n_pages * CHK_MEMO_WAYS;
-        memo->full |= memo->bytes + more * sizeof(*space->facts) > CHK_MEMO_BYTES_MAX;
-        chk_fact_t *facts = memo->full ? NULL : realloc(space->facts, (n + more) * sizeof(*facts));
+        chk_fact_t *facts = memo_room(memo, more * sizeof(*facts))
+                                ? realloc(space->facts, (n + more) * sizeof(*facts))
+                                : NULL;
         if (facts == NULL) {
             return NULL;
         }
@@ -176,9 +196,8 @@ void chk_leaf_learn(chk_t *chk, chk_fact_t *fact, const chk_leaf_t *leaf)
     uint32_t n = leaf->n_expected;
     if (n > fact->expected_room) {
         size_t more = (n - fact->expected_room) * sizeof(*fact->leaf.expected);
-        memo->full |= memo->bytes + more > CHK_MEMO_BYTES_MAX;
         uint64_t *expected =
-            memo->full ? NULL : realloc(fact->leaf.expected, n * sizeof(*expected));
+            memo_room(memo, more) ? realloc(fact->leaf.expected, n * sizeof(*expected)) : NULL;
         if (expected == NULL) {
             return;
         }

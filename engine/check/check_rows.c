@@ -212,6 +212,9 @@ static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *
             return err;
         }
         scan->torn = scan->torn || !whole;
+        if (!whole) {
+            memset(to, 0, ref.len); /* or the digest would be over what an earlier row left there */
+        }
         *value = (chk_value_t){.at = to, .len = ref.len};
         to += ref.len;
     }
@@ -221,13 +224,12 @@ static dberr_t chk_long_values(chk_row_scan_t *scan, chk_value_t *values, bool *
 /** What transactions left in a row, whatever the limit and the history say of that. */
 static void chk_leaf_marks(chk_row_scan_t *scan, const byte *rec)
 {
-    const byte *sys = rec + 1 + scan->table->pk_len;
-    trx_id_t trx_id = mach_read_6(sys);
+    chk_row_marks_t row = chk_row_marks(rec, scan->table->pk_len);
     chk_leaf_t *leaf = &scan->leaf;
-    leaf->trx_id_max = trx_id > leaf->trx_id_max ? trx_id : leaf->trx_id_max;
-    leaf->n_history += trx_id != 0 || mach_read_7(sys + CHK_TRX_ID_LEN) != 0;
-    leaf->n_deleted += rec_is_deleted(rec);
-    scan->n_beyond += scan->chk->trx_id_limit != 0 && trx_id >= scan->chk->trx_id_limit;
+    leaf->trx_id_max = row.trx_id > leaf->trx_id_max ? row.trx_id : leaf->trx_id_max;
+    leaf->n_history += row.history;
+    leaf->n_deleted += row.deleted;
+    scan->n_beyond += scan->chk->trx_id_limit != 0 && row.trx_id >= scan->chk->trx_id_limit;
 }
 
 static dberr_t chk_clustered_rec(void *ctx, page_no_t page_no, const byte *rec, uint32_t len)

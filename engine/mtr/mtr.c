@@ -419,3 +419,13 @@ void mtr_abort(mtr_t *mtr)
     }
     mtr_release(mtr);
 }
+
+dberr_t mtr_end(mtr_t *mtr, dberr_t err)
+{
+    if (err == DB_SUCCESS) {
+        mtr_commit(mtr);
+    } else {
+        mtr_abort(mtr);
+    }
+    return err;
+}

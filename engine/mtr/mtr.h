@@ -48,6 +48,8 @@ void mtr_set_observer(mtr_t *mtr, index_id_t observer);
 void mtr_commit(mtr_t *mtr);
 /** Unpins all. If something was changed, poisons the handle. */
 void mtr_abort(mtr_t *mtr);
+/** Commits if all went well so far, else aborts. @return err */
+WARN_UNUSED dberr_t mtr_end(mtr_t *mtr, dberr_t err);
 
 /** Pins a page for this mtr (once per page; a second get gives the same block). As buf_page_get;
 DB_OUT_OF_SPACE beyond MTR_MEMO_MAX pages, DB_CORRUPTION for a page that this mtr has freed. */

@@ -27,7 +27,7 @@ typedef dberr_t (*os_list_fn)(void *ctx, const char *name);
 
 /** Bytes of a file where they lie in memory. */
 typedef struct os_view {
-    const byte *bytes; /**< valid until the next change of a file */
+    const byte *bytes; /**< valid until the next view, or change of a file */
     uint64_t version;  /**< stands for these bytes: the back end gives no others the same number */
 } os_view_t;
 

@@ -61,7 +61,8 @@ struct trx_sys {
     purge_pos_t purge;
     trx_t *first; /**< open transactions, in order of begin */
     row_bufs_t bufs;
-    byte *bufs_mem;
+    byte *buf_mem
+        [ROW_N_BUFS]; /**< of bufs: each by itself, so that a sanitizer sees where one ends */
 };
 
 /** A table that a transaction has changed. */

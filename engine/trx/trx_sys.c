@@ -161,24 +161,28 @@ static dberr_t trx_sys_resurrect(trx_rseg_t *rseg, uint32_t slot)
     return DB_SUCCESS;
 }
 
+static dberr_t no_memory(buf_pool_t *pool)
+{
+    return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the transaction system");
+}
+
 static dberr_t trx_sys_alloc(buf_pool_t *pool, trx_sys_t **out)
 {
     size_t size = buf_page_size(pool) > ROW_SIZE_MAX ? buf_page_size(pool) : ROW_SIZE_MAX;
     trx_sys_t *sys = calloc(1, sizeof(*sys));
-    byte *mem = malloc(ROW_N_BUFS * size); /* large: each use fills what it reads */
-    if (sys == NULL || mem == NULL) {
-        free(sys);
-        free(mem);
-        return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY,
-                       "no memory for the transaction system");
+    if (sys == NULL) {
+        return no_memory(pool);
     }
     sys->pool = pool;
-    sys->bufs_mem = mem;
     byte **bufs[ROW_N_BUFS] = {&sys->bufs.rec,       &sys->bufs.row,       &sys->bufs.row2,
                                &sys->bufs.sec,       &sys->bufs.sec2,      &sys->bufs.undo,
                                &sys->bufs.other_rec, &sys->bufs.other_row, &sys->bufs.other_sec};
     for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
-        *bufs[i] = mem + i * size;
+        *bufs[i] = sys->buf_mem[i] = malloc(size); /* large: each use fills what it reads */
+        if (*bufs[i] == NULL) {
+            trx_sys_close(sys);
+            return no_memory(pool);
+        }
     }
     *out = sys;
     return DB_SUCCESS;
@@ -228,7 +232,9 @@ void trx_sys_close(trx_sys_t *sys)
     while (sys->first != NULL) {
         trx_end(sys->first);
     }
-    free(sys->bufs_mem);
+    for (uint32_t i = 0; i < ROW_N_BUFS; i++) {
+        free(sys->buf_mem[i]);
+    }
     free(sys);
 }
 

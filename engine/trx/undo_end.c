@@ -94,11 +94,7 @@ static dberr_t undo_free_tail(const trx_rseg_t *rseg, page_no_t first)
         mtr_t mtr;
         mtr_start(&mtr, pool, MTR_LOG_ALL);
         err = undo_drop_last_page(rseg, &mtr, first, last, &last);
-        if (err != DB_SUCCESS) {
-            mtr_abort(&mtr);
-        } else {
-            mtr_commit(&mtr);
-        }
+        err = mtr_end(&mtr, err);
     }
     return err == DB_SUCCESS ? buf_log_free_check(pool) : err;
 }

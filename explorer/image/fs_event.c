@@ -160,5 +160,6 @@ void fs_list_free(fs_list_t *list)
         free(block);
     }
     free(list->events);
+    free(list->chunks);
     *list = (fs_list_t){.events = NULL};
 }

@@ -17,7 +17,9 @@ typedef enum fs_kind {
     FS_UNLINK,   /**< name; inode is what it led to */
     FS_SYNC_DIR, /**< name of the directory */
     FS_ZERO, /**< inode, offset, length: reads as zeros from now on; the size stays. A punched hole */
-    FS_MOVE_DIR /**< name, name2 of a directory: all names below it move along */
+    FS_MOVE_DIR, /**< name, name2 of a directory: all names below it move along */
+    FS_MKDIR,    /**< name of the directory */
+    FS_RMDIR     /**< name of the directory */
 } fs_kind_t;
 
 /** What a write is about; the rows of the torn-page matrix. */
@@ -47,6 +49,12 @@ bool fs_site_is_of(fs_site_t site, bool engine);
 tell more. A checkpoint slot lies in the first 2048 bytes of the redo file. */
 fs_site_t fs_site_of(const char *path, uint64_t offset);
 
+/** What is known of a whole chunk of a write, see image_keep(). */
+typedef struct fs_chunk {
+    uint64_t hash;
+    uint64_t version;
+} fs_chunk_t;
+
 typedef struct fs_event {
     fs_kind_t kind;
     fs_site_t site;   /**< of the last write up to here */
@@ -61,16 +69,17 @@ typedef struct fs_event {
     uint64_t offset;
     uint64_t length;
     uint64_t old_size;
-    const uint8_t *data;  /**< owned by the list or by the mapped trace */
-    uint64_t seq;         /**< event number in the trace, or position from 1 */
-    uint32_t acked_line;  /**< last one acknowledged before the next event */
-    uint32_t issued_line; /**< last one issued before this event */
+    const uint8_t *data;      /**< owned by the list or by the mapped trace */
+    const fs_chunk_t *chunks; /**< of a write whose data outlives the image; NULL: it does not */
+    uint64_t seq;             /**< event number in the trace, or position from 1 */
+    uint32_t acked_line;      /**< last one acknowledged before the next event */
+    uint32_t issued_line;     /**< last one issued before this event */
 } fs_event_t;
 
 static inline bool fs_changes_name(const fs_event_t *event)
 {
     return event->kind == FS_LINK || event->kind == FS_RENAME || event->kind == FS_UNLINK
-           || event->kind == FS_MOVE_DIR;
+           || event->kind == FS_MOVE_DIR || event->kind == FS_MKDIR || event->kind == FS_RMDIR;
 }
 
 /** Has it two names? */
@@ -93,7 +102,8 @@ typedef struct fs_list {
     uint32_t capacity;
     fs_block_t *blocks; /**< in use: the newest first */
     fs_block_t *spare;
-    size_t used_bytes; /**< of the newest block */
+    size_t used_bytes;  /**< of the newest block */
+    fs_chunk_t *chunks; /**< of all events, or NULL */
 } fs_list_t;
 
 fs_event_t *fs_list_add(fs_list_t *list, fs_kind_t kind);

@@ -1,48 +1,60 @@
-/** Private to image.c and image_os.c. */
+/** Private to image.c, image_content.c and image_os.c. */
 #ifndef EXPLORER_IMAGE_INT_H
 #define EXPLORER_IMAGE_INT_H
 
 #include "explorer/image/image.h"
 
 #define CHUNK_BYTES 4096U
+#define LEAF_CHUNKS 128U /**< chunks whose descriptions lie together */
 
 typedef struct chunk {
-    uint64_t hash;    /**< contribution to the inode's hash; 0 for zeros */
-    uint64_t version; /**< of the content: no other has it; 0 for zeros never written */
-    uint32_t stamp;   /**< mark under which the old content was saved */
+    const byte *bytes; /**< NULL: zeros */
+    uint64_t hash;     /**< contribution to the inode's hash; 0 for zeros */
+    uint64_t version;  /**< of the content: no other has it; 0 for zeros that take no room */
+    bool stale;        /**< its hash is that of earlier bytes: changed under the newest mark */
+    uint32_t stamp;    /**< mark under which the old description was saved */
+    uint32_t
+        owner; /**< 1 + the mark under which the image made these bytes, which may be written until
+                          the next mark; 0: they are somebody else's, or there are none */
 } chunk_t;
 
 typedef struct inode {
-    byte *bytes; /**< zero from size to capacity */
-    chunk_t *chunks;
-    uint64_t size;
-    uint64_t capacity; /**< whole chunks */
-    uint64_t hash;
+    chunk_t **leaves; /**< each LEAF_CHUNKS chunks, or NULL: zeros */
+    uint32_t n_leaves;
     uint32_t stamp; /**< mark under which size and hash were saved */
+    uint64_t size;
+    uint64_t hash;
 } inode_t;
 
 typedef struct image_name {
     char *text;
     uint64_t hash;
     uint32_t dir;
-    uint32_t inode; /**< where it leads, or IMAGE_NONE */
+    uint32_t inode;        /**< where it leads, or IMAGE_NONE */
+    dir_state_t dir_state; /**< of the directory that has this name */
 } image_name_t;
 
-typedef enum change_kind { CHANGE_CHUNK, CHANGE_META, CHANGE_LINK, CHANGE_INODE } change_kind_t;
+typedef enum change_kind {
+    CHANGE_CHUNK,
+    CHANGE_META,
+    CHANGE_LINK,
+    CHANGE_INODE,
+    CHANGE_DIR
+} change_kind_t;
 
 typedef struct change {
     change_kind_t kind;
     uint32_t id;    /**< inode or name */
-    uint32_t index; /**< chunk, or the old inode of a name */
-    uint32_t old_stamp;
-    uint64_t old_hash;
-    uint64_t old_version; /**< of a chunk */
-    uint64_t old_value;   /**< size, or where the old content lies */
+    chunk_t *chunk; /**< that was changed */
+    chunk_t old;    /**< of a chunk all, of an inode hash and stamp */
+    uint64_t
+        old_value; /**< size of an inode, old inode of a name, old state of a directory, number of a chunk in its inode */
 } change_t;
 
 typedef struct mark {
     uint32_t stamp;
     size_t n_changes;
+    size_t n_made;
 } mark_t;
 
 #define IMAGE_MARKS_MAX 16U
@@ -55,12 +67,14 @@ typedef struct image_os {
     uint32_t issued; /**< see image_os_promise() */
     uint32_t acked;
     bool locked;
+    byte *view; /**< room for what lies in several chunks */
+    size_t view_bytes;
 } image_os_t;
 
 struct image {
     inode_t *inodes;
     uint32_t n_inodes;
-    uint32_t inodes_capacity; /**< those beyond n_inodes keep their memory, zeroed */
+    uint32_t inodes_capacity; /**< those beyond n_inodes keep their leaves, all zeros */
     image_name_t *names;
     uint32_t n_names;
     uint32_t names_capacity;
@@ -69,9 +83,9 @@ struct image {
     change_t *changes;
     size_t n_changes;
     size_t changes_capacity;
-    byte *saved; /**< old content of chunks */
-    size_t saved_used;
-    size_t saved_capacity;
+    byte **blocks; /**< room for content that was made under marks, MADE_PER_BLOCK chunks each */
+    size_t n_blocks;
+    size_t n_made; /**< chunks in use */
     mark_t marks[IMAGE_MARKS_MAX];
     uint32_t n_marks;
     uint32_t last_stamp;
@@ -79,6 +93,18 @@ struct image {
     bool hashing;
     image_os_t os;
 };
+
+/** An entry at the end of the log of changes, which is kept while there is a mark. */
+change_t *image_change(image_t *image, change_kind_t kind, uint32_t id);
+
+/* image_content.c */
+void content_settle(image_t *image); /**< afterwards no hash is stale */
+void content_free(image_t *image);   /**< no mark may be left */
+/** The stamp of the newest mark, or 0. */
+static inline uint32_t image_stamp(const image_t *image)
+{
+    return image->n_marks == 0 ? 0 : image->marks[image->n_marks - 1].stamp;
+}
 
 void image_os_init(image_t *image);
 

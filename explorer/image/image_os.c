@@ -62,6 +62,15 @@ static void file_event(image_file_t *file, fs_event_t event)
     os_event(os, event);
 }
 
+/** As the POSIX back end, which makes the folder of a file that it creates. */
+static void make_folder(image_os_t *os, uint32_t dir)
+{
+    if (image_dir_state(os->image, dir) == DIR_MISSING) {
+        image_set_dir(os->image, dir, DIR_THERE);
+        os_event(os, (fs_event_t){.kind = FS_MKDIR, .inode = IMAGE_NONE, .name = dir});
+    }
+}
+
 static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_t **out)
 {
     image_t *image = os_of(os)->image;
@@ -75,6 +84,7 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
         return DB_ALREADY_EXISTS;
     }
     if (inode == IMAGE_NONE) {
+        make_folder(os_of(os), image_name_dir(image, name));
         inode = image_inode_create(image);
         image_link(image, name, inode);
         os_event(os_of(os), (fs_event_t){.kind = FS_LINK, .inode = inode, .name = name});
@@ -100,7 +110,7 @@ static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, 
     uint64_t n = offset >= size ? 0 : size - offset;
     n = n < len ? n : len;
     if (n > 0) {
-        memcpy(buf, image_bytes(image, file_of(file)->inode) + offset, n);
+        image_read(image, file_of(file)->inode, offset, buf, n);
     }
     *n_read = n;
     return DB_SUCCESS;
@@ -108,14 +118,19 @@ static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, 
 
 static bool io_view(os_file_t *file, uint64_t offset, size_t len, os_view_t *out)
 {
-    const image_t *image = os_of(file->os)->image;
+    image_os_t *os = os_of(file->os);
+    const image_t *image = os->image;
     uint32_t inode = file_of(file)->inode;
     uint64_t size = image_size(image, inode);
     if (len == 0 || len > size || offset > size - len || offset % CHUNK_BYTES != 0
         || len % CHUNK_BYTES != 0) {
         return false;
     }
-    *out = (os_view_t){.bytes = image_bytes(image, inode) + offset,
+    if (len > os->view_bytes) {
+        os->view = mem_grow(os->view, len);
+        os->view_bytes = len;
+    }
+    *out = (os_view_t){.bytes = image_view(image, inode, offset, len, os->view),
                        .version = image_version(image, inode, offset, len)};
     return true;
 }

@@ -16,8 +16,12 @@ Rules
 8. A write that is durable by itself is there when it has ended, and with it what waited of the same bytes, or of the size.
 9. The move of a directory becomes durable with its parents' fsync, or with that of the directory itself at its new place, and takes
    along what waited of the names below. Where it is lost, what came later of these names is lost too.
+   Likewise the removal of a directory takes along what waited in it, and becomes durable also with an fsync in a directory that was
+   made anew under its name; where it is lost, so is what came later of these names.
 10. On an ordered file system rule 2 holds for any fsync and all names: they are one journal, whose end it writes. A crash
-   keeps a beginning of what waits of it (models.c). */
+   keeps a beginning of what waits of it (models.c).
+11. A directory is made and removed as a name is. While its creation waits, what is in it, durable or not, waits with it: a crash that
+   loses the directory loses all of that (image_settle()). A rename into it that becomes durable takes its creation along; where the creation is lost, that rename is. */
 #include "explorer/image/persist.h"
 
 #include <stdlib.h>
@@ -34,6 +38,7 @@ void persist_init(persist_t *persist, const fs_list_t *list, image_t *image,
 void persist_free(persist_t *persist)
 {
     free(persist->pending);
+    free(persist->covered);
     free(persist->overlapped);
     *persist = (persist_t){.image = NULL};
 }
@@ -56,7 +61,10 @@ void persist_apply(image_t *image, const fs_event_t *event)
     bool fits = true;
     switch (event->kind) {
     case FS_WRITE:
-        fits = image_write(image, event->inode, event->offset, event->data, event->length);
+        fits = event->chunks != NULL
+                   ? image_write_kept(image, event->inode, event->offset, event->data,
+                                      event->length, event->chunks)
+                   : image_write(image, event->inode, event->offset, event->data, event->length);
         break;
     case FS_TRUNCATE:
         fits = image_truncate(image, event->inode, event->offset);
@@ -69,6 +77,12 @@ void persist_apply(image_t *image, const fs_event_t *event)
         break;
     case FS_MOVE_DIR:
         image_move_dir(image, event->name, event->name2);
+        break;
+    case FS_MKDIR:
+        image_set_dir(image, event->name, DIR_THERE);
+        break;
+    case FS_RMDIR:
+        image_remove_dir(image, event->name);
         break;
     case FS_RENAME:
         if (image_lookup(image, event->name) == event->inode) {
@@ -106,45 +120,69 @@ static bool sync_covers(const persist_t *persist, const fs_event_t *sync, const 
            && (image_name_dir(persist->image, event->name) == sync->name
                || (fs_renames(event) && image_name_dir(persist->image, event->name2) == sync->name)
                || (event->kind == FS_MOVE_DIR
-                   && image_name_is_within(persist->image, sync->name, event->name2)));
+                   && image_name_is_within(persist->image, sync->name, event->name2))
+               || (event->kind == FS_RMDIR
+                   && image_name_is_within(persist->image, sync->name, event->name)));
 }
 
-bool persist_depends(const persist_t *persist, const fs_event_t *event, const fs_event_t *move)
+/** Is one of the event's names that of the directory, or below it? */
+static bool is_about(const persist_t *persist, const fs_event_t *event, uint32_t dir)
 {
-    const image_t *image = persist->image;
-    const uint32_t names[] = {event->name, fs_renames(event) ? event->name2 : event->name};
-    bool within = false;
-    for (uint32_t i = 0; i < 2; i++) {
-        within |= image_name_is_within(image, names[i], move->name)
-                  || image_name_is_within(image, names[i], move->name2);
+    return image_name_is_within(persist->image, event->name, dir)
+           || (fs_renames(event) && image_name_is_within(persist->image, event->name2, dir));
+}
+
+/** Is the event a change of a name in the directory that the other one moves or removes? */
+static bool is_in_changed(const persist_t *persist, const fs_event_t *event, const fs_event_t *dir)
+{
+    return (dir->kind == FS_MOVE_DIR || dir->kind == FS_RMDIR)
+           && (is_about(persist, event, dir->name)
+               || (dir->kind == FS_MOVE_DIR && is_about(persist, event, dir->name2)));
+}
+
+/** Does a rename lead into the directory that the other event makes or removes? */
+static bool leads_into(const persist_t *persist, const fs_event_t *rename, const fs_event_t *dir)
+{
+    return (dir->kind == FS_MKDIR || dir->kind == FS_RMDIR) && fs_renames(rename)
+           && image_name_is_within(persist->image, rename->name2, dir->name);
+}
+
+bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier)
+{
+    if (!fs_changes_name(later)) {
+        return false;
     }
-    return move->kind == FS_MOVE_DIR && fs_changes_name(event) && within;
+    bool moves = earlier->kind == FS_MOVE_DIR && later->kind == FS_MOVE_DIR;
+    bool moved_out = later->kind == FS_RMDIR && fs_renames(earlier)
+                     && image_name_is_within(persist->image, earlier->name, later->name);
+    return moves || moved_out || is_in_changed(persist, later, earlier)
+           || leads_into(persist, later, earlier);
 }
 
-/** Rule 9: of the pending events before `ended` that the sync covers, one past the last that moves a directory. */
-static uint32_t moves_end(const persist_t *persist, const fs_event_t *sync, uint32_t ended)
+/** Rules 9 and 11: does a later change of a name that becomes durable take this one along? */
+static bool takes_along(const persist_t *persist, const fs_event_t *later,
+                        const fs_event_t *earlier)
 {
-    uint32_t end = 0;
-    for (uint32_t i = 0; i < persist->n_pending && persist->pending[i] < ended; i++) {
+    return fs_changes_name(earlier)
+           && (is_in_changed(persist, earlier, later) || leads_into(persist, later, earlier));
+}
+
+/** Which of the pending events the sync makes durable. Later ones first: they decide over earlier ones. */
+static void find_covered(persist_t *persist, const fs_event_t *sync, uint32_t ended)
+{
+    uint32_t n = persist->n_pending;
+    uint32_t first_carrier = n; /* among [first_carrier, n) are all that may take others along */
+    for (uint32_t i = n; i-- > 0;) {
         const fs_event_t *event = persist_pending(persist, i);
-        if (event->kind == FS_MOVE_DIR && sync_covers(persist, sync, event)) {
-            end = i + 1;
+        bool covered = persist->pending[i] < ended && sync_covers(persist, sync, event);
+        for (uint32_t at = first_carrier; !covered && at < n; at++) {
+            covered =
+                persist->covered[at] && takes_along(persist, persist_pending(persist, at), event);
         }
+        persist->covered[i] = covered;
+        bool carries = fs_renames(event) || event->kind == FS_RMDIR;
+        first_carrier = covered && carries ? i : first_carrier;
     }
-    return end;
-}
-
-/** Does a pending move of a directory that becomes durable take this earlier change of a name along? */
-static bool moves_along(const persist_t *persist, const fs_event_t *sync, uint32_t i, uint32_t end)
-{
-    for (uint32_t at = i + 1; at < end; at++) {
-        const fs_event_t *move = persist_pending(persist, at);
-        if (move->kind == FS_MOVE_DIR && sync_covers(persist, sync, move)
-            && persist_depends(persist, persist_pending(persist, i), move)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /** Rule 7, of the content that waits on. */
@@ -174,17 +212,14 @@ static bool sync_is_ignored(const persist_t *persist, const fs_event_t *sync)
 static void persist_sync(persist_t *persist, uint32_t index)
 {
     const fs_event_t *sync = &persist->list->events[index];
-    uint32_t ended = sync->late < index ? index - sync->late : 0; /* rule 7 */
-    uint32_t moves = moves_end(persist, sync, ended);
+    find_covered(persist, sync, sync->late < index ? index - sync->late : 0); /* rule 7 */
     uint32_t kept = 0;
     for (uint32_t i = 0; i < persist->n_pending; i++) {
-        const fs_event_t *event = persist_pending(persist, i);
-        bool covered = persist->pending[i] < ended && sync_covers(persist, sync, event);
-        if (!covered && !moves_along(persist, sync, i, moves)) {
+        if (persist->covered[i]) {
+            persist_apply(persist->image, persist_pending(persist, i));
+        } else {
             persist_overlap(persist, sync, persist->pending[i]);
             persist->pending[kept++] = persist->pending[i];
-        } else {
-            persist_apply(persist->image, event);
         }
     }
     persist->n_pending = kept;
@@ -247,6 +282,7 @@ static void persist_wait(persist_t *persist, uint32_t index)
         persist->capacity = persist->capacity == 0 ? 64 : persist->capacity * 2;
         persist->pending =
             mem_grow(persist->pending, persist->capacity * sizeof(*persist->pending));
+        persist->covered = mem_grow(persist->covered, persist->capacity * sizeof(bool));
     }
     persist->pending[persist->n_pending++] = index;
 }

@@ -24,6 +24,7 @@ typedef struct persist {
     uint32_t *pending;          /**< events that are not durable, ascending */
     uint32_t n_pending;
     uint32_t capacity;
+    bool *covered;         /**< of these: by the sync that happens now */
     bool *overlapped;      /**< by event: it waits on, since it overlapped an fsync of its file */
     uint32_t n_overlapped; /**< events that this array has room for */
 } persist_t;
@@ -48,8 +49,9 @@ const fs_event_t *persist_pending(const persist_t *persist, uint32_t i);
 /** Has the i-th event that waits overlapped an fsync of its file, so that a program may take it for durable? */
 bool persist_is_overlapped(const persist_t *persist, uint32_t i);
 
-/** Is the event a change of a name that the move of a directory is about? */
-bool persist_depends(const persist_t *persist, const fs_event_t *event, const fs_event_t *move);
+/** Can a change of a name not be there after a crash without this earlier one, since otherwise a file would be in
+two directories, in none, or in a directory of an earlier life? */
+bool persist_needs(const persist_t *persist, const fs_event_t *later, const fs_event_t *earlier);
 
 /** Makes one event happen in an image. */
 void persist_apply(image_t *image, const fs_event_t *event);

@@ -26,13 +26,13 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
         return false;
     }
     uint64_t size = image_size(image, inode);
-    byte *bytes = mem_alloc(size + 1);
-    if (size > 0) {
-        memcpy(bytes, image_bytes(image, inode), size);
-    }
+    uint64_t at = 0;
+    uint64_t len = 0;
     *copy = image_inode_create(image);
-    CHECK(image_write(image, *copy, 0, bytes, size));
-    free(bytes);
+    for (const byte *bytes; (bytes = image_data(image, inode, &at, &len)) != NULL; at += len) {
+        CHECK(image_write(image, *copy, at, bytes, len));
+    }
+    CHECK(image_truncate(image, *copy, size));
     return true;
 }
 
@@ -40,9 +40,12 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
 static bool cfg_is_whole(const image_t *image, uint32_t inode)
 {
     uint64_t size = image_size(image, inode);
-    const byte *bytes = image_bytes(image, inode);
-    return size > CFG_CHECKSUM_LEN
-           && mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
+    byte *bytes = mem_alloc(size);
+    image_read(image, inode, 0, bytes, size);
+    bool whole = size > CFG_CHECKSUM_LEN
+                 && mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
+    free(bytes);
+    return whole;
 }
 
 bool carried_take(image_t *image, const char *table, carried_t *out)

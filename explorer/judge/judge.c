@@ -23,6 +23,7 @@ Rules
 #include "explorer/judge/work.h"
 
 #define POOL_SMALLEST 32U
+#define MEMO_BYTES_MAX ((size_t)64 << 20)
 #define RECV_MEMORY_SMALLEST (64U << 10)
 
 static engine_options_t small_options(const judge_t *judge)
@@ -297,26 +298,39 @@ static bool judge_import(judge_t *judge, const carried_t *carried, const char *t
 }
 
 /** The file of an exported table is the table, by itself; the table cannot have changed since. */
-static void judge_exported(judge_t *judge, const judge_case_t *c, uint64_t wanted,
+static void judge_exported(judge_t *judge, const char *table, bool acked, uint64_t wanted,
                            verdict_t *verdict)
 {
     carried_t carried;
     check_report_t report;
     image_mark(judge->image);
-    if (!carried_take(judge->image, c->exported, &carried)) {
-        if (c->export_acked) {
+    if (!carried_take(judge->image, table, &carried)) {
+        if (acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
-                        "export of %s: acknowledged, but there is no whole .cfg", c->exported);
+                        "export of %s: acknowledged, but there is no whole .cfg", table);
         }
-    } else if (judge_import(judge, &carried, c->exported, verdict)
+    } else if (judge_import(judge, &carried, table, verdict)
                && judge_scan(judge, "with the exported file: ", &report, verdict)) {
         if (allowed_digest(report.tables, report.n_tables) != wanted) {
             verdict_add(verdict, SOURCE_ORACLE, 28, "export of %s: other rows than the table has",
-                        c->exported);
+                        table);
         }
         check_report_free(&report);
     }
     image_undo(judge->image);
+}
+
+void judge_export(judge_t *judge, const char *table, bool acked, verdict_t *verdict)
+{
+    uint64_t digest = 0;
+    image_set_hashing(judge->image, false);
+    image_mark(judge->image);
+    bool recovered = judge_again(judge, &judge->options, "", &digest, verdict);
+    image_undo(judge->image);
+    if (recovered) {
+        judge_exported(judge, table, acked, digest, verdict);
+    }
+    image_set_hashing(judge->image, true);
 }
 
 /** From here on the rules hear, and the case records, what the engine does. */
@@ -325,6 +339,7 @@ static void judge_listen(judge_t *judge, const judge_case_t *c)
     image_mark(judge->image);
     rules_start(judge->rules, judge->image, c->killed, judge->history);
     image_os_watch(judge->image, &judge->watch);
+    judge->record = c->record;
     if (c->record != NULL) {
         fs_list_clear(c->record);
     }
@@ -435,7 +450,7 @@ void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stat
             judge_purged(judge, digest, verdict);
         }
         if (c->exported != NULL) {
-            judge_exported(judge, c, digest, verdict);
+            judge_exported(judge, c->exported, c->export_acked, digest, verdict);
         }
         if (c->worked != NULL && verdict_state_is_right(verdict)) {
             judge_listen(judge, c);
@@ -455,7 +470,8 @@ static void judge_found(void *ctx, uint32_t invariant, const char *rule, const c
     char text[VERDICT_WHAT_MAX];
     const judge_t *judge = ctx;
     (void)snprintf(text, sizeof(text), "recovery: %s", what);
-    verdict_add_rule(judge->verdict, invariant, rule, text);
+    verdict_add_rule(judge->verdict, invariant, rule, judge->record != NULL ? judge->record->n : 0,
+                     text);
 }
 
 static void judge_event(void *ctx, fs_event_t *event, const char *path)
@@ -483,8 +499,8 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
     *judge = (judge_t){.image = image, .options = *options, .history = history};
     judge->rules = rules_create(&config);
     judge->scan = judge->backup_scan = (scan_t){.failed = &judge->failed};
-    judge->scan.memo = check_memo_create();
-    judge->backup_scan.memo = check_memo_create();
+    judge->scan.memo = check_memo_create(MEMO_BYTES_MAX);
+    judge->backup_scan.memo = check_memo_create(MEMO_BYTES_MAX);
     CHECK(judge->scan.memo != NULL && judge->backup_scan.memo != NULL);
     judge->watch = (image_watch_t){
         .event = judge_event, .before = judge_before, .read = judge_read, .ctx = judge->rules};

@@ -17,8 +17,9 @@ typedef struct judge {
     scan_t scan;        /**< of the image's database */
     scan_t backup_scan; /**< of backups in it, whose spaces have the same numbers */
     err_sink_t failed;  /**< what the judge itself did wrong: no verdict counts then; "": nothing */
-    const rules_t *history; /**< of the run that the images come from; NULL: none */
-    verdict_t *verdict;     /**< of the state that is being judged */
+    const rules_t *history;  /**< of the run that the images come from; NULL: none */
+    verdict_t *verdict;      /**< of the state that is being judged */
+    const fs_list_t *record; /**< what it has done so far; NULL: nobody records it */
 } judge_t;
 
 /** A state to judge. */
@@ -53,5 +54,9 @@ void judge_free(judge_t *judge);
 /** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was.
 stats: the counters of the recovery. */
 void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
+
+/** Of a case only what it says of the exported table (I28), and what makes that impossible: an image that cannot be
+recovered. acked: as judge_case_t.export_acked. The image is left as it was. */
+void judge_export(judge_t *judge, const char *table, bool acked, verdict_t *verdict);
 
 #endif

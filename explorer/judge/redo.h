@@ -7,6 +7,7 @@ from it (redo_start()). Bytes may be anything. */
 #ifndef EXPLORER_REDO_H
 #define EXPLORER_REDO_H
 
+#include "explorer/image/image.h"
 #include "explorer/judge/key_table.h"
 #include "log/log_block.h"
 
@@ -92,6 +93,8 @@ typedef struct redo_pages {
 
 typedef struct redo redo_t;
 struct redo {
+    const image_t *image; /**< that the log file is in */
+    uint32_t inode;
     log_file_info_t info; /**< of the log file; page_size 0: there is none yet */
     const log_format_t *format;
     lsn_t from_lsn; /**< what was read starts here ... */
@@ -129,18 +132,21 @@ static inline uint64_t redo_key(space_id_t space, page_no_t page_no)
 /** keep_history: others may share what this one reads. */
 void redo_init(redo_t *redo, bool keep_history);
 void redo_free(redo_t *redo);
-/** Starts anew, with the content of a log file. shared: a log that may begin in the same way, kept alive by the
+/** Starts anew, with a log file: the image stays. shared: a log that may begin in the same way, kept alive by the
 caller; may be NULL. False: the header is damaged, there is no log then. */
-WARN_UNUSED bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *shared);
+WARN_UNUSED bool redo_open(redo_t *redo, const image_t *image, uint32_t inode,
+                           const redo_t *shared);
 /** The newest valid checkpoint slot. False: there is none. */
-WARN_UNUSED bool redo_slot(const redo_t *redo, const byte *bytes, log_checkpoint_t *out);
+WARN_UNUSED bool redo_slot(const redo_t *redo, log_checkpoint_t *out);
 /** Reads on from `from`, the start of a group, as far as it goes. */
-void redo_start(redo_t *redo, const byte *bytes, lsn_t from);
-/** Reads on from end_lsn. bytes: the file as it is now, info.file_size bytes. */
-void redo_extend(redo_t *redo, const byte *bytes);
+void redo_start(redo_t *redo, lsn_t from);
+/** Reads on from end_lsn, in the file as it is now. */
+void redo_extend(redo_t *redo);
 /** A block that was written: only with keep_history. */
 void redo_keep(redo_t *redo, lsn_t block_lsn, const byte *block);
 
+/** The block at this offset of the file, as it is now. */
+const byte *redo_block(const redo_t *redo, uint64_t offset);
 /** Where the block lies in the file. */
 uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn);
 

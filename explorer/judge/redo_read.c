@@ -40,6 +40,11 @@ uint64_t redo_offset(const redo_t *redo, lsn_t block_lsn)
     return LOG_FILE_HDR_SIZE + (block_lsn - redo->info.start_lsn) % area_size(redo);
 }
 
+const byte *redo_block(const redo_t *redo, uint64_t offset)
+{
+    return image_view(redo->image, redo->inode, offset, LOG_BLOCK_SIZE, NULL);
+}
+
 /** Number, checksum and lengths as they must be? */
 static bool block_is_valid(const byte *block, lsn_t block_lsn)
 {
@@ -225,7 +230,7 @@ static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len)
     memcpy(redo->payload + n, bytes, len);
 }
 
-void redo_extend(redo_t *redo, const byte *bytes)
+void redo_extend(redo_t *redo)
 {
     lsn_t block_lsn = lsn_block(redo->end_lsn);
     uint32_t skip = lsn_offset(redo->end_lsn);
@@ -234,7 +239,7 @@ void redo_extend(redo_t *redo, const byte *bytes)
     group_scan_t scan = {.start = 0};
     bool more = true;
     while (more && block_lsn < LOG_LSN_LIMIT && n <= LOG_GROUP_LEN_MAX + scan.start) {
-        const byte *block = bytes + redo_offset(redo, block_lsn);
+        const byte *block = redo_block(redo, redo_offset(redo, block_lsn));
         uint32_t block_epoch = mach_read_4(block + LOG_BLOCK_EPOCH);
         if (!block_is_valid(block, block_lsn) || block_epoch < epoch) {
             return;
@@ -259,7 +264,7 @@ void redo_extend(redo_t *redo, const byte *bytes)
 }
 
 /** Takes what the shared log has in equal blocks, from end_lsn on. */
-static void redo_share(redo_t *redo, const byte *bytes, const redo_t *shared)
+static void redo_share(redo_t *redo, const redo_t *shared)
 {
     lsn_t start = shared->info.start_lsn;
     lsn_t block_lsn = lsn_block(redo->end_lsn);
@@ -268,8 +273,8 @@ static void redo_share(redo_t *redo, const byte *bytes, const redo_t *shared)
         return;
     }
     while (block_lsn - start < shared->history_bytes
-           && memcmp(bytes + redo_offset(redo, block_lsn), shared->history + (block_lsn - start),
-                     LOG_BLOCK_SIZE)
+           && memcmp(redo_block(redo, redo_offset(redo, block_lsn)),
+                     shared->history + (block_lsn - start), LOG_BLOCK_SIZE)
                   == 0) {
         block_lsn += LOG_BLOCK_SIZE;
     }
@@ -282,11 +287,15 @@ static void redo_share(redo_t *redo, const byte *bytes, const redo_t *shared)
     }
 }
 
-bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *shared)
+bool redo_open(redo_t *redo, const image_t *image, uint32_t inode, const redo_t *shared)
 {
     log_file_info_t info;
+    uint64_t size = image_size(image, inode);
     redo_clear(redo);
-    if (size < LOG_FILE_HDR_SIZE || log_info_decode(bytes, &info) != DB_SUCCESS
+    redo->image = image;
+    redo->inode = inode;
+    if (size < LOG_FILE_HDR_SIZE
+        || log_info_decode(redo_block(redo, LOG_HDR_OFFSET), &info) != DB_SUCCESS
         || size < info.file_size) {
         return false;
     }
@@ -301,13 +310,14 @@ bool redo_open(redo_t *redo, const byte *bytes, uint64_t size, const redo_t *sha
     return true;
 }
 
-bool redo_slot(const redo_t *redo, const byte *bytes, log_checkpoint_t *out)
+bool redo_slot(const redo_t *redo, log_checkpoint_t *out)
 {
     bool found = false;
     for (uint32_t slot = 0; slot < 2; slot++) {
         log_checkpoint_t ckpt;
-        if (log_checkpoint_decode(bytes + LOG_SLOT_OFFSET(slot), &ckpt) && ckpt.no % 2 == slot
-            && ckpt.lsn >= redo->info.start_lsn && (!found || ckpt.no > out->no)) {
+        if (log_checkpoint_decode(redo_block(redo, LOG_SLOT_OFFSET(slot)), &ckpt)
+            && ckpt.no % 2 == slot && ckpt.lsn >= redo->info.start_lsn
+            && (!found || ckpt.no > out->no)) {
             *out = ckpt;
             found = true;
         }
@@ -315,13 +325,13 @@ bool redo_slot(const redo_t *redo, const byte *bytes, log_checkpoint_t *out)
     return found;
 }
 
-void redo_start(redo_t *redo, const byte *bytes, lsn_t from)
+void redo_start(redo_t *redo, lsn_t from)
 {
     const redo_t *shared = redo->shared;
     redo->shared = NULL;
     redo->from_lsn = redo->end_lsn = from;
     if (shared != NULL) {
-        redo_share(redo, bytes, shared);
+        redo_share(redo, shared);
     }
-    redo_extend(redo, bytes);
+    redo_extend(redo);
 }

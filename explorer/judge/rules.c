@@ -23,16 +23,30 @@ bool rules_is_elsewhere(const char *path)
     return strchr(path, '/') != NULL;
 }
 
+bool rules_is_undo_file(const char *path)
+{
+    return strncmp(path, UNDO_PREFIX, UNDO_PREFIX_LEN) == 0
+           && strspn(path + UNDO_PREFIX_LEN, "0123456789") == UNDO_DIGITS
+           && path[UNDO_PREFIX_LEN + UNDO_DIGITS] == '\0';
+}
+
 bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
-    bool undo = len == 7 && strncmp(path, UNDO_PREFIX, 6) == 0;
-    return !rules_is_elsewhere(path) && (undo || (len > 4 && strcmp(path + len - 4, ".ibd") == 0));
+    bool ibd = len > 4 && strcmp(path + len - 4, ".ibd") == 0;
+    return !rules_is_elsewhere(path) && (ibd || rules_is_undo_file(path));
 }
 
 bool rules_is_data_file(const char *path)
 {
     return strcmp(path, SYSTEM_PATH) == 0 || rules_is_table_file(path);
+}
+
+/** Of the database or of a copy of it in a folder: what the storage promises of pages holds for both. */
+static bool holds_pages(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return rules_is_data_file(slash != NULL ? slash + 1 : path);
 }
 
 /** A database that is being created has its log under another name. */
@@ -64,13 +78,13 @@ static uint32_t inode_at(const image_t *image, const char *path)
 static void on_write(rules_t *rules, fs_event_t *event, const char *path)
 {
     event->site = fs_site_of(path, event->offset);
+    event->unit = holds_pages(path) ? rules->config.atomic_unit : 0;
     if (rules_is_log_file(path)) {
         rules_log_write(rules, event);
     } else if (strcmp(path, AREA_PATH) == 0) {
         rules->area_inode = event->inode;
         rules_area_write(rules, event);
     } else if (rules_is_data_file(path)) {
-        event->unit = rules->config.atomic_unit;
         rules_home_write(rules, event, path);
     }
 }
@@ -118,6 +132,8 @@ void rules_event(rules_t *rules, fs_event_t *event, const char *path)
         }
         break;
     case FS_MOVE_DIR:
+    case FS_MKDIR:
+    case FS_RMDIR:
         break;
     }
 }
@@ -199,6 +215,9 @@ rules_t *rules_create(const rules_config_t *config)
     rules_t *rules = mem_alloc(sizeof(*rules));
     rules->config = *config;
     rules->plain = mem_alloc(PAGE_SIZE_MAX);
+    rules->home = mem_alloc(PAGE_SIZE_MAX);
+    rules->copy = mem_alloc(PAGE_SIZE_MAX);
+    rules->other = mem_alloc(PAGE_SIZE_MAX);
     redo_init(&rules->redo, config->keep_history);
     rules->redo.ctx = rules;
     return rules;
@@ -208,6 +227,9 @@ void rules_destroy(rules_t *rules)
 {
     redo_free(&rules->redo);
     free(rules->plain);
+    free(rules->home);
+    free(rules->copy);
+    free(rules->other);
     free(rules->pages.items);
     key_table_free(&rules->page_table);
     free(rules->homes.items);

@@ -37,7 +37,7 @@ void rules_area_write(rules_t *rules, const fs_event_t *event)
         *copy = (rules_copy_t){.written = true};
         *REDO_PUSH(&rules->fresh_copies) = (uint32_t)no;
         if (end - no * page_size >= page_size) {
-            const byte *bytes = image_bytes(rules->image, event->inode) + no * page_size;
+            const byte *bytes = rules_stored(rules, event->inode, no, rules->copy);
             page_id_t id = fil_page_get_id(bytes);
             copy->key = redo_key(id.space, id.page_no);
             rules_page(rules, copy->key)->copy = (uint32_t)no + 1;
@@ -72,7 +72,7 @@ static uint64_t positions(const rules_t *rules)
 
 static const byte *position_bytes(const rules_t *rules, uint64_t position)
 {
-    return image_bytes(rules->image, rules->area_inode) + position * rules->page_size;
+    return rules_stored(rules, rules->area_inode, position, rules->copy);
 }
 
 static bool position_was_found(const rules_t *rules, uint64_t position)

@@ -41,9 +41,9 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
     if (rules_is_log_file(path) && event->kind != FS_UNLINK) {
         entry_add(rules, path, LSN_MAX);
     }
-    /* Where there is no log yet, what an interrupted creation left is removed. */
-    if (!rules_is_table_file(path)
-        || (event->kind == FS_UNLINK && rules->log.inode == IMAGE_NONE)) {
+    /* Where there is no log yet, what an interrupted creation left is removed: a database begins without tables. */
+    bool leftover = event->kind == FS_UNLINK && rules->log.inode == IMAGE_NONE;
+    if (!rules_is_table_file(path) || (leftover && rules_is_undo_file(path))) {
         return;
     }
     const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;

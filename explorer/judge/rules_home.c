@@ -147,11 +147,19 @@ static void home_add(rules_t *rules, rules_page_t *page, uint32_t inode, uint32_
     }
 }
 
+static bool is_free_at(const rules_t *rules, uint64_t key, lsn_t limit)
+{
+    const redo_entry_t *last = redo_last(&rules->redo, key, limit);
+    return last != NULL && last->kind == REDO_FREE;
+}
+
+/** Now, and to a recovery. A page that was given out, and freed once more before anybody created it, has been free to
+both all the while. */
 static bool is_durably_free(const rules_t *rules, const rules_datafile_t *file, page_no_t page_no)
 {
-    const redo_entry_t *last =
-        file->known ? redo_last(&rules->redo, redo_key(file->space, page_no), LSN_MAX) : NULL;
-    return last != NULL && last->kind == REDO_FREE && last->end_lsn <= rules->log.durable;
+    uint64_t key = redo_key(file->space, page_no);
+    return file->known && is_free_at(rules, key, LSN_MAX)
+           && is_free_at(rules, key, rules->log.durable);
 }
 
 /** Zeros: the page must be free, and stay so after a crash. */
@@ -176,7 +184,9 @@ static bool is_behind_payload(rules_t *rules, uint32_t inode, uint64_t key, uint
         durable = rules->pages.items[rules->homes.items[i].page].key != key;
     }
     return durable && image_size(rules->image, inode) >= at + rules->page_size
-           && page_stored_bytes(image_bytes(rules->image, inode) + at, rules->page_size) <= from;
+           && page_stored_bytes(rules_stored(rules, inode, key_page(key), rules->home),
+                                rules->page_size)
+                  <= from;
 }
 
 void rules_home_punch(rules_t *rules, const fs_event_t *event, const char *path)
@@ -213,8 +223,7 @@ static void check_freed(const rules_t *rules, uint64_t key, bool restored)
 
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
-    const byte *stored =
-        image_bytes(rules->image, event->inode) + (uint64_t)page_no * rules->page_size;
+    const byte *stored = rules_stored(rules, event->inode, page_no, rules->home);
     const byte *bytes = stored;
     if (fil_page_get_type(stored) == FIL_PAGE_PAGE_COMPRESSED) {
         memcpy(rules->plain, stored, rules->page_size);
@@ -263,8 +272,9 @@ static bool is_whole_compressed(const rules_t *rules, const fs_event_t *event)
 {
     uint64_t size = image_size(rules->image, event->inode);
     return size - event->offset >= rules->page_size
-           && page_stored_bytes(image_bytes(rules->image, event->inode) + event->offset,
-                                rules->page_size)
+           && page_stored_bytes(
+                  rules_stored(rules, event->inode, event->offset / rules->page_size, rules->home),
+                  rules->page_size)
                   == event->length;
 }
 

@@ -86,6 +86,9 @@ struct rules {
     bool cold;
     uint32_t page_size; /**< 0: no log yet, nothing can be decoded */
     byte *plain;        /**< room for a page that is stored compressed */
+    byte *home;         /**< for one that goes home, where it does not lie in one piece */
+    byte *copy;         /**< for one of the area */
+    byte *other;        /**< for one that is looked at in passing */
     redo_t redo;
     rules_log_t log;
 
@@ -127,15 +130,25 @@ static inline page_no_t key_page(uint64_t key)
 
 /** In a folder of the data directory: no file of the database. */
 bool rules_is_elsewhere(const char *path);
+bool rules_is_undo_file(const char *path);
 bool rules_is_table_file(const char *path); /**< or an undo tablespace */
 bool rules_is_data_file(const char *path);
 bool rules_is_log_file(const char *path);
 
 /** Files by name, as FORMAT.md has them. */
 #define SYSTEM_PATH "ibdata1"
-#define UNDO_PREFIX "undo00"
+#define UNDO_PREFIX "undo" /* and three digits */
+#define UNDO_PREFIX_LEN 4U
+#define UNDO_DIGITS 3U
 #define AREA_PATH "ib_dblwr"
 #define SORT_FILE_PREFIX "#sql-tmp-" /* nothing in it lasts */
+
+/** The page as the file has it, which may be damaged. room: see image_view(). */
+static inline const byte *rules_stored(const rules_t *rules, uint32_t inode, uint64_t page_no,
+                                       byte *room)
+{
+    return image_view(rules->image, inode, page_no * rules->page_size, rules->page_size, room);
+}
 
 /* rules_pages.c */
 void rules_pages_clear(rules_t *rules);

@@ -16,15 +16,10 @@ How far the log is durable: to the end of the last complete group that was there
 
 #include "base/mach.h"
 
-static const byte *log_bytes(const rules_t *rules)
-{
-    return image_bytes(rules->image, rules->log.inode);
-}
-
 static void tail_save(rules_t *rules)
 {
     const byte *block =
-        log_bytes(rules) + redo_offset(&rules->redo, lsn_block(rules->redo.end_lsn));
+        redo_block(&rules->redo, redo_offset(&rules->redo, lsn_block(rules->redo.end_lsn)));
     memcpy(rules->log.tail, block, LOG_BLOCK_SIZE);
 }
 
@@ -38,15 +33,13 @@ static void log_listen(rules_t *rules, bool on)
 static bool log_open_bytes(rules_t *rules, uint32_t inode, const redo_t *shared,
                            log_checkpoint_t *slot)
 {
-    const byte *bytes = image_bytes(rules->image, inode);
     log_listen(rules, false);
-    if (!redo_open(&rules->redo, bytes, image_size(rules->image, inode), shared)
-        || !redo_slot(&rules->redo, bytes, slot)) {
+    if (!redo_open(&rules->redo, rules->image, inode, shared) || !redo_slot(&rules->redo, slot)) {
         return false;
     }
     rules->log.inode = inode;
     rules->page_size = rules->redo.info.page_size;
-    redo_start(&rules->redo, bytes, slot->lsn);
+    redo_start(&rules->redo, slot->lsn);
     tail_save(rules);
     log_listen(rules, true);
     return true;
@@ -169,13 +162,13 @@ static void blocks_written(rules_t *rules, uint64_t from, uint64_t end)
     uint64_t limit = rules->redo.info.file_size;
     end = end < limit ? end : limit;
     for (uint64_t at = from; at + LOG_BLOCK_SIZE <= end; at += LOG_BLOCK_SIZE) {
-        const byte *block = log_bytes(rules) + at;
+        const byte *block = redo_block(&rules->redo, at);
         lsn_t lsn = next_lsn_at(rules, at);
         check_place(rules, at, lsn, block);
         check_epoch(rules, lsn, block);
         redo_keep(&rules->redo, lsn, block);
     }
-    redo_extend(&rules->redo, log_bytes(rules));
+    redo_extend(&rules->redo);
     tail_save(rules);
 }
 
@@ -194,7 +187,7 @@ void rules_log_write(rules_t *rules, const fs_event_t *event)
         for (uint64_t at = LOG_FILE_HDR_SIZE;
              rules->log.inode == event->inode && at + LOG_BLOCK_SIZE <= end; at += LOG_BLOCK_SIZE) {
             redo_keep(&rules->redo, rules->redo.info.start_lsn + (at - LOG_FILE_HDR_SIZE),
-                      log_bytes(rules) + at);
+                      redo_block(&rules->redo, at));
         }
         return;
     }
@@ -204,7 +197,7 @@ void rules_log_write(rules_t *rules, const fs_event_t *event)
     }
     for (uint32_t slot = 0; slot < 2; slot++) {
         if (block_ends_in(LOG_SLOT_OFFSET(slot), from, end)) {
-            rules_slot_write(rules, slot, log_bytes(rules) + LOG_SLOT_OFFSET(slot));
+            rules_slot_write(rules, slot, redo_block(&rules->redo, LOG_SLOT_OFFSET(slot)));
         }
     }
     if (end > LOG_FILE_HDR_SIZE) {

@@ -45,13 +45,13 @@ rules_page_t *rules_page(rules_t *rules, uint64_t key)
 /** Whose file it is: its page 0 tells, or else the log, under the file's name. */
 static void datafile_identify(const rules_t *rules, rules_datafile_t *file, const char *path)
 {
-    const byte *bytes = image_bytes(rules->image, file->inode);
     if (strcmp(path, SYSTEM_PATH) == 0) {
         file->known = true;
         file->space = SPACE_SYSTEM;
         return;
     }
     if (rules->page_size != 0 && image_size(rules->image, file->inode) >= rules->page_size) {
+        const byte *bytes = rules_stored(rules, file->inode, 0, rules->other);
         page_id_t id = fil_page_get_id(bytes);
         file->known = id.page_no == 0 && id.space != SPACE_SYSTEM
                       && fil_page_get_type(bytes) == FIL_PAGE_TYPE_FSP_HDR;
@@ -117,7 +117,7 @@ lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone)
     if (image_size(rules->image, file->inode) < at + page_size) {
         return 0;
     }
-    const byte *bytes = image_bytes(rules->image, file->inode) + at;
+    const byte *bytes = rules_stored(rules, file->inode, key_page(key), rules->other);
     page_id_t id = fil_page_get_id(bytes);
     lsn_t lsn = fil_page_get_lsn(bytes);
     bool whole = redo_key(id.space, id.page_no) == key

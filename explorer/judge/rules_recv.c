@@ -47,9 +47,8 @@ static bool found_load(const rules_t *rules, uint64_t key, lsn_t from)
 static bool identifies(const rules_t *rules, uint32_t inode, page_no_t page_no)
 {
     uint64_t n = image_size(rules->image, inode) / rules->page_size;
-    const byte *bytes = image_bytes(rules->image, inode);
     for (page_no_t i = 0; page_no > IDENTIFY_PAGE_MAX && i < page_no && i < n; i++) {
-        const byte *page = bytes + (uint64_t)i * rules->page_size;
+        const byte *page = rules_stored(rules, inode, i, rules->other);
         page_id_t id = {fil_page_get_id(page).space, i};
         if (page_verify_stored(page, rules->page_size, id) == PAGE_OK) {
             return false;

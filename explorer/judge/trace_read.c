@@ -319,12 +319,15 @@ static dberr_t on_rename(reader_t *reader)
     uint32_t name = name_of(reader, from);
     uint32_t name2 = name_of(reader, to);
     uint32_t inode = image_lookup(reader->image, name);
-    if (inode == IMAGE_NONE && image_dir_has_files(reader->image, name)) {
+    if (inode == IMAGE_NONE && image_dir_is_there(reader->image, name)) {
+        if (image_dir_is_there(reader->image, name2)) {
+            return refuse(reader, "the rename of a folder over another one is not modelled");
+        }
         on_move_dir(reader, name, name2);
         return DB_SUCCESS;
     }
     if (inode == IMAGE_NONE) {
-        return refuse(reader, "a rename of an unknown file, or of an empty folder");
+        return refuse(reader, "a rename of an unknown file or folder");
     }
     fs_event_t *event = event_add(reader, FS_RENAME);
     event->inode = inode;
@@ -336,13 +339,31 @@ static dberr_t on_rename(reader_t *reader)
     return DB_SUCCESS;
 }
 
-static dberr_t on_unlink(reader_t *reader)
+/** A directory is made or removed. The data directory itself is always there. */
+static dberr_t on_dir(reader_t *reader, fs_kind_t kind)
 {
     char path[PATH_ROOM];
     if (!payload_path(reader, 0, path)) {
         return refuse(reader, "damaged");
     }
-    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0 || path_is_ignored(reader, path)) {
+    if (strcmp(path, ".") != 0 && !path_is_ignored(reader, path)) {
+        fs_event_t *event = event_add(reader, kind);
+        event->name = name_of(reader, path);
+        persist_apply(reader->image, event);
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t on_unlink(reader_t *reader)
+{
+    char path[PATH_ROOM];
+    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0) {
+        return on_dir(reader, FS_RMDIR);
+    }
+    if (!payload_path(reader, 0, path)) {
+        return refuse(reader, "damaged");
+    }
+    if (path_is_ignored(reader, path)) {
         return DB_SUCCESS;
     }
     uint32_t name = name_of(reader, path);
@@ -462,13 +483,15 @@ static dberr_t on_record(reader_t *reader)
         return on_rename(reader);
     case TP_OP_UNLINK:
         return on_unlink(reader);
+    case TP_OP_MKDIR:
+        return on_dir(reader, FS_MKDIR);
     case TP_OP_SYNC_DIR:
         return on_sync_dir(reader);
     case TP_OP_MARK:
         return on_mark(reader);
     default:
         on_other(reader);
-        return DB_SUCCESS; /* MKDIR; SYNC_RANGE promises nothing about metadata */
+        return DB_SUCCESS; /* SYNC_RANGE promises nothing about metadata */
     }
 }
 
@@ -515,8 +538,25 @@ static dberr_t map_file(const char *path, trace_t *trace, err_sink_t *err)
     return DB_SUCCESS;
 }
 
+/** Which directories there were: one that is made, or gets its name by a move, was missing; one that is removed or moved was
+there. The first event of a name decides. */
+static void set_dirs(image_t *image, const fs_list_t *list)
+{
+    for (uint32_t i = list->n; i-- > 0;) {
+        const fs_event_t *event = &list->events[i];
+        if (event->kind == FS_MKDIR) {
+            image_set_dir(image, event->name, DIR_MISSING);
+        } else if (event->kind == FS_RMDIR) {
+            image_set_dir(image, event->name, DIR_THERE);
+        } else if (event->kind == FS_MOVE_DIR) {
+            image_set_dir(image, event->name2, DIR_MISSING);
+            image_set_dir(image, event->name, DIR_THERE);
+        }
+    }
+}
+
 /** The content that was played, and the names, go; the inodes stay, empty. */
-static void unplay(image_t *image)
+static void unplay(image_t *image, const fs_list_t *list)
 {
     uint32_t n_inodes = image_inode_count(image);
     image_undo(image);
@@ -524,6 +564,7 @@ static void unplay(image_t *image)
         (void)image_inode_create(image);
     }
     image_set_hashing(image, true);
+    set_dirs(image, list);
 }
 
 dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config, trace_t *trace,
@@ -558,7 +599,7 @@ dberr_t trace_load(const char *path, image_t *image, const trace_config_t *confi
     }
     free(reader.files);
     if (!config->live) {
-        unplay(image);
+        unplay(image, &trace->list);
     }
     if (e != DB_SUCCESS) {
         trace_free(trace);

@@ -62,10 +62,12 @@ void verdict_add(verdict_t *verdict, finding_source_t source, uint32_t invariant
     }
 }
 
-void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what)
+void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, uint32_t at,
+                      const char *what)
 {
     verdict_finding_t *finding = finding_new(verdict, SOURCE_RULE, invariant, rule);
     if (finding != NULL) {
+        finding->at = at;
         (void)snprintf(finding->what, sizeof(finding->what), "%s", what);
     }
 }

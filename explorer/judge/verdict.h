@@ -22,6 +22,8 @@ typedef struct verdict_finding {
     uint32_t invariant;
     finding_source_t source;
     const char *rule; /**< name of the rule, static; NULL for other sources */
+    uint32_t
+        at; /**< of a rule: operations that the recovery had done before the one it complains of */
     char what[VERDICT_WHAT_MAX];
 } verdict_finding_t;
 
@@ -37,6 +39,7 @@ bool verdict_state_is_right(const verdict_t *verdict);
 /** Adds a finding, unless one is there that compares equal. */
 __attribute__((format(printf, 4, 5))) void verdict_add(verdict_t *verdict, finding_source_t source,
                                                        uint32_t invariant, const char *format, ...);
-void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, const char *what);
+void verdict_add_rule(verdict_t *verdict, uint32_t invariant, const char *rule, uint32_t at,
+                      const char *what);
 
 #endif

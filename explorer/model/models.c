@@ -12,6 +12,7 @@ Rules
    stream. */
 #include "explorer/model/models.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -203,13 +204,18 @@ static uint32_t nth_tearable(const model_config_t *config, const persist_t *pers
     return 0;
 }
 
+/** The changes of names before the present event that are lost. */
+typedef struct lost_names {
+    const fs_event_t **events;
+    uint32_t n;
+} lost_names_t;
+
 typedef struct applier {
     const model_config_t *config;
     const persist_t *persist;
     stream_t *stream;
     torn_t *torn;
-    bool *name_lost;         /**< a change of names before the present event is lost */
-    const fs_event_t **move; /**< the first move of a directory that is lost; NULL: none */
+    lost_names_t *lost;
 } applier_t;
 
 static void torn_add(torn_t *torn, const fs_event_t *event, tear_t tear)
@@ -310,6 +316,15 @@ static void apply_torn(const applier_t *applier, uint32_t i, tear_t tear)
     torn_add(applier->torn, event, tear);
 }
 
+static void lose_name(const applier_t *applier, const fs_event_t *event)
+{
+    lost_names_t *lost = applier->lost;
+    if (lost->events == NULL) {
+        lost->events = mem_alloc(applier->persist->n_pending * sizeof(const fs_event_t *));
+    }
+    lost->events[lost->n++] = event;
+}
+
 /** These are lost. */
 static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
 {
@@ -318,9 +333,8 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
         if (event->kind == FS_WRITE) {
             torn_add(applier->torn, event, TEAR_DROPPED);
         }
-        *applier->name_lost |= fs_changes_name(event);
-        if (event->kind == FS_MOVE_DIR && *applier->move == NULL) {
-            *applier->move = event;
+        if (fs_changes_name(event)) {
+            lose_name(applier, event);
         }
     }
 }
@@ -328,13 +342,15 @@ static void drop_range(const applier_t *applier, uint32_t from, uint32_t to)
 /** The change of a name cannot be there without one that is lost. */
 static bool is_cut_off(const applier_t *applier, const fs_event_t *event)
 {
-    if (!*applier->name_lost || !fs_changes_name(event)) {
+    const lost_names_t *lost = applier->lost;
+    if (lost->n == 0 || !fs_changes_name(event)) {
         return false;
     }
-    const fs_event_t *move = *applier->move;
-    return persist_is_ordered(applier->persist)
-           || (move != NULL
-               && (event->kind == FS_MOVE_DIR || persist_depends(applier->persist, event, move)));
+    bool needs = persist_is_ordered(applier->persist);
+    for (uint32_t i = 0; i < lost->n && !needs; i++) {
+        needs = persist_needs(applier->persist, event, lost->events[i]);
+    }
+    return needs;
 }
 
 static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
@@ -342,6 +358,7 @@ static void apply_range(const applier_t *applier, uint32_t from, uint32_t to)
     for (uint32_t i = from; i < to; i++) {
         const fs_event_t *event = persist_pending(applier->persist, i);
         if (is_cut_off(applier, event)) {
+            lose_name(applier, event);
             continue;
         }
         persist_apply(applier->persist->image, event);
@@ -491,14 +508,9 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
                  const persist_t *persist, torn_t *torn)
 {
     stream_t stream = state_stream(config, model, k, point);
-    bool name_lost = false;
-    const fs_event_t *move = NULL;
-    applier_t applier = {.config = config,
-                         .persist = persist,
-                         .stream = &stream,
-                         .torn = torn,
-                         .name_lost = &name_lost,
-                         .move = &move};
+    lost_names_t lost = {.n = 0};
+    applier_t applier = {
+        .config = config, .persist = persist, .stream = &stream, .torn = torn, .lost = &lost};
     uint32_t n = persist->n_pending;
     uint32_t at;
     switch (model) {
@@ -547,4 +559,6 @@ void model_apply(const model_config_t *config, model_t model, uint32_t k, uint64
     case MODEL_KINDS:
         CHECK(false);
     }
+    free(lost.events);
+    image_settle(persist->image);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "explorer/run/slice.h"
 #include "explorer/targets/sqlite/verify_sqlite.h"
 
 #define ENGINE_NAME "engine"
@@ -50,8 +51,12 @@ const char ARGUMENTS_HELP[] =
     "  --depth N          1 (default) to 3: crash the recovery again\n"
     "  --nested N         states inside each recovery; default 8\n"
     "  --jobs N           worker processes; default 1\n"
+    "  --slice I/N        of the states the I-th of N parts; --slice-file FILE: what it comes to\n"
+    "  --merge FILE       no state: what N such files, one behind the other, come to together\n"
     "  --from-seq N, --to-seq N   crash points after these events only\n"
     "  --at-seq N         crash points after this event only; repeatable\n"
+    "  --suspect N        this event broke a rule: many of the states come right after it; "
+    "repeatable\n"
     "  --ignore-fsync PATTERN     fsyncs of matching paths do nothing: a lying disk\n"
     "  --only STATE_ID    one state; --dump-state DIR writes its files, --way FILE appends, per "
     "level,\n"
@@ -86,6 +91,20 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ou
     }
     *out = (uint32_t)n;
     return true;
+}
+
+/** "2/3". */
+static bool parse_slice(const char *text, plan_limits_t *plan)
+{
+    char first[16];
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || (size_t)(slash - text) >= sizeof(first)) {
+        return false;
+    }
+    memcpy(first, text, (size_t)(slash - text));
+    first[slash - text] = '\0';
+    return parse_u32(slash + 1, 1, SLICES_MAX, &plan->n_slices)
+           && parse_u32(first, 1, plan->n_slices, &plan->slice);
 }
 
 /** A number and s, m, h or d; seconds without. */
@@ -144,9 +163,13 @@ enum {
     OPT_DEPTH,
     OPT_NESTED,
     OPT_JOBS,
+    OPT_SLICE,
+    OPT_SLICE_FILE,
+    OPT_MERGE,
     OPT_FROM,
     OPT_TO,
     OPT_AT,
+    OPT_SUSPECT,
     OPT_IGNORE,
     OPT_ONLY,
     OPT_DUMP,
@@ -183,9 +206,13 @@ static const struct option LONG_OPTIONS[] = {
     {"depth", required_argument, NULL, OPT_DEPTH},
     {"nested", required_argument, NULL, OPT_NESTED},
     {"jobs", required_argument, NULL, OPT_JOBS},
+    {"slice", required_argument, NULL, OPT_SLICE},
+    {"slice-file", required_argument, NULL, OPT_SLICE_FILE},
+    {"merge", required_argument, NULL, OPT_MERGE},
     {"from-seq", required_argument, NULL, OPT_FROM},
     {"to-seq", required_argument, NULL, OPT_TO},
     {"at-seq", required_argument, NULL, OPT_AT},
+    {"suspect", required_argument, NULL, OPT_SUSPECT},
     {"ignore-fsync", required_argument, NULL, OPT_IGNORE},
     {"only", required_argument, NULL, OPT_ONLY},
     {"dump-state", required_argument, NULL, OPT_DUMP},
@@ -321,6 +348,14 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         return parse_u32(value, 1, 4096, &args->campaign.nested);
     case OPT_JOBS:
         return parse_u32(value, 1, JOBS_MAX, &args->run.jobs);
+    case OPT_SLICE:
+        return parse_slice(value, &args->plan);
+    case OPT_SLICE_FILE:
+        args->slice_file = value;
+        return true;
+    case OPT_MERGE:
+        args->merge = value;
+        return true;
     case OPT_FROM:
         return parse_u64(value, 0, UINT64_MAX, &args->plan.from_seq);
     case OPT_TO:
@@ -329,6 +364,10 @@ static bool parse_option(arguments_t *args, int option, const char *value, err_s
         args->plan.at = args->at;
         return args->plan.n_at < AT_MAX
                && parse_u64(value, 0, UINT64_MAX, &args->at[args->plan.n_at++]);
+    case OPT_SUSPECT:
+        args->plan.suspects = args->suspects;
+        return args->plan.n_suspects < AT_MAX
+               && parse_u64(value, 0, UINT64_MAX, &args->suspects[args->plan.n_suspects++]);
     case OPT_IGNORE:
         return path_set_add(&args->campaign.disk.lies, value);
     case OPT_ONLY:
@@ -385,6 +424,12 @@ static int check_arguments(int argc, char **argv, arguments_t *args)
     if ((args->campaign.dump_dir != NULL || args->campaign.way_file != NULL)
         && args->campaign.only.depth == 0) {
         return arguments_usage("--dump-state and --way need --only", "");
+    }
+    if ((args->plan.n_slices > 0) != (args->slice_file != NULL)) {
+        return arguments_usage("--slice and --slice-file belong together", "");
+    }
+    if (args->plan.n_slices > 0 && (args->run.budget_s > 0 || args->campaign.only.depth > 0)) {
+        return arguments_usage("--slice goes with neither --budget nor --only", "");
     }
     bool command = args->external.verifier != NULL && args->verifier.run != run_sqlite;
     if (command != (args->command.n_args > 0)) {

@@ -18,8 +18,11 @@ typedef struct arguments {
     engine_options_t options;
     campaign_t campaign;
     plan_limits_t plan;
-    uint64_t at[AT_MAX]; /**< of plan */
+    uint64_t at[AT_MAX];       /**< of plan */
+    uint64_t suspects[AT_MAX]; /**< of plan */
     run_limits_t run;
+    const char *slice_file; /**< where a slice is written; NULL: all is run and told */
+    const char *merge;      /**< file with slices to merge; NULL: none */
     const char *scratch;
     external_config_t external; /**< verifier NULL: the engine */
     verify_command_t command;   /**< of target command; of another, what is recorded */

@@ -1,26 +1,44 @@
 /* Files from a folder into an image. Above image.c. */
 #include "explorer/run/base.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/** Up to the next hole, or the end. */
+static bool load_data(image_t *image, uint32_t inode, int fd, off_t *at)
+{
+    byte bytes[65536];
+    off_t end = lseek(fd, *at, SEEK_HOLE);
+    bool ok = end >= 0;
+    while (ok && *at < end) {
+        size_t room = end - *at < (off_t)sizeof(bytes) ? (size_t)(end - *at) : sizeof(bytes);
+        ssize_t n = pread(fd, bytes, room, *at);
+        ok = n > 0 && image_write(image, inode, (uint64_t)*at, bytes, (uint64_t)n);
+        *at += n > 0 ? n : 0;
+    }
+    return ok;
+}
 
 static bool load_file(image_t *image, const char *path, const char *name)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0) {
         return false;
     }
-    byte bytes[65536];
-    bool ok = true;
-    uint64_t at = 0;
+    off_t at = 0;
     uint32_t inode = image_inode_create(image);
     image_link(image, image_name(image, name, strlen(name)), inode);
-    for (size_t n = 1; ok && n > 0; at += n) {
-        n = fread(bytes, 1, sizeof(bytes), file);
-        ok = ferror(file) == 0 && image_write(image, inode, at, bytes, n);
+    bool ok = fstat(fd, &st) == 0 && image_truncate(image, inode, (uint64_t)st.st_size);
+    while (ok && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
+        ok = load_data(image, inode, fd, &at);
     }
-    (void)fclose(file);
+    ok = ok && errno == ENXIO; /* behind the last data */
+    (void)close(fd);
     return ok;
 }
 
@@ -40,6 +58,9 @@ bool base_load(image_t *image, const char *dir)
         ok = entry->fts_info != FTS_ERR && entry->fts_info != FTS_DNR && entry->fts_info != FTS_NS;
         if (entry->fts_info == FTS_F) {
             ok = load_file(image, entry->fts_path, entry->fts_path + skip);
+        } else if (entry->fts_info == FTS_D && entry->fts_level > FTS_ROOTLEVEL) {
+            const char *name = entry->fts_path + skip;
+            image_set_dir(image, image_name(image, name, strlen(name)), DIR_THERE);
         }
     }
     if (tree != NULL) {

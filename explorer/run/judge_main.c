@@ -1,13 +1,16 @@
-/* tornpage-judge: holds recorded processes against the rules on bytes.
+/* tornpage-judge: holds recorded processes against the rules on bytes, and carries exported tables away.
 
-Place: beside main.c, above trace_read.c.
+Place: beside main.c, above trace_read.c and judge.c.
 
     one JSON object per line --> base files, trace --> rules --> one JSON object per line
+                             \-> crashed files --> judge_export() --/
 
 Request   trace: path; base: directory that the process found, or "" for an empty one; live: it belongs to a trial;
           doublewrite: is on
 Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
           checkpoint, end, last}; or error: why there is no verdict
+Request   export: table; acked: the statement was acknowledged; base: directory that a crash left; options: {name: value}
+Answer    findings: [{invariant, source, what}]; or error
 Exit codes: 0 at the end of the input, 2 usage. */
 #include <jansson.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@ Exit codes: 0 at the end of the input, 2 usage. */
 #include <string.h>
 
 #include "base/check.h"
+#include "explorer/judge/judge.h"
 #include "explorer/judge/trace_read.h"
 #include "explorer/run/base.h"
 
@@ -23,14 +27,20 @@ Exit codes: 0 at the end of the input, 2 usage. */
 
 static const char HELP[] =
     "usage: tornpage-judge < REQUESTS\n"
-    "Holds recorded processes against the rules on bytes (explorer/judge/README.md).\n"
+    "Holds recorded processes against the rules on bytes, and carries exported tables away\n"
+    "(explorer/judge/README.md).\n"
     "\n"
-    "One request per line, a JSON object:\n"
+    "One request per line, a JSON object. Of a process:\n"
     "  trace        recorded by libtornpage_preload.so with TORNPAGE_PAYLOAD=full\n"
     "  base         directory with the files that the process found; \"\": none\n"
     "  live         true: a process of a trial, which may be disturbed\n"
     "  doublewrite  true: is on\n"
-    "One answer per line: findings, log; or error.\n"
+    "Of a crash while a table was exported:\n"
+    "  export       the table: its file and .cfg, imported in its place, must be what it is (I28)\n"
+    "  acked        true: the export was acknowledged, so that they must be there\n"
+    "  base         directory with the files that the crash left\n"
+    "  options      of the engine: {name: value}\n"
+    "One answer per line: findings, of a process log; or error.\n"
     "exit codes: 0 at the end of the input, 2 usage\n";
 
 typedef struct session {
@@ -122,22 +132,92 @@ static json_t *judge_request(const char *trace, const char *base, bool live, boo
     return answer;
 }
 
-static json_t *answer_line(const char *line)
+/* ---- an exported table ---- */
+
+static bool read_options(const json_t *object, engine_options_t *options, err_sink_t *err)
+{
+    const char *name;
+    json_t *value;
+    dberr_t e = DB_SUCCESS;
+    options_set_defaults(options);
+    json_object_foreach((json_t *)(uintptr_t)object, name, value)
+    {
+        const char *text = json_string_value(value);
+        if (e == DB_SUCCESS) {
+            e = text != NULL ? options_parse(options, name, text, err)
+                             : err_set(err, DB_ERROR, "option %s: a text is expected", name);
+        }
+    }
+    return e == DB_SUCCESS;
+}
+
+static json_t *verdict_findings(const verdict_t *verdict)
+{
+    json_t *findings = json_array();
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        const verdict_finding_t *found = &verdict->findings[i];
+        json_t *finding = json_object();
+        set(finding, "invariant", json_integer(found->invariant));
+        set(finding, "source", json_string(finding_source_name(found->source)));
+        set(finding, "what", json_stringn_nocheck(found->what, strlen(found->what)));
+        CHECK(json_array_append_new(findings, finding) == 0);
+    }
+    return findings;
+}
+
+static json_t *judge_export_request(const char *table, bool acked, const char *base,
+                                    const engine_options_t *options)
+{
+    verdict_t verdict = {.n = 0};
+    judge_t judge;
+    image_t *image = image_create();
+    json_t *answer = NULL;
+    if (!base_load(image, base)) {
+        answer = error_answer("the base directory cannot be read");
+    } else {
+        judge_init(&judge, image, options, NULL);
+        judge_export(&judge, table, acked, &verdict);
+        judge_free(&judge);
+        answer = json_object();
+        set(answer, "findings", verdict_findings(&verdict));
+    }
+    image_destroy(image);
+    return answer;
+}
+
+/* ---- requests ---- */
+
+static json_t *answer_request(json_t *request)
 {
     const char *trace = NULL;
     const char *base = NULL;
-    int live = 0;
+    const char *table = NULL;
+    int yes = 0;
     int doublewrite = 0;
+    json_t *settings = NULL;
+    engine_options_t options;
+    err_sink_t err = {.msg = ""};
+    if (json_unpack(request, "{s:s, s:s, s:b, s:b}", "trace", &trace, "base", &base, "live", &yes,
+                    "doublewrite", &doublewrite)
+        == 0) {
+        return judge_request(trace, base, yes != 0, doublewrite != 0);
+    }
+    if (json_unpack(request, "{s:s, s:b, s:s, s:o}", "export", &table, "acked", &yes, "base", &base,
+                    "options", &settings)
+            == 0
+        && strlen(table) <= NAME_LEN_MAX) {
+        return read_options(settings, &options, &err)
+                   ? judge_export_request(table, yes != 0, base, &options)
+                   : error_answer(err.msg);
+    }
+    return error_answer("the request is not one: see --help");
+}
+
+static json_t *answer_line(const char *line)
+{
     json_error_t error;
     json_t *request = json_loads(line, 0, &error);
-    if (request == NULL
-        || json_unpack(request, "{s:s, s:s, s:b, s:b}", "trace", &trace, "base", &base, "live",
-                       &live, "doublewrite", &doublewrite)
-               != 0) {
-        json_decref(request);
-        return error_answer("the request is not one: see --help");
-    }
-    json_t *answer = judge_request(trace, base, live != 0, doublewrite != 0);
+    json_t *answer = answer_request(request);
     json_decref(request);
     return answer;
 }

@@ -51,9 +51,10 @@ dberr_t kinds_load(const char *path, kinds_t *kinds, err_sink_t *err)
     while (getline(&line, &room, file) >= 0) {
         kinds_add(kinds, &capacity, kind_of_word(kinds, words, line));
     }
+    bool failed = ferror(file) != 0;
     free(line);
     (void)fclose(file);
-    return DB_SUCCESS;
+    return failed ? err_set(err, DB_ERROR, "%s: cannot be read", path) : DB_SUCCESS;
 }
 
 void kinds_free(kinds_t *kinds)

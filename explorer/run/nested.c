@@ -4,6 +4,7 @@ Place: beside state.c, above models.c.
 
     pick 0   the recovery's end, with all lost that waits
     others   in turn anywhere, at a site, at what was torn before, at a change of names
+             of a recovery that broke rules on bytes: every second right after an operation of which one complained
 
 Rules
 1. What is drawn depends on the recording, on what the crash above has lost, and on the seed. */
@@ -94,14 +95,27 @@ static int compare_picks(const void *a, const void *b)
     return x->draw < y->draw ? -1 : x->draw > y->draw;
 }
 
-void nested_draw(const fs_list_t *list, uint32_t first, const torn_t *torn, uint64_t seed,
-                 nested_pick_t *picks, uint32_t n)
+/** Right after one of the suspects, with what it did there alone, or anything. */
+static nested_pick_t draw_suspect(const fs_list_t *list, uint32_t first,
+                                  const nested_suspects_t *suspects, stream_t *stream)
+{
+    uint32_t point = first + suspects->at[stream_below(stream, suspects->n)] + 1;
+    nested_pick_t pick = {.point = point < list->n ? point : list->n};
+    pick.newest = pick.point > first && stream_below(stream, 2) == 0;
+    pick.draw = stream_next(stream);
+    return pick;
+}
+
+void nested_draw(const fs_list_t *list, uint32_t first, const torn_t *torn,
+                 const nested_suspects_t *suspects, uint64_t seed, nested_pick_t *picks, uint32_t n)
 {
     stream_t stream = {.state = seed};
     nested_search_t search = {.list = list, .first = first, .torn = torn};
     picks[0] = (nested_pick_t){.point = list->n, .last = true};
     for (uint32_t i = 1; i < n; i++) {
-        picks[i] = draw_point(&search, &stream, (nested_aim_t)(i % AIM_KINDS));
+        bool suspect = suspects->n > 0 && i % 2 == 1;
+        picks[i] = suspect ? draw_suspect(list, first, suspects, &stream)
+                           : draw_point(&search, &stream, (nested_aim_t)(i % AIM_KINDS));
     }
     qsort(picks, n, sizeof(*picks), compare_picks);
 }

@@ -4,10 +4,12 @@ Place: above models.c, below runner.c.
 
 States are numbered per class by crash point, model and k. If fewer are wanted than there are:
 
-1. The basic states come first, as long as they leave a quarter of the wanted number to the others.
-2. Where not all of them are run, both halves are shared out by place, each place by the square root of its number:
+0. A quarter of the wanted number lies right after the operations by which the run broke a rule on bytes, if there
+   are any: what the rule complains of shows there, if anywhere.
+1. The basic states come first, as long as they leave a quarter of the rest to the others.
+2. Where not all of them are run, each part is shared out by place, each place by the square root of its number:
    there are hundreds of data pages to one checkpoint, one hole or one new name, and a bug may need that one. Half of
-   each is shared out evenly: a place of few writes, as the file that says that a backup is whole, has too few states
+   each part is shared out evenly: a place of few writes, as the file that says that a backup is whole, has too few states
    to tell. Within a place it is by the square root again, by the kind of statement: there are thousands of inserts to
    one defragmentation.
 3. Within a class the numbers are cut into as many equal stretches as it has states to give, and one of each
@@ -57,9 +59,9 @@ uint32_t plan_place(const fs_list_t *list, uint32_t point)
     return SITE_OTHER;
 }
 
-static uint32_t half_of(model_t model)
+static uint32_t part_of(const plan_point_t *point, model_t model)
 {
-    return model_is_basic(model) ? 0 : 1;
+    return point->suspect ? PLAN_SUSPECT : model_is_basic(model) ? PLAN_BASIC : PLAN_OTHER;
 }
 
 static uint32_t group_of(const kinds_t *kinds, const fs_list_t *list, uint32_t point)
@@ -75,10 +77,10 @@ static uint64_t scale(uint64_t number, uint64_t times, uint64_t over)
 }
 
 /** Is state `number` of a class one of those that are run? */
-static bool class_selects(const state_plan_t *plan, uint32_t half, uint32_t group, uint64_t number)
+static bool class_selects(const state_plan_t *plan, uint32_t part, uint32_t group, uint64_t number)
 {
-    uint64_t total = plan->totals[half][group];
-    uint64_t wanted = plan->shares[half][group];
+    uint64_t total = plan->totals[part][group];
+    uint64_t wanted = plan->shares[part][group];
     if (wanted >= total) {
         return true;
     }
@@ -92,7 +94,7 @@ static bool class_selects(const state_plan_t *plan, uint32_t half, uint32_t grou
     uint64_t to = scale(i + 1, total, wanted);
     to += scale(to, wanted, total) != i + 1;
     return number
-           == from + stream_mix(plan->seed, i, 2, half * plan->n_groups + group) % (to - from);
+           == from + stream_mix(plan->seed, i, 2, part * plan->n_groups + group) % (to - from);
 }
 
 uint64_t plan_number(const state_plan_t *plan, uint32_t point)
@@ -105,10 +107,10 @@ void plan_each(const state_plan_t *plan, const model_config_t *models, const per
 {
     plan_point_t next = plan->points[persist->next];
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        uint32_t half = half_of((model_t)model);
+        uint32_t part = part_of(&next, (model_t)model);
         uint32_t n = model_count(models, (model_t)model, persist);
         for (uint32_t k = 0; k < n; k++, next.number++) {
-            if (class_selects(plan, half, next.group, next.before[half]++)) {
+            if (class_selects(plan, part, next.group, next.before[part]++)) {
                 fn(ctx, (model_t)model, k, next.number);
             }
         }
@@ -125,22 +127,28 @@ static uint64_t states_per_tree(const campaign_t *campaign)
     return n;
 }
 
+static bool is_among(const uint64_t *seqs, uint32_t n, uint64_t seq)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < n && !found; i++) {
+        found = seqs[i] == seq;
+    }
+    return found;
+}
+
 static bool is_in_range(const plan_limits_t *limits, uint64_t seq)
 {
-    bool found = limits->n_at == 0;
-    for (uint32_t i = 0; i < limits->n_at && !found; i++) {
-        found = limits->at[i] == seq;
-    }
-    return found && seq >= limits->from_seq && seq <= limits->to_seq;
+    return (limits->n_at == 0 || is_among(limits->at, limits->n_at, seq)) && seq >= limits->from_seq
+           && seq <= limits->to_seq;
 }
 
 static void plan_count_point(state_plan_t *plan, const campaign_t *campaign, uint32_t point,
                              const persist_t *persist)
 {
-    uint32_t group = plan->points[point].group;
+    const plan_point_t *at = &plan->points[point];
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
         uint32_t n = model_count(&campaign->models, (model_t)model, persist);
-        plan->totals[half_of((model_t)model)][group] += n;
+        plan->totals[part_of(at, (model_t)model)][at->group] += n;
         plan->total += n;
     }
 }
@@ -157,8 +165,11 @@ static void plan_count(state_plan_t *plan, const campaign_t *campaign, const tra
         uint32_t group = group_of(limits->kinds, &trace->list, point);
         plan->points[point] =
             (plan_point_t){.group = group,
-                           .number = plan->total,
-                           .before = {plan->totals[0][group], plan->totals[1][group]}};
+                           .suspect = is_among(limits->suspects, limits->n_suspects, seq),
+                           .number = plan->total};
+        for (uint32_t part = 0; part < PLAN_PARTS; part++) {
+            plan->points[point].before[part] = plan->totals[part][group];
+        }
         persist_advance(&persist, point);
         if (is_in_range(limits, seq)) {
             plan_count_point(plan, campaign, point, &persist);
@@ -236,39 +247,52 @@ static void share_by_weight(const uint64_t *totals, const uint64_t *weights, uin
     }
 }
 
-/** Rule 2, of one half. */
-static void plan_share_half(state_plan_t *plan, uint32_t half, uint64_t wanted)
+/** Rule 2, of one part. */
+static void plan_share_part(state_plan_t *plan, uint32_t part, uint64_t wanted)
 {
     uint64_t totals[PLAN_PLACES];
     uint64_t shares[PLAN_PLACES];
     uint32_t n_kinds = plan->n_groups / PLAN_PLACES;
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {
-        totals[place] = sum(plan->totals[half] + (size_t)place * n_kinds, n_kinds);
+        totals[place] = sum(plan->totals[part] + (size_t)place * n_kinds, n_kinds);
     }
     uint64_t *weights = weigh(totals, PLAN_PLACES, true);
     share_by_weight(totals, weights, PLAN_PLACES, wanted, shares);
     free(weights);
     for (uint32_t place = 0; place < PLAN_PLACES; place++) {
-        const uint64_t *of_kinds = plan->totals[half] + (size_t)place * n_kinds;
+        const uint64_t *of_kinds = plan->totals[part] + (size_t)place * n_kinds;
         weights = weigh(of_kinds, n_kinds, false);
         share_by_weight(of_kinds, weights, n_kinds, shares[place],
-                        plan->shares[half] + (size_t)place * n_kinds);
+                        plan->shares[part] + (size_t)place * n_kinds);
         free(weights);
     }
 }
 
+/** A quarter of what is wanted, as far as there is so much; more, where the rest of `total` has too little. */
+static uint64_t quarter(uint64_t wanted, uint64_t there, uint64_t total)
+{
+    uint64_t share = there < wanted / 4 ? there : wanted / 4;
+    uint64_t rest = total - there;
+    return wanted - share > rest ? wanted - rest : share;
+}
+
 static void plan_share(state_plan_t *plan)
 {
-    uint64_t basic = sum(plan->totals[0], plan->n_groups);
-    uint64_t others = plan->total - basic;
-    if (plan->wanted < plan->total) { /* rule 1 */
-        uint64_t reserved = others < plan->wanted / 4 ? others : plan->wanted / 4;
-        basic = basic < plan->wanted - reserved ? basic : plan->wanted - reserved;
+    uint64_t wanted[PLAN_PARTS];
+    uint64_t suspect = sum(plan->totals[PLAN_SUSPECT], plan->n_groups);
+    uint64_t basic = sum(plan->totals[PLAN_BASIC], plan->n_groups);
+    uint64_t others = plan->total - suspect - basic;
+    uint64_t shared = 0;
+    wanted[PLAN_SUSPECT] = quarter(plan->wanted, suspect, plan->total); /* rule 0 */
+    uint64_t rest = plan->wanted - wanted[PLAN_SUSPECT];
+    uint64_t reserved = quarter(rest, others, basic + others); /* rule 1 */
+    wanted[PLAN_BASIC] = basic < rest - reserved ? basic : rest - reserved;
+    wanted[PLAN_OTHER] = rest - wanted[PLAN_BASIC];
+    for (uint32_t part = 0; part < PLAN_PARTS; part++) {
+        plan_share_part(plan, part, wanted[part]);
+        shared += sum(plan->shares[part], plan->n_groups);
     }
-    plan_share_half(plan, 0, basic);
-    plan_share_half(plan, 1, plan->wanted - basic);
-    CHECK(sum(plan->shares[0], plan->n_groups) + sum(plan->shares[1], plan->n_groups)
-          == plan->wanted);
+    CHECK(shared == plan->wanted);
 }
 
 static void plan_cut(state_plan_t *plan, uint32_t batch_states)
@@ -290,6 +314,16 @@ static void plan_cut(state_plan_t *plan, uint32_t batch_states)
     }
 }
 
+/** Leaves the batches of the slice. */
+static void plan_slice(state_plan_t *plan, const plan_limits_t *limits)
+{
+    CHECK(limits->slice >= 1 && limits->slice <= limits->n_slices);
+    uint32_t from = (uint32_t)scale(plan->n_batches, limits->slice - 1, limits->n_slices);
+    uint32_t end = (uint32_t)scale(plan->n_batches, limits->slice, limits->n_slices);
+    memmove(plan->batches, plan->batches + from, (end - from) * sizeof(*plan->batches));
+    plan->n_batches = end - from;
+}
+
 static uint64_t *zeros(uint32_t n)
 {
     uint64_t *numbers = mem_alloc(n * sizeof(*numbers));
@@ -305,9 +339,9 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
                            .n_groups = PLAN_PLACES * limits->kinds->n,
                            .seed = campaign->models.seed};
     plan->points = mem_alloc((plan->n_points + 1U) * sizeof(*plan->points));
-    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
-        plan->totals[half] = zeros(plan->n_groups);
-        plan->shares[half] = zeros(plan->n_groups);
+    for (uint32_t part = 0; part < PLAN_PARTS; part++) {
+        plan->totals[part] = zeros(plan->n_groups);
+        plan->shares[part] = zeros(plan->n_groups);
     }
     plan_count(plan, campaign, trace, image, limits);
     uint64_t per_tree = states_per_tree(campaign);
@@ -318,15 +352,21 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
     }
     plan_share(plan);
     uint64_t trees = limits->batch_states / per_tree;
+    if (limits->n_slices > 0 && trees > plan->wanted / limits->n_slices) {
+        trees = plan->wanted / limits->n_slices;
+    }
     plan_cut(plan, trees == 0 ? 1 : (uint32_t)trees);
+    if (limits->n_slices > 0) {
+        plan_slice(plan, limits);
+    }
 }
 
 void plan_free(state_plan_t *plan)
 {
     free(plan->points);
-    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
-        free(plan->totals[half]);
-        free(plan->shares[half]);
+    for (uint32_t part = 0; part < PLAN_PARTS; part++) {
+        free(plan->totals[part]);
+        free(plan->shares[part]);
     }
     free(plan->batches);
     *plan = (state_plan_t){.n_points = 0};

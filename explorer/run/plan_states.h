@@ -1,6 +1,7 @@
 /** Which states are run, and in which batches.
 
-States are chosen by class: basic ones (model_is_basic) and others, each by place, that is the site of the write that
+States are chosen by class: basic ones (model_is_basic), others, and whatever lies right after an operation that is
+suspected; each by place, that is the site of the write that
 their crash point follows, or that it follows a hole, or that a name changes there: it follows such a change, or comes
 right before one; and by the kind of the statement that was issued last. */
 #ifndef EXPLORER_PLAN_STATES_H
@@ -16,23 +17,30 @@ typedef struct batch {
 } batch_t;
 
 #define PLAN_PLACES (SITE_KINDS + 2U)
-#define PLAN_HALVES 2U /**< basic states, and others */
+/** Parts of all states. */
+enum {
+    PLAN_BASIC,
+    PLAN_OTHER,
+    PLAN_SUSPECT, /**< of either kind, right after a suspect */
+    PLAN_PARTS
+};
 
-/** A crash point. Its states belong to two classes, those of its group. */
+/** A crash point. Its states belong to two classes, those of its group; or to one, right after a suspect. */
 typedef struct plan_point {
-    uint32_t group;               /**< place and kind */
-    uint64_t number;              /**< states before it */
-    uint64_t before[PLAN_HALVES]; /**< those of its own classes */
+    uint32_t group;              /**< place and kind */
+    bool suspect;                /**< the operation before it is one */
+    uint64_t number;             /**< states before it */
+    uint64_t before[PLAN_PARTS]; /**< those of its own classes */
 } plan_point_t;
 
 typedef struct state_plan {
     plan_point_t *points; /**< crash points of the trace, and one more at the end */
     uint32_t n_points;    /**< without that */
     uint32_t n_groups;
-    uint64_t total;                /**< states in the range */
-    uint64_t *totals[PLAN_HALVES]; /**< the same by group */
-    uint64_t wanted;               /**< how many of them are run at the first level */
-    uint64_t *shares[PLAN_HALVES]; /**< the same by group */
+    uint64_t total;               /**< states in the range */
+    uint64_t *totals[PLAN_PARTS]; /**< the same by group */
+    uint64_t wanted;              /**< how many of them are run at the first level */
+    uint64_t *shares[PLAN_PARTS]; /**< the same by group */
     uint64_t seed;
     batch_t *batches;
     uint32_t n_batches;
@@ -46,7 +54,11 @@ typedef struct plan_limits {
     uint64_t to_seq;
     const uint64_t *at; /**< the only crash points, by the event before each; n_at 0: all */
     uint32_t n_at;
+    const uint64_t *suspects; /**< events by which the run broke a rule */
+    uint32_t n_suspects;
     uint32_t batch_states; /**< about as many in one batch */
+    uint32_t slice;        /**< 1 ... n_slices: the batches of this part of them; see slice.h */
+    uint32_t n_slices;     /**< 0: all */
     const kinds_t *kinds;  /**< of statements */
 } plan_limits_t;
 

@@ -205,7 +205,7 @@ static json_t *by_invariant(const record_t *records, uint64_t n)
     return object;
 }
 
-static json_t *by_model(const shared_t *shared, const record_t *records, uint64_t n)
+static json_t *by_model(const counts_t *counts, const record_t *records, uint64_t n)
 {
     json_t *object = json_object();
     for (uint32_t m = 0; m < MODEL_KINDS; m++) {
@@ -214,14 +214,14 @@ static json_t *by_model(const shared_t *shared, const record_t *records, uint64_
             violations += records[i].path.level[records[i].path.depth - 1].model == m;
         }
         json_t *entry = json_object();
-        set(entry, "states", number(load(&shared->model_states[m])));
+        set(entry, "states", number(load(&counts->model_states[m])));
         set(entry, "violations", number(violations));
         set(object, model_name((model_t)m), entry);
     }
     return object;
 }
 
-static json_t *paths_object(const shared_t *shared)
+static json_t *paths_object(const counts_t *counts)
 {
     static const char *const NAMES[PATH_KINDS] = {
         "dblwr_restored",  "redo_records",   "pages_created",   "index_load_reads",
@@ -229,23 +229,24 @@ static json_t *paths_object(const shared_t *shared)
         "swaps_finished",  "pages_compared", "backups_prepared"};
     json_t *object = json_object();
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
-        set(object, NAMES[i], number(load(&shared->paths[i])));
+        set(object, NAMES[i], number(load(&counts->paths[i])));
     }
-    set(object, "second_crash", number(load(&shared->second_crash)));
-    set(object, "recovered_twice", number(load(&shared->recovered_twice)));
-    set(object, "recovered_in_batches", number(load(&shared->recovered_in_batches)));
-    set(object, "purged", number(load(&shared->purged)));
-    set(object, "worked", number(load(&shared->worked)));
+    set(object, "second_crash", number(load(&counts->second_crash)));
+    set(object, "recovered_twice", number(load(&counts->recovered_twice)));
+    set(object, "recovered_in_batches", number(load(&counts->recovered_in_batches)));
+    set(object, "purged", number(load(&counts->purged)));
+    set(object, "worked", number(load(&counts->worked)));
+    set(object, "exports_judged", number(load(&counts->exports_judged)));
     return object;
 }
 
-static json_t *torn_pages_of(const shared_t *shared, uint32_t site, uint32_t later)
+static json_t *torn_pages_of(const counts_t *counts, uint32_t site, uint32_t later)
 {
     json_t *cells = json_object();
     for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
         json_t *cell = json_object();
-        set(cell, "writes", number(load(&shared->possible[site][later][tear])));
-        set(cell, "states", number(load(&shared->torn[site][later][tear])));
+        set(cell, "writes", number(load(&counts->possible[site][later][tear])));
+        set(cell, "states", number(load(&counts->torn[site][later][tear])));
         set(cells, tear_name((tear_t)tear), cell);
     }
     return cells;
@@ -253,7 +254,7 @@ static json_t *torn_pages_of(const shared_t *shared, uint32_t site, uint32_t lat
 
 /** The torn-page matrix: by site, flush and tear the recorded writes that could be lost that way, and the
 states in which one was. */
-static json_t *torn_pages_object(const shared_t *shared, const summary_t *summary)
+static json_t *torn_pages_object(const counts_t *counts, const summary_t *summary)
 {
     json_t *object = json_object();
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
@@ -262,56 +263,57 @@ static json_t *torn_pages_object(const shared_t *shared, const summary_t *summar
             continue;
         }
         json_t *entry = json_object();
-        set(entry, "first_flush", torn_pages_of(shared, site, 0));
-        set(entry, "later_flush", torn_pages_of(shared, site, 1));
+        set(entry, "first_flush", torn_pages_of(counts, site, 0));
+        set(entry, "later_flush", torn_pages_of(counts, site, 1));
         set(object, fs_site_name((fs_site_t)site), entry);
     }
     return object;
 }
 
-static void print_summary(const shared_t *shared, const summary_t *summary, const record_t *records,
+static void print_summary(const counts_t *counts, const summary_t *summary, const record_t *records,
                           uint64_t n)
 {
-    uint64_t states = load(&shared->states);
+    uint64_t states = load(&counts->states);
     json_t *object = json_object();
     set(object, "states", number(states));
-    set(object, "distinct", number(load(&shared->distinct)));
+    set(object, "distinct", number(load(&counts->distinct)));
     set(object, "states_per_s", number((uint64_t)((double)states / (summary->seconds + 1e-9))));
     set(object, "seconds", json_real(summary->seconds));
     set(object, "depth", number(summary->depth));
     set(object, "violations", number(n));
     set(object, "by_invariant", by_invariant(records, n));
-    set(object, "by_model", by_model(shared, records, n));
-    set(object, "paths", paths_object(shared));
-    set(object, "torn_pages", torn_pages_object(shared, summary));
+    set(object, "by_model", by_model(counts, records, n));
+    set(object, "paths", paths_object(counts));
+    set(object, "torn_pages", torn_pages_object(counts, summary));
     set(object, "crash_points", number(summary->crash_points));
     set(object, "events", number(summary->events));
     set(object, "complete", json_boolean(summary->complete));
-    set(object, "unfinished", number(load(&shared->unfinished)));
-    set(object, "hung", number(load(&shared->hung)));
-    set(object, "crashed", number(load(&shared->crashed)));
-    set(object, "unvisited", number(load(&shared->unvisited)));
-    set(object, "records_lost",
-        number(load(&shared->n_records) > RECORDS_MAX ? load(&shared->n_records) - RECORDS_MAX
-                                                      : 0));
+    set(object, "unfinished", number(load(&counts->unfinished)));
+    set(object, "hung", number(load(&counts->hung)));
+    set(object, "crashed", number(load(&counts->crashed)));
+    set(object, "unvisited", number(load(&counts->unvisited)));
+    set(object, "records_lost", number(summary->records_lost));
     set(object, "jobs", number(summary->jobs));
     print_json(object);
 }
 
-uint32_t report_print(shared_t *shared, const summary_t *summary, bool json)
+uint64_t report_reduce(record_t *records, uint64_t n)
 {
-    uint64_t n = load(&shared->n_records);
-    n = n < RECORDS_MAX ? n : RECORDS_MAX;
-    find_kinds(shared->records, n);
-    n = drop_duplicates(shared->records, n);
-    uint32_t printed = print_violations(shared->records, n, json);
+    find_kinds(records, n);
+    return drop_duplicates(records, n);
+}
+
+uint32_t report_print(const counts_t *counts, record_t *records, uint64_t n,
+                      const summary_t *summary, bool json)
+{
+    uint32_t printed = print_violations(records, n, json);
     if (json) {
-        print_summary(shared, summary, shared->records, n);
+        print_summary(counts, summary, records, n);
     } else {
-        uint64_t states = load(&shared->states);
+        uint64_t states = load(&counts->states);
         (void)printf("%" PRIu64 " states, %" PRIu64 " distinct, %" PRIu32 " crash points, %.1f s, "
                      "%.0f states/s, %" PRIu32 " jobs: %" PRIu64 " violations\n",
-                     states, load(&shared->distinct), summary->crash_points, summary->seconds,
+                     states, load(&counts->distinct), summary->crash_points, summary->seconds,
                      (double)states / (summary->seconds + 1e-9), summary->jobs, n);
     }
     return printed;

@@ -13,11 +13,17 @@ typedef struct summary {
     bool engine;             /**< the bundled engine's crash states, not another target's */
     const site_map_t *sites; /**< of writes; NULL: those of the engine, or of SQLite */
     double seconds;
+    uint64_t records_lost; /**< for want of room */
 } summary_t;
 
-/** Prints one line per violation of the smallest state of each kind (site and findings), then the summary; all
-JSON if json. @return number of violations printed */
-uint32_t report_print(shared_t *shared, const summary_t *summary, bool json);
+/** Findings by kind of their state (site and findings). Keeps of each kind and image the smallest state, and returns
+how many records it has kept. */
+uint64_t report_reduce(record_t *records, uint64_t n);
+
+/** Prints one line per violation of the smallest state of each kind, then the summary; all JSON if json. records: as
+report_reduce() left them. @return number of violations printed */
+uint32_t report_print(const counts_t *counts, record_t *records, uint64_t n,
+                      const summary_t *summary, bool json);
 
 /** Prints name and meaning of every model. */
 void report_models(bool json);

@@ -255,7 +255,7 @@ static void report_death(const runner_t *runner, int status, bool hung)
     }
     record.finding = verdict.findings[0];
     shared_record(shared, &record);
-    shared_add(hung ? &shared->hung : &shared->crashed, 1);
+    shared_count(shared, TALLY_STATE, hung ? COUNT_OF(hung) : COUNT_OF(crashed), 1);
 }
 
 /** No process sends these to itself. */
@@ -273,7 +273,7 @@ static bool ended_from_outside(int status)
 static void machine_failure(const runner_t *runner, const char *why)
 {
     (void)fprintf(stderr, "tornpage-explore: no verdict: %s\n", why);
-    shared_add(&runner->explorer->shared->machine_failures, 1);
+    atomic_fetch_add(&runner->explorer->shared->machine_failures, 1);
 }
 
 /** The state could not even be laid out, or somebody else ended its process: nothing is known of the
@@ -324,7 +324,7 @@ static void worker_work(const runner_t *runner, const work_t *work)
         }
         int status = watch_child(runner, pid, &how);
         if (how == WATCH_LATE) {
-            shared_add(&runner->explorer->shared->unfinished, 1);
+            shared_count(runner->explorer->shared, TALLY_STATE, COUNT_OF(unfinished), 1);
             return;
         }
         if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
@@ -380,7 +380,7 @@ static void tell_progress(const runner_t *runner)
     const shared_t *shared = runner->explorer->shared;
     char line[64];
     int len = snprintf(line, sizeof(line), "%20" PRIu64 " %20" PRIu64 "\n",
-                       atomic_load(&shared->states), atomic_load(&shared->n_records));
+                       atomic_load(&shared->counts.states), atomic_load(&shared->n_records));
     if (runner->limits->progress_fd > 0) {
         (void)!pwrite(runner->limits->progress_fd, line, (size_t)len, 0);
     }

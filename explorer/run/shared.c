@@ -19,8 +19,6 @@ Rules
 #include "base/check.h"
 
 #define PROBES_MAX 64U
-#define CLEAN_SHIFT 8U
-#define BELOW_BIT (1U << 16)
 
 /* ---- state ids ---- */
 
@@ -110,22 +108,57 @@ static size_t shared_bytes(uint64_t slots)
     return sizeof(shared_t) + (size_t)slots * sizeof(visited_slot_t);
 }
 
-shared_t *shared_create(uint64_t slots)
+/** MAP_FAILED if there is no memory. */
+static void *map(size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                0);
+}
+
+shared_t *shared_create(uint64_t slots, bool tallies)
 {
     CHECK(slots > 0 && (slots & (slots - 1)) == 0);
-    shared_t *shared = mmap(NULL, shared_bytes(slots), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    shared_t *shared = map(shared_bytes(slots));
     if (shared == MAP_FAILED) {
         return NULL;
     }
     shared->visited_size = slots;
+    if (tallies) {
+        tally_t *room = map(TALLIES_MAX * sizeof(tally_t));
+        if (room == MAP_FAILED) {
+            shared_destroy(shared);
+            return NULL;
+        }
+        shared->tallies = room;
+    }
     return shared;
 }
 
 void shared_destroy(shared_t *shared)
 {
-    if (shared != NULL) {
-        (void)munmap(shared, shared_bytes(shared->visited_size));
+    if (shared == NULL) {
+        return;
+    }
+    if (shared->tallies != NULL) {
+        (void)munmap(shared->tallies, TALLIES_MAX * sizeof(tally_t));
+    }
+    (void)munmap(shared, shared_bytes(shared->visited_size));
+}
+
+void shared_count(shared_t *shared, uint64_t image, uint32_t counter, uint64_t n)
+{
+    CHECK(counter < COUNTERS && n <= UINT32_MAX);
+    if (n == 0) {
+        return;
+    }
+    _Atomic uint64_t *counters = (_Atomic uint64_t *)&shared->counts;
+    atomic_fetch_add_explicit(&counters[counter], n, memory_order_relaxed);
+    if (shared->tallies == NULL) {
+        return;
+    }
+    uint64_t i = atomic_fetch_add_explicit(&shared->n_tallies, 1, memory_order_relaxed);
+    if (i < TALLIES_MAX) {
+        shared->tallies[i] = (tally_t){.image = image, .counter = counter, .n = (uint32_t)n};
     }
 }
 
@@ -157,27 +190,21 @@ static visited_slot_t *visited_find(shared_t *shared, uint64_t key, bool *fresh)
     return NULL;
 }
 
-visit_t visited_enter(shared_t *shared, uint64_t key, uint32_t remaining, bool below)
+visit_t visited_enter(shared_t *shared, uint64_t key)
 {
     visit_t visit = {.fresh = false};
-    visit.slot = visited_find(shared, key == 0 ? 1 : key, &visit.fresh);
+    visit.slot = visited_find(shared, key, &visit.fresh);
     if (visit.slot == NULL) {
-        shared_add(&shared->unvisited, 1);
-        visit.first_expand = true;
-        visit.first_below = below;
-        return visit;
+        shared_count(shared, TALLY_STATE, COUNT_OF(unvisited), 1);
+    } else {
+        visit.clean = atomic_load(&visit.slot->right) != 0;
     }
-    uint32_t before =
-        atomic_fetch_or(&visit.slot->flags, 1U << remaining | (below ? BELOW_BIT : 0U));
-    visit.first_expand = (before >> remaining & 1U) == 0;
-    visit.first_below = below && (before & BELOW_BIT) == 0;
-    visit.clean = (before & (BELOW_BIT - 1U)) >> (CLEAN_SHIFT + remaining) != 0;
     return visit;
 }
 
-void visited_leave_clean(const visit_t *visit, uint32_t remaining)
+void visited_leave_clean(const visit_t *visit)
 {
     if (visit->slot != NULL) {
-        (void)atomic_fetch_or(&visit->slot->flags, 1U << (CLEAN_SHIFT + remaining));
+        atomic_store(&visit->slot->right, 1);
     }
 }

@@ -4,6 +4,7 @@ mapping. */
 #define EXPLORER_SHARED_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "explorer/judge/verdict.h"
 #include "explorer/model/models.h"
@@ -70,13 +71,12 @@ typedef struct progress {
 } progress_t;
 
 typedef struct visited_slot {
-    _Atomic uint64_t key; /**< 0: free */
-    _Atomic uint32_t
-        flags; /**< bits per remaining depth: begun, found right; and: seen below another state */
+    _Atomic uint64_t key;   /**< 0: free */
+    _Atomic uint32_t right; /**< the state and all below it were found so */
 } visited_slot_t;
 
-typedef struct shared {
-    _Atomic uint64_t next_batch;
+/** All that is counted. Only counters, so that COUNT_OF() names each by a number. */
+typedef struct counts {
     _Atomic uint64_t states;
     _Atomic uint64_t distinct;
     _Atomic uint64_t second_crash; /**< distinct states that lie below another */
@@ -84,6 +84,7 @@ typedef struct shared {
     _Atomic uint64_t recovered_in_batches;
     _Atomic uint64_t purged;
     _Atomic uint64_t worked; /**< new work was done on what was recovered */
+    _Atomic uint64_t exports_judged;
     _Atomic uint64_t hung;
     _Atomic uint64_t crashed;
     _Atomic uint64_t
@@ -91,10 +92,32 @@ typedef struct shared {
     _Atomic uint64_t unvisited; /**< states run without a place in the set of visited ones */
     _Atomic uint64_t model_states[MODEL_KINDS];
     _Atomic uint64_t paths[PATH_KINDS];
-    _Atomic uint64_t machine_failures; /**< no verdict on any state */
     /** Of the torn-page matrix: states with such a loss, and writes that could be lost that way. */
     _Atomic uint64_t torn[SITE_KINDS][2][TEAR_KINDS];
     _Atomic uint64_t possible[SITE_KINDS][2][TEAR_KINDS];
+} counts_t;
+
+#define COUNT_OF(member) ((uint32_t)(offsetof(counts_t, member) / sizeof(uint64_t)))
+#define COUNTERS ((uint32_t)(sizeof(counts_t) / sizeof(uint64_t)))
+
+/** What a slice adds to a counter, and for which image: another slice that meets the same one adds the same, and one of
+them counts (slice.h). */
+typedef struct tally {
+    uint64_t image; /**< the key under which it was visited; TALLY_STATE: it counts always */
+    uint32_t counter;
+    uint32_t n;
+} tally_t;
+
+#define TALLY_STATE 0U
+#define TALLY_RECORDING UINT64_MAX /**< what is the same in each slice */
+#define TALLIES_MAX (1U << 24)
+
+typedef struct shared {
+    counts_t counts;
+    _Atomic uint64_t next_batch;
+    _Atomic uint64_t machine_failures; /**< no verdict on any state */
+    _Atomic uint64_t n_tallies;
+    tally_t *tallies; /**< room for TALLIES_MAX; NULL: nobody asks whose they are */
     _Atomic uint64_t n_records;
     progress_t progress[JOBS_MAX];
     record_t records[RECORDS_MAX];
@@ -102,29 +125,25 @@ typedef struct shared {
     visited_slot_t visited[];
 } shared_t;
 
-/** slots: room for visited images, a power of two. NULL if there is no memory. */
-shared_t *shared_create(uint64_t slots);
+/** slots: room for visited images, a power of two; tallies: it is kept what each image adds. NULL if there is no
+memory. */
+shared_t *shared_create(uint64_t slots, bool tallies);
 void shared_destroy(shared_t *shared);
 
-static inline void shared_add(_Atomic uint64_t *counter, uint64_t n)
-{
-    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
+/** Adds to the counter of this number. image: that of a first visit, TALLY_STATE or TALLY_RECORDING. */
+void shared_count(shared_t *shared, uint64_t image, uint32_t counter, uint64_t n);
 
 void shared_record(shared_t *shared, const record_t *record);
 
 typedef struct visit {
     visited_slot_t *slot; /**< NULL: the table is full */
     bool fresh;           /**< nobody was here before */
-    bool first_expand;    /**< nobody was here before with this remaining depth */
-    bool first_below;     /**< the first to come here from inside a recovery */
-    bool clean;           /**< all was found right before, at this depth at least: nothing to do */
+    bool clean;           /**< all was found right before: nothing to do */
 } visit_t;
 
-/** remaining: further levels that will be explored below this state; below: it lies inside a
-recovery. */
-visit_t visited_enter(shared_t *shared, uint64_t key, uint32_t remaining, bool below);
+/** key: of the image, and of what may follow it. */
+visit_t visited_enter(shared_t *shared, uint64_t key);
 /** The state and all below it were found right. */
-void visited_leave_clean(const visit_t *visit, uint32_t remaining);
+void visited_leave_clean(const visit_t *visit);
 
 #endif

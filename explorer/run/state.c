@@ -24,10 +24,10 @@ Rules
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "explorer/model/flush.h"
-#include "explorer/run/nested.h"
 #include "explorer/run/way.h"
 
 #define SAMPLE_EVERY 16U
@@ -68,7 +68,12 @@ fs_site_t point_site(const fs_list_t *list, uint32_t point)
 
 /* ---- counting ---- */
 
-static void count_paths(shared_t *shared, const stats_t *stats)
+static void count(const explorer_t *explorer, uint32_t counter, uint64_t n)
+{
+    shared_count(explorer->shared, explorer->counted_for, counter, n);
+}
+
+static void count_paths(const explorer_t *explorer, const stats_t *stats)
 {
     const uint64_t used[PATH_KINDS] = {
         stats->recv_dblwr_restored,   stats->recv_records,         stats->recv_pages_created,
@@ -77,24 +82,20 @@ static void count_paths(shared_t *shared, const stats_t *stats)
         stats->recv_pages_compared,   stats->backups_prepared,
     };
     for (uint32_t i = 0; i < PATH_KINDS; i++) {
-        if (used[i] > 0) {
-            shared_add(&shared->paths[i], used[i]);
-        }
+        count(explorer, COUNT_OF(paths) + i, used[i]);
     }
 }
 
-typedef _Atomic uint64_t torn_counters_t[SITE_KINDS][2][TEAR_KINDS];
-
-/** at_most: 1 counts states, UINT32_MAX writes. */
-static void count_torn(torn_counters_t counters, const torn_t *torn, uint32_t at_most)
+/** first: the first of the counters of all sites, flushes and tears; at_most: 1 counts states, UINT32_MAX writes. */
+static void count_torn(const explorer_t *explorer, uint32_t first, const torn_t *torn,
+                       uint32_t at_most)
 {
     for (uint32_t site = 0; site < SITE_KINDS; site++) {
         for (uint32_t later = 0; later < 2; later++) {
             for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
                 uint32_t n = torn->n[site][later][tear];
-                if (n > 0) {
-                    shared_add(&counters[site][later][tear], n < at_most ? n : at_most);
-                }
+                count(explorer, first + (site * 2 + later) * TEAR_KINDS + tear,
+                      n < at_most ? n : at_most);
             }
         }
     }
@@ -104,7 +105,7 @@ static void count_possible(const explorer_t *explorer, const fs_list_t *list)
 {
     torn_t torn = {.n = {{{0}}}};
     torn_possible(&explorer->campaign->models, list, &torn);
-    count_torn(explorer->shared->possible, &torn, UINT32_MAX);
+    count_torn(explorer, COUNT_OF(possible), &torn, UINT32_MAX);
 }
 
 /** Where one state is asked for, what is wrong above it is no finding: it may be the same, and would name another. */
@@ -129,20 +130,42 @@ typedef struct dump {
     const char *dir;
 } dump_t;
 
+/** The folders above a path. */
+static void dump_parents(const dump_t *dump, const char *path)
+{
+    char full[4096];
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        (void)snprintf(full, sizeof(full), "%s/%.*s", dump->dir, (int)(slash - path), path);
+        (void)mkdir(full, 0777);
+    }
+}
+
+static void dump_dir(void *ctx, uint32_t dir)
+{
+    const dump_t *dump = ctx;
+    const char *path = image_name_text(dump->image, dir);
+    char full[4096];
+    dump_parents(dump, path);
+    (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
+    (void)mkdir(full, 0777);
+}
+
 static void dump_file(void *ctx, uint32_t name, uint32_t inode)
 {
     const dump_t *dump = ctx;
     const char *path = image_name_text(dump->image, name);
     char full[4096];
-    const char *slash = strchr(path, '/');
-    if (slash != NULL) {
-        (void)snprintf(full, sizeof(full), "%s/%.*s", dump->dir, (int)(slash - path), path);
-        (void)mkdir(full, 0777);
-    }
+    dump_parents(dump, path);
     (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
     FILE *file = fopen(full, "we");
-    size_t size = image_size(dump->image, inode);
-    if (file == NULL || fwrite(image_bytes(dump->image, inode), 1, size, file) != size) {
+    bool ok = file != NULL && ftruncate(fileno(file), (off_t)image_size(dump->image, inode)) == 0;
+    uint64_t at = 0;
+    uint64_t len = 0;
+    for (const byte *bytes; ok && (bytes = image_data(dump->image, inode, &at, &len)) != NULL;
+         at += len) {
+        ok = fseeko(file, (off_t)at, SEEK_SET) == 0 && fwrite(bytes, 1, len, file) == len;
+    }
+    if (!ok) {
         (void)fprintf(stderr, "tornpage-explore: %s: %s\n", full, strerrordesc_np(errno));
     }
     if (file != NULL) {
@@ -155,6 +178,7 @@ static void dump_image(const explorer_t *explorer)
     dump_t dump = {.image = explorer->image, .dir = explorer->campaign->dump_dir};
     (void)mkdir(dump.dir, 0777);
     image_each(explorer->image, dump_file, &dump);
+    image_each_dir(explorer->image, dump_dir, &dump);
 }
 
 /* ---- below a state ---- */
@@ -227,6 +251,7 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
     bool clean = true;
     nested_draw(persist->list, persist->next, &parent->torn,
+                &explorer->suspects[parent->path.depth - 1],
                 stream_mix(models.seed, image_hash, 1, 0), picks, campaign->nested);
     for (uint32_t i = 0; i < campaign->nested; i++) {
         model_t model;
@@ -318,7 +343,30 @@ static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t i
     progress->high = c->high;
     progress->site = c->site;
     progress->path = c->path;
-    shared_add(&progress->beats, 1);
+    atomic_fetch_add_explicit(&progress->beats, 1, memory_order_relaxed);
+}
+
+static uint32_t remaining_levels(const campaign_t *campaign, const visit_case_t *c)
+{
+    uint32_t depth = campaign->only.depth > 0 ? campaign->only.depth : campaign->depth;
+    return depth - c->path.depth;
+}
+
+/** What was found right with less below it must be seen again with more; neither 0 nor what TALLY_ names. */
+static uint64_t visited_key(uint64_t key, uint32_t remaining)
+{
+    uint64_t mixed = remaining > 0 ? stream_mix(key, remaining, 0, 0) : key;
+    return mixed == TALLY_STATE || mixed == TALLY_RECORDING ? 1 : mixed;
+}
+
+static void note_suspects(const verdict_t *verdict, nested_suspects_t *suspects)
+{
+    suspects->n = 0;
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        if (verdict->findings[i].source == SOURCE_RULE) {
+            suspects->at[suspects->n++] = verdict->findings[i].at;
+        }
+    }
 }
 
 /** @param can_go_on is it worth a crash of this recovery? Where it broke no more than a rule it is: what it did wrong
@@ -354,49 +402,60 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
     target_judge(&explorer->target, &what, &verdict, &stats);
     report(explorer, c, sample, &verdict);
     if (fresh) {
-        count_paths(explorer->shared, &stats);
-        shared_add(&explorer->shared->recovered_twice, what.twice);
-        shared_add(&explorer->shared->recovered_in_batches, what.in_batches);
-        shared_add(&explorer->shared->purged, what.purged);
-        shared_add(&explorer->shared->worked, worked->n > 0);
+        count_paths(explorer, &stats);
+        count(explorer, COUNT_OF(recovered_twice), what.twice);
+        count(explorer, COUNT_OF(recovered_in_batches), what.in_batches);
+        count(explorer, COUNT_OF(purged), what.purged);
+        count(explorer, COUNT_OF(worked), worked->n > 0);
+        count(explorer, COUNT_OF(exports_judged), what.exported != NULL);
     }
+    note_suspects(&verdict, &explorer->suspects[c->path.depth - 1]);
     *can_go_on = verdict_state_is_right(&verdict);
     return verdict.n == 0;
+}
+
+/** Judges an image and what lies below it, unless that was found right before. @return all was found right */
+static bool explore_below_and_judge(explorer_t *explorer, const visit_case_t *c, uint64_t sample,
+                                    uint64_t key, const visit_t *visit, bool counted)
+{
+    const campaign_t *campaign = explorer->campaign;
+    uint32_t remaining = remaining_levels(campaign, c);
+    bool is_only = campaign->only.depth == c->path.depth;
+    bool can_go_on;
+    bool clean = judge_image(explorer, c, sample, visit->fresh, remaining, &can_go_on);
+    if (remaining > 0 && !is_only && (can_go_on || campaign->only.depth > 0)) {
+        bool first = visit->fresh || visit->slot == NULL;
+        clean &= explore_below(explorer, c, key, counted && first);
+    }
+    return clean;
 }
 
 /** @return the state and all below it were found right */
 static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool counted)
 {
     const campaign_t *campaign = explorer->campaign;
-    shared_t *shared = explorer->shared;
-    uint32_t remaining = campaign->only.depth > 0 ? campaign->only.depth - c->path.depth
-                                                  : campaign->depth - c->path.depth;
+    uint32_t remaining = remaining_levels(campaign, c);
     uint64_t hash = image_hash(explorer->image);
     uint64_t sample = stream_mix(hash, c->low, c->high, c->allowed->id);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
-    bool is_only = campaign->only.depth == c->path.depth;
     progress_set(explorer, c, sample);
-    if (is_only) {
+    if (campaign->only.depth == c->path.depth) {
         explorer->only_found = true;
         if (campaign->dump_dir != NULL) {
             dump_image(explorer);
         }
     }
-    visit_t visit = visited_enter(shared, key, remaining, c->path.depth > 1);
-    shared_add(&shared->distinct, visit.fresh);
-    shared_add(&shared->second_crash, visit.first_below);
-    if (visit.clean) {
-        return true;
+    uint64_t above = explorer->counted_for;
+    explorer->counted_for = visited_key(key, remaining);
+    visit_t visit = visited_enter(explorer->shared, explorer->counted_for);
+    count(explorer, COUNT_OF(distinct), visit.fresh);
+    count(explorer, COUNT_OF(second_crash), visit.fresh && c->path.depth > 1);
+    if (!visit.clean && explore_below_and_judge(explorer, c, sample, key, &visit, counted)) {
+        visit.clean = true;
+        visited_leave_clean(&visit);
     }
-    bool can_go_on;
-    bool clean = judge_image(explorer, c, sample, visit.fresh, remaining, &can_go_on);
-    if (remaining > 0 && !is_only && (can_go_on || campaign->only.depth > 0)) {
-        clean &= explore_below(explorer, c, key, counted && visit.first_expand);
-    }
-    if (clean) {
-        visited_leave_clean(&visit, remaining);
-    }
-    return clean;
+    explorer->counted_for = above;
+    return visit.clean;
 }
 
 /** Of what a kill leaves behind its image: the one that is durable, and what waits, in its order. */
@@ -432,9 +491,9 @@ static bool explore(explorer_t *explorer, visit_case_t *c, bool counted)
     apply_model(explorer, c);
     c->way = torn_hash(&c->torn, behind);
     if (counted) {
-        shared_add(&explorer->shared->states, 1);
-        shared_add(&explorer->shared->model_states[c->model], 1);
-        count_torn(explorer->shared->torn, &c->torn, 1);
+        count(explorer, COUNT_OF(states), 1);
+        count(explorer, COUNT_OF(model_states) + (uint32_t)c->model, 1);
+        count_torn(explorer, COUNT_OF(torn), &c->torn, 1);
     }
     bool clean = explore_image(explorer, c, counted);
     image_undo(explorer->image);
@@ -478,7 +537,9 @@ void explorer_init(explorer_t *explorer, const campaign_t *campaign, const trace
     explorer->progress = &shared->progress[0];
     target_init(&explorer->target, image, options, campaign->external, trace->rules);
     persist_init(&explorer->persist, &trace->list, image, &campaign->disk);
+    explorer->counted_for = TALLY_RECORDING;
     count_possible(explorer, &trace->list);
+    explorer->counted_for = TALLY_STATE;
 }
 
 void explorer_free(explorer_t *explorer)

@@ -40,8 +40,9 @@ void way_begin(way_t *way, model_config_t *models, const persist_t *persist)
 
 static const char *kind_name(fs_kind_t kind)
 {
-    static const char *const NAMES[] = {"write",  "truncate", "fsync", "create", "rename",
-                                        "unlink", "sync_dir", "zero",  "rename"};
+    static const char *const NAMES[] = {"write",  "truncate", "fsync",    "create",
+                                        "rename", "unlink",   "sync_dir", "zero",
+                                        "rename", "mkdir",    "rmdir"};
     return NAMES[kind];
 }
 

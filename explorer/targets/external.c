@@ -16,7 +16,10 @@ Rules
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#define PARTS_MAX 256 /**< of a file that are written by one call */
 
 typedef struct writer {
     const external_t *external;
@@ -101,17 +104,45 @@ void external_remove(const char *dir)
     }
 }
 
-static bool write_all(int fd, const byte *bytes, uint64_t len)
+static bool write_all(int fd, struct iovec *parts, int n, off_t at)
 {
-    while (len > 0) {
-        ssize_t written = write(fd, bytes, len);
+    while (n > 0) {
+        ssize_t written = pwritev(fd, parts, n, at);
         if (written <= 0) {
             return false;
         }
-        bytes += written;
-        len -= (uint64_t)written;
+        at += written;
+        for (; n > 0 && (size_t)written >= parts->iov_len; parts++, n--) {
+            written -= (ssize_t)parts->iov_len;
+        }
+        if (n > 0) {
+            parts->iov_base = (byte *)parts->iov_base + written;
+            parts->iov_len -= (size_t)written;
+        }
     }
     return true;
+}
+
+/** What of the file takes room; the rest stays a hole. */
+static bool write_content(int fd, const image_t *image, uint32_t inode)
+{
+    struct iovec parts[PARTS_MAX];
+    uint64_t at = 0;
+    uint64_t len = 0;
+    bool ok = ftruncate(fd, (off_t)image_size(image, inode)) == 0;
+    const byte *bytes = image_data(image, inode, &at, &len);
+    while (ok && bytes != NULL) {
+        uint64_t from = at;
+        uint64_t end = at;
+        int n = 0;
+        for (; bytes != NULL && at == end && n < PARTS_MAX; n++) {
+            parts[n] = (struct iovec){.iov_base = (void *)(uintptr_t)bytes, .iov_len = len};
+            at = end = at + len;
+            bytes = image_data(image, inode, &at, &len);
+        }
+        ok = write_all(fd, parts, n, (off_t)from);
+    }
+    return ok;
 }
 
 /** The folders above a file. */
@@ -137,13 +168,23 @@ static void write_file(void *ctx, uint32_t name, uint32_t inode)
     }
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = make_parents(dir_fd, path) ? openat(dir_fd, path, flags, 0644) : -1;
-    bool ok = fd >= 0
-              && write_all(fd, image_bytes(writer->image, inode), image_size(writer->image, inode));
+    bool ok = fd >= 0 && write_content(fd, writer->image, inode);
     if (!ok) {
         writer->status = file_error(writer->external, path, writer->err);
     }
     if (fd >= 0) {
         close(fd);
+    }
+}
+
+static void make_dir(void *ctx, uint32_t dir)
+{
+    writer_t *writer = ctx;
+    const char *path = image_name_text(writer->image, dir);
+    int dir_fd = writer->external->dir_fd;
+    bool ok = make_parents(dir_fd, path) && (mkdirat(dir_fd, path, 0755) == 0 || errno == EEXIST);
+    if (writer->status == DB_SUCCESS && !ok) {
+        writer->status = file_error(writer->external, path, writer->err);
     }
 }
 
@@ -186,6 +227,7 @@ static dberr_t materialise(const external_t *external, const image_t *image, err
     writer.status = clear_dir(external, err);
     if (writer.status == DB_SUCCESS) {
         image_each(image, write_file, &writer);
+        image_each_dir(image, make_dir, &writer);
     }
     return writer.status;
 }

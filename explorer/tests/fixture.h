@@ -85,6 +85,17 @@ static inline void add_sync_dir(fs_list_t *list, image_t *image, const char *dir
     event->name = name_of(image, dir);
 }
 
+#define BYTES_OF_MAX ((size_t)1 << 20)
+
+/** All of a file, and zeros behind it; until the next call. */
+static inline const uint8_t *bytes_of(const image_t *image, uint32_t inode)
+{
+    static uint8_t bytes[BYTES_OF_MAX];
+    assert_true(image_size(image, inode) <= sizeof(bytes));
+    image_read(image, inode, 0, bytes, sizeof(bytes));
+    return bytes;
+}
+
 /** Content of a path is exactly this text. */
 static inline void assert_file(image_t *image, const char *path, const char *text)
 {
@@ -92,7 +103,22 @@ static inline void assert_file(image_t *image, const char *path, const char *tex
     assert_int_not_equal(inode, IMAGE_NONE);
     assert_int_equal(image_size(image, inode), strlen(text));
     if (text[0] != '\0') {
-        assert_memory_equal(image_bytes(image, inode), text, strlen(text));
+        assert_memory_equal(bytes_of(image, inode), text, strlen(text));
+    }
+}
+
+/** What a crash leaves that loses all that waits. */
+static inline void settle(persist_fixture_t *f)
+{
+    image_mark(f->image);
+    image_settle(f->image);
+}
+
+static inline void add_dir(fs_list_t *list, image_t *image, fs_kind_t kind, const char *path)
+{
+    add_entry(list, image, kind, IMAGE_NONE, path, NULL);
+    if (kind == FS_MKDIR && image_dir_state(image, name_of(image, path)) == DIR_IMPLIED) {
+        image_set_dir(image, name_of(image, path), DIR_MISSING);
     }
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "explorer/targets/external.h"
@@ -128,6 +129,39 @@ static void test_states_do_not_meet(void **state)
     assert_int_not_equal(access(deep, F_OK), 0);
 }
 
+/** A large file is laid out with its holes, each byte where it belongs. */
+static void test_holes(void **state)
+{
+    fixture_t *fx = *state;
+    const uint64_t size = (uint64_t)16 << 30;
+    enum { BYTES = 3 << 20 }; /* more than one call writes */
+    char *bytes = malloc(BYTES);
+    char *found = malloc(BYTES);
+    assert_true(bytes != NULL && found != NULL);
+    memset(bytes, 'x', BYTES);
+    put_file(fx, "large", bytes, BYTES);
+    uint32_t inode = image_lookup(fx->image, image_name_find(fx->image, "large"));
+    assert_true(image_truncate(fx->image, inode, size));
+    assert_true(image_write(fx->image, inode, size - 3, "end", 3));
+    assert_int_equal(judge(fx, 0, 0).n, 0);
+    char path[PATH_LEN_MAX + 16];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/large", fx->external.dir);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, size);
+    assert_true(st.st_blocks * 512 < 2 * BYTES);
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_int_equal(fread(found, 1, BYTES, file), BYTES);
+    assert_memory_equal(found, bytes, BYTES);
+    assert_int_equal(fseeko(file, -4, SEEK_END), 0);
+    assert_int_equal(fread(found, 1, 4, file), 4);
+    assert_memory_equal(found, "\0end", 4);
+    (void)fclose(file);
+    free(bytes);
+    free(found);
+}
+
 /** I30: a refusal is a finding with SQLite's words. */
 static void test_refusal(void **state)
 {
@@ -145,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_prefixes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_states_do_not_meet, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_holes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "explorer/model/models.h"
 
@@ -18,14 +19,44 @@ typedef struct plain {
 
 static const char *const NAMES[FILES] = {"a", "b", "t1.ibd", "ibdata1", "tmp/x", "tmp/y"};
 
-static void random_op(image_t *image, plain_t *plain, stream_t *stream)
+#define KEPT 64U
+
+/** Writes whose bytes outlive the image: at any offset, so that some hold whole chunks and some do not. */
+static void kept_writes(image_t *image, fs_list_t *list, stream_t *stream)
+{
+    uint8_t data[16384];
+    for (uint32_t i = 0; i < KEPT; i++) {
+        for (uint32_t k = 0; k < sizeof(data); k++) {
+            data[k] = (uint8_t)(i % 8 == 0 ? 0 : stream_next(stream));
+        }
+        fs_event_t *event = fs_list_add(list, FS_WRITE);
+        event->length = stream_below(stream, sizeof(data));
+        event->offset = stream_below(stream, MODEL_BYTES - sizeof(data));
+        event->offset -= i % 2 == 0 ? event->offset % 4096 : event->offset % 512;
+        event->data = fs_list_copy(list, data, event->length);
+    }
+    image_keep(image, list);
+}
+
+static void kept_write(image_t *image, plain_t *plain, uint32_t inode, fs_event_t event)
+{
+    event.inode = inode;
+    persist_apply(image, &event);
+    if (event.length > 0) {
+        memcpy(plain->bytes[inode] + event.offset, event.data, event.length);
+        uint64_t end = event.offset + event.length;
+        plain->size[inode] = end > plain->size[inode] ? end : plain->size[inode];
+    }
+}
+
+static void random_op(image_t *image, plain_t *plain, const fs_list_t *kept, stream_t *stream)
 {
     uint32_t inode = (uint32_t)stream_below(stream, plain->n_inodes);
     uint32_t name = (uint32_t)stream_below(stream, FILES);
     uint8_t data[9000];
     uint64_t at = stream_below(stream, MODEL_BYTES - sizeof(data));
     uint64_t len = stream_below(stream, sizeof(data));
-    switch (stream_below(stream, 8)) {
+    switch (stream_below(stream, 10)) {
     case 0:
         if (plain->n_inodes < 64) {
             assert_int_equal(image_inode_create(image), plain->n_inodes);
@@ -49,6 +80,17 @@ static void random_op(image_t *image, plain_t *plain, stream_t *stream)
         }
         plain->size[inode] = at;
         break;
+    case 4:
+        image_zero(image, inode, at, len);
+        if (at < plain->size[inode]) {
+            uint64_t room = plain->size[inode] - at;
+            memset(plain->bytes[inode] + at, 0, len < room ? len : room);
+        }
+        break;
+    case 5:
+    case 6:
+        kept_write(image, plain, inode, kept->events[stream_below(stream, kept->n)]);
+        break;
     default:
         for (uint64_t i = 0; i < len; i++) {
             data[i] = (uint8_t)stream_next(stream);
@@ -67,12 +109,29 @@ static void assert_equal(image_t *image, const plain_t *plain)
     for (uint32_t i = 0; i < plain->n_inodes; i++) {
         assert_int_equal(image_size(image, i), plain->size[i]);
         if (plain->size[i] > 0) {
-            assert_memory_equal(image_bytes(image, i), plain->bytes[i], plain->size[i]);
+            assert_memory_equal(bytes_of(image, i), plain->bytes[i], plain->size[i]);
         }
     }
     for (uint32_t i = 0; i < FILES; i++) {
         assert_int_equal(image_lookup(image, name_of(image, NAMES[i])), plain->link[i]);
     }
+}
+
+/** Its hash is that of an image that came about by one write per file. */
+static void assert_hash(image_t *image, const plain_t *plain)
+{
+    image_t *other = image_create();
+    for (uint32_t i = 0; i < plain->n_inodes; i++) {
+        (void)image_inode_create(other);
+        assert_true(image_write(other, i, 0, plain->bytes[i], plain->size[i]));
+    }
+    for (uint32_t i = 0; i < FILES; i++) {
+        if (plain->link[i] != IMAGE_NONE) {
+            image_link(other, name_of(other, NAMES[i]), plain->link[i]);
+        }
+    }
+    assert_true(image_hash(image) == image_hash(other));
+    image_destroy(other);
 }
 
 /** Nested marks, changes with and without hashing, undo: content and hash are those of the mark. */
@@ -82,7 +141,9 @@ static void test_undo(void **state)
     plain_t *plain = calloc(LEVELS + 1, sizeof(*plain));
     stream_t stream = {.state = 42};
     image_t *image = image_create();
+    fs_list_t kept = {.events = NULL};
     (void)state;
+    kept_writes(image, &kept, &stream);
     assert_non_null(plain);
     memset(plain[0].link, 0xff, sizeof(plain[0].link));
     (void)image_inode_create(image);
@@ -90,15 +151,16 @@ static void test_undo(void **state)
     for (int round = 0; round < 60; round++) {
         uint64_t hashes[LEVELS];
         for (int i = 0; i < 20; i++) {
-            random_op(image, &plain[0], &stream);
+            random_op(image, &plain[0], &kept, &stream);
         }
         for (uint32_t level = 0; level < LEVELS; level++) {
             hashes[level] = image_hash(image);
+            assert_hash(image, &plain[level]);
             plain[level + 1] = plain[level];
             image_mark(image);
             image_set_hashing(image, level != LEVELS - 1);
             for (int i = 0; i < 15; i++) {
-                random_op(image, &plain[level + 1], &stream);
+                random_op(image, &plain[level + 1], &kept, &stream);
             }
         }
         assert_equal(image, &plain[LEVELS]);
@@ -111,7 +173,73 @@ static void test_undo(void **state)
     }
     assert_int_equal(image_marks(image), 0);
     image_destroy(image);
+    fs_list_free(&kept);
     free(plain);
+}
+
+/** A page that a state keeps of a recorded write has one version in all states; written once more it has another. */
+static void test_version_of_what_is_kept(void **state)
+{
+    image_t *image = image_create();
+    fs_list_t list = {.events = NULL};
+    char page[4096 + 1];
+    uint64_t seen[2] = {0};
+    (void)state;
+    memset(page, 'p', sizeof(page) - 1);
+    page[sizeof(page) - 1] = '\0';
+    add_write(&list, image_inode_create(image), 4096, page);
+    image_keep(image, &list);
+    for (int i = 0; i < 2; i++) {
+        image_mark(image);
+        persist_apply(image, &list.events[0]);
+        seen[i] = image_version(image, 0, 4096, 4096);
+        assert_true(image_write(image, 0, 4096, page, 4096));
+        assert_true(image_version(image, 0, 4096, 4096) != seen[i]);
+        image_undo(image);
+    }
+    assert_true(seen[0] == seen[1]);
+    image_destroy(image);
+    fs_list_free(&list);
+}
+
+static long memory_kb(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/** A file of 16 GB costs what was written to it, whatever becomes of it. */
+static void test_sparse_file(void **state)
+{
+    const uint64_t size = (uint64_t)16 << 30;
+    image_t *image = image_create();
+    uint64_t at = 0;
+    uint64_t len = 0;
+    (void)state;
+    long before = memory_kb();
+    (void)image_inode_create(image);
+    image_link(image, name_of(image, "f"), 0);
+    assert_true(image_write(image, 0, (uint64_t)5 << 30, "middle", 6));
+    assert_true(image_truncate(image, 0, size));
+    uint64_t hash = image_hash(image);
+    image_mark(image);
+    assert_true(image_write(image, 0, size - 3, "end", 3));
+    image_zero(image, 0, (uint64_t)1 << 30, (uint64_t)8 << 30);
+    assert_true(image_is_zero(image, 0, 0, size - 3));
+    assert_non_null(image_data(image, 0, &at, &len));
+    assert_int_equal(at + len, size);
+    assert_true(image_truncate(image, 0, 0));
+    image_undo(image);
+    assert_true(image_hash(image) == hash);
+    at = 0;
+    assert_memory_equal(image_data(image, 0, &at, &len), "middle", 6);
+    assert_int_equal(at, (uint64_t)5 << 30);
+    at += len;
+    assert_null(image_data(image, 0, &at, &len));
+    assert_false(image_truncate(image, 0, IMAGE_FILE_MAX + 1));
+    assert_true(memory_kb() - before < 32L << 10);
+    image_destroy(image);
 }
 
 /** Two ways to the same directory have one hash; every difference shows. */
@@ -190,6 +318,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undo),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_version_of_what_is_kept),
+        cmocka_unit_test(test_sparse_file),
         cmocka_unit_test(test_os),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,7 @@
 /* Crash models on tiny traces, counted and compared by hand. */
-#include "fixture.h"
+#include "models_fixture.h"
 
 #include <stdio.h>
-
-#include "explorer/model/models.h"
-
-static const model_config_t CONFIG = {.enabled = MODELS_ALL, .sector = 512, .seed = 7};
 
 /** What the storage promises to write whole is not torn: of a page of two such units one is there, or the other. */
 static void test_whole_units(void **state)
@@ -22,30 +18,12 @@ static void test_whole_units(void **state)
     for (uint32_t k = 0; k < TEAR_PARTS; k++) {
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_ONE_TORN, k, 11, &f->persist, &torn);
-        const byte *bytes = image_bytes(f->image, 0) + 4096;
+        const byte *bytes = bytes_of(f->image, 0) + 4096;
         assert_memory_equal(bytes, bytes + 1, 2047);
         assert_memory_equal(bytes + 2048, bytes + 2049, 2047);
         assert_int_equal((bytes[0] != 0) + (bytes[2048] != 0), 1);
         image_undo(f->image);
     }
-}
-
-/** Three waiting writes: 'a' one sector at 0, 'b' eight sectors at 4096, 'c' one sector at 0 again.
-*/
-static int setup(void **state)
-{
-    static persist_fixture_t f;
-    f = (persist_fixture_t){.image = image_create()};
-    (void)image_inode_create(f.image);
-    image_link(f.image, name_of(f.image, "f"), 0);
-    assert_true(image_truncate(f.image, 0, 8192));
-    add_fill(&f.list, 0, 0, 512, 'a');
-    add_fill(&f.list, 0, 4096, 4096, 'b');
-    add_fill(&f.list, 0, 0, 512, 'c');
-    persist_init(&f.persist, &f.list, f.image, NULL);
-    persist_advance(&f.persist, 3);
-    *state = &f;
-    return 0;
 }
 
 static uint32_t count_all(const model_config_t *config, const persist_t *persist)
@@ -63,7 +41,7 @@ static void look(persist_fixture_t *f, model_t model, uint32_t k, char text[10])
     torn_t torn = {.n = {{{0}}}};
     image_mark(f->image);
     model_apply(&CONFIG, model, k, 11, &f->persist, &torn);
-    const byte *bytes = image_bytes(f->image, 0);
+    const byte *bytes = bytes_of(f->image, 0);
     text[0] = bytes[0] == 0 ? '.' : (char)bytes[0];
     for (int i = 0; i < 8; i++) {
         const byte *sector = bytes + 4096 + i * 512;
@@ -157,7 +135,7 @@ static void test_small_subsets(void **state)
     for (uint32_t k = 0; k < 4; k++) {
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_SUBSET, k, 11, &persist, &torn);
-        const byte *bytes = image_bytes(f->image, 0);
+        const byte *bytes = bytes_of(f->image, 0);
         bool b = false;
         for (int i = 4096; i < 8192; i++) {
             b |= bytes[i] == 'b';
@@ -195,8 +173,7 @@ static void test_bounded_and_fair(void **state)
             image_mark(f->image);
             model_apply(&CONFIG, MODEL_ONE_DROPPED, round == 0 ? k : 15 - k, 5, &persist, &torn);
             for (uint32_t i = 0; i < 1000; i++) {
-                if (image_size(f->image, 0) <= i * 512
-                    || image_bytes(f->image, 0)[i * 512] != 'n') {
+                if (image_size(f->image, 0) <= i * 512 || bytes_of(f->image, 0)[i * 512] != 'n') {
                     assert_true(round == 0 || dropped[i]);
                     dropped[i] = true;
                     n++;
@@ -253,26 +230,13 @@ static void test_by_file(void **state)
         torn_t torn = {.n = {{{0}}}};
         image_mark(f->image);
         model_apply(&CONFIG, MODEL_BY_FILE, 0, point, &persist, &torn);
-        bool first = image_bytes(f->image, 0)[0] == 'c';
+        bool first = bytes_of(f->image, 0)[0] == 'c';
         bool second = image_size(f->image, other) > 0;
         seen[first][second] = true;
         image_undo(f->image);
     }
     assert_true(seen[0][0] && seen[0][1] && seen[1][0] && seen[1][1]);
     persist_free(&persist);
-}
-
-/** What a state is counted as, by hand from its sectors. */
-static tear_t tear_of(const char *sectors, char kept)
-{
-    uint32_t changes = 0;
-    for (uint32_t i = 1; sectors[i] != '\0'; i++) {
-        changes += (sectors[i] == kept) != (sectors[i - 1] == kept);
-    }
-    return changes > 1          ? TEAR_INTERIOR
-           : changes == 0       ? TEAR_DROPPED
-           : sectors[0] == kept ? TEAR_PREFIX
-                                : TEAR_SUFFIX;
 }
 
 /** A killed process: everything it wrote is there, or all but the end of its last write. */
@@ -313,7 +277,7 @@ static void test_kill_leaves_writes_waiting(void **state)
     assert_int_equal(persist.n_pending, 3);
     torn_t torn = {.n = {{{0}}}};
     model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &persist, &torn);
-    assert_int_equal(image_bytes(f->image, 0)[0], 0);
+    assert_int_equal(bytes_of(f->image, 0)[0], 0);
     assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], 3);
     image_undo(f->image);
     persist_free(&persist);
@@ -338,100 +302,6 @@ static void test_waiting_writes_have_a_hash(void **state)
             assert_int_not_equal(hashes[other], hashes[i]);
         }
         fs_list_free(&list);
-    }
-}
-
-/** Of a crash's lost writes the next one knows where they were. */
-static void test_lost_places(void **state)
-{
-    persist_fixture_t *f = *state;
-    torn_t torn = {.n = {{{0}}}};
-    image_mark(f->image);
-    model_apply(&CONFIG, MODEL_ONE_TORN, TEAR_SUFFIX, 11, &f->persist, &torn);
-    image_undo(f->image);
-    assert_false(torn_overlaps(&torn, &f->list.events[0]));
-    assert_true(torn_overlaps(&torn, &f->list.events[1]));
-    for (uint32_t i = 0; i < 2 * MODEL_LOST_MAX; i++) { /* the newest are kept */
-        image_mark(f->image);
-        model_apply(&CONFIG, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
-        image_undo(f->image);
-    }
-    assert_true(torn_overlaps(&torn, &f->list.events[0]));
-}
-
-/** Whatever was drawn, the count names the mask that came of it: over many crash points, for writes of two and of
-eight sectors, and never an interior mask of two. */
-static void test_masks_are_counted_as_they_came(void **state)
-{
-    persist_fixture_t *f = *state;
-    uint32_t seen[2][TEAR_KINDS] = {{0}};
-    f->list.events[1].first_flush = true;
-    for (uint32_t point = 0; point < 600; point++) {
-        bool two = point % 2 != 0;
-        torn_t torn = {.n = {{{0}}}};
-        char sectors[9];
-        f->list.events[1].length = two ? 1024 : 4096;
-        image_mark(f->image);
-        model_apply(&CONFIG, MODEL_ONE_TORN, point % TEAR_PARTS, point, &f->persist, &torn);
-        for (uint32_t i = 0; i < 8; i++) {
-            sectors[i] = image_bytes(f->image, 0)[4096 + i * 512] == 'b' ? 'b' : '.';
-        }
-        sectors[two ? 2 : 8] = '\0';
-        image_undo(f->image);
-        tear_t tear = tear_of(sectors, 'b');
-        for (uint32_t i = 0; i < TEAR_KINDS; i++) {
-            assert_int_equal(torn.n[SITE_OTHER][0][i], i == (uint32_t)tear);
-            assert_int_equal(torn.n[SITE_OTHER][1][i], 0);
-        }
-        seen[two][tear]++;
-    }
-    assert_true(seen[0][TEAR_PREFIX] > 0 && seen[0][TEAR_SUFFIX] > 0 && seen[0][TEAR_INTERIOR] > 0);
-    assert_true(seen[1][TEAR_PREFIX] > 0 && seen[1][TEAR_SUFFIX] > 0);
-    assert_int_equal(seen[1][TEAR_INTERIOR], 0);
-}
-
-/** Every waiting write is kept, torn or dropped, and the last two are counted. */
-static void test_dropped_writes_are_counted(void **state)
-{
-    static const struct {
-        model_t model;
-        uint32_t k;
-        uint32_t dropped;
-        uint32_t prefix;
-    } CASES[] = {
-        {MODEL_ALL_PERSISTED, 0, 0, 0}, {MODEL_NONE_PERSISTED, 0, 3, 0},
-        {MODEL_ONE_DROPPED, 1, 1, 0},   {MODEL_ONE_PERSISTED, 0, 2, 0},
-        {MODEL_ORDERED, 0, 1, 0},       {MODEL_ORDERED, 1, 1, 0}, /* one sector: all or nothing */
-        {MODEL_ORDERED, 4, 3, 0},       {MODEL_ONE_TORN, TEAR_PREFIX, 0, 1},
-        {MODEL_KILL, 0, 0, 0},
-    };
-    persist_fixture_t *f = *state;
-    for (uint32_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
-        torn_t torn = {.n = {{{0}}}};
-        image_mark(f->image);
-        model_apply(&CONFIG, CASES[i].model, CASES[i].k, 11, &f->persist, &torn);
-        image_undo(f->image);
-        assert_int_equal(torn.n[SITE_OTHER][1][TEAR_DROPPED], CASES[i].dropped);
-        assert_int_equal(torn.n[SITE_OTHER][1][TEAR_PREFIX], CASES[i].prefix);
-    }
-}
-
-/** A write counts for the kinds of loss that it has sectors enough for; sectors lie in the file. */
-static void test_possible_tears(void **state)
-{
-    static const model_config_t LARGE = {.enabled = MODELS_ALL, .sector = 4096, .seed = 7};
-    static const uint32_t SMALL_WANTED[TEAR_KINDS] = {
-        [TEAR_PREFIX] = 2, [TEAR_SUFFIX] = 2, [TEAR_INTERIOR] = 1, [TEAR_DROPPED] = 4};
-    persist_fixture_t *f = *state;
-    torn_t small = {.n = {{{0}}}};
-    torn_t large = {.n = {{{0}}}};
-    add_fill(&f->list, 0, 500, 100, 'd'); /* 100 bytes in two sectors */
-    add_fill(&f->list, 0, 0, 0, 'e');
-    torn_possible(&CONFIG, &f->list, &small);
-    torn_possible(&LARGE, &f->list, &large);
-    for (uint32_t tear = 0; tear < TEAR_KINDS; tear++) {
-        assert_int_equal(small.n[SITE_OTHER][1][tear], SMALL_WANTED[tear]);
-        assert_int_equal(large.n[SITE_OTHER][1][tear], tear == TEAR_DROPPED ? 4 : 0);
     }
 }
 
@@ -499,7 +369,7 @@ static void test_overlapped(void **state)
         model_apply(&CONFIG, MODEL_OVERLAPPED, k, 11, &f->persist, &torn);
         for (uint32_t i = 0; i < 4; i++) {
             uint32_t inode = i == 0 ? 1 : 0;
-            const char *bytes = (const char *)image_bytes(f->image, inode);
+            const char *bytes = (const char *)bytes_of(f->image, inode);
             text[i] = image_size(f->image, inode) > i && bytes[i] != '\0' ? bytes[i] : '.';
         }
         image_undo(f->image);
@@ -589,30 +459,69 @@ static void test_lost_move(void **state)
     assert_true(moved > 0 && kept_aside > 0);
 }
 
+/** A file that is renamed into a new directory, and later out of it before that goes, is somewhere in every state; no
+file is in a directory that is not there. */
+static void test_dirs(void **state)
+{
+    persist_fixture_t *f = *state;
+    uint32_t no_dir = 0;
+    uint32_t new_dir = 0;
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    (void)image_inode_create(f->image);
+    add_entry(&f->list, f->image, FS_LINK, 0, "f", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "f", "a/f");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "a/f", "g");
+    add_dir(&f->list, f->image, FS_RMDIR, "a");
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_entry(&f->list, f->image, FS_LINK, 1, "a/new", NULL);
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 8);
+    for (uint32_t m = 0; m < MODEL_KINDS; m++) {
+        for (uint32_t k = 0; k < model_count(&CONFIG, (model_t)m, &f->persist); k++) {
+            torn_t torn = {.n = {{{0}}}};
+            image_mark(f->image);
+            model_apply(&CONFIG, (model_t)m, k, 11, &f->persist, &torn);
+            bool in_dir = image_lookup(f->image, name_of(f->image, "a/f")) == 0;
+            bool is_new = image_lookup(f->image, name_of(f->image, "a/new")) == 1;
+            bool there = image_dir_state(f->image, name_of(f->image, "a")) == DIR_THERE;
+            bool at_old = image_lookup(f->image, name_of(f->image, "f")) == 0;
+            bool at_last = image_lookup(f->image, name_of(f->image, "g")) == 0;
+            assert_true(at_old || in_dir || at_last);
+            assert_true(there || !(in_dir || is_new));
+            assert_false(in_dir && is_new);
+            no_dir += !there;
+            new_dir += is_new;
+            image_undo(f->image);
+        }
+    }
+    assert_true(no_dir > 0 && new_dir > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_whole_units, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_counts, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_whole_writes, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_torn, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_small_subsets, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_bounded_and_fair, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_log_cut, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_kill, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, setup, persist_teardown),
-        cmocka_unit_test(test_waiting_writes_have_a_hash),
-        cmocka_unit_test_setup_teardown(test_lost_places, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_by_file, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_masks_are_counted_as_they_came, setup,
+        cmocka_unit_test_setup_teardown(test_whole_units, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_counts, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_whole_writes, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_torn, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_small_subsets, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_bounded_and_fair, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_log_cut, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_kill, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_kill_leaves_writes_waiting, models_setup,
                                         persist_teardown),
-        cmocka_unit_test_setup_teardown(test_dropped_writes_are_counted, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_possible_tears, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_overlapped, setup, persist_teardown),
+        cmocka_unit_test(test_waiting_writes_have_a_hash),
+        cmocka_unit_test_setup_teardown(test_by_file, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_watch_hears_what_is_kept, models_setup,
+                                        persist_teardown),
+        cmocka_unit_test_setup_teardown(test_overlapped, models_setup, persist_teardown),
         cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_ordered_names, setup, persist_teardown),
-        cmocka_unit_test_setup_teardown(test_lost_move, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_ordered_names, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_lost_move, models_setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_dirs, models_setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

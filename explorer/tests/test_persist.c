@@ -89,7 +89,7 @@ static void test_truncate(void **state)
     persist_advance(&f->persist, 6);
     uint32_t inode = image_lookup(f->image, name_of(f->image, "a"));
     assert_int_equal(image_size(f->image, inode), 4);
-    assert_memory_equal(image_bytes(f->image, inode), "ab\0z", 4);
+    assert_memory_equal(bytes_of(f->image, inode), "ab\0z", 4);
 }
 
 /** Unsynced content of a file that is durably gone is forgotten, that of one that may come back is
@@ -201,7 +201,7 @@ static void test_durable(void **state)
     persist_advance(&f->persist, 7);
     assert_int_equal(f->persist.n_pending, 0);
     assert_int_equal(image_size(f->image, 0), 9);
-    assert_memory_equal(image_bytes(f->image, 0), "dacc\0\0\0\0b", 9);
+    assert_memory_equal(bytes_of(f->image, 0), "dacc\0\0\0\0b", 9);
 }
 
 /** A hole is content: zeros within the file, durable with its fsync. */
@@ -220,7 +220,7 @@ static void test_zero(void **state)
     add_sync(&f->list, f->image, 0, "a");
     persist_advance(&f->persist, 6);
     assert_int_equal(image_size(f->image, 0), 6);
-    assert_memory_equal(image_bytes(f->image, 0), "ab\0\0\0\0", 6);
+    assert_memory_equal(bytes_of(f->image, 0), "ab\0\0\0\0", 6);
 }
 
 /** The move of a directory waits for its parent's fsync, or for its own at the new place; it takes along what waited
@@ -254,6 +254,93 @@ static void test_move_dir(void **state)
     assert_file(f->image, "old/c", "");
 }
 
+/** A directory waits for its parent's fsync, at every level; until then all that is in it waits, whatever was
+fsynced. */
+static void test_mkdir(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_dir(&f->list, f->image, FS_MKDIR, "a/b");
+    add_entry(&f->list, f->image, FS_LINK, 0, "a/b/f", NULL);
+    add_write(&f->list, 0, 0, "x");
+    add_sync(&f->list, f->image, 0, "a/b/f");
+    add_sync_dir(&f->list, f->image, "a/b");
+    add_sync_dir(&f->list, f->image, "a");
+    persist_advance(&f->persist, 7);
+    assert_int_equal(f->persist.n_pending, 1);
+    settle(f);
+    assert_absent(f->image, "a/b/f");
+    assert_false(image_dir_is_there(f->image, name_of(f->image, "a")));
+    image_undo(f->image);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 8);
+    settle(f);
+    assert_file(f->image, "a/b/f", "x");
+    image_undo(f->image);
+}
+
+/** On an ordered file system any fsync makes the directory durable. */
+static void test_mkdir_ordered(void **state)
+{
+    persist_fixture_t *f = *state;
+    f->disk.ordered = true;
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_entry(&f->list, f->image, FS_LINK, 0, "a/f", NULL);
+    add_sync(&f->list, f->image, 0, "a/f");
+    persist_advance(&f->persist, 3);
+    settle(f);
+    assert_file(f->image, "a/f", "");
+    image_undo(f->image);
+}
+
+/** A removed directory is empty when it is made anew, whatever of its files waited; what is fsynced in the new one is
+never in the old one. */
+static void test_rmdir(void **state)
+{
+    persist_fixture_t *f = *state;
+    image_set_dir(f->image, name_of(f->image, "a"), DIR_THERE);
+    add_entry(&f->list, f->image, FS_LINK, 0, "a/old", NULL);
+    add_sync_dir(&f->list, f->image, "a");
+    add_entry(&f->list, f->image, FS_UNLINK, 0, "a/old", NULL);
+    add_dir(&f->list, f->image, FS_RMDIR, "a");
+    persist_advance(&f->persist, 4);
+    assert_file(f->image, "a/old", "");
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_entry(&f->list, f->image, FS_LINK, 1, "a/new", NULL);
+    add_sync_dir(&f->list, f->image, "a");
+    persist_advance(&f->persist, 7);
+    assert_absent(f->image, "a/old");
+    settle(f);
+    assert_absent(f->image, "a/new");
+    image_undo(f->image);
+    add_sync_dir(&f->list, f->image, ".");
+    persist_advance(&f->persist, 8);
+    assert_int_equal(f->persist.n_pending, 0);
+    settle(f);
+    assert_file(f->image, "a/new", "");
+    assert_absent(f->image, "a/old");
+    image_undo(f->image);
+}
+
+/** A rename into a directory that waits takes it along: otherwise the file would be nowhere. */
+static void test_rename_into_new_dir(void **state)
+{
+    persist_fixture_t *f = *state;
+    add_entry(&f->list, f->image, FS_LINK, 0, "f", NULL);
+    add_sync_dir(&f->list, f->image, ".");
+    add_dir(&f->list, f->image, FS_MKDIR, "a");
+    add_dir(&f->list, f->image, FS_MKDIR, "a/b");
+    add_dir(&f->list, f->image, FS_MKDIR, "c");
+    add_entry(&f->list, f->image, FS_RENAME, 0, "f", "a/b/f");
+    add_sync_dir(&f->list, f->image, "a/b");
+    persist_advance(&f->persist, 7);
+    assert_int_equal(f->persist.n_pending, 1); /* of "c" nobody has asked */
+    settle(f);
+    assert_file(f->image, "a/b/f", "");
+    assert_absent(f->image, "f");
+    image_undo(f->image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +355,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_durable, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_zero, setup, persist_teardown),
         cmocka_unit_test_setup_teardown(test_move_dir, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_mkdir, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_mkdir_ordered, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_rmdir, setup, persist_teardown),
+        cmocka_unit_test_setup_teardown(test_rename_into_new_dir, setup, persist_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,31 @@ static void file_cut_by_an_old_record(world_t *w)
     world_cut(w, 1);
 }
 
+/** An interrupted creation left this file, and no log; another process finds it. */
+static void leftover(world_t *w, const char *path)
+{
+    log_op(w, OP_FILE_CREATE, path, NULL);
+    entry_durable(w, FS_LINK, path, NULL);
+    entry_durable(w, FS_UNLINK, LOG_FILE, NULL);
+    world_restart(w, false);
+    entry_durable(w, FS_UNLINK, path, NULL);
+}
+
+static void undo_tablespace_of_no_log_removed(world_t *w)
+{
+    leftover(w, "undo002");
+}
+
+static void table_of_no_log_removed(world_t *w)
+{
+    leftover(w, "u.ibd");
+}
+
+static void name_like_an_undo_tablespace_removed(world_t *w)
+{
+    leftover(w, "undo0.ibd");
+}
+
 static void test_files(void **state)
 {
     static const scenario_t SCENARIOS[] = {
@@ -204,15 +229,47 @@ static void test_files(void **state)
         BREAKS(24, file_entry_unsynced_at_ack),
         BREAKS(24, file_created_and_another_folder_synced),
         BREAKS(24, file_entry_unsynced_at_checkpoint),
+        KEEPS(undo_tablespace_of_no_log_removed),
+        BREAKS(24, table_of_no_log_removed),
+        BREAKS(24, name_like_an_undo_tablespace_removed),
     };
     (void)state;
     RUN(SCENARIOS);
+}
+
+/** What the storage promises of pages holds for a copy of them too, and for nothing that holds no pages. */
+static void test_units(void **state)
+{
+    static const struct {
+        const char *path;
+        uint32_t unit;
+    } FILES[] = {{"b1.backup/ibdata1", WORLD_PAGE},
+                 {"b1.backup/u.ibd", WORLD_PAGE},
+                 {"b1.backup/undo001", WORLD_PAGE},
+                 {"b1.backup/ib_logfile0", 0},
+                 {"b1.backup/backup_info", 0},
+                 {"u.cfg", 0},
+                 {"undo0010", 0},
+                 {"ib_dblwr", 0}};
+    const rules_config_t config = {.atomic_unit = WORLD_PAGE};
+    (void)state;
+    for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
+        rules_t *rules = rules_create(&config);
+        image_t *image = image_create();
+        rules_start(rules, image, false, NULL);
+        fs_event_t event = {.kind = FS_WRITE, .data = (const byte *)"", .length = 1};
+        rules_event(rules, &event, FILES[i].path);
+        assert_int_equal(event.unit, FILES[i].unit);
+        rules_destroy(rules);
+        image_destroy(image);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files),
+        cmocka_unit_test(test_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

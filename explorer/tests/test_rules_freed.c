@@ -45,6 +45,31 @@ static void scrub_a_page_given_out_again(world_t *w)
     scrub(w, 4);
 }
 
+/** Given out and freed again by a log that is not durable, but never created. */
+static void scrub_a_page_freed_twice(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    (void)world_free(w, 4);
+    world_log(w);
+    (void)world_free(w, 4);
+    world_log_write(w);
+    scrub(w, 4);
+}
+
+static void scrub_a_page_created_in_between(world_t *w)
+{
+    (void)world_init(w, 4);
+    (void)world_change_flushed(w, 4);
+    (void)world_free(w, 4);
+    world_log(w);
+    (void)world_init(w, 4);
+    world_log(w);
+    (void)world_free(w, 4);
+    world_log_write(w);
+    scrub(w, 4);
+}
+
 static void freed_page_goes_home(world_t *w)
 {
     (void)world_init(w, 4);
@@ -58,10 +83,9 @@ static void freed_page_goes_home(world_t *w)
 static void test_freed(void **state)
 {
     static const scenario_t SCENARIOS[] = {
-        KEEPS(scrub_a_freed_page),
-        BREAKS(15, scrub_before_the_log),
-        BREAKS(15, scrub_a_page_in_use),
-        BREAKS(15, scrub_a_page_given_out_again),
+        KEEPS(scrub_a_freed_page),       BREAKS(15, scrub_before_the_log),
+        BREAKS(15, scrub_a_page_in_use), BREAKS(15, scrub_a_page_given_out_again),
+        KEEPS(scrub_a_page_freed_twice), BREAKS(15, scrub_a_page_created_in_between),
     };
     static const scenario_t PHYSICAL[] = {BREAKS(15, freed_page_goes_home)};
     static const scenario_t LOGICAL[] = {KEEPS(freed_page_goes_home)};

@@ -15,7 +15,7 @@ static uint64_t flawed_bytes(world_t *w, stream_t *stream, const char *file, byt
     uint64_t size = image_size(w->image, inode);
     *at = size < LOG_BLOCK_SIZE ? 0 : stream_below(stream, size / 512) * 512;
     uint64_t len = size - *at < WORLD_PAGE ? size - *at : WORLD_PAGE;
-    memcpy(bytes, image_bytes(w->image, inode) + *at, len);
+    image_read(w->image, inode, *at, bytes, len);
     bytes[stream_below(stream, WORLD_PAGE)] ^= (byte)(1U << stream_below(stream, 8));
     return len;
 }

@@ -61,7 +61,7 @@ static int setup(void **state)
                               .nested = 4,
                               .in_full = 1};
     plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
-    f.shared = shared_create(1U << 14);
+    f.shared = shared_create(1U << 14, false);
     assert_non_null(f.shared);
     explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, &f.options, f.shared);
     *state = &f;
@@ -92,9 +92,9 @@ static void test_clean(void **state)
     fixture_t *f = *state;
     run(f, 2);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
-    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+    assert_int_equal(atomic_load(&f->shared->counts.states), f->plan.total);
     assert_true(f->plan.total > 500);
-    assert_true(atomic_load(&f->shared->distinct) > 50);
+    assert_true(atomic_load(&f->shared->counts.distinct) > 50);
 }
 
 /** The same one level deeper, where recoveries are crashed again. */
@@ -104,7 +104,7 @@ static void test_clean_nested(void **state)
     f->campaign.depth = 2;
     run(f, 1);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
-    assert_true(atomic_load(&f->shared->second_crash) > 50);
+    assert_true(atomic_load(&f->shared->counts.second_crash) > 50);
 }
 
 /** Ends the process in the recovery of one state: the one with this number. */
@@ -154,7 +154,7 @@ static void check_one_death(fixture_t *f)
     assert_int_equal(atomic_load(&f->shared->n_records), 1);
     assert_int_equal(f->shared->records[0].finding.invariant, 30);
     assert_int_equal(f->shared->records[0].path.level[0].seq, 0);
-    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+    assert_int_equal(atomic_load(&f->shared->counts.states), f->plan.total);
 }
 
 /** Every recovery passes the engine's named points. */
@@ -172,7 +172,7 @@ static void test_crash(void **state)
     victim = 0;
     listen(f, die_at_victim);
     run(f, 1);
-    assert_int_equal(atomic_load(&f->shared->crashed), 1);
+    assert_int_equal(atomic_load(&f->shared->counts.crashed), 1);
     check_one_death(f);
     assert_non_null(strstr(f->shared->records[0].finding.what, "signal 6"));
 }
@@ -183,7 +183,7 @@ static void test_hang(void **state)
     victim = 0;
     listen(f, stall_at_victim);
     run(f, 1);
-    assert_int_equal(atomic_load(&f->shared->hung), 1);
+    assert_int_equal(atomic_load(&f->shared->counts.hung), 1);
     check_one_death(f);
     assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
 }
@@ -264,6 +264,38 @@ static void test_chosen_points(void **state)
         bool has = plan_number(&plan, point + 1) > plan_number(&plan, point);
         assert_int_equal(has, point == 3 || point == 7);
     }
+    plan_free(&plan);
+}
+
+/** --suspect: a quarter of the states come right after such an event, as far as there are so many; the others are
+chosen as ever. */
+static void test_suspects(void **state)
+{
+    fixture_t *f = *state;
+    const uint32_t point = f->trace.list.n / 2;
+    const uint64_t suspects[] = {point_seq(&f->trace.list, point)};
+    plan_limits_t limits = {.states = 40,
+                            .to_seq = UINT64_MAX,
+                            .suspects = suspects,
+                            .n_suspects = 1,
+                            .batch_states = 16,
+                            .kinds = &ALIKE};
+    state_plan_t plan;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    uint64_t there = plan_number(&plan, point + 1) - plan_number(&plan, point);
+    assert_true(there > 0);
+    for (uint32_t i = 0; i < plan.n_points; i++) {
+        assert_int_equal(plan.points[i].suspect, i == point);
+    }
+    uint64_t chosen = 0;
+    for (uint32_t i = 0; i < plan.n_groups; i++) {
+        chosen += plan.shares[PLAN_SUSPECT][i];
+    }
+    assert_int_equal(chosen, there < 10 ? there : 10);
+    plan_free(&plan);
+    limits.states = 0;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    assert_int_equal(plan.wanted, plan.total);
     plan_free(&plan);
 }
 
@@ -397,7 +429,7 @@ static void test_rare_kinds(void **state)
     limits.states = plan.total / 16;
     plan_free(&plan);
     plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
-    for (uint32_t half = 0; half < PLAN_HALVES; half++) {
+    for (uint32_t half = 0; half <= PLAN_OTHER; half++) {
         uint32_t usual = SITE_DATA_PAGE * kinds.n + 1;
         const uint64_t *totals = plan.totals[half];
         const uint64_t *shares = plan.shares[half];
@@ -427,6 +459,17 @@ static void test_kinds_are_read(void **state)
     assert_int_equal(kinds_of(&kinds, 5), 0);
     kinds_free(&kinds);
     assert_int_equal(kinds_load(path, &kinds, &err), DB_ERROR);
+}
+
+/** A folder can be opened like a file: what cannot be read is not taken for an empty one. */
+static void test_kinds_that_cannot_be_read(void **state)
+{
+    kinds_t kinds;
+    err_sink_t err = {.msg = ""};
+    (void)state;
+    assert_int_equal(kinds_load("/tmp", &kinds, &err), DB_ERROR);
+    assert_string_equal(err.msg, "/tmp: cannot be read");
+    kinds_free(&kinds);
 }
 
 #define STATEMENTS 4U
@@ -526,9 +569,9 @@ static void test_budget_runs_all(void **state)
     run_limits_t limits = {.jobs = 2, .deadline_s = 10, .budget_s = 1000};
     double seconds;
     assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
-    assert_int_equal(atomic_load(&f->shared->states), f->plan.total);
+    assert_int_equal(atomic_load(&f->shared->counts.states), f->plan.total);
     assert_int_equal(atomic_load(&f->shared->n_records), 0);
-    assert_int_equal(atomic_load(&f->shared->unfinished), 0);
+    assert_int_equal(atomic_load(&f->shared->counts.unfinished), 0);
 }
 
 int main(void)
@@ -541,6 +584,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),
@@ -549,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_places),
         cmocka_unit_test_setup_teardown(test_rare_kinds, setup, teardown),
         cmocka_unit_test(test_kinds_are_read),
+        cmocka_unit_test(test_kinds_that_cannot_be_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,11 @@
 #include "page/fil_page.h"
 
 #define PAGE 4096U
+#define MEMO_BYTES ((size_t)64 << 20)
 #define ROWS 900U
 #define ROW_BYTES 48U
+#define LONG_ROWS 12U
+#define LONG_MAX 9000U
 #define IMAGES 10000U
 #define WRECKS_MAX 3U
 
@@ -70,6 +73,41 @@ static void fill(engine_t *engine, uint32_t from, uint32_t to)
     assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
 }
 
+static void insert_long(engine_t *engine, trx_t *trx, uint32_t i)
+{
+    const dict_table_t *table = engine_table(engine, "v");
+    byte text[LONG_MAX];
+    byte number[8];
+    byte *row = malloc(table->row_size);
+    assert_non_null(row);
+    memset(text, 'a' + (int)i, sizeof(text));
+    mach_write_8(number, dict_bigint_encode((int64_t)i));
+    dict_row_init(table, row);
+    dict_col_put(&table->cols[0], row, number, sizeof(number));
+    dict_col_put(&table->cols[1], row, text, LONG_MAX - i * 500U);
+    assert_int_equal(engine_insert(engine, trx, "v", row), DB_SUCCESS);
+    free(row);
+}
+
+/** A table of values that have pages of their own. */
+static void make_long_table(engine_t *engine)
+{
+    dict_table_t made = {.name = "v",
+                         .n_cols = 2,
+                         .cols = {{.name = "a", .type = DICT_BIGINT, .len = 8},
+                                  {.name = "b", .type = DICT_VARCHAR, .len = LONG_MAX}},
+                         .n_indexes = 1};
+    trx_t *trx = NULL;
+    made.indexes[0].n_fields = 1;
+    made.indexes[0].fields[0] = (dict_field_t){.col = 0, .prefix_len = 8};
+    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
+    for (uint32_t i = 0; i < LONG_ROWS; i++) {
+        insert_long(engine, trx, i);
+    }
+    assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
+}
+
 /** Leaves delete marks and transaction ids, of which no history is purged. */
 static void delete_some(engine_t *engine)
 {
@@ -83,7 +121,8 @@ static void delete_some(engine_t *engine)
     assert_int_equal(engine_commit(engine, trx), DB_SUCCESS);
 }
 
-/** A table with a unique index and another, in one image up to half of its rows, in the other up to all. */
+/** A table with a unique index and another, in one image up to half of its rows, in the other up to all; and one of long
+values. */
 static void make_database(fixture_t *f, image_t *image, bool whole)
 {
     dict_table_t made = {.name = "t",
@@ -99,6 +138,7 @@ static void make_database(fixture_t *f, image_t *image, bool whole)
     add_index(engine, "u", "b", true);
     add_index(engine, "i", "c", false);
     fill(engine, 0, ROWS / 2);
+    make_long_table(engine);
     assert_int_equal(engine_checkpoint(engine, true), DB_SUCCESS);
     if (whole) {
         delete_some(engine);
@@ -145,14 +185,15 @@ static void put(fixture_t *f, uint32_t inode, uint32_t page_no, byte *page, bool
 /** One thing that a crash or a bug may do to a page. */
 static void wreck(fixture_t *f)
 {
-    const char *path = draw(f, 4) == 0 ? "ibdata1" : "t.ibd";
+    static const char *const PATHS[] = {"ibdata1", "t.ibd", "t.ibd", "t.ibd", "v.ibd"};
+    const char *path = PATHS[draw(f, 5)];
     uint32_t inode = inode_of(f->image, path);
     uint32_t n = (uint32_t)(image_size(f->image, inode) / PAGE);
     uint32_t page_no = draw(f, n);
     uint32_t other = draw(f, n);
     uint32_t old = inode_of(f->older, path);
     byte page[PAGE];
-    memcpy(page, image_bytes(f->image, inode) + (size_t)page_no * PAGE, PAGE);
+    image_read(f->image, inode, (uint64_t)page_no * PAGE, page, PAGE);
     switch (draw(f, 6)) {
     case 0: /* a byte, seen by the checksum, or not */
         page[draw(f, PAGE)] ^= (byte)(1U + draw(f, 255));
@@ -163,13 +204,13 @@ static void wreck(fixture_t *f)
         put(f, inode, page_no, page, true);
         break;
     case 2: /* another page's content, under this number */
-        memcpy(page, image_bytes(f->image, inode) + (size_t)other * PAGE, PAGE);
+        image_read(f->image, inode, (uint64_t)other * PAGE, page, PAGE);
         mach_write_4(page + FIL_PAGE_OFFSET, page_no);
         put(f, inode, page_no, page, true);
         break;
     case 3: /* as it was before: a write that was lost */
         if (page_no < image_size(f->older, old) / PAGE) {
-            memcpy(page, image_bytes(f->older, old) + (size_t)page_no * PAGE, PAGE);
+            image_read(f->older, old, (uint64_t)page_no * PAGE, page, PAGE);
             put(f, inode, page_no, page, false);
         }
         break;
@@ -185,7 +226,7 @@ static void wreck(fixture_t *f)
 static void test_ten_thousand_images(void **state)
 {
     fixture_t *f = *state;
-    check_memo_t *memo = check_memo_create();
+    check_memo_t *memo = check_memo_create(MEMO_BYTES);
     uint32_t clean = 0;
     uint32_t found[32] = {0};
     for (uint32_t i = 0; i < IMAGES; i++) {
@@ -212,6 +253,39 @@ static void test_ten_thousand_images(void **state)
     const uint32_t often[] = {5, 6, 7, 8, 9, 10, 11};
     for (size_t k = 0; k < sizeof(often) / sizeof(often[0]); k++) {
         assert_true(found[often[k]] > 20);
+    }
+}
+
+/** With too little room the memo forgets, keeps no more than it may, and every scan says the same. */
+static void test_memory_is_bounded(void **state)
+{
+    fixture_t *f = *state;
+    check_report_t report;
+    check_memo_t *roomy = check_memo_create(MEMO_BYTES);
+    assert_int_equal(check_run_again(image_os(f->image), roomy, &report, NULL), DB_SUCCESS);
+    check_report_free(&report);
+    size_t wanted = check_memo_bytes(roomy);
+    check_memo_free(roomy);
+    for (size_t part = 0; part <= 8; part++) {
+        check_memo_t *memo = check_memo_create(wanted * part / 8);
+        size_t most = 0;
+        for (uint32_t i = 0; i < 20; i++) {
+            err_sink_t failed = {.msg = ""};
+            const scan_t scan = {.memo = memo, .in_full = true, .failed = &failed};
+            image_mark(f->image);
+            for (uint32_t wrecks = draw(f, WRECKS_MAX + 1); wrecks > 0; wrecks--) {
+                wreck(f);
+            }
+            if (scan_run(&scan, image_os(f->image), &report, NULL) == DB_SUCCESS) {
+                check_report_free(&report);
+            }
+            image_undo(f->image);
+            assert_string_equal(failed.msg, "");
+            most = check_memo_bytes(memo) > most ? check_memo_bytes(memo) : most;
+            assert_true(most <= wanted * part / 8);
+        }
+        assert_true(part < 4 || most > 0);
+        check_memo_free(memo);
     }
 }
 
@@ -246,7 +320,7 @@ static uint32_t reads_of_scan(fixture_t *f, check_memo_t *memo)
 static void test_work_is_spared(void **state)
 {
     fixture_t *f = *state;
-    check_memo_t *memo = check_memo_create();
+    check_memo_t *memo = check_memo_create(MEMO_BYTES);
     uint32_t inode = inode_of(f->image, "t.ibd");
     uint32_t n = (uint32_t)(image_size(f->image, inode) / PAGE);
     uint32_t all = reads_of_scan(f, memo);
@@ -255,12 +329,12 @@ static void test_work_is_spared(void **state)
     image_mark(f->image);
     for (uint32_t i = 0; i < n; i++) {
         byte page[PAGE];
-        memcpy(page, image_bytes(f->image, inode) + (size_t)i * PAGE, PAGE);
+        image_read(f->image, inode, (uint64_t)i * PAGE, page, PAGE);
         put(f, inode, i, page, false);
     }
     assert_int_equal(reads_of_scan(f, memo), known);
     byte page[PAGE];
-    memcpy(page, image_bytes(f->image, inode) + (size_t)6 * PAGE, PAGE);
+    image_read(f->image, inode, (uint64_t)6 * PAGE, page, PAGE);
     fil_page_set_lsn(page, PAGE, fil_page_get_lsn(page) - 1);
     put(f, inode, 6, page, true);
     uint32_t changed = reads_of_scan(f, memo);
@@ -293,6 +367,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ten_thousand_images, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_memory_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_work_is_spared, setup, teardown),
         cmocka_unit_test_setup_teardown(test_difference_is_told, setup, teardown),
     };

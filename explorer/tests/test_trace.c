@@ -98,122 +98,121 @@ static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink
     return e;
 }
 
+/** A trace in the making, and what is read of it. */
+typedef struct reading {
+    builder_t b;
+    image_t *image;
+    trace_t trace;
+} reading_t;
+
+static int setup(void **state)
+{
+    static reading_t r;
+    r = (reading_t){.image = image_create()};
+    begin(&r.b);
+    *state = &r;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    reading_t *r = *state;
+    trace_free(&r->trace);
+    image_destroy(r->image);
+    return 0;
+}
+
+/** Reads it. @return its events, of which there are so many */
+static const fs_event_t *read_events(reading_t *r, uint32_t n)
+{
+    err_sink_t err = {.msg = ""};
+    assert_int_equal(load(&r->b, r->image, &r->trace, &err), DB_SUCCESS);
+    assert_int_equal(r->trace.list.n, n);
+    return r->trace.list.events;
+}
+
 static void test_events(void **state)
 {
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
+    reading_t *r = *state;
     static const fs_kind_t KINDS[] = {FS_LINK,     FS_WRITE,  FS_WRITE, FS_SYNC,
                                       FS_SYNC_DIR, FS_RENAME, FS_UNLINK};
-    (void)state;
-    standard(&b);
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    assert_int_equal(trace.list.n, 7);
+    standard(&r->b);
+    const fs_event_t *events = read_events(r, 7);
     for (uint32_t i = 0; i < 7; i++) {
-        assert_int_equal(trace.list.events[i].kind, KINDS[i]);
+        assert_int_equal(events[i].kind, KINDS[i]);
     }
-    assert_int_equal(image_inode_count(image), 1);
-    assert_absent(image, "ib_dblwr");
-    const fs_event_t *events = trace.list.events;
-    assert_string_equal(image_name_text(image, events[0].name), "ib_dblwr");
+    assert_int_equal(image_inode_count(r->image), 1);
+    assert_absent(r->image, "ib_dblwr");
+    assert_string_equal(image_name_text(r->image, events[0].name), "ib_dblwr");
     assert_int_equal(events[1].offset, 512);
     assert_memory_equal(events[1].data, "hello", 5);
     assert_int_equal(events[1].site, SITE_DOUBLEWRITE);
     /* The crash point before the first event: line 1 is acknowledged, nothing is issued by then. */
-    assert_int_equal(trace.first_acked_line, 1);
+    assert_int_equal(r->trace.first_acked_line, 1);
     assert_int_equal(events[0].issued_line, 2);
     assert_int_equal(events[2].acked_line, 1);
     /* After the fsync: lines 2 and 3 were acknowledged before anything else was written. */
     assert_int_equal(events[3].acked_line, 3);
     assert_int_equal(events[3].issued_line, 2);
     assert_int_equal(events[4].issued_line, 4);
-    trace_free(&trace);
-    image_destroy(image);
 }
 
 /** The numbers of several clients come in no order: what counts is how many there were. */
 static void test_clients_are_counted(void **state)
 {
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
-    (void)state;
-    begin(&b);
-    mark(&b, "issue n=7 client=a");
-    mark(&b, "issue n=2 client=b");
-    (void)put_record(&b, TP_OP_OPEN, 3, "ib_dblwr", 8);
-    mark(&b, "ack n=2 client=b");
-    put_record(&b, TP_OP_WRITE, 3, "hello", 5)->offset = 512;
-    mark(&b, "issue n=4 client=b");
-    mark(&b, "ack n=7 client=a");
-    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    assert_int_equal(trace.list.n, 3);
-    const fs_event_t *events = trace.list.events;
+    reading_t *r = *state;
+    mark(&r->b, "issue n=7 client=a");
+    mark(&r->b, "issue n=2 client=b");
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "ib_dblwr", 8);
+    mark(&r->b, "ack n=2 client=b");
+    put_record(&r->b, TP_OP_WRITE, 3, "hello", 5)->offset = 512;
+    mark(&r->b, "issue n=4 client=b");
+    mark(&r->b, "ack n=7 client=a");
+    (void)put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0);
+    const fs_event_t *events = read_events(r, 3);
     assert_int_equal(events[0].issued_line, 2);
     assert_int_equal(events[0].acked_line, 1);
     assert_int_equal(events[1].acked_line, 2);
     assert_int_equal(events[2].issued_line, 3);
     assert_int_equal(events[2].acked_line, 2);
-    trace_free(&trace);
-    image_destroy(image);
 }
 
 /** Of two writes to one place the first is a first flush, and the image holds nothing of them in the end. */
 static void test_first_flushes(void **state)
 {
     static const bool WANTED[] = {true, false};
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
-    (void)state;
-    begin(&b);
-    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
     for (uint32_t i = 0; i < 2; i++) {
-        (void)put_record(&b, TP_OP_WRITE, 3, "contents", 8);
+        (void)put_record(&r->b, TP_OP_WRITE, 3, "contents", 8);
     }
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    assert_int_equal(trace.list.n, 3);
+    const fs_event_t *events = read_events(r, 3);
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(trace.list.events[i + 1].first_flush, WANTED[i]);
+        assert_int_equal(events[i + 1].first_flush, WANTED[i]);
     }
-    assert_int_equal(image_size(image, 0), 0);
-    trace_free(&trace);
-    image_destroy(image);
+    assert_int_equal(image_size(r->image, 0), 0);
 }
 
 /** A sync knows which of the events before it had not ended when it began; a write, whether it is durable. */
 static void test_tickets(void **state)
 {
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
-    (void)state;
-    begin(&b);
-    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
-    put_record(&b, TP_OP_WRITE, 3, "one", 3)->flags |= TP_WRITE_DURABLE;
-    (void)put_record(&b, TP_OP_WRITE, 3, "two", 3);
-    (void)put_record(&b, TP_OP_READ, 3, NULL, 0);
-    (void)put_record(&b, TP_OP_WRITE, 3, "three", 5);
-    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = 2;
-    put_record(&b, TP_OP_SYNC_DIR, 1, ".", 1)->began = 0;
-    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
-    put_record(&b, TP_OP_FSYNC, 3, NULL, 0)->began = UINT64_MAX;
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    const fs_event_t *events = trace.list.events;
-    assert_int_equal(trace.list.n, 8);
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
+    put_record(&r->b, TP_OP_WRITE, 3, "one", 3)->flags |= TP_WRITE_DURABLE;
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "two", 3);
+    (void)put_record(&r->b, TP_OP_READ, 3, NULL, 0);
+    (void)put_record(&r->b, TP_OP_WRITE, 3, "three", 5);
+    put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0)->began = 2;
+    put_record(&r->b, TP_OP_SYNC_DIR, 1, ".", 1)->began = 0;
+    (void)put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0);
+    put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0)->began = UINT64_MAX;
+    const fs_event_t *events = read_events(r, 8);
     assert_true(events[1].durable);
     assert_false(events[2].durable);
     assert_int_equal(events[4].late, 2);
     assert_int_equal(events[5].late, 5);
     assert_int_equal(events[6].late, 0);
     assert_int_equal(events[7].late, 0);
-    trace_free(&trace);
-    image_destroy(image);
 }
 
 /** Holes and zeroed ranges are events; space that is reserved is none, a file that grows has a new size. */
@@ -234,55 +233,61 @@ static void test_allocation(void **state)
                   {FS_TRUNCATE, 120, 0},
                   {FS_ZERO, 90, 30},
                   {FS_ZERO, 0, 8}};
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
-    (void)state;
-    begin(&b);
-    (void)put_record(&b, TP_OP_OPEN, 3, "t.ibd", 5);
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "t.ibd", 5);
     for (uint32_t i = 0; i < 6; i++) {
-        tp_trace_record_t *rec = put_record(&b, TP_OP_FALLOCATE, 3, NULL, 0);
+        tp_trace_record_t *rec = put_record(&r->b, TP_OP_FALLOCATE, 3, NULL, 0);
         rec->flags = CALLS[i].mode;
         rec->offset = CALLS[i].offset;
         rec->length = CALLS[i].length;
     }
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    assert_int_equal(trace.list.n, 6);
+    const fs_event_t *events = read_events(r, 6);
     for (uint32_t i = 0; i < 5; i++) {
-        const fs_event_t *event = &trace.list.events[i + 1];
+        const fs_event_t *event = &events[i + 1];
         assert_int_equal(event->kind, WANTED[i].kind);
         assert_int_equal(event->offset, WANTED[i].offset);
         assert_int_equal(event->length, WANTED[i].length);
     }
-    trace_free(&trace);
-    image_destroy(image);
 }
 
 /** A renamed folder is one event; its files are known by their new names. */
 static void test_renamed_folder(void **state)
 {
-    builder_t b;
-    trace_t trace;
-    err_sink_t err = {.msg = ""};
-    image_t *image = image_create();
-    (void)state;
-    begin(&b);
-    (void)put_record(&b, TP_OP_OPEN, 3, "dir/t.ibd", 9);
-    put_record(&b, TP_OP_OPEN, 4, "dir", 3)->flags = TP_OPEN_DIRECTORY;
-    (void)put_record(&b, TP_OP_RENAME, 4, "dir\0new", 7);
-    (void)put_record(&b, TP_OP_FSYNC, 3, NULL, 0);
-    (void)put_record(&b, TP_OP_SYNC_DIR, 4, "dir", 3);
-    (void)put_record(&b, TP_OP_UNLINK, 3, "new/t.ibd", 9);
-    assert_int_equal(load(&b, image, &trace, &err), DB_SUCCESS);
-    const fs_event_t *events = trace.list.events;
-    assert_int_equal(trace.list.n, 5);
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_OPEN, 3, "dir/t.ibd", 9);
+    put_record(&r->b, TP_OP_OPEN, 4, "dir", 3)->flags = TP_OPEN_DIRECTORY;
+    (void)put_record(&r->b, TP_OP_RENAME, 4, "dir\0new", 7);
+    (void)put_record(&r->b, TP_OP_FSYNC, 3, NULL, 0);
+    (void)put_record(&r->b, TP_OP_SYNC_DIR, 4, "dir", 3);
+    (void)put_record(&r->b, TP_OP_UNLINK, 3, "new/t.ibd", 9);
+    const fs_event_t *events = read_events(r, 5);
     assert_int_equal(events[1].kind, FS_MOVE_DIR);
-    assert_string_equal(image_name_text(image, events[2].name), "new/t.ibd");
-    assert_string_equal(image_name_text(image, events[3].name), "new");
+    assert_string_equal(image_name_text(r->image, events[2].name), "new/t.ibd");
+    assert_string_equal(image_name_text(r->image, events[3].name), "new");
     assert_int_equal(events[4].inode, events[0].inode);
-    trace_free(&trace);
-    image_destroy(image);
+}
+
+/** Directories are made and removed; before the recording one was missing, and the other there. */
+static void test_dirs(void **state)
+{
+    reading_t *r = *state;
+    (void)put_record(&r->b, TP_OP_MKDIR, 0, ".", 1);
+    (void)put_record(&r->b, TP_OP_MKDIR, 0, "new", 3);
+    put_record(&r->b, TP_OP_UNLINK, 0, "old", 3)->flags = TP_UNLINK_DIRECTORY;
+    put_record(&r->b, TP_OP_MKDIR, 0, "failed", 6)->result = -17;
+    (void)put_record(&r->b, TP_OP_RENAME, 0, "new\0old", 7);
+    (void)put_record(&r->b, TP_OP_MKDIR, 0, "new", 3);
+    (void)put_record(&r->b, TP_OP_MKDIR, 0, "engine.lock", 11);
+    (void)put_record(&r->b, TP_OP_RENAME, 0, "new\0last", 8);
+    const fs_event_t *events = read_events(r, 5);
+    assert_int_equal(events[0].kind, FS_MKDIR);
+    assert_int_equal(events[1].kind, FS_RMDIR);
+    assert_int_equal(events[2].kind, FS_MOVE_DIR);
+    assert_int_equal(events[3].kind, FS_MKDIR);
+    assert_int_equal(image_dir_state(r->image, name_of(r->image, "new")), DIR_MISSING);
+    assert_int_equal(image_dir_state(r->image, name_of(r->image, "old")), DIR_THERE);
+    assert_int_equal(image_dir_state(r->image, name_of(r->image, "failed")), DIR_IMPLIED);
+    assert_int_equal(image_dir_state(r->image, name_of(r->image, "last")), DIR_MISSING);
 }
 
 static void assert_refused(const builder_t *b, const char *why)
@@ -299,6 +304,11 @@ static void test_refused(void **state)
 {
     builder_t b;
     (void)state;
+    begin(&b);
+    (void)put_record(&b, TP_OP_MKDIR, 0, "a", 1);
+    (void)put_record(&b, TP_OP_MKDIR, 0, "b", 1);
+    (void)put_record(&b, TP_OP_RENAME, 0, "a\0b", 3);
+    assert_refused(&b, "over another one");
     standard(&b);
     b.bytes[0] = 'X';
     assert_refused(&b, "not a trace");
@@ -368,10 +378,15 @@ static void test_hostile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_events),        cmocka_unit_test(test_clients_are_counted),
-        cmocka_unit_test(test_first_flushes), cmocka_unit_test(test_tickets),
-        cmocka_unit_test(test_allocation),    cmocka_unit_test(test_renamed_folder),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_hostile),
+        cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clients_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_first_flushes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_tickets, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_renamed_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dirs, setup, teardown),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,8 +314,8 @@ void world_checkpoint(world_t *w, lsn_t c)
 void world_epoch_slot(world_t *w, bool sync)
 {
     /* C and marker of the newest slot: of checkpoint 1 both are known. */
-    const byte *log = image_bytes(w->image, image_lookup(w->image, name_at(w, LOG_FILE)));
-    const byte *block = log + (w->slot_no % 2 == 0 ? 512 : 1536);
+    const byte *block = image_view(w->image, image_lookup(w->image, name_at(w, LOG_FILE)),
+                                   w->slot_no % 2 == 0 ? 512 : 1536, LOG_BLOCK_SIZE, NULL);
     w->epoch++;
     world_slot(w, (uint32_t)((w->slot_no + 1) % 2), w->slot_no + 1, mach_read_8(block + 12),
                mach_read_8(block + 20));

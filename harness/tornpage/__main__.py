@@ -9,12 +9,14 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """The command. It can be interrupted while it is loaded, which takes a moment."""
+    """The command. It can be interrupted while it is loaded, before it listens to signals itself."""
     try:
         from tornpage.cli.main import main as command
+
+        command()
     except KeyboardInterrupt:
+        print("tornpage: interrupted; nothing had begun", file=sys.stderr)
         sys.exit(130)
-    command()
 
 
 if __name__ == "__main__":

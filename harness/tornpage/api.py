@@ -2,7 +2,7 @@
 the major version changes; the modules below are the harness's own business.
 
 May import: admission, bugs, campaign, changes, codec, crew, errors, file, fitting, memory, origin,
-paths, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
+paths, place, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from tornpage.campaigns.undisturbed import row_named
 from tornpage.reports.summary import Finding, Summary
 from tornpage.shrinking.shrink import Shrunk, shrink_trial
 from tornpage.store.bugs import Bug
-from tornpage.store.file import FILE, StoreFile
+from tornpage.store.file import FILE
 from tornpage.store.memory import RunFacts
+from tornpage.store.place import Place, place_of
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store as ResultStore
 from tornpage.targets.registry import full_name, make_target
@@ -51,6 +52,8 @@ __all__ = [
     "shrink",
 ]
 
+SUFFIX = Path(FILE).suffix
+
 
 def run(
     campaign: str | Path | Campaign,
@@ -67,19 +70,21 @@ def run(
     budget_s: float | None = None,
     jobs: int = DEFAULT_JOBS,
     out: str | Path = DEFAULT_OUT,
+    store: str | Path | None = None,
 ) -> Summary:
     """Runs a campaign as `tornpage run` does, and writes its report.
 
     campaign: a name, a .toml file, or made here; target: a name, or a target file; left out: what the
     campaign says, or the bundled engine. The others are the options of the command: settings those of --set;
-    states, budget_s (seconds) per exploration; jobs: worker processes; out: folder of store and reports.
+    states, budget_s (seconds) per exploration; jobs: worker processes; out: folder of store and reports;
+    store: another place of the store, a file or postgresql://USER@HOST/DATABASE.
     The summary tells bugs and findings, and exit_code() what the command would. Raises TornpageError if the
     run could not be made; what the target does is never an exception.
     """
     changes = Changes(
         settings or {}, seed, trials, scripts, undisturbed, models, depth, states, budget_s
     )
-    return _run(_open(campaign, target), changes, jobs, Path(out))
+    return _run(_open(campaign, target), changes, jobs, Path(out), _place(out, store))
 
 
 def powerloss(
@@ -94,13 +99,14 @@ def powerloss(
     name: str = "script",
     jobs: int = 1,
     out: str | Path = DEFAULT_OUT,
+    store: str | Path | None = None,
 ) -> list[Finding]:
     """Runs one script, judges crash states of a power loss at any moment of it, and returns what it finds.
 
     target: a name, or a target file; script: in the language of docs/SCRIPT.md; for a target file that takes
     lines, other lines than its own; for one that makes its own work, nothing. models: of `tornpage list
     models`, none = all; depth: 2 crashes the recovery too; states: at most about so many; name: of the run
-    in the store in `out`.
+    in the store; out, store: as run().
     Raises TornpageError if the run could not be made, or no state could be judged: that is no pass.
     """
     chosen = full_name(str(target))
@@ -114,21 +120,19 @@ def powerloss(
         explore=PowerLoss(models=list(models or ()), states=states, depth=depth),
         **_work(made, script),
     )
-    summary = _run(Opened(campaign, made, chosen), Changes(), jobs, Path(out))
+    summary = _run(Opened(campaign, made, chosen), Changes(), jobs, Path(out), _place(out, store))
     if not summary.findings and summary.exit_code():
         errors = "; ".join(summary.errors) or "no crash state of the script was judged"
         raise TornpageError(f"run {summary.run.id}: {errors}")
     return summary.findings
 
 
-def replay(trial: str, *, out: str | Path = DEFAULT_OUT) -> Replay:
-    """Plays a trial of the store in `out` again, alone, as `tornpage replay` does.
+def replay(trial: str, *, out: str | Path = DEFAULT_OUT, store: str | Path | None = None) -> Replay:
+    """Plays a trial of the store again, alone, as `tornpage replay` does.
 
-    trial: RUN.NUMBER, as Finding.trial has it. Raises TornpageError if there is none.
+    trial: RUN.NUMBER, as Finding.trial has it; out, store: as run(). Raises TornpageError if there is none.
     """
-    return replay_trial(
-        row_named(trial, StoreFile(Path(out) / FILE)), find_paths(), Path(out) / "replay"
-    )
+    return replay_trial(row_named(trial, _place(out, store)), find_paths(), Path(out) / "replay")
 
 
 def shrink(
@@ -136,29 +140,30 @@ def shrink(
     *,
     budget_s: float = 60,
     out: str | Path = DEFAULT_OUT,
+    store: str | Path | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Shrunk:
     """Finds a smaller script and a smaller crash with the same finding, for about budget_s seconds, and
     stores them as a trial, whose script the result has.
 
-    trial: RUN.NUMBER; tell: gets a line about the progress from time to time. Raises TornpageError if there
-    is nothing to shrink, or the finding does not come back.
+    trial: RUN.NUMBER; out, store: as run(); tell: gets a line about the progress from time to time. Raises
+    TornpageError if there is nothing to shrink, or the finding does not come back.
     """
-    folder = Path(out)
-    row = row_named(trial, StoreFile(folder / FILE))
-    with ResultStore(folder / FILE, create=False) as store:
+    place = _place(out, store)
+    row = row_named(trial, place)
+    with ResultStore(place, create=False) as opened:
         return shrink_trial(
-            store, row, find_paths(), folder, budget_s, tell or (lambda _line: None)
+            opened, row, find_paths(), Path(out), budget_s, tell or (lambda _line: None)
         )
 
 
 class Store:
-    """The result store of a folder, to be read while or after runs are made. Raises ConfigError, a
-    TornpageError, where there is none."""
+    """A result store, to be read while or after runs are made. Raises ConfigError, a TornpageError, where
+    there is none."""
 
     def __init__(self, out: str | Path = DEFAULT_OUT) -> None:
-        """out: as --out of the commands."""
-        self._path = Path(out) / FILE
+        """out: as --out or --store of the commands: a folder, a file, or postgresql://USER@HOST/DATABASE."""
+        self._place = _place_named(out)
         with self._open():
             pass
 
@@ -206,7 +211,19 @@ class Store:
         raise ConfigError(f"no table {table!r}; there are: runs, bugs, trials, findings")
 
     def _open(self) -> ResultStore:
-        return ResultStore(self._path, write=False)
+        return ResultStore(self._place, write=False)
+
+
+def _place(out: str | Path, store: str | Path | None) -> Place:
+    """Where the store is: by its own name, or in the folder `out`."""
+    return _place_named(out if store is None else store)
+
+
+def _place_named(name: str | Path) -> Place:
+    """A folder need not be there yet; a file that is not is told by its suffix."""
+    path = Path(name)
+    is_folder = "://" not in str(name) and not path.is_file() and path.suffix != SUFFIX
+    return place_of(path / FILE if is_folder else name)
 
 
 def _record(row: TrialRow) -> dict[str, Any]:
@@ -248,11 +265,11 @@ def _open(campaign: str | Path | Campaign, target: str | Path | None) -> Opened:
     return Opened(campaign, make_target(name, find_paths().build), name)
 
 
-def _run(opened: Opened, changes: Changes, jobs: int, out: Path) -> Summary:
+def _run(opened: Opened, changes: Changes, jobs: int, out: Path, place: Place) -> Summary:
     paths = find_paths()
     chosen = changes.apply(opened.campaign)
     crew = Crew(paths, jobs, out, QuietProgress(), origin_of(opened.campaign, opened.target))
-    with ResultStore(out / FILE) as store:
+    with ResultStore(place) as store:
         summary = run_campaign(store, chosen, opened.name, crew)
         write_report(store, summary, paths, out)
     return summary

@@ -55,6 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="Folder of the result store and reports. Default: .tornpage in the root of the tests.",
     )
+    group.addoption(
+        "--torture-store",
+        metavar="PLACE",
+        help="The result store, if not in that folder: a file, or postgresql://USER@HOST/DATABASE.",
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -80,7 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 class Torture:
     """What the fixture gives: the names of tornpage.api that make findings, with the session's store, seed
-    and number of workers. `out` is the store's folder."""
+    and number of workers. `out` is the folder of reports, and of the store unless
+    that is elsewhere."""
 
     def __init__(self, name: str, config: pytest.Config) -> None:
         """name: of the runs in the store."""
@@ -90,6 +96,7 @@ class Torture:
         self._name = name
         self._options: dict[str, Any] = {
             "out": self.out,
+            "store": config.getoption("--torture-store"),
             "jobs": config.getoption("--torture-jobs"),
         }
         seed = config.getoption("--torture-seed")

@@ -1,8 +1,8 @@
 """What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
 
-May import: api, bugs, campaign, changes, crew, errors, file, fitting, memory, origin, paths, portions,
-powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
+May import: api, bugs, campaign, changes, crew, errors, file, fitting, memory, origin, paths, place,
+portions, powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import BugStatus
 from tornpage.store.file import FILE, StoreFile
 from tornpage.store.memory import Answer
+from tornpage.store.place import Place, place_of
 from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import TornpageError
@@ -57,6 +58,12 @@ class Found(Exception):
 def store_folder(config: pytest.Config) -> Path:
     """Where findings are remembered from session to session."""
     return config.rootpath / (config.getoption("--torture-out") or STORE)
+
+
+def store_place(config: pytest.Config) -> Place:
+    """Where the store is: what --torture-store names, or in that folder."""
+    named = config.getoption("--torture-store")
+    return place_of(named) if named else StoreFile(store_folder(config) / FILE)
 
 
 class TortureFile(pytest.File):
@@ -89,7 +96,8 @@ class TortureItem(pytest.Item):
         self._campaign = campaign
         self._paths = find_paths()
         self._out = store_folder(self.config)
-        self._place = StoreFile(self._out / FILE)
+        self._place = store_place(self.config)
+        self._named = self.config.getoption("--torture-store")
 
     def runtest(self) -> None:
         """Past findings, then the campaign; or the one trial that was asked for."""
@@ -107,7 +115,7 @@ class TortureItem(pytest.Item):
             origin=origin_of(self._opened.campaign, self._opened.target),
             stop_at=stop_at,
         )
-        with Store(self._out / FILE) as store:
+        with Store(self._place) as store:
             self._play_past(store, crew)
             summary = run_campaign(store, self._limited(budget), self._opened.name, crew)
             self.user_properties.append(("torture_crashes", summary.units))
@@ -188,7 +196,7 @@ class TortureItem(pytest.Item):
         replay = command_line(finding.replay, self._place.options)
         if budget > 0 and finding.of_trial:
             try:
-                small = api.shrink(finding.trial, budget_s=budget, out=self._out)
+                small = api.shrink(finding.trial, budget_s=budget, out=self._out, store=self._named)
             except TornpageError as error:
                 yield f"  not shrunk: {error}"
             else:
@@ -199,7 +207,7 @@ class TortureItem(pytest.Item):
         yield f"replay: {replay}"
 
     def _play(self, trial: str) -> None:
-        done = api.replay(trial, out=self._out)
+        done = api.replay(trial, out=self._out, store=self._named)
         if done.answer is Answer.NOT_PLAYED:
             raise TornpageError(f"trial {trial} cannot be played: {done.note}")
         if done.answer is Answer.REPRODUCED:
@@ -213,10 +221,10 @@ def owner_of(trial: str, items: Sequence[pytest.Item]) -> TortureItem:
     for item in items:
         if not isinstance(item, TortureItem):
             continue
-        out = store_folder(item.config)
+        place = store_place(item.config)
         try:
-            row = row_named(trial, StoreFile(out / FILE))
-            with Store(out / FILE, write=False) as store:
+            row = row_named(trial, place)
+            with Store(place, write=False) as store:
                 if item.owns(store, row.run, {bug for bug in row.bugs if bug is not None}):
                     return item
         except TornpageError as error:

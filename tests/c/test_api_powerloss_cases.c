@@ -191,7 +191,8 @@ static void on_copies_point(void *ctx, const char *name)
         image_lookup(disk->live, image_name(disk->live, "ib_dblwr", strlen("ib_dblwr")));
     assert_int_not_equal(file, IMAGE_NONE);
     for (uint64_t at = 0; at + PAGE_BYTES <= image_size(disk->live, file); at += PAGE_BYTES) {
-        const byte *page = image_bytes(disk->live, file) + at;
+        byte page[PAGE_BYTES];
+        image_read(disk->live, file, at, page, sizeof(page));
         if (fil_page_verify(page, PAGE_BYTES, fil_page_get_id(page)) == PAGE_OK) {
             assert_true(fil_page_get_lsn(page) <= end);
             copies->n++;

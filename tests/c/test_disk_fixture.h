@@ -107,10 +107,13 @@ static inline void disk_copy_image(image_t *to, const image_t *from)
     disk_copying_t copying = {.to = to, .from = from};
     for (uint32_t i = 0; i < image_inode_count(from); i++) {
         uint32_t inode = image_inode_create(to);
-        uint64_t size = image_size(from, i);
+        uint64_t at = 0;
+        uint64_t len = 0;
         assert_int_equal(inode, i);
-        assert_true(size == 0 || image_write(to, inode, 0, image_bytes(from, i), size));
-        assert_true(image_truncate(to, inode, size));
+        for (const byte *bytes; (bytes = image_data(from, i, &at, &len)) != NULL; at += len) {
+            assert_true(image_write(to, inode, at, bytes, len));
+        }
+        assert_true(image_truncate(to, inode, image_size(from, i)));
     }
     image_each(from, disk_copy_name, &copying);
 }

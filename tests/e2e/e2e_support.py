@@ -1,10 +1,22 @@
-"""What the end-to-end tests share: the type of a call of `tornpage`."""
+"""What the end-to-end tests share: calls of `tornpage`, and how far a run has come."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from tornpage.store.place import place_of
+from tornpage.store.store import Store
+from tornpage.vocabulary.errors import ConfigError, MachineError
+
+PYTHON = [sys.executable, "-P", "-m", "tornpage"]
+"""The command line."""
+DEADLINE_S = 300
 
 
 @dataclass(frozen=True)
@@ -17,3 +29,25 @@ class Answer:
 
 
 Tornpage = Callable[..., Answer]
+
+
+def call(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command line as a person calls it, in a folder."""
+    return subprocess.run(
+        [*PYTHON, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+
+
+def verdicts(place: str | Path) -> int:
+    """How many trials of a store have one; none where it is still being made. place: its file, or its URL."""
+    try:
+        with Store(place_of(place), create=False, write=False) as store:
+            return sum(len(store.finished_numbers(run.id)) for run in store.runs())
+    except (ConfigError, MachineError):
+        return 0

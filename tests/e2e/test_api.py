@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
+from private_postgresql import private_server
 
 from tornpage import api
+from tornpage.store.place import place_of
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
 PAGE = (ROOT / "docs" / "API.md").read_text("utf-8")
@@ -67,6 +71,27 @@ def test_a_finding_replays_and_shrinks(tmp_path: Path) -> None:
     small = api.shrink(found[0].trial, budget_s=10, out=tmp_path)
     assert small.after.statements <= small.before.statements
     assert api.replay(small.shrunk, out=tmp_path).answer == "reproduced"
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_a_store_elsewhere(kind: str, tmp_path: Path) -> None:
+    """Run, replay, shrink and frames on a store that is not in the folder of reports: in a file, and on a
+    server, which the first run makes."""
+    with private_server() if kind == "server" else nullcontext() as server:
+        place = server.database("api") if server else str(tmp_path / "lab.db")
+        given: dict[str, Any] = {"out": tmp_path / "out", "store": place}
+        with pytest.raises(api.TornpageError):
+            api.Store(place)
+        found = api.powerloss("engine", SCRIPT, settings={"doublewrite": "off"}, **given)
+        assert found and found[0].replay.endswith(place_of(place).options)
+        assert api.replay(found[0].trial, **given).answer == "reproduced"
+        small = api.shrink(found[0].trial, budget_s=2, **given)
+        assert api.replay(small.shrunk, **given).answer == "reproduced"
+        store = api.Store(place)
+        assert [facts.campaign for facts in store.runs()] == ["script", "shrink"]
+        assert len(store.frame("findings", run=1)) == len(found)
+    assert (tmp_path / "out" / "report-1.html").is_file()
+    assert not (tmp_path / "out" / "tornpage.db").exists()
 
 
 def test_a_clean_script_finds_nothing_and_no_script_is_no_pass(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_the_container_starts_what_is_installed(build: Path, tmp_path: Path) -> 
     line = shlex.join([*yaml.safe_load(entry), *yaml.safe_load(command)]) + f" {SMALL}"
     assert run_lines([line], tmp_path, build)[0] in (0, 3)
     assert (tmp_path / "out" / "index.html").is_file()
+    folder = container_steps("WORKDIR")[-1]
+    assert f'-v "$PWD/out:{folder}/out"' in CONTAINER.read_text("utf-8")
 
 
 @pytest.mark.parametrize("unit", ["tornpage-nightly.service", "tornpage-nightly.timer"])

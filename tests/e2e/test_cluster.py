@@ -4,6 +4,7 @@ that of a run on this machine alone."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -14,22 +15,49 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from builders import make_spec
+from e2e_support import verdicts
 from kills import rows_of
 
 from tornpage.campaigns.cluster import _Handed, open_cluster
-from tornpage.campaigns.workers import Job, play, play_census
+from tornpage.campaigns.workers import Job, not_played
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import BUILD_VARIABLE
 
+TORNPAGE = (sys.executable, "-m", "tornpage")
 KILLS = ("run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--scripts", "1")
 LOSSES = ("run", "powerloss", "--set", "doublewrite=off", "--states", "30", "--depth", "1")
+CAMPAIGN = """
+description = "two explorations of many states"
+workload = "smoke"
+crash_model = "power_loss"
+seed = 7
+undisturbed = 2
+
+[params]
+rows = 24
+
+[options]
+page_size = "4k"
+log_file_size = "256k"
+doublewrite = "off"
+buffer_pool_pages = "48"
+dblwr_pages = "16"
+sort_buffer_size = "64k"
+
+[explore]
+states = 2600
+models = ["one-torn", "kill"]
+depths = [1, 2]
+"""
+"""Two explorations, of two slices each."""
 TABLES = ("trial", "violation", "census", "census_violation", "exploration", "bug", "sighting")
 DEADLINE_S = 240.0
 
@@ -37,7 +65,7 @@ DEADLINE_S = 240.0
 def command(*arguments: str, out: Path) -> list[str]:
     """`tornpage` with few undisturbed runs and one worker process."""
     few = ["--undisturbed", "2", "--jobs", "1", "--out", str(out)]
-    return [sys.executable, "-m", "tornpage", *arguments, *few]
+    return [*TORNPAGE, *arguments, *few]
 
 
 def run(build: Path, *arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
@@ -115,16 +143,6 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def verdicts(out: Path) -> int:
-    """How many are in the store."""
-    with (
-        contextlib.suppress(sqlite3.Error),
-        contextlib.closing(sqlite3.connect(f"file:{out}/tornpage.db?mode=ro", uri=True)) as db,
-    ):
-        return int(db.execute("select count(*) from trial where result is not null").fetchone()[0])
-    return 0
-
-
 def test_a_worker_is_killed_in_the_middle(build: Path, machines: Machines, tmp_path: Path) -> None:
     """Three workers, one of which dies with a trial under way: every verdict, bug and image is that of a run
     on this machine, and nothing of the run is left on the workers."""
@@ -140,9 +158,9 @@ def test_a_worker_is_killed_in_the_middle(build: Path, machines: Machines, tmp_p
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: verdicts(many) >= 4 or owner.poll() is not None)
+    wait_for(lambda: verdicts(many / "tornpage.db") >= 4 or owner.poll() is not None)
     workers[0].send_signal(signal.SIGKILL)
-    assert owner.poll() is None and verdicts(many) < 20, "the run was over too soon"
+    assert owner.poll() is None and verdicts(many / "tornpage.db") < 20, "the run was over too soon"
     told, errors = owner.communicate(timeout=DEADLINE_S)
     assert owner.returncode == 1, told + errors
     assert "cluster: " in errors and "tcp://127.0.0.1:" in errors and "dashboard: http" in errors
@@ -169,6 +187,70 @@ def test_explorations_on_local_workers(build: Path, tmp_path: Path) -> None:
     assert one.returncode == two.returncode == 1, one.stderr + two.stderr
     assert tables(many) == tables(alone)
     assert images(many) == images(alone) != set()
+
+
+def sliced(build: Path, *arguments: str, out: Path) -> subprocess.Popen[str]:
+    """A campaign of few explorations, each of many states, under way."""
+    file = out.with_name("sliced.toml")
+    file.write_text(CAMPAIGN)
+    return subprocess.Popen(
+        [
+            *TORNPAGE,
+            "run",
+            str(file),
+            "--json",
+            "--go-on",
+            "--jobs",
+            "1",
+            "--out",
+            str(out),
+            *arguments,
+        ],
+        env={**os.environ, BUILD_VARIABLE: str(build)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def slices(out: Path) -> list[Path]:
+    """Those that have come back."""
+    return sorted((out / "slices").glob("*/*/*-of-*"))
+
+
+def summary_of(told: str, out: Path) -> dict[str, Any]:
+    """What a run prints with --json, without times and places."""
+    data = json.loads(told.splitlines()[-1].replace(str(out), ""))
+    return {key: value for key, value in data.items() if not key.endswith("_per_s")}
+
+
+def test_slices_of_states(build: Path, machines: Machines, tmp_path: Path) -> None:
+    """One exploration is shared by three workers. One of them dies in the middle, then the owner; with
+    --go-on the run goes on with the slices that are missing. Store, images and summary are those of a run on
+    this machine."""
+    alone, many = tmp_path / "alone" / "out", tmp_path / "many" / "out"
+    for out in (alone, many):
+        out.parent.mkdir()
+    plain = sliced(build, out=alone)
+    plain_told, errors = plain.communicate(timeout=DEADLINE_S)
+    assert plain.returncode == 1, errors
+    workers = [worker(machines) for _ in range(3)]
+    cluster = ("--cluster", f"dask://{machines.address}")
+    owner = sliced(build, *cluster, out=many)
+    wait_for(lambda: len(slices(many)) >= 1 or owner.poll() is not None)
+    workers[0].send_signal(signal.SIGKILL)
+    wait_for(lambda: len(slices(many)) >= 2 or owner.poll() is not None)
+    owner.kill()
+    told, errors = owner.communicate(timeout=DEADLINE_S)
+    assert not told, "the run was over too soon"
+    assert slices(many)
+    again = sliced(build, *cluster, out=many)
+    told, errors = again.communicate(timeout=DEADLINE_S)
+    assert again.returncode == 1, errors
+    assert tables(many) == tables(alone)
+    assert images(many) == images(alone) != set()
+    assert summary_of(told, many) == summary_of(plain_told, alone)
+    assert not (many / "slices").exists()
 
 
 def test_others_than_the_owner_are_refused(build: Path, machines: Machines, tmp_path: Path) -> None:
@@ -214,8 +296,8 @@ def test_what_fails_twice_is_a_failure_of_that_trial() -> None:
     can go on."""
     spec = make_spec(number=7)
     job = Job(spec, None, Path(), Path())  # type: ignore[arg-type]
-    told, result = _Handed(Broken(), play, job).result()
+    told, result = _Handed(Broken(), job, partial(not_played, spec)).result()
     assert told == spec and result.number == 7
     assert result.outcome is Outcome.HARNESS_ERROR and "two workers" in result.reason
     with pytest.raises(MachineError):
-        _Handed(Broken(), play_census, job).result()
+        _Handed(Broken(), job, None).result()

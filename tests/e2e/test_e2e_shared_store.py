@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 from private_postgresql import PrivateServer, private_server
 
 from tornpage.store.place import place_of
 from tornpage.store.store import Store
 
-PYTHON = [sys.executable, "-P", "-m", "tornpage"]
-DEADLINE_S = 240
 SMALL = ["--scripts", "1", "--undisturbed", "0", "--jobs", "1", "--set", "doublewrite=off"]
 
 
@@ -25,18 +23,6 @@ def server() -> Iterator[PrivateServer]:
     """Up before each test."""
     with private_server() as server:
         yield server
-
-
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line as a person calls it, in a folder."""
-    return subprocess.run(
-        [*PYTHON, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
 
 
 def test_all_commands_work_on_it(server: PrivateServer, tmp_path: Path) -> None:
@@ -87,12 +73,3 @@ def test_a_restart_in_the_middle_of_a_run(server: PrivateServer, tmp_path: Path)
         assert [row.bugs for row in restarted] == [row.bugs for row in plain]
         assert store.run(1).state == "finished"
         assert len(restarted) == 60
-
-
-def verdicts(url: str) -> int:
-    """How many the store has."""
-    try:
-        with Store(place_of(url), write=False) as store:
-            return sum(len(store.finished_numbers(run.id)) for run in store.runs())
-    except Exception:
-        return 0  # it is being made

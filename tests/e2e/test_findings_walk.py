@@ -15,12 +15,12 @@ FENCE = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"# exit code (\d)")
 SAID = (
     "bug 3, new, always with bug 1: page torn: torn page # of #: no doublewrite copy",
-    "torn page 3 of ibdata1",
+    "torn page 1 of ibdata1",
     "replay 1.3",
     "reproduced",
     "255 -> 1",
-    "torn    write ibdata1, page 7, dict page 10000000",
-    "4 operations were not synced",
+    "torn    write ibdata1, page 1, system page 10101010",
+    "1 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
 )

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from e2e_support import DEADLINE_S, PYTHON, call
 
 from tornpage.faults.scratch import scratch_folder
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import data_folder
 
-PYTHON = [sys.executable, "-P", "-m", "tornpage"]
-DEADLINE_S = 300
 ROWS = 3000
 
 
@@ -29,19 +26,6 @@ def scratch() -> Iterator[Path]:
         place = folder / "tmp"
         place.mkdir()
         yield place
-
-
-def call(folder: Path, scratch: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line as a person calls it, in a folder, with scratch space of its own."""
-    return subprocess.run(
-        [*PYTHON, *arguments],
-        cwd=folder,
-        env={**os.environ, "TORNPAGE_TMP": str(scratch)},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -55,9 +39,8 @@ def test_contention_changes_no_verdict(line: list[str], scratch: Path, tmp_path:
     """The same rows, bugs and censuses; fio and its files are gone afterwards."""
     stores = []
     for out, options in (("plain", []), ("beside", ["--contention"])):
-        done = call(
-            tmp_path, scratch, "run", *line, "--scripts", "1", "--jobs", "1", "--out", out, *options
-        )
+        sizes = ("--scripts", "1", "--jobs", "1", "--out", out)
+        done = call(tmp_path, "run", *line, *sizes, *options, TORNPAGE_TMP=str(scratch))
         assert done.returncode in (0, 1, 3), done.stderr
         with Store(tmp_path / out / "tornpage.db", write=False) as store:
             rows = list(store.trials(1))
@@ -99,7 +82,7 @@ def test_contention_without_fio_is_refused(tmp_path: Path) -> None:
 def test_the_skip_of_doublewrite_is_priced(scratch: Path, tmp_path: Path) -> None:
     """Both recordings write the same log and the same pages home; the area is all that the skip saves."""
     line = ["bench", "doublewrite", "--dir", ".", "--rows", str(ROWS), "--rounds", "2", "--json"]
-    done = call(tmp_path, scratch, *line, "--iologs", "logs")
+    done = call(tmp_path, *line, "--iologs", "logs", TORNPAGE_TMP=str(scratch))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     every, skipping = found["replays"]

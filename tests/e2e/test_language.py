@@ -449,8 +449,7 @@ def test_the_oracle_predicts_what_a_restart_leaves(
     build: Path, tmp_path: Path, commit: str
 ) -> None:
     """Commits stay, whichever way the target ended and whenever a commit is written; transactions and
-    builds end, and
-    their names are free; the log has the format that was asked for last."""
+    builds end, and their names are free; the log has the format that was asked for last."""
     lines = ["create table t a:bigint b:char(9) c:bigint primary a", "insert_seq - t 1 90"]
     ways = ("crash", "clean log_format=10.5", "crash scrub=on", "clean log_format=10.4", "clean")
     for number, way in enumerate(ways):

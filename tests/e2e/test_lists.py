@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from e2e_support import call
 
 from tornpage.campaigns.catalogue import KINDS
 from tornpage.vocabulary.paths import ROOT
 
-
-def call(build: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "tornpage", *arguments],
-        cwd=folder,
-        env={**os.environ, "TORNPAGE_BUILD": str(build), "PYTHONPATH": str(ROOT / "harness")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+pytestmark = pytest.mark.usefixtures("build")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_list_for_people_and_for_programs(build: Path, tmp_path: Path, kind: str) -> None:
+def test_a_list_for_people_and_for_programs(tmp_path: Path, kind: str) -> None:
     """Both have every item; piped, each is one line."""
-    for_programs = call(build, tmp_path, "list", kind, "--json")
+    for_programs = call(tmp_path, "list", kind, "--json")
     assert for_programs.returncode == 0, for_programs.stderr
     data = json.loads(for_programs.stdout)
     assert data["kind"] == kind
-    lines = call(build, tmp_path, "list", kind).stdout.splitlines()
+    lines = call(tmp_path, "list", kind).stdout.splitlines()
     for item in data["items"]:
         assert any(item["name"] in line and item["what"] in line for line in lines), item
     assert not re.search(r"[\x00-\x1f]", "".join(lines))
@@ -43,7 +31,7 @@ def test_a_list_for_people_and_for_programs(build: Path, tmp_path: Path, kind: s
 
 def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
     """Each one with its default."""
-    data = json.loads(call(build, tmp_path, "list", "options", "--json").stdout)
+    data = json.loads(call(tmp_path, "list", "options", "--json").stdout)
     sets = [
         argument
         for item in data["items"]
@@ -57,9 +45,9 @@ def test_listed_options_are_taken(build: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_models_are_those_of_the_fault_model(build: Path, tmp_path: Path) -> None:
+def test_models_are_those_of_the_fault_model(tmp_path: Path) -> None:
     """The document has the same names and texts."""
-    data = json.loads(call(build, tmp_path, "list", "models", "--json").stdout)
+    data = json.loads(call(tmp_path, "list", "models", "--json").stdout)
     page = (ROOT / "docs" / "FAULT_MODEL.md").read_text("utf-8")
     table = page.partition("| model | of what was not fsynced, kept is |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", table, re.MULTILINE)
@@ -76,25 +64,25 @@ def test_models_are_those_of_the_fault_model(build: Path, tmp_path: Path) -> Non
     ],
 )
 def test_a_new_campaign_runs(
-    build: Path, tmp_path: Path, more: tuple[str, ...], limits: tuple[str, ...]
+    tmp_path: Path, more: tuple[str, ...], limits: tuple[str, ...]
 ) -> None:
     """As it is (here with few trials); the name of the run is that of the file."""
-    made = call(build, tmp_path, "new", "campaign", "mine", *more, "--json")
+    made = call(tmp_path, "new", "campaign", "mine", *more, "--json")
     assert made.returncode == 0, made.stderr
     assert json.loads(made.stdout)["run"].startswith("tornpage run mine.toml")
-    done = call(build, tmp_path, "run", "mine.toml", *limits, "--json")
+    done = call(tmp_path, "run", "mine.toml", *limits, "--json")
     data = json.loads(done.stdout)
     assert (data["campaign"], data["complete"], data["violations"]) == ("mine", True, 0)
     assert data["exercised"] > 0
 
 
-def test_a_file_that_exists_is_left_alone(build: Path, tmp_path: Path) -> None:
+def test_a_file_that_exists_is_left_alone(tmp_path: Path) -> None:
     """Also one that is no campaign; and a name is no path."""
     (tmp_path / "mine.toml").write_text("mine")
-    done = call(build, tmp_path, "new", "campaign", "mine")
+    done = call(tmp_path, "new", "campaign", "mine")
     assert (done.returncode, done.stdout) == (2, "")
     assert "mine.toml exists already" in done.stderr
     assert (tmp_path / "mine.toml").read_text() == "mine"
     for name in ("../mine", "a b", "-", ""):
-        assert call(build, tmp_path, "new", "campaign", "--", name).returncode == 2
+        assert call(tmp_path, "new", "campaign", "--", name).returncode == 2
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]

@@ -36,11 +36,12 @@ def servers() -> list[psutil.Process]:
 
 
 def test_kills_find_nothing(scratch: Path, tornpage: Tornpage) -> None:
-    """Around ADD INDEX, FORCE and DML; no server and no file is left behind."""
+    """Around ADD INDEX, FORCE and DML; no server and no file is left behind. Of a server without what
+    docs/FINDS.md tells of its checkpoints, which is a matter of chance and load."""
     before = {process.pid for process in servers()}
     answer = tornpage(
         "run", "smoke", "--target", "mariadb-10.11", "--trials", "60", *JOBS,
-        TORNPAGE_TMP=str(scratch),
+        "--set", "fsync=through", TORNPAGE_TMP=str(scratch),
     )  # fmt: skip
     assert answer.code == 0, answer.text
     assert answer.data["exercised"] >= 40

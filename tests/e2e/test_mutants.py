@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,8 @@ RULES = {"ckpt_partial": 19, "fil_create_no_dir_sync": 24}
 """Mutants of this test that a rule catches too, and the invariant that it names."""
 CAUGHT = (*RULES, "recv_page0_not_restored")
 PROGRAMS = ROOT / "build" / "mutants" / "bin"
+SEEN_BY_SCAN = ("ddl_recover_first_only", "recv_applies_again", "recv_enable_lsn_ignored")
+"""Mutants whose states the scanner finds broken: files and segments, order, entries against rows."""
 
 
 def mutants(tornpage: Tornpage, *arguments: str) -> Answer:
@@ -72,6 +77,29 @@ def test_power_loss_judges_the_recorded_run_too(
     again = tornpage(*line[1].split(), out=tmp_path / "first", **planted)
     assert again.code == 1 and again.data["same_verdict"], again.text
     assert 13 in {item["invariant"] for item in again.data["result"]["violations"]}
+
+
+def test_broken_states_are_scanned_alike_with_and_without_memo(tornpage: Tornpage) -> None:
+    """What the scanner knows of earlier states hides nothing of a planted bug: the explorer's own test, with
+    its programs."""
+    checked = tornpage("mutants", "--check", *only(*SEEN_BY_SCAN))
+    assert checked.code == 0 and checked.data["compiled"] == len(SEEN_BY_SCAN), checked.text
+    for name in SEEN_BY_SCAN:
+        programs = {
+            "ENGINE": "engine/engine",
+            "EXPLORE": "explorer/tornpage-explore",
+            "PRELOAD": "faults/libtornpage_preload.so",
+        }
+        planted = {
+            f"TORNPAGE_TEST_{key}": str(PROGRAMS / name / path) for key, path in programs.items()
+        }
+        planted |= {"TORNPAGE_TEST_IN_BOTH_WAYS": "1000", "TORNPAGE_TEST_PLANTED": name}
+        argv = [sys.executable, "-B", str(ROOT / "explorer" / "tests" / "test_program.py")]
+        argv.append("Program.test_scan_in_full_changes_nothing")
+        done = subprocess.run(
+            argv, env={**os.environ, **planted}, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{name}: {done.stderr}"
 
 
 def test_time_to_find(tornpage: Tornpage, tmp_path: Path, patched: str) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from e2e_support import Answer, Tornpage
+from e2e_support import Answer, Tornpage, call
 
 from tornpage.store.bugs import Reproducer
 from tornpage.store.store import Store
@@ -41,13 +40,35 @@ seeds = 2
 BROKEN = ("--set", "doublewrite=off")
 
 
-@pytest.fixture
-def campaigns(tmp_path: Path) -> list[str]:
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Two short ones, as files."""
+    folder = tmp_path_factory.mktemp("campaigns")
     files = {"kills": KILLS, "losses": LOSSES}
     for name, text in files.items():
-        (tmp_path / f"{name}.toml").write_text(text, "utf-8")
-    return [str(tmp_path / f"{name}.toml") for name in files]
+        (folder / f"{name}.toml").write_text(text, "utf-8")
+    return [str(folder / f"{name}.toml") for name in files]
+
+
+@pytest.fixture(scope="module")
+def clean_and_broken(tmp_path_factory: pytest.TempPathFactory, campaigns: list[str]) -> Path:
+    """A store with two runs of the kills: 1 finds nothing, 2 is the control and finds bug 1."""
+    folder = tmp_path_factory.mktemp("clean and broken")
+    for options, code in ((), 0), (BROKEN, 1):
+        done = call(folder, "run", campaigns[0], *options)
+        assert done.returncode == code, done.stderr
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, campaigns: list[str]
+) -> list[tuple[object, ...]]:
+    """What a night that nobody disturbs comes to; there is nothing of it to be resumed."""
+    out = tmp_path_factory.mktemp("whole") / "out"
+    told = _to_its_end(out, campaigns)
+    assert subprocess.run(_night(out, campaigns, "--resume"), check=False).returncode == 2
+    return told
 
 
 def standings(answer: Answer) -> dict[int, str]:
@@ -87,15 +108,14 @@ def test_what_was_new_is_still_there_in_the_next_night(
 
 
 def test_a_bug_is_gone_and_comes_back(
-    tornpage: Tornpage, campaigns: list[str], tmp_path: Path
+    tornpage: Tornpage, campaigns: list[str], clean_and_broken: Path, tmp_path: Path
 ) -> None:
     """Gone: its reproducer does not show it. Marked as fixed and seen again it is news, an ignored one is
     neither played again nor told as a failure."""
-    assert tornpage("run", campaigns[0], *BROKEN).code == 1
-    assert tornpage("run", campaigns[0]).code == 0
+    shutil.copytree(clean_and_broken, tmp_path / "out")
     with Store(tmp_path / "out" / "tornpage.db") as store:
         found = store.bug(1).reproducer
-        store.set_reproducer(1, Reproducer(2, 0, ""))  # as if the engine were another
+        store.set_reproducer(1, Reproducer(1, 0, ""))  # as if the engine were another
     night = tornpage("nightly", campaigns[0], "--seed", "1")
     assert (night.code, standings(night)) == (0, {1: "gone"}), night.text
 
@@ -114,11 +134,10 @@ def test_a_bug_is_gone_and_comes_back(
     assert [run["campaign"] for run in night.data["runs"]] == ["kills"]
 
 
-def test_two_runs_side_by_side(tornpage: Tornpage, campaigns: list[str]) -> None:
+def test_two_runs_side_by_side(tornpage: Tornpage, clean_and_broken: Path) -> None:
     """What only one of them found and exercised; exit code 1 for a bug that the first has not."""
-    assert tornpage("run", campaigns[0]).code == 0
-    assert tornpage("run", campaigns[0], *BROKEN).code == 1
-    worse, better, same = (tornpage("diff", *pair) for pair in ("12", "21", "22"))
+    pairs = ("12", "21", "22")
+    worse, better, same = (tornpage("diff", *pair, out=clean_and_broken) for pair in pairs)
     assert (worse.code, better.code, same.code) == (1, 0, 0)
     assert (
         [bug["bug"] for bug in worse.data["new_bugs"]]
@@ -162,15 +181,19 @@ def _night(out: Path, campaigns: list[str], *arguments: str) -> list[str]:
     return [*command, "--out", str(out), "--json", *arguments]
 
 
-def _told(data: dict[str, Any]) -> list[tuple[object, ...]]:
-    """What a night came to, without what depends on when it was ended."""
+def _to_its_end(out: Path, campaigns: list[str]) -> list[tuple[object, ...]]:
+    """Goes on with a night. What it came to, without what depends on when it was ended."""
+    command = _night(out, campaigns, "--go-on")
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1, answer.stderr
     names = ("campaign", "seed", "state", "verdict", "crashes", "bugs")
-    return [tuple(run[name] for name in names) for run in data["runs"]]
+    runs = json.loads(answer.stdout.splitlines()[-1])["runs"]
+    return [tuple(run[name] for name in names) for run in runs if run["campaign"] != "replay"]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_night_that_is_ended_goes_on(
-    tmp_path: Path, campaigns: list[str], sent: signal.Signals
+    tmp_path: Path, campaigns: list[str], whole: list[tuple[object, ...]], sent: signal.Signals
 ) -> None:
     """At random moments, again and again: it comes to the same runs with the same verdicts."""
     rng = random.Random(str(sent))
@@ -181,17 +204,4 @@ def test_a_night_that_is_ended_goes_on(
         owner.send_signal(sent)
         owner.communicate(timeout=60)
         assert owner.returncode in (1, -sent, 128 + sent)
-    done = {}
-    for name in ("out", "whole"):
-        command = _night(tmp_path / name, campaigns, "--go-on")
-        answer = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=os.environ
-        )
-        assert answer.returncode == 1, answer.stderr
-        done[name] = json.loads(answer.stdout.splitlines()[-1])
-    ended = [run for run in _told(done["out"]) if run[0] != "replay"]
-    assert ended == [run for run in _told(done["whole"]) if run[0] != "replay"]
-    nothing_left = subprocess.run(
-        _night(tmp_path / "whole", campaigns, "--resume"), capture_output=True, check=False
-    )
-    assert nothing_left.returncode == 2
+    assert _to_its_end(tmp_path / "out", campaigns) == whole

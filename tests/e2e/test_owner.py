@@ -8,7 +8,6 @@ import shlex
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,27 +15,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 
 from tornpage.store.store import Store
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import data_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = [sys.executable, "-P", "-m", "tornpage"]
-DEADLINE_S = 240
 SMALL = ["run", "smoke", "--scripts", "1", "--undisturbed", "0"]
-
-
-def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command line as a person calls it, in a folder."""
-    return subprocess.run(
-        [*PYTHON, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
 
 
 @contextmanager
@@ -46,7 +32,7 @@ def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as owner:
         try:
             deadline = time.monotonic() + DEADLINE_S
-            while verdicts(folder) < 3 and owner.poll() is None:
+            while verdicts(folder / "out" / "tornpage.db") < 3 and owner.poll() is None:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             yield owner
@@ -54,15 +40,6 @@ def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             if owner.poll() is None:
                 owner.send_signal(signal.SIGTERM)
                 owner.communicate(timeout=DEADLINE_S)
-
-
-def verdicts(folder: Path) -> int:
-    """How many the store has."""
-    try:
-        with Store(folder / "out" / "tornpage.db", write=False) as store:
-            return sum(len(store.finished_numbers(run.id)) for run in store.runs())
-    except Exception:
-        return 0  # it is being made
 
 
 @pytest.fixture

@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from private_postgresql import private_server
 
+from tornpage.store.place import place_of
+from tornpage.store.store import Store
 from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
 pytest_plugins = ["pytester"]
@@ -95,6 +98,31 @@ def test_a_finding_is_told_remembered_and_played_first(project: pytest.Pytester)
     out = shlex.quote(str(project.path / ".tornpage"))
     assert shell(f"tornpage bugs 1 --mark ignored --reason control --out {out}") == 0
     run(project, "-k", "off").assert_outcomes(passed=1, deselected=1)
+
+
+def test_a_shared_store_remembers_for_all(project: pytest.Pytester) -> None:
+    """What one project has found in a campaign file, another plays first, by the store on a server; the line
+    that is told replays it from there. A fixture's runs are there too."""
+    with private_server() as server:
+        url = server.database("tests")
+        project.path.joinpath("dw.torture.toml").write_text(CAMPAIGN, "ascii")
+        project.makepyfile(
+            f"def test_it(torture):\n    torture.powerloss('engine', {SCRIPT!r}, states=20)\n"
+        )
+        options = ("--torture-store", url, "--torture-shrink", "0")
+        run(project, *options, "--torture-out", "one").assert_outcomes(passed=2, failed=1)
+        again = run(project, *options, "--torture-out", "two", "dw.torture.toml")
+        again.assert_outcomes(passed=1, failed=1)
+        again.stdout.fnmatch_lines(["*still there, bug 1: *"])
+        (line,) = set(re.findall(r"replay: (.*tornpage replay .*)", again.stdout.str()))
+        assert line.endswith(place_of(url).options) and shell(line) == 1
+        trial = re.search(r"replay ([0-9.]+)", line)
+        assert trial is not None
+        run(project, *options, "--torture-replay", trial[1]).assert_outcomes(failed=1, deselected=2)
+        with Store(place_of(url), write=False) as store:
+            names = {facts.campaign for facts in store.runs()}
+        assert any("test_it" in name for name in names) and len(names) > 2
+    assert not list(project.path.rglob("tornpage.db"))
 
 
 def test_cells_seed_and_budget(project: pytest.Pytester) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import os
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from e2e_support import call
 from junitparser import JUnitXml
 
 from tornpage.vocabulary.paths import ROOT
@@ -68,22 +68,6 @@ def small(tmp_path: Path) -> Path:
     text = re.sub(r"(?ms)^(run_)?claims = \[.*?\]$", "", text)
     (tmp_path / "small.toml").write_text(text, "utf-8")
     return tmp_path / "small.toml"
-
-
-def call(
-    build: Path, folder: Path, *arguments: str, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """The command line in a folder; what it prints is not cut by a narrow terminal."""
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "harness"), "TORNPAGE_BUILD": str(build)}
-    return subprocess.run(
-        [sys.executable, "-m", "tornpage", *arguments],
-        cwd=folder,
-        env={**env, "COLUMNS": "400", **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def short_night(command: str, campaign: Path) -> list[str]:
@@ -166,19 +150,18 @@ def test_the_steps_of_the_workflow_are_shell() -> None:
     assert targets and all(re.search(rf"(?m)^{target}:", makefile) for target in targets)
 
 
-def test_two_nights_by_the_recipes(build: Path, small: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("build")
+def test_two_nights_by_the_recipes(small: Path, tmp_path: Path) -> None:
     """Each command runs as it stands, but for its campaigns and its time; the second night finds the store of
     the first one; the files that are uploaded and published are there."""
     commands = night_commands()
     state = tmp_path / "state"
-    done = call(
-        build, tmp_path, *short_night(commands["systemd"].replace(STATE, str(state)), small)
-    )
+    done = call(tmp_path, *short_night(commands["systemd"].replace(STATE, str(state)), small))
     assert done.returncode == 0, done.stderr + done.stdout
     assert len(list(JUnitXml.fromfile(str(state / "junit.xml")))) >= 1
     shutil.copytree(state, tmp_path / "out" / "nightly")
     night = short_night(commands["github"], small)
-    done = call(build, tmp_path, *night, GITHUB_ACTIONS="true")
+    done = call(tmp_path, *night, GITHUB_ACTIONS="true")
     assert done.returncode == 0, done.stderr + done.stdout
     assert json.loads(done.stdout.splitlines()[-1])["night"] == 2
     assert all(line.startswith("::warning title=") for line in done.stderr.splitlines())
@@ -187,7 +170,8 @@ def test_two_nights_by_the_recipes(build: Path, small: Path, tmp_path: Path) -> 
         assert list(tmp_path.glob(pattern)), pattern
 
 
-def test_the_commands_of_the_page_are_real(build: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("build")
+def test_the_commands_of_the_page_are_real(tmp_path: Path) -> None:
     """Each option that it names is one of the command's; those that look at a store run on one."""
     page = PAGE.read_text("utf-8")
     commands = [
@@ -198,12 +182,12 @@ def test_the_commands_of_the_page_are_real(build: Path, tmp_path: Path) -> None:
     ]
     assert [command[0] for command in commands] == ["nightly", "bugs", "runs"]
     for name, *arguments in commands:
-        told = call(build, tmp_path, name, "--help").stdout
+        told = call(tmp_path, name, "--help").stdout
         assert [word for word in arguments if word.startswith("--") and word not in told] == []
     explained = re.findall(r"^\| `(--[a-z-]+)", page, re.M)
     assert set(explained) == {word for word in commands[0] if word.startswith("--")}
     few = ("--trials", "4", "--scripts", "1", "--undisturbed", "0", "--out", "out/nightly")
-    assert call(build, tmp_path, "run", "smoke", *few).returncode in (0, 3)
+    assert call(tmp_path, "run", "smoke", *few).returncode in (0, 3)
     for command in commands[1:]:
-        done = call(build, tmp_path, *command)
+        done = call(tmp_path, *command)
         assert done.returncode == 0, done.stderr

@@ -444,3 +444,27 @@ def test_a_list_of_lines_is_shrunk(tmp_path: Path, tornpage: Tornpage) -> None:
     assert (shrunk.data["before"]["statements"], shrunk.data["script"]) == (30, "lazy\n")
     replayed = tornpage("replay", shrunk.data["shrunk"])
     assert replayed.code == 1, replayed.text
+
+
+def test_the_check_takes_options_of_the_store(tmp_path: Path, build: Path) -> None:
+    """What is counted is that run's; an option that is none is told."""
+    sync = "        os.fsync(log)\n"
+    file = changed(
+        make(tmp_path), "choice", (sync, f"        if sys.argv[3] == 'on':\n    {sync}"),
+        ("[commands]", OPTION), ("load {dir}", "load {dir} {sync}"),
+    )  # fmt: skip
+
+    def check(*settings: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "tornpage", "target", "check", str(file), *settings]
+        return subprocess.run(
+            command, env={**os.environ, "TORNPAGE_BUILD": str(build)}, capture_output=True,
+            text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    syncs = [
+        json.loads(check("--json", "--set", f"sync={value}").stdout)["syncs"]
+        for value in ("on", "off")
+    ]
+    assert syncs == [31, 1]
+    refused = check("--set", "sink=on")
+    assert refused.returncode == 2 and "no option 'sink'" in refused.stderr

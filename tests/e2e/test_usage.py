@@ -40,7 +40,7 @@ CASES = [
     ("run smoke --trials 1 --out /proc/nothing", "/proc/nothing"),
     ("run powerloss --trials 5", "no --trials"),
     ("run powerloss --budget nan", "--budget"),
-    ("run smoke --resume --states 5", "no states"),
+    ("run smoke --resume --states 5", "no --states"),
     ("report --out random", "not a result store"),
     ("report --out random --junit random", "is a directory"),
     ("report --out damaged", "result store"),

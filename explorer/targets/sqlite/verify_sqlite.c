@@ -164,9 +164,13 @@ static dberr_t verify_open(sq_t *sq, const char *dir, bool as_application, uint3
         return err_set(sq->err, DB_IO_ERROR, "the path of the image is too long");
     }
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    /* The library of this process, before its first use: one thread, nobody asks how much memory it has. */
+    (void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     if (sqlite3_open_v2(path, &sq->db, flags, NULL) != SQLITE_OK) {
         return sq->db != NULL ? sq_error(sq) : err_set(sq->err, DB_OUT_OF_MEMORY, "no memory");
     }
+    (void)sqlite3_db_config(sq->db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 1200, 400);
     sqlite3_extended_result_codes(sq->db, 1);
     sqlite3_progress_handler(sq->db, STEPS_PER_CALL, progress, calls);
     if (as_application) {

@@ -9,6 +9,7 @@ May import: census, errors, image, model, target, trace, workload.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +38,13 @@ class Admission:
     counters: dict[str, int]
 
 
-def own_work(target: Target) -> TrialSpec:
-    """The work that a target file's run command makes."""
+def own_work(target: Target, options: Mapping[str, str] | None = None) -> TrialSpec:
+    """The work that a target file's run command makes, under these options of the target."""
     plan = FaultPlan(name="undisturbed")
     work, params = work_of(target)
-    return TrialSpec(
-        "try", target.name, "default", {}, work, fit_params(work, params, {}), 1, 1, 0, plan
-    )
+    chosen = dict(options or {})
+    params = fit_params(work, params, chosen)
+    return TrialSpec("try", target.name, "default", chosen, work, params, 1, 1, 0, plan)
 
 
 def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
@@ -51,9 +52,9 @@ def work_of(target: Target) -> tuple[str, dict[str, int | str]]:
     return ("own", {}) if target.lines is None else ("lines", {"path": str(target.lines)})
 
 
-def admit(target: Target, scratch: Path) -> Admission:
+def admit(target: Target, scratch: Path, options: Mapping[str, str] | None = None) -> Admission:
     """Raises CensusError with the first thing that is wrong."""
-    spec = own_work(target)
+    spec = own_work(target, options)
     work = scratch / f"admission-{census_key(spec)}"
     try:
         run = run_undisturbed(spec, target, work)

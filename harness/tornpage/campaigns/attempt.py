@@ -46,10 +46,11 @@ class Examined:
         return self.control_kinds == 0
 
 
-def check_target(target: Target) -> Admission:
-    """The admission test alone. Raises CensusError."""
+def check_target(target: Target, options: Mapping[str, str] | None = None) -> Admission:
+    """The admission test alone, under these options of the target. Raises CensusError, and ConfigError if it
+    has no such option."""
     with scratch_folder() as scratch:
-        return admit(target, scratch)
+        return admit(target, scratch, options)
 
 
 def campaigns_of(

@@ -81,7 +81,7 @@ Mask = Annotated[
     ),
 ]
 
-_STRICT = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+_STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/CAMPAIGNS.md and `tornpage new campaign` say of it."""
 
 
@@ -308,6 +308,8 @@ def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Camp
     path = Path(name) if name.endswith(".toml") else folder / f"{name}-{family_of(target)}.toml"
     if not name.endswith(".toml") and not path.is_file():
         path = folder / f"{name}.toml"
+    if name.endswith(".toml") and not path.is_file():
+        raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
         raise ConfigError(f"no campaign {name!r}; there are: {known}")

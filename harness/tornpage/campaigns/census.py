@@ -41,7 +41,6 @@ from tornpage.vocabulary.errors import (
     TraceError,
 )
 from tornpage.vocabulary.model import (
-    PAGE_SITES,
     Census,
     Source,
     TrialSpec,
@@ -336,7 +335,7 @@ def list_writes(
     target: Target, trace: Trace, page_size: int, *, issued: bool = False, unit: int = SECTOR
 ) -> list[WriteEvent]:
     """The writes of a run or a recovery, each with its site. issued: only those after the first
-    statement was issued. unit: what the storage writes whole of a page."""
+    statement was issued. unit: what the storage writes whole of a file that holds pages."""
     paths = FilePaths()
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}
@@ -374,7 +373,7 @@ def list_writes(
                     line=line,
                     facts=facts or {},
                     next_fsync=syncs.get(file, 0) + 1,
-                    unit=unit if site in PAGE_SITES else SECTOR,
+                    unit=unit if target.holds_pages(file) else SECTOR,
                 )
             )
         facts = None

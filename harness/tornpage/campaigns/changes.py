@@ -14,6 +14,9 @@ from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["Changes"]
 
+_OPTIONS = {"models": "model", "budget_s": "budget"}
+"""What `tornpage run` calls a limit, where the campaign's key is another word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
@@ -66,8 +69,9 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 def _with_limits(campaign: Campaign, given: dict[str, Any]) -> Campaign:
     if campaign.explore is None:
         if given:
-            what = next(iter(given))
-            raise ConfigError(f"campaign {campaign.name} is no power-loss campaign: no {what}")
+            key = next(iter(given))
+            option = f"--{_OPTIONS.get(key, key)}"
+            raise ConfigError(f"campaign {campaign.name} is no power-loss campaign: no {option}")
         return campaign
     if "depth" in given:
         given["depths"] = []

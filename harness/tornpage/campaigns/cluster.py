@@ -2,9 +2,9 @@
 
 The owner draws, orders and stores as ever, so that neither the number of workers nor the order in which they
 finish changes anything in the store. A task whose worker dies, or whose machine fails, goes to another worker
-once; a trial that fails twice is a failure of the harness at this trial and at no other.
+once; a trial, or a slice of states, that fails twice is a failure of the harness at this one and at no other.
 
-May import: crew, errors, model, remote, workers.
+May import: crew, errors, model, remote.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from tornpage.campaigns.remote import (
     leave,
     unpack,
 )
-from tornpage.campaigns.workers import play
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
-from tornpage.vocabulary.model import Outcome, TrialResult
+from tornpage.vocabulary.model import TrialResult
 
 __all__ = ["Cluster", "open_cluster"]
 
 T = TypeVar("T")
+F = TypeVar("F")
 CONNECT_S = 30
 WORKERS_MAX = 64
 """Of local:N."""
@@ -91,12 +91,14 @@ class Cluster:
         """Of the workers that were there at the beginning; others may come."""
         return len(self.workers)
 
-    def hand(self, work: Callable[[Any], T], task: Any) -> Pending[T]:
+    def hand(
+        self, work: Callable[[Any], T], task: Any, failed: Callable[[str], F] | None = None
+    ) -> Pending[T | F]:
         """Hands it to the scheduler."""
         order = Order(self._run, self._target, self._programs, work, task)
         key = f"{work.__name__}-{self._run}-{next(self._numbers)}"
         future = self._client.submit(do, order, key=key, pure=False, retries=RETRIES)
-        return cast("Pending[T]", _Handed(future, work, task))
+        return cast("Pending[T | F]", _Handed(future, task, failed))
 
     def leave(self) -> None:
         """The scratch folders of the run go."""
@@ -124,8 +126,8 @@ class _Handed:
     """A task at the scheduler."""
 
     future: Any
-    work: Callable[[Any], Any]
     task: Any
+    failed: Callable[[str], Any] | None
 
     def done(self) -> bool:
         """It has ended."""
@@ -153,16 +155,13 @@ class _Handed:
         return replace(result, image=(images / result.image.name).resolve())
 
     def _failed(self, error: Exception) -> Any:
-        """Of one trial, if the cluster is still there; else of the run, which can go on later."""
+        """Of one task, if the cluster is still there; else of the run, which can go on later."""
         kind = type(error).__name__
         if kind in ("CancelledError", "FutureCancelledError", "CommClosedError"):
             raise MachineError(f"the cluster is gone: {error}") from error
-        if self.work is not play:
+        if self.failed is None:
             raise error if isinstance(error, TornpageError) else MachineError(f"{kind}: {error}")
-        reason = f"failed on two workers: {kind}: {error}"
-        return self.task.spec, TrialResult(
-            self.task.spec.number, Outcome.HARNESS_ERROR, reason=reason
-        )
+        return self.failed(f"failed on two workers: {kind}: {error}")
 
 
 def _library() -> ModuleType:

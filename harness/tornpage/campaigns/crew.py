@@ -23,6 +23,7 @@ DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 
 
 T = TypeVar("T")
+F = TypeVar("F")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -43,9 +44,12 @@ class Hands(Protocol):
     def size(self) -> int:
         """How many work at once."""
 
-    def hand(self, work: Callable[[Any], T], task: Any) -> Pending[T]:
+    def hand(
+        self, work: Callable[[Any], T], task: Any, failed: Callable[[str], F] | None = None
+    ) -> Pending[T | F]:
         """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
-        `images`, which are those of the place where the work is done."""
+        `images`, which are those of the place where the work is done. failed: makes the answer, from a
+        reason, of one that fails wherever it is tried; without it the run fails."""
 
 
 class Progress(Protocol):

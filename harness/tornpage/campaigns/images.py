@@ -5,6 +5,7 @@ May import: fingerprint, image, model, rows, store.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Self
 
@@ -12,7 +13,7 @@ from tornpage.faults.image import remove_image
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
-from tornpage.vocabulary.model import TrialResult
+from tornpage.vocabulary.model import TrialResult, Violation
 
 __all__ = ["KeptImages"]
 
@@ -30,20 +31,23 @@ class KeptImages:
         images = cls()
         for row in store.trials(run.id):
             if row.result is not None and row.result.image is not None:
-                images._known |= _fingerprints(row.site, row.result)
+                images._known |= _fingerprints(row.site, row.result.violations)
         return images
 
     def only_new(self, site: str, result: TrialResult) -> TrialResult:
         """The result, without its image if all that it shows has one already. site: of the trial's row."""
-        if result.image is None:
-            return result
-        found = _fingerprints(site, result)
-        if found - self._known:
-            self._known |= found
+        if result.image is None or self.takes(site, result.violations):
             return result
         remove_image(result.image)
         return replace(result, image=None)
 
+    def takes(self, site: str, violations: Iterable[Violation]) -> bool:
+        """Whether an image that shows these violations is kept; it is, from now on."""
+        found = _fingerprints(site, violations)
+        new = bool(found - self._known)
+        self._known |= found if new else set()
+        return new
 
-def _fingerprints(site: str, result: TrialResult) -> set[Fingerprint]:
-    return {fingerprint_of(violation, site) for violation in result.violations}
+
+def _fingerprints(site: str, violations: Iterable[Violation]) -> set[Fingerprint]:
+    return {fingerprint_of(violation, site) for violation in violations}

@@ -1,49 +1,40 @@
 """Runs a power-loss campaign: per script a recorded run, then the explorer over its crash states. Each
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
-May import: campaign, census, crew, errors, evidence, images, model, paths, powerloss, registry, rows,
-store, target, workers.
+May import: campaign, codec, crew, errors, image, images, parts, paths, powerloss, registry, rows, slices,
+store.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Protocol
+
+import xxhash
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
-from tornpage.campaigns.census import failed_run
-from tornpage.campaigns.crew import Crew, Pending
-from tornpage.campaigns.evidence import keep_loss_evidence
+from tornpage.campaigns.crew import Crew, Hands, Pending
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.powerloss import (
-    Limits,
-    Recording,
-    explore,
-    loss_plan,
-    recorded_run,
-    replay_state,
-)
-from tornpage.campaigns.workers import confirmed, machine_errors
-from tornpage.store.rows import CensusRow, Run
+from tornpage.campaigns.parts import Explored, Part, explore_part
+from tornpage.campaigns.powerloss import Limits, loss_models, recorded_run
+from tornpage.campaigns.slices import Failed, SlicedPart, UnexploredError, slice_count
+from tornpage.faults.image import remove_image
+from tornpage.store.rows import Run
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
-from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import FailedRunError
-from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
-from tornpage.vocabulary.paths import Paths, require_floor
+from tornpage.targets.registry import explorer_path, make_target
+from tornpage.vocabulary.codec import to_json
+from tornpage.vocabulary.errors import ConfigError, FailedRunError, MachineError
+from tornpage.vocabulary.paths import Paths
 
 __all__ = [
-    "Broken",
-    "Explored",
-    "Part",
     "check_parts",
-    "confirmed_state",
-    "explore_part",
+    "forget_slices",
     "loss_limits",
     "loss_parts",
     "run_losses",
@@ -53,39 +44,18 @@ STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One exploration of the campaign: what is needed to make it. first: number of its first broken state;
-    known: numbers of states that the store has a verdict of; images: where crashed images are kept."""
+class _Waiting(Protocol):
+    """An exploration that is under way."""
 
-    spec: TrialSpec
-    limits: Limits
-    first: int
-    known: frozenset[int]
-    paths: Paths
-    scratch: Path
-    images: Path
+    @property
+    def count(self) -> int:
+        """Tasks that were handed out for it."""
 
+    def result(self) -> Explored:
+        """Waits for its end. UnexploredError: it cannot be told, but others can."""
 
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """A state that broke something, and what it came to when it was played again."""
-
-    spec: TrialSpec
-    site: str
-    state: str
-    result: TrialResult
-
-
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """What an exploration came to. census: of its recorded run; summary: what the explorer said, None if the
-    target fails that run; broken: those that are not known yet, by their numbers."""
-
-    census: CensusRow
-    summary: Mapping[str, Any] | None
-    broken: tuple[Broken, ...]
-    any_broken: bool
+    def forget(self) -> None:
+        """What it came to is stored."""
 
 
 def run_losses(
@@ -96,24 +66,31 @@ def run_losses(
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
-    there must be: the others are of scripts that the target fails undisturbed.
+    there must be: the others are of scripts that the target fails undisturbed. MachineError: some could not
+    be made, and may be tried again.
 
-    Here one follows the other, each on all workers; the workers of a cluster take one each, and the results
-    are stored in the order of the campaign.
+    Here one follows the other, each on all workers; the workers of a cluster share the states of each, and
+    have those of the next before it ends. The results are stored in the order of the campaign.
     """
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
     jobs = crew.jobs if crew.cluster is None else 1
-    window = 1 if crew.cluster is None else crew.cluster.size + 1
     kept = KeptImages.of(store, run)
-    waiting: deque[Pending[Explored]] = deque()
+    waiting: deque[_Waiting] = deque()
     failed = 0
+    failures: list[UnexploredError] = []
     clock = time.monotonic()
 
     def collect() -> None:
         nonlocal failed, clock
-        explored = waiting.popleft().result()
+        first = waiting.popleft()
+        try:
+            explored = first.result()
+        except UnexploredError as error:
+            failures.append(error)
+            return
         _keep(store, run, explored, kept)
+        first.forget()
         now = time.monotonic()
         store.add_seconds(run.id, now - clock)
         clock = now
@@ -134,29 +111,82 @@ def run_losses(
             scratch=scratch,
             images=crew.out / "images" / str(run.id),
         )
-        here = _Here(part, crew.progress.note)
-        waiting.append(crew.cluster.hand(explore_part, part) if crew.cluster else here)
-        while len(waiting) >= window:
+        waiting.append(_begin(part, crew, slices_of(crew.out, run.id)))
+        while _enough(waiting, crew.cluster):
             collect()
     while waiting:
         collect()
+    if failures:
+        raise MachineError("; ".join(str(error) for error in failures))
+    forget_slices(crew.out, run.id)
     return len(parts) - failed
 
 
+def slices_of(out: Path, run: int) -> Path:
+    """Where slices of explorations that are not done are kept."""
+    return out / "slices" / str(run)
+
+
+def forget_slices(out: Path, run: int) -> None:
+    """All of a run that are still there."""
+    remove_image(slices_of(out, run))
+    with contextlib.suppress(OSError):  # of another run there are some
+        slices_of(out, run).parent.rmdir()
+
+
+def _enough(waiting: Sequence[_Waiting], cluster: Hands | None) -> bool:
+    """Nobody is idle while the first one is waited for."""
+    if cluster is None:
+        return bool(waiting)
+    return sum(one.count for one in itertools.islice(waiting, 1, None)) > cluster.size
+
+
+def _begin(part: Part, crew: Crew, slices: Path) -> _Waiting:
+    if crew.cluster is None:
+        return _Here(part, crew.progress.note)
+    target = make_target(part.spec.target, crew.paths.build)
+    if slice_count(part, target):
+        # Those of another run, which had its number in a store that is no more, are not taken for its own.
+        key = xxhash.xxh3_64_hexdigest(
+            to_json((crew.origin.programs, part.spec, part.limits)).encode()
+        )
+        return SlicedPart(part, target, crew.cluster, slices / key)
+    return _Whole(part, crew.cluster.hand(explore_part, part, Failed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """An exploration that one worker makes."""
+
+    part: Part
+    pending: Pending[Explored | Failed]
+    count: int = 1
+
+    def result(self) -> Explored:
+        """What has come back."""
+        answer = self.pending.result()
+        if isinstance(answer, Failed):
+            raise UnexploredError(f"{self.part.spec.config}: {answer.reason}")
+        return answer
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Here:
     """An exploration that is made when its result is asked for."""
 
-    def __init__(self, part: Part, tell: Callable[[str], None]) -> None:
-        self._part = part
-        self._tell = tell
-
-    def done(self) -> bool:
-        """Not before it is asked for."""
-        return False
+    part: Part
+    tell: Callable[[str], None]
+    count: int = 1
 
     def result(self) -> Explored:
         """Makes it."""
-        return explore_part(self._part, self._tell)
+        return explore_part(self.part, self.tell)
+
+    def forget(self) -> None:
+        """Nothing is kept."""
 
 
 def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
@@ -180,50 +210,6 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs, aim=limits.aim)
 
 
-def explore_part(part: Part, tell: Callable[[str], None] | None = None) -> Explored:
-    """Records the run, explores it, and plays each kind of broken state again. Writes to no store. tell:
-    hears how far it is."""
-    with machine_errors():
-        require_floor(part.scratch)
-        target = make_target(part.spec.target, part.paths.build)
-        try:
-            with recorded_run(part.spec, target, part.scratch) as recording:
-                return _explore_recording(part, target, recording, tell)
-        except FailedRunError as error:
-            return Explored(failed_run(part.spec.config, True, error), None, (), True)
-
-
-def _explore_recording(
-    part: Part, target: Target, recording: Recording, tell: Callable[[str], None] | None
-) -> Explored:
-    found = explore(part.spec, target, recording, part.limits, tell)
-    census = CensusRow(
-        config=part.spec.config,
-        crashed=True,
-        hash=recording.trace_hash,
-        events=recording.events,
-        writes=0,
-        violations=recording.violations,
-        counters=recording.counters,
-    )
-    broken = []
-    kept = KeptImages()
-    for number, state in enumerate(sorted(found.broken), part.first):
-        if number in part.known:
-            continue
-        spec = replace(part.spec, number=number, plan=loss_plan(state))
-        site = found.broken[state][0].site
-        again = replay_state(spec, target, recording, part.images / str(spec.number))
-        result = confirmed_state(found.broken[state], again)
-        result = replace(result, alike=found.alike[state])
-        require_floor(part.scratch)
-        result = kept.only_new(site.value if site else "", result)
-        keep_loss_evidence(spec, result, target, recording, part.scratch)
-        broken.append(Broken(spec, site.value if site else "", state, result))
-    any_broken = bool(found.broken or recording.violations)
-    return Explored(census, found.summary, tuple(broken), any_broken)
-
-
 def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:
     """Stores what an exploration came to, at last that it is done."""
     store.put_census(run.id, explored.census)
@@ -234,19 +220,22 @@ def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:
         store.put_exploration(run.id, explored.census.config, explored.summary)
 
 
-def confirmed_state(named: tuple[Violation, ...], again: TrialResult) -> TrialResult:
-    """The result of a state, or unstable. named: what the explorer names it for, which is no more than the
-    findings whose first state it is. again: the state played again, with all that it broke."""
-    known = {violation.invariant for violation in named}
-    seen = tuple(violation for violation in again.violations if violation.invariant in known)
-    first = replace(again, outcome=Outcome.VIOLATION, violations=named)
-    return confirmed(first, replace(again, violations=seen))
-
-
 def check_parts(campaign: Campaign, target: str, paths: Paths, scratch: Path) -> None:
-    """Raises CensusError or ConfigError if the first run of the campaign cannot even be recorded."""
+    """Raises ConfigError if there is no such model of crash states, CensusError or ConfigError if the first
+    run of the campaign cannot even be recorded."""
+    _check_models(campaign, paths)
     config, _depth = loss_parts(campaign)[0]
     with contextlib.suppress(FailedRunError):  # a verdict, which is found again
         spec = undisturbed_spec(campaign, target, config)
         with recorded_run(spec, make_target(target, paths.build), scratch):
             pass
+
+
+def _check_models(campaign: Campaign, paths: Paths) -> None:
+    assert campaign.explore is not None, "the campaign's model says so"
+    if not campaign.explore.models:
+        return
+    known = loss_models(explorer_path(paths.build))
+    for model in campaign.explore.models:
+        if model not in known:
+            raise ConfigError(f"no model {model!r} of crash states; there are: {', '.join(known)}")

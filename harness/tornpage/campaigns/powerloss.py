@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from tornpage.faults.trace import Op, Trace
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
-from tornpage.targets.target import Capability, Target, last_object
+from tornpage.targets.target import Capability, Command, Target, last_object
 from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.model import (
     FaultPlan,
@@ -41,23 +41,26 @@ __all__ = [
     "Limits",
     "Recording",
     "explore",
+    "explore_slice",
     "lay_out_state",
     "loss_models",
     "loss_plan",
+    "merge_slices",
     "prefixes_of",
     "recorded_run",
     "replay_state",
 ]
 
 EXPLORER_DEADLINE_S = 120.0
-STATE_DEADLINE_S = 1300.0
-"""Of one state, played again: more than twice what a target file may give a recovery, for the explorer's own
-deadline comes first and is a verdict."""
+"""For what it does besides its states."""
+WHOLE_DEADLINE_S = 24 * 3600.0
+"""Of an exploration, or a slice of one, that no budget ends."""
 MODELS_DEADLINE_S = 10.0
 EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
 EXIT_MACHINE = 10
+SUSPECTS_MAX = 1024
 BEFORE_ALL = 0
 """The crash point before a run: none behind `ready`."""
 RECOVERY = "recovery"
@@ -69,7 +72,7 @@ class Limits:
     """How far to explore. models: names of docs/FAULT_MODEL.md, empty = all; states: at most so many, 0
     = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
     3 that one too; events: only crash points after events of these numbers, both included, None = all;
-    aim: only crash points after events by which the run broke a rule on bytes;
+    aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the states;
     state_s: seconds until a state counts as hung, 0 = the explorer's own choice; ignored_fsyncs: patterns of
     files whose fsync is a lie."""
 
@@ -160,6 +163,40 @@ def explore(
     tell: Callable[[str], None] | None = None,
 ) -> Exploration:
     """Enumerates crash states. tell: hears how far it is. Raises ChildError when the explorer fails."""
+    arguments = _arguments(spec, recording, limits)
+    deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else WHOLE_DEADLINE_S
+    if tell is None:
+        return _read(_run(_explorer(spec, target, recording, arguments), deadline))
+    watch = _Watch(recording.trace.with_name("progress"), limits, tell)
+    arguments += ["--progress", str(watch.file)]
+    try:
+        return _read(_run(_explorer(spec, target, recording, arguments), deadline, watch.look))
+    finally:
+        tell("")
+
+
+def explore_slice(
+    spec: TrialSpec, target: Target, recording: Recording, limits: Limits, number: int, of: int
+) -> bytes:
+    """Enumerates the crash states of a slice, 1 ... of. Returns what merge_slices() wants of each. Raises as
+    explore()."""
+    file = recording.trace.with_name("slice")
+    arguments = _arguments(spec, recording, limits)
+    arguments += ["--slice", f"{number}/{of}", "--slice-file", str(file)]
+    _run(_explorer(spec, target, recording, arguments), WHOLE_DEADLINE_S)
+    return file.read_bytes()
+
+
+def merge_slices(spec: TrialSpec, target: Target, slices: Path) -> Exploration:
+    """What explore() would have returned. slices: a file of all of them, one behind the other. ChildError:
+    they do not fit."""
+    command = target.explore_command(slices, slices, spec.options)
+    command = replace(command, argv=(*command.argv, "--merge", str(slices), "--json"))
+    return _read(_run(command, WHOLE_DEADLINE_S))
+
+
+def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[str]:
+    """Those that say what is explored."""
     arguments = ["--seed", str(spec.seed), "--depth", str(limits.depth)]
     arguments += ["--jobs", str(limits.jobs)]
     for model in limits.models:
@@ -173,22 +210,19 @@ def explore(
         arguments += ["--from-seq", str(first), "--to-seq", str(last)]
     elif recording.ready:
         arguments += ["--from-seq", str(recording.ready)]
-    if limits.aim:
-        for seq in recording.suspect or (BEFORE_ALL,):
-            arguments += ["--at-seq", str(seq)]
+    option = "--at-seq" if limits.aim else "--suspect"
+    for seq in _suspects(recording.suspect) or ((BEFORE_ALL,) if limits.aim else ()):
+        arguments += [option, str(seq)]
     for pattern in limits.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
-    deadline = limits.budget_s * 2 + EXPLORER_DEADLINE_S if limits.budget_s else 24 * 3600.0
-    if tell is None:
-        return _read(_run(spec, target, recording, arguments, deadline))
-    watch = _Watch(recording.trace.with_name("progress"), limits, tell)
-    arguments += ["--progress", str(watch.file)]
-    try:
-        return _read(_run(spec, target, recording, arguments, deadline, watch.look))
-    finally:
-        tell("")
+    return arguments
+
+
+def _suspects(events: tuple[int, ...]) -> tuple[int, ...]:
+    """No more than the explorer takes, from all over the run."""
+    return events[:: -(-len(events) // SUSPECTS_MAX) or 1]
 
 
 class _Watch:
@@ -229,10 +263,12 @@ def lay_out_state(
     """Runs one state again; its files go to `image`, and to the file `way` what became of the last
     operations before its crash, one JSON object per level."""
     arguments = ["--seed", str(spec.seed), "--only", state, "--dump-state", str(image)]
-    arguments += ["--depth", str(state.count("/") + 1)]
+    depth = state.count("/") + 1
+    arguments += ["--depth", str(depth)]
     if way is not None:
         arguments += ["--way", str(way)]
-    return _read(_run(spec, target, recording, arguments, STATE_DEADLINE_S))
+    command = _explorer(spec, target, recording, arguments)
+    return _read(_run(command, _state_deadline_s(command, depth)))
 
 
 def replay_state(spec: TrialSpec, target: Target, recording: Recording, image: Path) -> TrialResult:
@@ -298,19 +334,27 @@ def _source(name: str) -> Source:
     return Source.RULE if name == Source.RULE else Source.STATE
 
 
-def _run(
-    spec: TrialSpec,
-    target: Target,
-    recording: Recording,
-    arguments: list[str],
-    deadline_s: float,
-    watch: Callable[[], None] | None = None,
-) -> ChildResult:
+def _state_deadline_s(command: Command, depth: int) -> float:
+    """Of one state alone. The explorer may ask a target twice at each level before it says that the state
+    hangs, which is a verdict and comes first."""
+    return 2 * command.deadline_s * depth + EXPLORER_DEADLINE_S
+
+
+def _explorer(
+    spec: TrialSpec, target: Target, recording: Recording, arguments: list[str]
+) -> Command:
+    """The explorer on this recording."""
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
-    if any(recording.found.iterdir()):
-        arguments += ["--base", str(recording.found)]
-    argv = (*command.argv, "--kinds", str(recording.kinds), *arguments, "--json")
-    child = run_child(argv, command.env, deadline_s, watch=watch)
+    base = ("--base", str(recording.found)) if any(recording.found.iterdir()) else ()
+    words = ("--kinds", str(recording.kinds), *arguments, *base, "--json")
+    return replace(command, argv=(*command.argv, *words))
+
+
+def _run(
+    command: Command, deadline_s: float, watch: Callable[[], None] | None = None
+) -> ChildResult:
+    """Raises MachineError or ChildError unless the explorer has done its work."""
+    child = run_child(command.argv, command.env, deadline_s, watch=watch)
     if child.exit_code == EXIT_MACHINE:
         raise MachineError(f"the explorer: {child.last_line}")
     if child.exit_code not in (EXIT_CLEAN, EXIT_VIOLATIONS, EXIT_NOTHING):

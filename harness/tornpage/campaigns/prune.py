@@ -1,6 +1,6 @@
-"""Deletes old runs with all that they left beside the store: images and reports.
+"""Deletes old runs with all that they left beside the store: images, reports and slices.
 
-May import: errors, image, paths, publish, store.
+May import: errors, image, lossrunner, paths, publish, store.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import platform
 from pathlib import Path
 
+from tornpage.campaigns.lossrunner import forget_slices
 from tornpage.campaigns.publish import write_index
 from tornpage.faults.image import remove_image
 from tornpage.store.store import Store
@@ -33,6 +34,7 @@ def prune_runs(store: Store, paths: Paths, out: Path, keep: int) -> list[int]:
         except ConfigError:
             continue
         remove_image(out / "images" / str(run.id))
+        forget_slices(out, run.id)
         (out / f"report-{run.id}.html").unlink(missing_ok=True)
         gone.append(run.id)
     if gone:

@@ -4,7 +4,7 @@ sends back what came of it; crashed images only where there is a finding.
 A worker keeps its censuses for the whole run and takes each when it first needs it. Before its first task it
 compares its programs with the owner's.
 
-May import: errors, image, lossrunner, model, origin, paths, registry, scratch, workers.
+May import: errors, image, model, origin, parts, paths, registry, scratch, workers.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from tornpage import __version__
-from tornpage.campaigns.lossrunner import Explored
 from tornpage.campaigns.origin import program_hashes
+from tornpage.campaigns.parts import Broken, Explored
 from tornpage.campaigns.workers import Played
 from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
@@ -74,6 +74,8 @@ def leave(run: str) -> None:
 
 def changed_results(answer: Any, change: Callable[[TrialResult], TrialResult]) -> Any:
     """The same answer with other results of its trials; what has none stays as it is."""
+    if isinstance(answer, Broken):
+        return replace(answer, result=change(answer.result))
     if isinstance(answer, Explored):
         broken = tuple(replace(one, result=change(one.result)) for one in answer.broken)
         return replace(answer, broken=broken)

@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tornpage.campaigns.campaign import Campaign, Draw, cells_of, draw_trial, undisturbed_spec
@@ -34,6 +35,7 @@ from tornpage.campaigns.workers import (
     Played,
     hands_of,
     machine_errors,
+    not_played,
     play,
     play_census,
     play_undisturbed,
@@ -315,11 +317,10 @@ def _run_trials(
         keep_evidence(spec, result, target, job.scratch)
         if spec != draw.spec:
             store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
-        store.finish_trial(run.id, result)
-        crew.progress.advance(result.outcome is Outcome.VIOLATION)
         now = time.monotonic()
-        store.add_seconds(run.id, now - clock)
+        store.finish_trial(run.id, result, now - clock)
         clock = now
+        crew.progress.advance(result.outcome is Outcome.VIOLATION)
 
     try:
         for draw in draws:
@@ -330,7 +331,7 @@ def _run_trials(
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
             require_floor(crew.out)
             task = replace(job, spec=draw.spec, aim=draw.aim)
-            pending.append((draw, hands.hand(play, task)))
+            pending.append((draw, hands.hand(play, task, partial(not_played, draw.spec))))
         while pending:
             collect()
     except BaseException:

@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, clients, errors, hit, image, journal, judgement, killed, model, observed, paths,
-plan, preload, process, rules, state, stream, target, trace.
+May import: aim, census, clients, errors, exports, hit, image, journal, judgement, killed, model, observed,
+paths, plan, preload, process, rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ from tornpage.faults.process import ChildResult, ended_from_outside
 from tornpage.faults.stream import unseen_changes
 from tornpage.faults.trace import HEADER_SIZE, Event, Op, Trace
 from tornpage.oracle.clients import judge_clients
+from tornpage.oracle.exports import exported_in
 from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
-from tornpage.oracle.rules import ask_rules
+from tornpage.oracle.rules import ask_export, ask_rules
 from tornpage.oracle.state import State, state_digest
 from tornpage.targets.target import Capability, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import (
@@ -383,6 +384,7 @@ class _Trial:
             self._judge_refusal(answer)
         self.seconds["judge"] = time.monotonic() - clock
         if answer.ok:
+            self._judge_export()
             self._recover_again()
             return "" if recovered else "no recovery ran after the crash"
         return ""
@@ -429,6 +431,15 @@ class _Trial:
                 "the recovery after a disturbed one ends in another state than an undisturbed one"
             )
             self._add([Violation(17, what)])
+
+    def _judge_export(self) -> None:
+        """The table that was exported, if one was, as somebody carries it away from the crashed image."""
+        export = exported_in(self.oracle.exports, *self.range)
+        if export is None or Capability.RULES not in self.target.capabilities:
+            return
+        self.counters["exports_judged"] = 1
+        argv = self.target.judge_command().argv
+        self._add(ask_export(argv, self.image, export, self.spec.options))
 
     def _judge_refusal(self, answer: RecoveryAnswer) -> None:
         if answer.no_database and self.before_first:

@@ -20,7 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 from tornpage.campaigns.census import judge_undisturbed, take_census
 from tornpage.campaigns.crew import Crew, Hands
@@ -41,6 +41,7 @@ __all__ = [
     "confirmed",
     "hands_of",
     "machine_errors",
+    "not_played",
     "play",
     "play_census",
     "play_undisturbed",
@@ -51,6 +52,7 @@ __all__ = [
 Played = tuple[TrialSpec, TrialResult]
 P = ParamSpec("P")
 T = TypeVar("T")
+F = TypeVar("F")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,14 @@ class _Processes:
     pool: ProcessPoolExecutor
     size: int
 
-    def hand(self, work: Callable[[Any], T], task: Any) -> Future[T]:
+    def hand(
+        self,
+        work: Callable[[Any], T],
+        task: Any,
+        failed: Callable[[str], F] | None = None,  # noqa: ARG002 - a dead worker ends the run here
+    ) -> Future[T | F]:
         """To a worker process."""
-        return submit(self.pool, work, task)
+        return cast("Future[T | F]", submit(self.pool, work, task))
 
 
 @contextmanager
@@ -157,7 +164,12 @@ def play(job: Job) -> Played:
     except Exception as error:
         at = traceback.extract_tb(error.__traceback__)[-1]
         reason = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
-    return job.spec, TrialResult(job.spec.number, Outcome.HARNESS_ERROR, reason=reason)
+    return not_played(job.spec, reason)
+
+
+def not_played(spec: TrialSpec, reason: str) -> Played:
+    """A failure of the harness, as a result."""
+    return spec, TrialResult(spec.number, Outcome.HARNESS_ERROR, reason=reason)
 
 
 def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:

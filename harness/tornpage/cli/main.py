@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Annotated, Any, TextIO, cast
 
 import typer
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tornpage import __version__
 from tornpage.cli import (
@@ -223,7 +223,9 @@ def _one_line(error: Exception) -> str:
         kept = isinstance(error, MachineError) and error.kept
         text = f"{error}; --resume goes on" if kept else str(error)
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
-        text = error.format_message() or "see tornpage --help"
+        text = error.format_message() or "a command is missing"
+    elif isinstance(error, DBAPIError):  # the words of the database, without the statement
+        text = f"the result store: {error.orig}"
     elif isinstance(error, SQLAlchemyError):
         text = f"the result store: {error}"
     else:

@@ -15,7 +15,7 @@ import typer
 
 from tornpage.campaigns.attempt import check_target
 from tornpage.cli.console import make_console
-from tornpage.cli.options import JsonOption
+from tornpage.cli.options import JsonOption, pairs_of
 from tornpage.lab.fetch import fetch
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.command.target import CommandTarget
@@ -26,7 +26,10 @@ from tornpage.vocabulary.paths import find_paths
 __all__ = ["CHECK_EPILOG", "FETCH_EPILOG", "NEW_EPILOG", "check", "get", "new", "target_file"]
 
 NEW_EPILOG = "Examples: [bold]tornpage target new mydb[/] · tornpage target new mydb --language c"
-CHECK_EPILOG = "Example: [bold]tornpage target check mydb/mydb.toml[/]"
+CHECK_EPILOG = (
+    "Examples: [bold]tornpage target check mydb/mydb.toml[/] · "
+    "tornpage target check mariadb-10.11 --set page_size=16k"
+)
 FETCH_EPILOG = "Example: [bold]tornpage target fetch leveldb-1.22[/]"
 
 
@@ -49,10 +52,15 @@ def new(
 
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="An option of the target."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> int:
     """Says whether a target file fits: what crash states of it say is worth as much."""
-    seen = check_target(make_target(target_file(file), find_paths().build))
+    target = make_target(target_file(file), find_paths().build)
+    seen = check_target(target, pairs_of(settings))
     if json_output:
         print(json.dumps({"ok": True, **asdict(seen)}))
         return 0

@@ -14,19 +14,17 @@ import contextlib
 import os
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tornpage.faults.preload import can_preload
-from tornpage.faults.process import ENDING, end_child, launch_argv
+from tornpage.faults.process import ENDING, Launch, end_child, launch_argv
 from tornpage.vocabulary.errors import ChildError, MachineError
 
 __all__ = ["ForkServer", "fork_server"]
 
 LIFE_S = 7 * 24 * 3600.0
 """No worker needs its server any longer."""
-LIMIT_EXTRA_S = 30
-"""As of launch_argv()."""
 REQUEST = struct.Struct("<IIII")
 ANSWER = struct.Struct("<q")
 START, REAP = 1, 2
@@ -83,22 +81,16 @@ class ForkServer:
             theirs.close()
         atexit.register(self.stop)
 
-    def start(
-        self,
-        argv: Sequence[str | Path],
-        env: Mapping[str, str],
-        deadline_s: float,
-        outputs: tuple[int, int],
-    ) -> int:
+    def start(self, launch: Launch) -> int:
         """See Starter; argv[0] is the server's program."""
-        words = [os.fsencode(word) for word in argv]
-        words += [os.fsencode(f"{name}={value}") for name, value in env.items()]
-        limit = int(deadline_s) + 1 + LIMIT_EXTRA_S
-        request = REQUEST.pack(START, limit, len(argv), len(env))
+        program = launch.argv[0]
+        words = [os.fsencode(word) for word in launch.argv]
+        words += [os.fsencode(f"{name}={value}") for name, value in launch.env.items()]
+        request = REQUEST.pack(START, launch.alarm_s, len(launch.argv), len(launch.env))
         request += b"".join(word + b"\0" for word in words)
         if len(request) > REQUEST_BYTES_MAX or len(words) > WORDS_MAX:
-            raise ChildError(f"{argv[0]}: arguments and environment are too long for a fork server")
-        return self._ask(request, outputs)
+            raise ChildError(f"{program}: arguments and environment are too long for a fork server")
+        return self._ask(request, launch.outputs)
 
     def reap(self, pid: int) -> int:
         """See Starter."""

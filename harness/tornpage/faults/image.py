@@ -2,17 +2,18 @@
 
 Copying, and planting a stale log block behind the end of the log (I21).
 
-May import: nothing of the package.
+May import: sparse.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+
+from tornpage.faults.sparse import data_ranges
 
 __all__ = ["PlantedBlock", "copy_image", "crc32c", "plant_stale_block", "remove_image", "soft_end"]
 
@@ -66,12 +67,8 @@ def _copy_file(source: Path, target: Path, room: memoryview) -> None:
     try:
         new = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            size = os.fstat(old).st_size
-            os.truncate(new, size)
-            at = 0
-            while at < size:
-                at = _next_data(old, at, size)
-                end = os.lseek(old, at, os.SEEK_HOLE) if at < size else size
+            os.truncate(new, os.fstat(old).st_size)
+            for at, end in data_ranges(old):
                 while at < end:
                     got = os.preadv(old, [room[: end - at]], at)
                     if not got:
@@ -81,15 +78,6 @@ def _copy_file(source: Path, target: Path, room: memoryview) -> None:
             os.close(new)
     finally:
         os.close(old)
-
-
-def _next_data(fd: int, at: int, size: int) -> int:
-    try:
-        return os.lseek(fd, at, os.SEEK_DATA)
-    except OSError as error:
-        if error.errno != errno.ENXIO:
-            raise
-        return size
 
 
 def remove_image(path: Path) -> None:

@@ -30,6 +30,7 @@ __all__ = [
     "FROM_OUTSIDE",
     "LAUNCHER",
     "ChildResult",
+    "Launch",
     "Starter",
     "end_child",
     "ended_from_outside",
@@ -90,18 +91,27 @@ class ChildResult:
         return f"exit code {self.exit_code}: {self.last_line}".rstrip(": ")
 
 
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A child that is to be started. argv: its program first; env: its whole environment; deadline_s: seconds
+    after which its owner ends it; outputs: descriptors for its standard output and error."""
+
+    argv: Sequence[str | Path]
+    env: Mapping[str, str]
+    deadline_s: float
+    outputs: tuple[int, int]
+
+    @property
+    def alarm_s(self) -> int:
+        """Seconds after which it ends by itself."""
+        return _alarm_s(self.deadline_s)
+
+
 class Starter(Protocol):
     """How a child comes to be: executed, or forked by a server (forkserver)."""
 
-    def start(
-        self,
-        argv: Sequence[str | Path],
-        env: Mapping[str, str],
-        deadline_s: float,
-        outputs: tuple[int, int],
-    ) -> int:
-        """Starts a program that ends as launch_argv() says, and returns its pid. outputs: descriptors for
-        its standard output and error. ChildError."""
+    def start(self, launch: Launch) -> int:
+        """Starts a program that ends as launch_argv() says, and returns its pid. ChildError."""
 
     def reap(self, pid: int) -> int:
         """The status, as of wait(), of a child that has ended or is ending; once."""
@@ -110,23 +120,18 @@ class Starter(Protocol):
 class _Executed:
     """Every child by a spawn of its own."""
 
-    def start(
-        self,
-        argv: Sequence[str | Path],
-        env: Mapping[str, str],
-        deadline_s: float,
-        outputs: tuple[int, int],
-    ) -> int:
-        args = launch_argv(argv, deadline_s)
+    def start(self, launch: Launch) -> int:
+        args = launch_argv(launch.argv, launch.deadline_s)
+        out_fd, err_fd = launch.outputs
         actions = [
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_DUP2, outputs[0], 1),
-            (os.POSIX_SPAWN_DUP2, outputs[1], 2),
+            (os.POSIX_SPAWN_DUP2, out_fd, 1),
+            (os.POSIX_SPAWN_DUP2, err_fd, 2),
         ]
         try:
-            return os.posix_spawn(args[0], args, env, file_actions=actions, setsigdef=ENDING)
+            return os.posix_spawn(args[0], args, launch.env, file_actions=actions, setsigdef=ENDING)
         except OSError as error:
-            raise ChildError(f"{argv[0]}: {error.strerror}") from error
+            raise ChildError(f"{launch.argv[0]}: {error.strerror}") from error
 
     def reap(self, pid: int) -> int:
         return os.waitpid(pid, 0)[1]
@@ -170,7 +175,11 @@ def launch_argv(argv: Sequence[str | Path], deadline_s: float) -> list[str]:
     for program, remedy in ((launcher, ": run make build"), (Path(args[0]), "")):
         if not os.access(program, os.X_OK):
             raise ChildError(f"{program}: no such program{remedy}")
-    return [str(launcher), str(os.getpid()), str(math.ceil(deadline_s) + LIMIT_EXTRA_S), *args]
+    return [str(launcher), str(os.getpid()), str(_alarm_s(deadline_s)), *args]
+
+
+def _alarm_s(deadline_s: float) -> int:
+    return math.ceil(deadline_s) + LIMIT_EXTRA_S
 
 
 def end_child(pid: int) -> None:
@@ -198,7 +207,8 @@ def run_child(
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
-        child = _run(argv, env, deadline_s, (out_fd, err_fd), watch, starter or _EXECUTED)
+        launch = Launch(argv, env, deadline_s, (out_fd, err_fd))
+        child = _run(launch, watch, starter or _EXECUTED)
     finally:
         os.close(out_fd)
         os.close(err_fd)
@@ -212,19 +222,12 @@ def ended_from_outside(what: str, number: int) -> MachineError:
     return MachineError(f"{what} was ended from outside by {signal.Signals(number).name}")
 
 
-def _run(
-    argv: Sequence[str | Path],
-    env: Mapping[str, str],
-    deadline_s: float,
-    outputs: tuple[int, int],
-    watch: Callable[[], None] | None,
-    starter: Starter,
-) -> ChildResult:
+def _run(launch: Launch, watch: Callable[[], None] | None, starter: Starter) -> ChildResult:
     started = time.monotonic()
-    pid = starter.start(argv, env, deadline_s, outputs)
+    pid = starter.start(launch)
     usage = _Usage(pid)
     try:
-        timed_out = not _wait(pid, started + deadline_s, usage, watch)
+        timed_out = not _wait(pid, started + launch.deadline_s, usage, watch)
         if timed_out:
             end_child(pid)
     except BaseException:
@@ -242,8 +245,8 @@ def _run(
         seconds=seconds,
         peak_bytes=usage.peak_bytes,
         written_bytes=usage.written_bytes,
-        stdout=_read_all(outputs[0]),
-        stderr=_read_all(outputs[1]),
+        stdout=_read_all(launch.outputs[0]),
+        stderr=_read_all(launch.outputs[1]),
     )
 
 

@@ -3,7 +3,7 @@
 What the preload did not see (shared mappings, io_uring, bare system calls, other processes) is in the files
 and not in the stream: no crash state that is computed or chosen from such a stream says anything.
 
-May import: trace.
+May import: sparse, trace.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tornpage.faults.sparse import SparseFile
 from tornpage.faults.trace import WRITE_PAYLOAD, Event, Op, Trace
 
 __all__ = ["stream_difference", "unseen_changes"]
@@ -57,7 +58,7 @@ def stream_difference(
             return f"{path} is not there"
         if path not in expected:
             return f"{path} was not seen to be created"
-        problem = _difference(bytes(expected[path]), there[path].read_bytes())
+        problem = _difference(expected[path], SparseFile.read(there[path]))
         if problem:
             return f"{path} {problem}"
     return ""
@@ -76,10 +77,10 @@ class _Disk:
     their own, below 0."""
 
     def __init__(self, before: Mapping[str, Path]) -> None:
-        self.files: dict[int, bytearray] = {}
+        self.files: dict[int, SparseFile] = {}
         self.names: dict[str, int] = {}
         for number, (name, path) in enumerate(before.items(), 1):
-            self.files[-number] = bytearray(path.read_bytes())
+            self.files[-number] = SparseFile.read(path)
             self.names[name] = -number
 
     def play(self, trace: Trace, event: Event) -> str:
@@ -91,10 +92,11 @@ class _Disk:
         elif event.kind == Op.WRITE and event.result > 0:
             if not event.flags & WRITE_PAYLOAD:
                 return f"write {event.seq} has no contents"
-            self._put(event.file, event.offset, trace.payload(event)[: event.result])
+            content = self.files.setdefault(event.file, SparseFile())
+            content.write(event.offset, trace.payload(event)[: event.result])
         elif event.kind == Op.TRUNCATE:
             number = event.file or self.names.get(trace.text(event), 0)
-            self._resize(number, event.offset)
+            self.files.setdefault(number, SparseFile()).resize(event.offset)
         elif event.kind == Op.FALLOCATE:
             return self._allocate(event)
         elif event.kind == Op.RENAME:
@@ -112,33 +114,21 @@ class _Disk:
             self.files[event.file] = self.files.pop(before)
             self.names[path] = event.file
         if event.flags & CREATED or event.file not in self.files:
-            self.files[event.file] = bytearray()
+            self.files[event.file] = SparseFile()
             if event.offset & os.O_TMPFILE != os.O_TMPFILE:
                 self.names[path] = event.file
         elif event.offset & os.O_TRUNC:
-            self.files[event.file].clear()
-
-    def _put(self, number: int, offset: int, data: bytes) -> None:
-        content = self.files.setdefault(number, bytearray())
-        if len(content) < offset:
-            content.extend(bytes(offset - len(content)))
-        content[offset : offset + len(data)] = data
-
-    def _resize(self, number: int, size: int) -> None:
-        content = self.files.setdefault(number, bytearray())
-        del content[size:]
-        content.extend(bytes(size - len(content)))
+            self.files[event.file].resize(0)
 
     def _allocate(self, event: Event) -> str:
         if event.flags & ~(KEEP_SIZE | PUNCH_HOLE | ZERO_RANGE):
             return f"fallocate {event.seq} has a mode that is not followed: {event.flags}"
-        content = self.files.setdefault(event.file, bytearray())
+        content = self.files.setdefault(event.file, SparseFile())
         end = event.offset + event.length
-        if not event.flags & KEEP_SIZE and len(content) < end:
-            self._resize(event.file, end)
+        if not event.flags & KEEP_SIZE and content.size < end:
+            content.resize(end)
         if event.flags & (PUNCH_HOLE | ZERO_RANGE):
-            zeros = max(0, min(end, len(content)) - event.offset)
-            content[event.offset : event.offset + zeros] = bytes(zeros)
+            content.zero(event.offset, end)
         return ""
 
     def _rename(self, old: str, new: str) -> None:
@@ -154,10 +144,8 @@ def _is_ignored(path: str, ignored: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in ignored)
 
 
-def _difference(expected: bytes, found: bytes) -> str:
-    if expected == found:
-        return ""
-    if len(expected) != len(found):
-        return f"has {len(found)} bytes, and its stream gives {len(expected)}"
-    wrong = [at for at in range(len(found)) if expected[at] != found[at]]
-    return f"differs in bytes {wrong[0]}-{wrong[-1]}"
+def _difference(expected: SparseFile, found: SparseFile) -> str:
+    if expected.size != found.size:
+        return f"has {found.size} bytes, and its stream gives {expected.size}"
+    wrong = expected.difference(found)
+    return f"differs in bytes {wrong[0]}-{wrong[1]}" if wrong else ""

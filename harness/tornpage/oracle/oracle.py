@@ -21,7 +21,7 @@ May import: backups, errors, rowlog, script, state, table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tornpage.oracle.backups import Backup, Backups
@@ -168,8 +168,7 @@ class Oracle:
 
     def _restart(self, statement: Statement) -> None:
         """Open transactions are rolled back and builds given up, whichever way the target ends; what is
-        committed
-        stays."""
+        committed stays."""
         for trx in list(self._open):
             self._undo(self._take(trx))
         for table in self._tables.values():
@@ -286,11 +285,13 @@ class Oracle:
             self._tables[name].undo(key)
 
     def _end_export(self) -> None:
-        """The target's clean end does, and no statement tells of that."""
+        """The target's clean end does, and no statement tells of that: it may come with the last one."""
         for table in self._tables.values():
             if table.exported:
+                last = self.steps[-1]
                 self._end_build(table)
-                self._snapshot(self.steps[-1].line)
+                self._snapshot(last.line)
+                self.steps[-1] = replace(last, prefix=len(self.states) - 1)
 
     def _exported(self) -> str:
         return next((table.name for table in self._tables.values() if table.exported), "")

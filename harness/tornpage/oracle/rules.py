@@ -1,10 +1,11 @@
-"""The rules on bytes, asked of tornpage-judge (explorer/judge): a process per worker, one line per
-recording.
+"""The rules on bytes, and what an exported table is by itself, asked of tornpage-judge (explorer/judge): a
+process per worker, one line per question.
 
 The judge decodes what was written; no marker of the target tells it anything. What is told here is only
-which recording it is, and on which files the recorded process began.
+which recording it is, and on which files the recorded process began; or which table was exported when the
+crash left these files.
 
-May import: errors, model, process.
+May import: errors, exports, model, process.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from tornpage.faults.process import FROM_OUTSIDE, ended_from_outside, launch_argv
+from tornpage.oracle.exports import Export
 from tornpage.vocabulary.errors import ChildError, TornpageError
 from tornpage.vocabulary.model import Source, Violation
 
-__all__ = ["Finding", "Judged", "Setting", "ask_rules", "stop_judges"]
+__all__ = ["Finding", "Judged", "Setting", "ask_export", "ask_rules", "stop_judges"]
 
 ANSWER_DEADLINE_S = 60.0
 STOP_DEADLINE_S = 5.0
@@ -78,6 +80,36 @@ def ask_rules(
         "live": live,
         "doublewrite": setting.doublewrite,
     }
+    answer = _ask(argv, request)
+    return Judged(
+        tuple(_finding(item) for item in answer["findings"]),
+        bool(answer["log"]["found"]),
+        answer.get("counters", {}),
+    )
+
+
+def ask_export(
+    argv: Sequence[str], base: Path, export: Export, options: Mapping[str, str]
+) -> list[Violation]:
+    """What is wrong with an exported table that is carried away as a crash left it (I28).
+
+    argv: the judge's command line. base: the files that the crash left, not recovered yet; they stay as they
+    are. options: of the target. Raises as ask_rules().
+    """
+    request = {
+        "export": export.table,
+        "acked": export.acked,
+        "base": str(base),
+        "options": dict(options),
+    }
+    answer = _ask(argv, request)
+    return [
+        Violation(int(item["invariant"]), item["what"], source=Source.STATE)
+        for item in answer["findings"]
+    ]
+
+
+def _ask(argv: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:
     key = tuple(argv)
     judge = _judges.get(key) or _begin_judge(key)
     try:
@@ -88,11 +120,7 @@ def ask_rules(
         raise
     if "error" in answer:
         raise ChildError(f"tornpage-judge: {answer['error']}")
-    return Judged(
-        tuple(_finding(item) for item in answer["findings"]),
-        bool(answer["log"]["found"]),
-        answer.get("counters", {}),
-    )
+    return answer
 
 
 def _finding(item: dict[str, Any]) -> Finding:
@@ -100,6 +128,10 @@ def _finding(item: dict[str, Any]) -> Finding:
     return Finding(
         int(item["seq"]), Violation(int(item["invariant"]), what, source=Source(item["source"]))
     )
+
+
+def _about(request: Mapping[str, Any]) -> str:
+    return str(request.get("trace") or request["base"])
 
 
 def _begin_judge(argv: tuple[str, ...]) -> _Judge:
@@ -138,10 +170,10 @@ class _Judge:
         line = b""
         while not line.endswith(b"\n"):
             if not select.select([stdout], [], [], ANSWER_DEADLINE_S)[0]:
-                raise ChildError(f"tornpage-judge hung on {request['trace']}")
+                raise ChildError(f"tornpage-judge hung on {_about(request)}")
             part = os.read(stdout.fileno(), 1 << 16)
             if not part:
-                raise self._death(f"died on {request['trace']}")
+                raise self._death(f"died on {_about(request)}")
             line += part
         answer: dict[str, Any] = json.loads(line)
         return answer

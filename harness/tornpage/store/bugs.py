@@ -7,7 +7,7 @@ May import: codec, errors, model, origin, root, schema.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -34,6 +34,7 @@ __all__ = [
     "set_reproducer",
     "sightings_of",
     "violation_rows",
+    "widen",
 ]
 
 
@@ -128,7 +129,8 @@ def assign_bugs(db: Connection, where: Where, violations: Sequence[Violation]) -
             item.invariant for item, of in zip(violations, roots, strict=True) if of == root
         }
         bug, novelty = _find_or_add(db, target, root, where)
-        _widen(db, bug, invariants, where)
+        widen(db, bug, invariants)
+        _prefer_trial(db, bug, where)
         _see(db, Sighting(bug, where.run, origin.started, origin.build, novelty, where.alike))
         ids[root] = bug
     return [ids[root] for root in roots]
@@ -197,24 +199,29 @@ def _find_or_add(db: Connection, target: str, root: Root, where: Where) -> tuple
     return bug, Novelty.BACK
 
 
-def _widen(db: Connection, bug: int, invariants: set[int], where: Where) -> None:
-    """A bug has the invariants of all its findings; a trial, which has an id, is the better reproducer."""
+def widen(db: Connection, bug: int, invariants: Iterable[int]) -> None:
+    """A bug has the invariants of all its findings."""
     table = schema.bug
-    text, trial = db.execute(
-        select(table.c.invariants, table.c.trial).where(table.c.id == bug)
-    ).one()
+    text = db.execute(select(table.c.invariants).where(table.c.id == bug)).scalar_one()
     together = sorted({*json.loads(text), *invariants})
     db.execute(table.update().where(table.c.id == bug).values(invariants=json.dumps(together)))
-    if trial is None and where.trial is not None:
-        set_reproducer(db, bug, Reproducer(where.run, where.trial, where.config))
 
 
-def set_reproducer(db: Connection, bug: int, reproducer: Reproducer) -> None:
-    """From now on the bug is replayed by this."""
+def _prefer_trial(db: Connection, bug: int, where: Where) -> None:
+    """To an undisturbed run, which has no id, as what reproduces the bug."""
+    if where.trial is not None:
+        best = Reproducer(where.run, where.trial, where.config)
+        set_reproducer(db, bug, best, schema.bug.c.trial.is_(None))
+
+
+def set_reproducer(
+    db: Connection, bug: int, reproducer: Reproducer, *where: ColumnElement[bool]
+) -> None:
+    """From now on the bug, where this holds of it, is replayed by this."""
     table = schema.bug
     db.execute(
         table.update()
-        .where(table.c.id == bug)
+        .where(table.c.id == bug, *where)
         .values(run=reproducer.run, trial=reproducer.trial, config=reproducer.config)
     )
 

@@ -1,7 +1,7 @@
 """Runs from one store into another, whatever databases they are in: each in one transaction, with its bugs,
 its night and all that was found. What is there already stays as it is.
 
-May import: bugs, schema, store.
+May import: bugs, schema, sql, store.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, select, tuple_
 from sqlalchemy import Table as SqlTable
 
 from tornpage.store import schema
-from tornpage.store.bugs import Reproducer, set_reproducer
+from tornpage.store.bugs import Reproducer, set_reproducer, widen
+from tornpage.store.sql import next_id
 from tornpage.store.store import Store, next_run
 
 __all__ = ["Copied", "copy_runs"]
@@ -102,7 +103,7 @@ class _RunCopy:
         known = _find(db, nights, row, ("plan", "origin"))
         if known is not None:
             return known
-        number = max(int(row.id), _next(db, nights))
+        number = max(int(row.id), next_id(db, nights.c.id))
         db.execute(nights.insert(), {**row._mapping, "id": number})
         return number
 
@@ -122,14 +123,14 @@ class _RunCopy:
             if known is None:
                 known = self._add_bug(db, row, run)
             else:
-                _widen(db, known, json.loads(row.invariants))
+                widen(db, known, json.loads(row.invariants))
             numbers[row.id] = known
         return numbers
 
     def _add_bug(self, db: Connection, row: Row[Any], run: int) -> int:
         self.added.add(row.id)
         values = {name: value for name, value in row._mapping.items() if name != "seen"}
-        number = max(int(row.id), _next(db, schema.bug))
+        number = max(int(row.id), next_id(db, schema.bug.c.id))
         if row.run != self._row.id:
             values |= self._first_finding(row.id)
         db.execute(schema.bug.insert(), {**values, "id": number, "run": run})
@@ -180,17 +181,6 @@ def _find(db: Connection, table: SqlTable, row: Row[Any], same: tuple[str, ...])
     """Id of a row of the table that has the same of these columns."""
     alike = [table.c[name] == row._mapping[name] for name in same]
     return db.execute(select(table.c.id).where(*alike)).scalars().first()
-
-
-def _next(db: Connection, table: SqlTable) -> int:
-    return 1 + (db.execute(select(func.max(table.c.id))).scalar_one() or 0)
-
-
-def _widen(db: Connection, bug: int, invariants: list[int]) -> None:
-    bugs = schema.bug
-    text = db.execute(select(bugs.c.invariants).where(bugs.c.id == bug)).scalar_one()
-    together = json.dumps(sorted({*json.loads(text), *invariants}))
-    db.execute(bugs.update().where(bugs.c.id == bug).values(invariants=together))
 
 
 def _set_reproducers(source: Store, target: Store, runs: dict[int, int], added: set[int]) -> None:

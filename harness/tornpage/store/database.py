@@ -1,7 +1,7 @@
 """The store's database: opened, read and written in transactions, found again when it was away; and the locks
 of its owners.
 
-May import: errors, place.
+May import: errors, place, sql.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, InternalError, OperationalError
 
 from tornpage.store.place import Place, place_of
+from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import MachineError
 
 __all__ = ["Database"]
@@ -85,13 +86,13 @@ class Database:
                 if error.connection_invalidated:
                     self._await(error)
                 elif isinstance(error, OperationalError | InternalError):
-                    raise MachineError(f"{self.name}: {_line(error)}") from error
+                    raise MachineError(f"{self.name}: {line_of(error)}") from error
                 else:
                     raise
 
     def _await(self, lost: DBAPIError) -> None:
         """Comes back when the server does, with all locks."""
-        _say(f"{self.name} is away ({_line(lost)}); waiting for it up to {AWAY_S:.0f} s")
+        _say(f"{self.name} is away ({line_of(lost)}); waiting for it up to {AWAY_S:.0f} s")
         deadline = time.monotonic() + AWAY_S
         while True:
             with contextlib.suppress(DBAPIError):
@@ -103,7 +104,7 @@ class Database:
                 self._db.rollback()
             except OperationalError as error:
                 if time.monotonic() > deadline:
-                    raise MachineError(f"{self.name} stays away: {_line(error)}") from error
+                    raise MachineError(f"{self.name} stays away: {line_of(error)}") from error
                 time.sleep(AGAIN_S)
             else:
                 _say(f"{self.name} is there again; nothing is lost")
@@ -117,10 +118,6 @@ class Database:
     def _own(self, what: str) -> None:
         """The same, outside a transaction."""
         self.read(lambda db: self._lock(db, what))
-
-
-def _line(error: DBAPIError) -> str:
-    return str(error.orig).strip().splitlines()[0]
 
 
 def _say(text: str) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tornpage.store.migrate import prepare, version_of
+from tornpage.store.migrate import prepare, require_ours, version_of
 from tornpage.store.runlock import RunLock
 from tornpage.store.schema import VERSION
 from tornpage.vocabulary.errors import ConfigError, MachineError
@@ -111,14 +111,19 @@ class StoreFile:
         return self._engine("mode=ro")
 
     def _prepare(self, engine: Engine) -> None:
-        """In one transaction, which excludes all others."""
+        """In one transaction, which excludes all others. The log that the file gets lets others read."""
         try:
             with engine.connect() as db:
                 self.begin(db, False)
                 found = version_of(db)
+                if found is None:
+                    require_ours(db, self.name)
                 db.rollback()
                 if found == VERSION:
                     return
+                raw = db.connection.driver_connection
+                assert raw is not None, "it is open"
+                raw.execute("pragma journal_mode = wal")
                 db.info["begin"] = "begin exclusive"
                 with db.begin():
                     prepare(db, self.name)
@@ -148,7 +153,6 @@ class StoreFile:
         def connect() -> sqlite3.Connection:
             db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_S)
             if mode == "mode=rwc":
-                db.execute("pragma journal_mode = wal")
                 db.execute("pragma synchronous = normal")
             return db
 

@@ -1,7 +1,7 @@
 """What the store remembers from run to run: bugs, what became of them when they were played again, nights,
 and the overview of all runs.
 
-May import: bugs, codec, database, errors, origin, schema.
+May import: bugs, codec, database, errors, origin, schema, sql.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, column, func, select, table
+from sqlalchemy import Connection, Row, column, select, table
 
 from tornpage.store import schema
 from tornpage.store.bugs import (
@@ -27,6 +27,7 @@ from tornpage.store.bugs import (
 )
 from tornpage.store.database import Database
 from tornpage.store.origin import Origin
+from tornpage.store.sql import next_id
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError
 
@@ -171,7 +172,7 @@ class MemoryStore(Database):
             nonlocal number
             self.place.exclude(db)
             if number is None:
-                number = 1 + (db.execute(select(func.max(nights.c.id))).scalar_one() or 0)
+                number = next_id(db, nights.c.id)
             self._lock(db, f"night {number}")
             insert = schema.insert_into(db, nights).values(
                 id=number,

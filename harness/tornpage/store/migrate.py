@@ -15,7 +15,7 @@ from sqlalchemy import Connection, inspect, select, text
 from tornpage.store.schema import TABLES, VERSION, version
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["prepare", "version_of"]
+__all__ = ["prepare", "require_ours", "version_of"]
 
 FIRST = 1
 """Versions before 4 kept their number in a table of their own."""
@@ -39,6 +39,7 @@ def prepare(db: Connection, name: str) -> None:
     messages."""
     found = version_of(db)  # another process may have been first
     if found is None:
+        require_ours(db, name)
         TABLES.create_all(db)
         db.execute(version.insert().values(version_num=VERSION))
     elif not found.isdecimal() or int(found) > int(VERSION):
@@ -51,6 +52,15 @@ def prepare(db: Connection, name: str) -> None:
         db.exec_driver_sql(_text("postgresql.sql"))
     for statement in statements(_text("views.sql")):
         db.exec_driver_sql(statement)
+
+
+def require_ours(db: Connection, name: str) -> None:
+    """ConfigError if a database without a version is one of something else, which is not added to."""
+    others = sorted({*inspect(db).get_table_names()} - {*TABLES.tables, OLD_TABLE})
+    if others:
+        raise ConfigError(
+            f"{name}: a database of something else: it has a table {others[0]}; choose another place"
+        )
 
 
 def _upgrade(db: Connection, found: int) -> None:

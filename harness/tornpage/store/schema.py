@@ -8,7 +8,7 @@ May import: nothing of the package.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     REAL,
@@ -29,20 +29,24 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 from sqlalchemy import Text as SqlText
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.types import TypeEngine
 
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
+
+    Insert = sqlite.Insert | postgresql.Insert
+
 __all__ = [
-    "INSERTS",
     "TABLES",
     "VERSION",
-    "Insert",
     "bug",
     "census",
     "census_violation",
     "contents",
     "exploration",
     "insert_into",
+    "inserts_of",
     "night",
     "replay",
     "run",
@@ -253,13 +257,15 @@ replay = _clustered(
 )
 
 
-Insert = sqlite.Insert | postgresql.Insert
-INSERTS: dict[str, Callable[[Table], Insert]] = {
-    "sqlite": sqlite.insert,
-    "postgresql": postgresql.insert,
-}
+def inserts_of(dialect: str) -> Callable[[Table], Insert]:
+    """Makes an insert for a database of this name that may say what becomes of a row that is there."""
+    if dialect == "sqlite":
+        return sqlite.insert
+    from sqlalchemy.dialects import postgresql  # most stores are files, and it has much to load
+
+    return postgresql.insert
 
 
 def insert_into(db: Connection, table: Table) -> Insert:
     """An insert that may say what becomes of a row that is there already."""
-    return INSERTS[db.dialect.name](table)
+    return inserts_of(db.dialect.name)(table)

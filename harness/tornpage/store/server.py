@@ -1,7 +1,7 @@
 """A store on a PostgreSQL server, which several machines may use at once. Owners hold advisory locks, which
 go with their sessions.
 
-May import: errors, migrate, schema.
+May import: errors, migrate, schema, sql.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from tornpage.store.migrate import prepare, version_of
 from tornpage.store.schema import VERSION
+from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = ["StoreServer"]
@@ -108,7 +109,7 @@ class StoreServer:
                 if found != VERSION:
                     prepare(db, self.name)
         except DBAPIError as error:
-            raise ConfigError(f"{self.name}: {_line(error)}") from error
+            raise ConfigError(f"{self.name}: {line_of(error)}") from error
         return engine
 
     def begin(self, db: Connection, write: bool) -> None:
@@ -168,8 +169,3 @@ def _unlock(db: Connection, key: tuple[Cast[int], Cast[int]]) -> None:
     with contextlib.suppress(SQLAlchemyError):
         db.execute(select(func.pg_advisory_unlock(*key)))
         db.rollback()
-
-
-def _line(error: DBAPIError) -> str:
-    """What the server, or the library that speaks with it, says."""
-    return str(error.orig).strip().splitlines()[0]

@@ -4,7 +4,7 @@ A trial's row is written before the trial starts and completed when its verdict 
 transaction of its own: whenever the harness dies, every finished verdict is in the database. A verdict that
 is stored is never replaced. A run has one owner at a time, who holds its lock.
 
-May import: bugs, codec, errors, memory, model, origin, place, rows, schema, trials.
+May import: bugs, codec, errors, memory, model, origin, place, rows, schema, sql, trials.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tornpage.store.memory import MemoryStore
 from tornpage.store.origin import Origin
 from tornpage.store.place import Place
 from tornpage.store.rows import DETAILS, CensusRow, Run, TrialRow
+from tornpage.store.sql import next_id
 from tornpage.store.trials import (
     HAS_VERDICT,
     add_violations,
@@ -146,11 +147,15 @@ class Store(MemoryStore):
 
     def add_seconds(self, run: int, seconds: float) -> None:
         """Adds time spent on trials, so that the rate of a resumed run is right."""
+        values = self._spent(run, seconds)
+        self.write(lambda db: db.execute(_SET_SECONDS, values))
+
+    def _spent(self, run: int, seconds: float) -> dict[str, object]:
+        """What is to be stored then: the sum, so that twice is the same as once."""
         if run not in self._seconds:
             self._seconds[run] = self.run(run).seconds
         self._seconds[run] += seconds
-        values = {"of_run": run, "total": self._seconds[run]}
-        self.write(lambda db: db.execute(_SET_SECONDS, values))
+        return {"of_run": run, "total": self._seconds[run]}
 
     def run(self, run: int) -> Run:
         """ConfigError if there is no such run."""
@@ -294,10 +299,13 @@ class Store(MemoryStore):
         verdict stays as it is."""
         self.write(lambda db: begin_trial(db, run, spec, site, mask))
 
-    def finish_trial(self, run: int, result: TrialResult) -> None:
-        """Completes a trial's row with its verdict, unless it has one."""
+    def finish_trial(self, run: int, result: TrialResult, seconds: float = 0) -> None:
+        """Completes a trial's row with its verdict, unless it has one. seconds: as of add_seconds()."""
+        spent = self._spent(run, seconds) if seconds else None
 
         def finish(db: Connection) -> None:
+            if spent is not None:
+                db.execute(_SET_SECONDS, spent)
             if end_trial(db, run, result) and result.violations:
                 self.place.exclude(db)
                 add_violations(db, run, result)
@@ -330,8 +338,7 @@ class Store(MemoryStore):
 
 def next_run(db: Connection) -> int:
     """A number that no deleted run had, so that the sightings of bugs stay true."""
-    query = select(func.max(_RUNS.c.id)).union_all(select(func.max(schema.sighting.c.run)))
-    return 1 + max((number or 0 for number in db.execute(query).scalars()), default=0)
+    return next_id(db, _RUNS.c.id, schema.sighting.c.run)
 
 
 def _run(row: Row[Any]) -> Run:

@@ -6,6 +6,7 @@ May import: bugs, codec, model, rows, schema.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -43,7 +44,9 @@ _ADD_VIOLATION = schema.violation.insert()
 _TOLD = ("spec", "config", "site", "mask")
 
 
-def _start(insert: schema.Insert) -> schema.Insert:
+@functools.cache
+def _start(dialect: str) -> schema.Insert:
+    insert = schema.inserts_of(dialect)(_TRIALS)
     fresh = {name: insert.excluded[name] for name in _TOLD}
     return insert.on_conflict_do_update(
         index_elements=["run", "number"],
@@ -52,14 +55,11 @@ def _start(insert: schema.Insert) -> schema.Insert:
     )
 
 
-_START = {name: _start(insert(_TRIALS)) for name, insert in schema.INSERTS.items()}
-
-
 def begin_trial(db: Connection, run: int, spec: TrialSpec, site: str, mask: str) -> None:
     """The row of a trial that is about to start (again, after an interruption); one that has a verdict stays
     as it is."""
     told = {"spec": to_json(spec), "config": spec.config, "site": site, "mask": mask}
-    db.execute(_START[db.dialect.name], {"run": run, "number": spec.number, **told})
+    db.execute(_start(db.dialect.name), {"run": run, "number": spec.number, **told})
 
 
 def end_trial(db: Connection, run: int, result: TrialResult) -> bool:

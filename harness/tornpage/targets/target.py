@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol
 
 from tornpage.faults.aim import SECTOR
@@ -40,6 +40,7 @@ __all__ = [
     "last_object",
     "read_findings",
     "read_run",
+    "require_built",
 ]
 
 
@@ -158,7 +159,7 @@ class Target(Protocol):
 
     def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
         """The explorer on a trace with contents; allowed: the oracle's prefixes (powerloss.py). Further
-        options are added behind."""
+        options are added behind. Its deadline is that of one recovery."""
 
     def judge_command(self) -> Command:
         """The program that holds recordings against the rules (rules.py). Raises TargetError without
@@ -191,6 +192,9 @@ class Target(Protocol):
         """What a write was for. facts: of the page_write marker right before it, None if there is none; data:
         what was written, empty where contents were not recorded.
         None: the file is no part of a crashed image, and its writes are no subject."""
+
+    def holds_pages(self, file: str) -> bool:
+        """Whether it holds pages, in any folder: the storage's promise (Setting.unit) covers those."""
 
 
 _COUNTERS = {
@@ -246,9 +250,7 @@ class EngineTarget:
 
     def check_ready(self) -> None:
         """Raises TargetError naming the file that is missing."""
-        for path in (self.program, self.preload):
-            if not os.access(path, os.R_OK):
-                raise TargetError(f"{path} is missing: build it first (make setup)")
+        require_built(self.program, self.preload)
 
     def programs(self) -> dict[str, Path]:
         """Engine, preload, explorer, judge."""
@@ -290,8 +292,7 @@ class EngineTarget:
 
     def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
         """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format,
-        which a
-        restart of the run may have changed."""
+        which a restart of the run may have changed."""
         found = (data / LOG_FILE).exists()
         asked = {k: v for k, v in options.items() if not (found and k == "log_format")}
         return Command(
@@ -392,6 +393,10 @@ class EngineTarget:
             return Site.PAGE0
         return Site.OTHER if facts is None else _page_site(facts)
 
+    def holds_pages(self, file: str) -> bool:
+        """Those of the database, and their copies in a backup."""
+        return _has_pages(PurePath(file).name)
+
 
 def _has_pages(file: str) -> bool:
     """The system space, a table's file or an undo tablespace."""
@@ -430,6 +435,13 @@ def _sets(options: Mapping[str, str]) -> list[str]:
     for name, value in options.items():
         out += ["--set", f"{name}={value}"]
     return out
+
+
+def require_built(*files: Path) -> None:
+    """Raises TargetError naming the first file of the build that cannot be read."""
+    for path in files:
+        if not os.access(path, os.R_OK):
+            raise TargetError(f"{path} is missing: build it first (make build)")
 
 
 def last_object(stdout: bytes) -> dict[str, Any] | None:

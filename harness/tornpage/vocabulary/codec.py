@@ -77,7 +77,11 @@ def first_error(error: ValidationError, *outer: str) -> str:
     """The first finding as "outer.place.of.the.key: what is wrong"."""
     first = error.errors(include_url=False)[0]
     where = ".".join([*outer, *(str(part) for part in first["loc"])])
-    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"]
+    what = first["msg"]
+    if first["type"] == "extra_forbidden":
+        what = "unknown key"
+    elif first["type"] == "value_error":  # a validator of ours: its words alone
+        what = str(first["ctx"]["error"])
     return f"{where}: {what}" if where else what
 
 

@@ -40,13 +40,20 @@ def first_sentence(thing: Any) -> str:
 
 def meanings(kind: type[Enum]) -> dict[str, str]:
     """By value of a member, the docstring behind it."""
+    return {str(kind[name].value): text for name, text in _behind(kind).items()}
+
+
+def _behind(kind: type) -> dict[str, str]:
+    """By name, the docstrings behind the names of a class. Sources are read when they are asked for: every
+    command would wait for it."""
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(body, ast.ClassDef)
     found = {}
     for item, behind in zip(body.body, body.body[1:], strict=False):
-        if isinstance(item, ast.Assign) and isinstance(behind, ast.Expr):
-            (name,) = (target.id for target in item.targets if isinstance(target, ast.Name))
-            found[str(kind[name].value)] = " ".join(str(ast.literal_eval(behind.value)).split())
+        if isinstance(item, ast.Assign | ast.AnnAssign) and isinstance(behind, ast.Expr):
+            (target,) = item.targets if isinstance(item, ast.Assign) else [item.target]
+            assert isinstance(target, ast.Name)
+            found[target.id] = " ".join(str(ast.literal_eval(behind.value)).split())
     return found
 
 
@@ -54,12 +61,14 @@ def keys_of(model: type[BaseModel]) -> list[Key]:
     """The keys of a model whose attributes have docstrings, in its order."""
     schema = model.model_json_schema()
     definitions = schema.get("$defs", {})
+    own = [kind for kind in model.__mro__[::-1] if issubclass(kind, BaseModel)]
+    texts = {name: text for kind in own[1:] for name, text in _behind(kind).items()}
     return [
         Key(
             name=name,
             value=_value(field, definitions),
             default="" if name in schema.get("required", []) else _default(field.get("default")),
-            what=" ".join(field.get("description", "").split()),
+            what=texts.get(name, ""),
             is_table=_is_table(field, definitions),
         )
         for name, field in schema["properties"].items()

@@ -256,7 +256,7 @@ class TrialResult:
     site, mask: the write that was hit, and the plan's sector choice as text ("prefix:3", "none", ...).
     counters: recovery counters by name, as dblwr_restored, index_load_reads, pages_created,
     indexes_dropped, tables_dropped, swaps_finished, trx_rolled_back, redo_records, batches; nested_kills,
-    nested_errors, stale_log.
+    nested_errors, stale_log, exports_judged.
     seconds: durations by phase (run, copy, recover, verify, judge, total).
     peak_bytes: largest resident size of any child; written_bytes: written by all children.
     trace_hash: XXH3-64 of the run's trace (hex), the same for the same seed; digest: of the recovered

@@ -271,8 +271,7 @@ class Book:
 
     def restart(self, clean: bool, options: Mapping[str, str]) -> None:
         """The target ends, in one way or the other, and starts with these options changed; transactions and
-        builds are
-        given up."""
+        builds are given up."""
         self.add(Verb.RESTART, full=clean, options=options)
         for table in self.tables.values():
             table.build, table.changes, table.packing, table.exported = None, None, False, False

@@ -177,14 +177,27 @@ def _in_steps(book: Book, table: Table, finish: bool | None) -> None:
 
 
 def aborted(book: Book, table: Table) -> None:
-    """A build that is aborted; then its pages go to rows, or to another build."""
-    stepped(book, table, finish=False)
+    """A build that is aborted, amid other work or at once; then its pages go to rows, or to another build."""
+    if book.rng.random() < 0.5:
+        stepped(book, table, finish=False)
+    else:
+        _aborted_at_once(book, table)
     if book.rng.random() < 0.3:
         book.set_optimize(book.rng.random() < 0.5)
     if book.rng.random() < 0.5:
         book.add_indexes(table, several(book, table))
     else:
         fill(book, table, len(table.live) + book.rng.randint(1, 12))
+
+
+def _aborted_at_once(book: Book, table: Table) -> None:
+    """After so many of its steps, and nothing between them: in any phase, its pages still in the pool."""
+    if not book.missing_indexes(table):
+        drop_some(book, table)
+    indexes = several(book, table)
+    book.start_build(table, indexes)
+    book.step_build(table, book.rng.randint(1, 2 + 3 * len(indexes)), len(table.live) + 1)
+    book.end_build(table, finish=False)
 
 
 def many(book: Book, _: Table) -> None:

@@ -41,7 +41,7 @@ RESTART_SHARE = 0.5
 class ChurnParams(BaseModel):
     """Rounds of growing and shrinking one table of wide keys, one of rows of any size, one of long values."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rounds: int = Field(default=2, ge=1, le=1000)
     """How often the table grows and shrinks."""

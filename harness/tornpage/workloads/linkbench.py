@@ -30,7 +30,7 @@ LINKS = IndexDef(
 class LinkbenchParams(BaseModel):
     """Nodes, links between them and counts of links, changed as LinkBench changes them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     nodes: int = Field(default=40, ge=2, le=1_000_000)
     """At the beginning."""

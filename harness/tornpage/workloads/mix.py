@@ -47,7 +47,7 @@ Phase = Callable[[Book, Table], None]
 class MixParams(BaseModel):
     """A script of phases that the seed draws."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     phases: int = Field(default=14, ge=1, le=1000)
     """Pieces of a script."""

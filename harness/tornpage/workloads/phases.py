@@ -91,8 +91,7 @@ def housekeeping(book: Book) -> None:
 
 def exact_checkpoint(book: Book) -> None:
     """So many of the oldest pages go home, and C comes to lie where the next one was first changed: at what
-    a load has
-    stamped its pages with, if they are next."""
+    a load has stamped its pages with, if they are next."""
     book.add(Verb.CLEAN, number=book.rng.randint(1, 2 * book.dblwr_pages))
     book.add(Verb.CHECKPOINT)
 
@@ -204,8 +203,7 @@ def settle(book: Book) -> None:
 
 def restart(book: Book) -> None:
     """Another start of the target, behind a clean close or a crash, under other options and with a log of
-    another
-    format. Transactions and builds end as they stand."""
+    another format. Transactions and builds end as they stand."""
     clean = book.rng.random() < 0.7
     names = book.rng.sample(sorted(RESTART_OPTIONS), book.rng.randint(0, 3))
     options = {name: book.rng.choice(RESTART_OPTIONS[name]) for name in names}

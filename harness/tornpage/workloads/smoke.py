@@ -22,7 +22,7 @@ __all__ = ["SmokeParams", "SqliteSmokeParams", "generate_smoke", "generate_sqlit
 class SmokeParams(BaseModel):
     """A table of large rows under DML before, between and after index builds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: int = Field(default=48, ge=8, le=100_000)
     """Rows of the table before the first index build."""
@@ -35,7 +35,7 @@ class SmokeParams(BaseModel):
 class SqliteSmokeParams(BaseModel):
     """The tables of smoke for a database with one writer: one open transaction at a time, small data."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: int = Field(default=64, ge=8, le=100_000)
     """Rows of the table before the first index build."""

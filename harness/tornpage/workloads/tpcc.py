@@ -118,7 +118,7 @@ INDEXES = {
 class TpccParams(BaseModel):
     """The tables and transactions of TPC-C, with the two indexes built amid the work."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     warehouses: int = Field(default=2, ge=1, le=20)
     """The scale of everything."""

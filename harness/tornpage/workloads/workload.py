@@ -53,7 +53,7 @@ __all__ = [
 class FileParams(BaseModel):
     """A script in a file, run as it is; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path
     """The file, in the language of docs/SCRIPT.md."""
@@ -65,7 +65,7 @@ class FileParams(BaseModel):
 class InlineParams(BaseModel):
     """A script given in full, so that a trial needs no file beside the store; the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     script: str = Field(max_length=16_000_000)
     """The text."""
@@ -104,7 +104,7 @@ def _hash_of(text: str) -> str:
 class OwnParams(BaseModel):
     """The work that the target's own run command makes; no script, and the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _generate_own(params: OwnParams, rng: random.Random) -> Script:  # noqa: ARG001 - one shape
@@ -115,7 +115,7 @@ class LinesParams(BaseModel):
     """Statements in the target's own language, one per line, which its run command takes from a file;
     the seed changes nothing."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     path: Path | None = None
     """The file."""

@@ -17,6 +17,7 @@ from tornpage.campaigns.campaign import (
     load_campaign,
     undisturbed_spec,
 )
+from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.lossrunner import loss_parts
 from tornpage.faults.aim import RecoveryAim
 from tornpage.vocabulary.errors import ConfigError
@@ -55,7 +56,7 @@ def census_for(chosen: Campaign) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("trials = 10", "trials = 0", "trials"),
+        ("trials = 10", "trials = 0", "c.toml: crash_model kill needs trials"),
         ('"page0"', '"page00"', "sites"),
         ('"random"', '"prefix:x"', "masks"),
         ("seed = 3", "seed = 3\nsede = 4", "sede"),
@@ -76,6 +77,30 @@ def test_an_unknown_campaign_lists_those_there_are(tmp_path: Path) -> None:
     campaign(tmp_path)
     with pytest.raises(ConfigError, match="there are: c"):
         load_campaign("d", tmp_path)
+
+
+def test_a_file_that_is_not_there_is_called_so(tmp_path: Path) -> None:
+    """Nor is a folder one; the campaigns that come along are no answer to that."""
+    (tmp_path / "folder.toml").mkdir()
+    for name in ("d.toml", "folder.toml"):
+        with pytest.raises(ConfigError, match=f"{name}: no such file"):
+            load_campaign(str(tmp_path / name), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "option"),
+    [
+        (Changes(budget_s=5), "--budget"),
+        (Changes(models=["subset"]), "--model"),
+        (Changes(states=5), "--states"),
+    ],
+)
+def test_a_limit_of_power_loss_is_refused_by_its_option(
+    tmp_path: Path, changes: Changes, option: str
+) -> None:
+    """The message has the word that was typed."""
+    with pytest.raises(ConfigError, match=f"no power-loss campaign: no {option}$"):
+        changes.apply(campaign(tmp_path))
 
 
 def test_set_replaces_a_crossed_option(tmp_path: Path) -> None:
@@ -214,7 +239,25 @@ def test_the_million_campaign_explores_what_it_must() -> None:
         for depth in (1, 2):
             assert {config.options[name] for config, d in parts if d == depth} == values
     assert chosen.explore is not None
-    assert chosen.explore.states * len(parts) > 2_000_000
+    assert chosen.explore.states * len(parts) > 1_200_000
+
+
+DRAWN = ("mix", "mix_kill", "storm", "backup", "backup_kill", "million")
+"""Campaigns of scripts that the seed puts together."""
+
+
+def drawn_options(name: str) -> set[str]:
+    """What differs between the scripts of a campaign."""
+    chosen = load_campaign(name, data_folder("workloads"))
+    return {option for key in (*chosen.vary, *chosen.cross) for option in key.split(",")}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_scripts_meet_the_same_options(name: str) -> None:
+    """What one of these campaigns draws, each other one draws as well: pieces of scripts meet every
+    mechanism that an option turns on. How backups are made is a matter of those that make some."""
+    all_options = set[str]().union(*map(drawn_options, DRAWN)) - {"backup_interval"}
+    assert all_options <= drawn_options(name), all_options - drawn_options(name)
 
 
 VARY = """

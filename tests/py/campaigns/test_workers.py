@@ -14,7 +14,7 @@ from builders import make_result, make_spec
 
 from tornpage.campaigns import workers
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.lossrunner import confirmed_state
+from tornpage.campaigns.parts import confirmed_state
 from tornpage.campaigns.workers import Job, confirmed, play, submit, worker_pool
 from tornpage.vocabulary.errors import Interrupted, MachineError
 from tornpage.vocabulary.model import Outcome

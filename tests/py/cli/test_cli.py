@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tornpage.cli.options import seconds_of
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 
 
@@ -70,14 +73,14 @@ def test_resume_makes_no_store(command: str, tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_the_command_is_loaded(tmp_path: Path) -> None:
-    """Ctrl-C in the first moment: exit code 130 and no traceback."""
+    """Ctrl-C in the first moment: exit code 130, one line and no traceback."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n", "utf-8")
     words = [sys.executable, "-m", "tornpage", "--version"]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=60, check=False, env=environment
     )
-    assert (done.returncode, done.stderr) == (130, "")
+    assert (done.returncode, done.stderr) == (130, "tornpage: interrupted; nothing had begun\n")
 
 
 @pytest.mark.parametrize(
@@ -93,3 +96,32 @@ def test_other_times_are_refused(text: str) -> None:
     """With the option's name."""
     with pytest.raises(ConfigError, match="--budget"):
         seconds_of("--budget", text)
+
+
+def test_a_damaged_store_is_one_line_without_sql(tmp_path: Path) -> None:
+    """The words of the database; the statement that met the damage helps nobody."""
+    place = tmp_path / "tornpage.db"
+    with Store(place):
+        pass
+    with contextlib.closing(sqlite3.connect(place)) as database:
+        (size,) = database.execute("pragma page_size").fetchone()
+        (root,) = database.execute(
+            "select rootpage from sqlite_master where name = 'run'"
+        ).fetchone()
+        database.execute("pragma wal_checkpoint(truncate)")
+    with place.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\x5a" * size)
+    words = [sys.executable, "-m", "tornpage", "runs", "--out", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "malformed" in done.stderr
+    assert "select" not in done.stderr.lower()
+
+
+def test_a_group_without_a_command_says_so() -> None:
+    """Its help on standard output, and what is wrong in one line."""
+    words = [sys.executable, "-m", "tornpage", "bench"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "tornpage: a command is missing\n")
+    assert "doublewrite" in done.stdout

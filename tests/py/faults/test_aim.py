@@ -41,6 +41,20 @@ def test_a_recovery_has_writes_before_any_statement() -> None:
     assert list_writes(target, trace, 4096, issued=True) == []
 
 
+def test_what_the_storage_promises_of_pages_holds_wherever_they_lie() -> None:
+    """For pages without a marker and for those of a backup; for no log, and for nothing else of a backup."""
+    target = EngineTarget(Path("engine"), Path("preload"))
+    paths = ["t1.ibd", "b1.backup/t1.ibd", "b1.backup/ibdata1", "b1.backup/undo001"]
+    others = ["ib_logfile0", "b1.backup/ib_logfile0", "b1.backup/backup_info", "ib_dblwr"]
+    fake = FakeTrace()
+    for path in paths + others:
+        fake.write(path, 16384, 4096)
+    writes = list_writes(target, fake.trace(), 4096, unit=4096)
+    assert [(w.file, w.unit) for w in writes] == [(p, 4096) for p in paths] + [
+        (p, 512) for p in others
+    ]
+
+
 def test_the_fault_is_at_a_write_of_the_site_and_depends_on_the_seed_only() -> None:
     """The same seed and writes give the same fault; other seeds reach other writes."""
     drawn = [RecoveryAim(Site.REDO, "random", seed).draw(WRITES) for seed in range(40)]

@@ -10,6 +10,7 @@ import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tornpage.oracle.exports import Export, exported_in
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import State
@@ -100,6 +101,23 @@ def test_an_export_lasts_from_prefix_to_prefix() -> None:
     oracle = _oracle(text)
     last = len(oracle.states) - 1
     assert oracle.commit_lines[last] == oracle.steps[-1].line and last not in oracle.exports
+    assert oracle.after(oracle.steps[-1].line) == last
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "export"),
+    [
+        (0, 1, None),
+        (1, 2, Export("t", acked=False)),
+        (2, 2, Export("t", acked=True)),
+        (2, 3, Export("t", acked=True)),
+        (3, 4, None),
+        (3, 5, Export("u", acked=False)),
+    ],
+)
+def test_the_export_of_a_crash(low: int, high: int, export: Export | None) -> None:
+    """It is the one of the newest prefix, and promised if every one that may be there has it."""
+    assert exported_in({2: "t", 3: "t", 5: "u"}, low, high) == export
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def quoted(text: str) -> tuple[str, ...]:
 
 def read_row(line: str) -> Mechanism:
     """A line of the table."""
-    name, where, claimed, _source = (cell.strip() for cell in line.strip("|\n").split("|"))
+    name, where, claimed, _rest = (cell.strip() for cell in line.strip("|\n").split("|"))
     claims = [
         (campaign.strip(), claim)
         for part in claimed.split(";")
@@ -52,7 +52,16 @@ ROWS = [
 ]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name[:40])
+SOURCES = [
+    (read_row(line), quoted(line.rpartition("|")[0].rpartition("|")[2]))
+    for line in PAGE.partition("| a bug that is found |\n")[2].partition("\n\n")[0].splitlines()[1:]
+]
+"""What the sources describe, and the planted bugs that stand beside it."""
+
+
+@pytest.mark.parametrize(
+    "row", [*ROWS, *(row for row, _ in SOURCES)], ids=lambda row: row.name[:40]
+)
 def test_a_mechanism_is_there_and_claimed(row: Mechanism) -> None:
     """Files and tests exist; the claims are those of the campaigns."""
     assert row.places and (row.claims or row.tests)
@@ -82,3 +91,13 @@ def test_bugs_planted_in_a_mechanism_were_found(row: Mechanism) -> None:
         pytest.skip("a figure: nothing of it can be broken")
     places = {path for name in found_by_state() for path in touched(name)}
     assert any(path.startswith(place) for place in row.places for path in places)
+
+
+@pytest.mark.parametrize(
+    ("row", "bugs"), SOURCES, ids=lambda value: getattr(value, "name", "")[:40]
+)
+def test_each_source_has_a_bug_that_is_found(row: Mechanism, bugs: tuple[str, ...]) -> None:
+    """By a broken state; what is only measured has none."""
+    assert len(SOURCES) == 23
+    assert len(bugs) == (1 if row.claims else 0)
+    assert set(bugs) <= found_by_state()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import make_result
+from sqlalchemy import create_engine, inspect
 
-from tornpage.store import file
+from tornpage.store import file, migrate
 from tornpage.store.bugs import Novelty, Reproducer
 from tornpage.store.origin import Origin
 from tornpage.store.store import Store
@@ -115,6 +118,55 @@ def test_an_old_store_has_the_columns_of_a_new_one(version: int, tmp_path: Path)
     assert columns_of(path) == columns_of(tmp_path / "new.db")
 
 
+def constraints_of(path: Path) -> dict[str, Any]:
+    """By table what may be in it: defaults, keys to other tables, unique and indexed columns, checks; and how
+    its rows lie."""
+    engine = create_engine(f"sqlite:///{path}")
+    found = inspect(engine)
+    with sqlite3.connect(path) as db:
+        created = dict(db.execute("select name, sql from sqlite_master where type = 'table'"))
+    try:
+        return {
+            name: {
+                "defaults": {one["name"]: one["default"] for one in found.get_columns(name)},
+                "keys": sorted(
+                    (one["constrained_columns"], one["referred_table"], one["referred_columns"])
+                    for one in found.get_foreign_keys(name)
+                ),
+                "unique": sorted(one["column_names"] for one in found.get_unique_constraints(name)),
+                "indexed": sorted(
+                    (str(one["name"]), one["column_names"]) for one in found.get_indexes(name)
+                ),
+                "checks": sorted(one["sqltext"] for one in found.get_check_constraints(name)),
+                "rowid": "without rowid" not in created[name].lower(),
+            }
+            for name in found.get_table_names()
+        }
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_an_old_store_has_the_constraints_of_a_new_one(version: int, tmp_path: Path) -> None:
+    """What may be in a table does not depend on the way that it came."""
+    path = old_store(tmp_path / "old.db", version)
+    for each in (path, tmp_path / "new.db"):
+        with Store(each):
+            pass
+    assert constraints_of(path) == constraints_of(tmp_path / "new.db")
+
+
+def test_a_migration_knows_the_schema_of_its_own_day_only() -> None:
+    """A table or a value that changes tomorrow changes no way that leads there: what a migration imports of
+    the package knows no table, and no JSON."""
+    allowed = {"tornpage.store.migrate", "tornpage.oracle.root", "tornpage.vocabulary.model"}
+    for source in Path(migrate.MIGRATIONS).rglob("*.py"):
+        tree = ast.parse(source.read_text("utf-8"))
+        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        ours = {name for name in imported if name and name.startswith("tornpage")}
+        assert ours <= allowed, source.name
+
+
 def test_an_old_store_is_read_where_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,3 +190,15 @@ def test_another_schema_version_is_refused(tmp_path: Path) -> None:
         db.execute("update alembic_version set version_num = '99'")
     with pytest.raises(ConfigError, match="schema version 99"):
         Store(tmp_path / "s.db")
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_a_database_of_something_else_is_refused(write: bool, tmp_path: Path) -> None:
+    """And not a byte of it changes."""
+    path = tmp_path / "app.db"
+    with sqlite3.connect(path) as db:
+        db.execute("create table customers (name text)")
+    before = path.read_bytes()
+    with pytest.raises(ConfigError, match="something else: it has a table customers"):
+        Store(path, write=write)
+    assert path.read_bytes() == before

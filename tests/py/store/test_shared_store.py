@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import psycopg
 import pytest
 from builders import make_result, make_spec
+from filled_store import ORIGIN, QUERIES, RULE, fill
 from private_postgresql import PrivateServer, private_server
 
-from tornpage.store.bugs import BugStatus, Novelty
+from tornpage.store.bugs import Novelty
 from tornpage.store.copy import copy_runs
-from tornpage.store.memory import Answer, Replayed
-from tornpage.store.origin import Origin
 from tornpage.store.place import place_of
 from tornpage.store.rows import CensusRow
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
-from tornpage.vocabulary.model import FaultPlan, Outcome, Source, Violation
-from tornpage.vocabulary.paths import ROOT
 
-RULE = Violation(13, "dblwr_skip: page 0:1 goes home\0 without a copy", source=Source.RULE)
-ORIGIN = Origin("2026-11-21T19:00:00+00:00", host="a", programs={"engine": "b1"})
-TORN = {"page0": {"first_flush": {"prefix": {"writes": 2, "states": 0}}}}
 TABLES = (
     "runs",
     "bugs",
@@ -50,35 +46,7 @@ def server() -> Iterator[PrivateServer]:
 @pytest.fixture
 def url(server: PrivateServer, request: pytest.FixtureRequest) -> str:
     """Of an empty database."""
-    return server.database(f"t{abs(hash(request.node.name))}")
-
-
-def fill(store: Store) -> None:
-    """A run of kills with findings, a night with a power-loss run, a bug that was fixed and came back."""
-    kills = store.begin_run("smoke", "engine", 1, 3, {"name": "smoke"}, ORIGIN).id
-    store.put_census(kills, CensusRow("a seed=1", True, "h", 9, 5, (RULE,), {"btr_splits": 2}))
-    results = [
-        make_result(0),
-        replace(make_result(1, broken=5), alike=1, seconds={"total": 0.5}),
-        make_result(2, Outcome.NOT_EXERCISED),
-    ]
-    for site, result in zip(("page0", "page0", "redo"), results, strict=True):
-        store.start_trial(kills, make_spec(result.number), site, "none")
-        store.finish_trial(kills, result)
-    store.set_verdict(store.finish_run(kills).id, "violations")
-    store.mark_bug(2, BugStatus.FIXED, "flush")
-    night = store.begin_night({"seed": 9}, ORIGIN).id
-    origin = replace(ORIGIN, started="2026-11-22T19:00:00+00:00")
-    losses = store.begin_run("powerloss", "engine", 7, 0, {}, origin, night).id
-    spec = replace(make_spec(0), plan=FaultPlan(loss="17.one-torn.3"))
-    store.start_trial(losses, spec, "page0", "17.one-torn.3")
-    store.finish_trial(losses, replace(make_result(0, broken=5), alike=40))
-    said = {"states": 500, "paths": {"dblwr_restored": 3}, "torn_pages": TORN}
-    store.put_exploration(losses, "a", said)
-    store.add_seconds(losses, 2.0)
-    store.put_replay(Replayed(losses, 1, Answer.REPRODUCED, ""))
-    store.stop_run(losses)
-    store.end_night(night, "finished")
+    return server.database(f"t{crc32(request.node.name.encode())}")
 
 
 def told(store: Store) -> list[object]:
@@ -106,15 +74,7 @@ def test_it_answers_what_a_file_answers(url: str, tmp_path: Path) -> None:
 
 def test_its_views_answer_the_same(url: str, tmp_path: Path) -> None:
     """Every view, and every example of docs/STORE.md."""
-    import sqlite3
-
-    text = (ROOT / "docs" / "STORE.md").read_text("utf-8")
-    queries = [
-        query
-        for block in text.split("```sql\n")[1:]
-        for query in block.split("```")[0].split("\n\n")
-    ]
-    queries += [f"select * from {view}" for view in TABLES]
+    queries = [*QUERIES, *(f"select * from {view}" for view in TABLES)]
     with Store(tmp_path / "s.db") as store:
         fill(store)
     with Store(place_of(url)) as store:
@@ -236,6 +196,17 @@ def test_another_version_is_refused(url: str) -> None:
         db.execute("update alembic_version set version_num = '99'")
     with pytest.raises(ConfigError, match="schema version 99"):
         Store(place_of(url))
+
+
+def test_a_database_of_something_else_is_refused(url: str) -> None:
+    """It gets no table of ours."""
+    with psycopg.connect(url) as db:
+        db.execute("create table customers (name text)")
+    with pytest.raises(ConfigError, match="something else: it has a table customers"):
+        Store(place_of(url))
+    with psycopg.connect(url) as db:
+        found = db.execute("select tablename from pg_tables where schemaname = 'public'")
+        assert found.fetchall() == [("customers",)]
 
 
 def test_what_cannot_be_reached_is_told(server: PrivateServer) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from builders import make_result, make_spec
+from sqlalchemy import event
 
 from tornpage.store.rows import CensusRow
 from tornpage.store.store import Store
@@ -49,6 +50,29 @@ def test_only_verdicts_count_as_finished(tmp_path: Path) -> None:
         store.finish_trial(run, make_result(0))
         store.finish_trial(run, make_result(1, outcome=Outcome.HARNESS_ERROR))
         assert store.finished_numbers(run) == {0}
+
+
+def test_a_trial_is_two_transactions(tmp_path: Path) -> None:
+    """Its row before it starts; its verdict, with what it took."""
+    with Store(tmp_path / "s.db") as store:
+        run = begin(store)
+        store.add_seconds(run, 1)
+        commits = []
+        event.listen(store._engine, "commit", lambda _db: commits.append(1))
+        for number in range(3):
+            store.start_trial(run, make_spec(number), "page0", "none")
+            store.finish_trial(run, make_result(number), 0.5)
+        assert len(commits) == 6
+        assert store.run(run).seconds == 2.5
+
+
+def test_a_file_needs_no_driver_of_a_server() -> None:
+    """Nor what brings an older store up to date: every command would start later."""
+    line = "import sys, tornpage.cli.main; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, check=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "sqlalchemy.dialects.sqlite" in loaded
+    assert not {"sqlalchemy.dialects.postgresql", "psycopg", "alembic", "distributed"} & loaded
 
 
 def finish(store: Store, run: int, number: int, outcome: Outcome = Outcome.CLEAN) -> None:

@@ -275,6 +275,27 @@ def test_a_checkpoint_passes_what_is_fsynced(
     assert judge.broken == broken  # told once
 
 
+def test_a_checkpoint_passes_an_earlier_write_of_a_page() -> None:
+    """It is told although a later write of the page is beyond the checkpoint, and that one when its turn
+    comes; an fsync covers all of them."""
+    judge = Judge()
+    ring = group(INIT)
+    first = FIRST_LSN + len(ring)
+    ring += group(b"\x34\x05\x09\x10\xaa")
+    judge.rules.write("ib_logfile0", 12288, ring, 1)
+    judge.rules.sync("ib_logfile0")
+    second = FIRST_LSN + len(ring)
+    for seq, lsn in ((3, first), (5, second)):
+        data = page(5, 9, lsn)
+        judge.doublewrite(data, 253 + seq)
+        judge.rules.write("t/t.ibd", 9 * SIZE, data, seq)
+    for seq, lsn in ((6, first), (7, second), (8, second + 1)):
+        judge.rules.write("ib_logfile0", 4096 * (1 + seq % 2), checkpoint(lsn), seq)
+        judge.rules.sync("ib_logfile0")
+    assert judge.broken == ["ckpt_pages"] * 2
+    assert judge.rules.counters["checkpoints_too_early"] == 2
+
+
 def test_what_a_buffer_held_before_is_no_log() -> None:
     """It looks like more of it until its block is written again, with what comes next."""
     judge = Judge()
@@ -285,6 +306,35 @@ def test_what_a_buffer_held_before_is_no_log() -> None:
     judge.rules.write("ib_logfile0", 12288, right + following)
     judge.rules.sync("ib_logfile0")
     assert judge.rules.durable == FIRST_LSN + len(right + following)
+
+
+def test_a_stale_group_initialises_and_frees_nothing() -> None:
+    """Once it is known to be none, what was known of its pages before holds again."""
+    judge = Judge()
+    right = group(INIT)
+    init, free = b"\x12\x05\x08", b"\x02\x05\x09"
+    judge.rules.write("ib_logfile0", 12288, right + group(init) + group(free))
+    judge.rules.sync("ib_logfile0")
+    following = group(b"\x35\x05\x07\x10\xaa\xbb") * 2
+    judge.rules.write("ib_logfile0", 12288, right + following)
+    judge.rules.sync("ib_logfile0")
+    judge.rules.write("t/t.ibd", 9 * SIZE, page(5, 9, FIRST_LSN + len(right)))
+    assert judge.broken == [] and judge.rules.counters["first_flush_skips"] == 1
+    judge.rules.write("t/t.ibd", 8 * SIZE, page(5, 8, FIRST_LSN + len(right)))
+    assert judge.broken == ["dblwr_skip"]
+
+
+def test_a_page_that_was_written_under_a_stale_group_was_written() -> None:
+    """The next write of it is not its first."""
+    judge = Judge()
+    right, data = group(INIT), page(5, 9, FIRST_LSN)
+    judge.rules.write("ib_logfile0", 12288, right + group(INIT))
+    judge.rules.sync("ib_logfile0")
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    judge.rules.write("ib_logfile0", 12288, right + group(b"\x35\x05\x07\x10\xaa\xbb"))
+    judge.rules.sync("ib_logfile0")
+    judge.rules.write("t/t.ibd", 9 * SIZE, data)
+    assert judge.broken == ["dblwr_skip"]
 
 
 @pytest.mark.parametrize(

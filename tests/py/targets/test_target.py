@@ -130,8 +130,9 @@ def test_unknown_or_unbuilt_target_is_refused(tmp_path: Path) -> None:
     """A name that is not known, or programs that are not there."""
     with pytest.raises(ConfigError, match="known: duckdb, engine, "):
         make_target("oracle", tmp_path)
-    with pytest.raises(TargetError, match="is missing"):
-        make_target("engine", tmp_path)
+    for name in ("engine", "sqlite", "sqlite-modes"):
+        with pytest.raises(TargetError, match=r"is missing: build it first \(make build\)"):
+            make_target(name, tmp_path)
 
 
 PAGE = {"space": "5", "type": "index", "load": "0", "index": "40", "level": "0"}

@@ -13,15 +13,11 @@ May import: mariadb, server.
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +35,7 @@ from tornpage.targets.bundled.mariadb import (
     served,
     setting_of,
     state_of,
+    with_fsyncs,
 )
 from tornpage.targets.bundled.server import ServerEnded
 
@@ -119,25 +116,11 @@ def run(setting: Setting, data: Path, clients: int, commits: int) -> None:
                 one.result()
 
 
-def repeat_fsync(folder: Path) -> Path:
-    """The library that repeats an fsync which a write has overlapped, built in this folder."""
-    library = folder / "repeat_fsync.so"
-    source = Path(__file__).with_name("repeat_fsync.c")
-    subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"],
-        check=True,
-        env={"PATH": os.environ.get("PATH", os.defpath)},
-    )
-    folder.chmod(0o755)
-    return library
-
-
 def main(arguments: Sequence[str]) -> None:
     """Prepare or run."""
     words = parser("mariadb_clients")
     words.add_argument("--clients", type=int, required=True, help="how many, each with its table")
     words.add_argument("--commits", type=int, default=0, help="of each client")
-    words.add_argument("--fsync", choices=("once", "repeated"), default="once")
     given = words.parse_args(arguments)
     setting = setting_of(given)
     (data,) = given.places
@@ -145,9 +128,7 @@ def main(arguments: Sequence[str]) -> None:
         if given.command == "prepare":
             prepare(setting, data, lambda connection: make_tables(connection, given.clients))
         else:
-            with tempfile.TemporaryDirectory() as folder:
-                if given.fsync == "repeated":
-                    setting = replace(setting, before=str(repeat_fsync(Path(folder))))
+            with with_fsyncs(setting, given.fsync) as setting:
                 run(setting, data, given.clients, given.commits)
     except (ServerEnded, pymysql.err.MySQLError) as error:
         sys.exit(f"mariadb: {error}")

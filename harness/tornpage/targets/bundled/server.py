@@ -65,8 +65,13 @@ def private_folder(data: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+WATCH = 'read -r never; kill -9 "$0"'
+"""What a watcher does: its input ends with the process that started it, however that comes about. A signal at
+the parent's death (prctl) would not do: a server that becomes another user loses it."""
+
+
 class Server:
-    """The process, from its start until it is ended; its words go to a file."""
+    """The process, from its start until it is ended, or this process ends; its words go to a file."""
 
     def __init__(self, argv: Sequence[str], said: Path, environment: dict[str, str]) -> None:
         """argv: program and arguments; said: where its output goes."""
@@ -75,6 +80,11 @@ class Server:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
             )
+        self._watcher = subprocess.Popen(
+            ["/bin/sh", "-c", WATCH, str(self.process.pid)],
+            stdin=subprocess.PIPE,
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+        )
 
     def __enter__(self) -> Server:
         return self
@@ -86,6 +96,8 @@ class Server:
         _trace: TracebackType | None,
     ) -> None:
         """Killed, never asked: a clean end would change what is looked at."""
+        self._watcher.kill()
+        self._watcher.communicate()
         self.process.kill()
         self.process.wait()
 

@@ -36,7 +36,7 @@ FS = "fs"
 OURS = frozenset({"dir", "lines", "python", "fetched", FS})
 """Words in braces that are no option of the store."""
 
-_STRICT = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+_STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/TARGETS.md says of it."""
 
 FileSystem = Literal["posix", "ordered"]

@@ -32,6 +32,7 @@ from tornpage.targets.target import (
     RecoveryAnswer,
     RunAnswer,
     last_object,
+    require_built,
 )
 from tornpage.vocabulary.errors import CensusError, ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
@@ -82,9 +83,7 @@ class CommandTarget:
 
     def check_ready(self) -> None:
         """Raises TargetError if something of ours is not built, ConfigError if a command has no program."""
-        for path in (self.preload, self.explorer):
-            if not os.access(path, os.R_OK):
-                raise TargetError(f"{path} is missing: build it first (make setup)")
+        require_built(self.preload, self.explorer)
         missing = self.missing()
         if missing:
             raise ConfigError(missing[0])
@@ -240,7 +239,7 @@ class CommandTarget:
         arguments += ["--promise", self.file.promise.level]
         arguments += ["--deadline", str(self.file.state_deadline_s)]
         ours = ("--trace", str(trace), "--allowed", str(allowed))
-        return Command((str(self.explorer), *arguments, *ours), command.env)
+        return replace(command, argv=(str(self.explorer), *arguments, *ours))
 
     def judge_command(self) -> Command:
         """Of a known format only: what else a stranger writes is not decoded."""
@@ -309,6 +308,10 @@ class CommandTarget:
             if fnmatch.fnmatchcase(file, pattern):
                 return site
         return Site.OTHER
+
+    def holds_pages(self, file: str) -> bool:  # noqa: ARG002
+        """Nobody says so, and no promise of the storage can be given."""
+        return False
 
 
 def _in_folder(command: Command, data: Path) -> Command:

@@ -47,8 +47,8 @@ __all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
 SYSTEM = "ibdata1"
 TRX_SYS_PAGE = 5
 PAGE_SIZE = 16384
-ENDS_MAX = 4096
-"""Ends of groups that are remembered: more than the last block of a log can have."""
+GROUPS_MAX = 4096
+"""Groups of the log that can be taken back: more than its last block can have."""
 
 Told = Callable[[int, str, str], None]
 """Invariant, rule, what."""
@@ -83,10 +83,20 @@ class _Init:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """The last write of a page that no fsync of its file has covered. written: number of its event."""
+    """A write of a page that no fsync of its file has covered. written: number of its event."""
 
     written: int
     lsn: int
+
+
+@dataclass(slots=True)
+class _Before:
+    """What was known before a group of the log. durable: where that ended; inits, freed: of the pages in
+    it."""
+
+    durable: int
+    inits: dict[Place, _Init | None] = field(default_factory=dict)
+    freed: dict[Place, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -108,12 +118,12 @@ class Rules:
     _copies: dict[Place, _Copy] = field(default_factory=dict)
     _inits: dict[Place, _Init] = field(default_factory=dict)
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
-    _homes: dict[str, dict[Place, _Home]] = field(default_factory=dict)
+    _homes: dict[str, dict[Place, list[_Home]]] = field(default_factory=dict)
     _freed: dict[Place, int] = field(default_factory=dict)
     _spaces: dict[str, int] = field(default_factory=dict)
     _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
-    _ends: deque[int] = field(default_factory=lambda: deque(maxlen=ENDS_MAX))
+    _groups: deque[_Before] = field(default_factory=lambda: deque(maxlen=GROUPS_MAX))
     _seq: int = 0
 
     def find(self, path: str, data: bytes) -> None:
@@ -164,8 +174,11 @@ class Rules:
                 late.append(copy)
         if late:
             self._unsynced[path] = late
-        homes = self._homes.get(path, {})
-        self._homes[path] = {place: home for place, home in homes.items() if home.written > began}
+        waiting = {
+            place: [home for home in homes if home.written > began]
+            for place, homes in self._homes.get(path, {}).items()
+        }
+        self._homes[path] = {place: homes for place, homes in waiting.items() if homes}
         if path == SYSTEM:
             for copy in self._slots.values():
                 copy.synced = copy.synced or copy.written <= began
@@ -227,26 +240,43 @@ class Rules:
             return
         same = next(at for at, (a, b) in enumerate(zip(old, data, strict=True)) if a != b)
         lsn = log.lsn_at(offset + same, self.durable)
-        while self.durable > lsn and self._ends:
-            self.durable = self._ends.pop()
+        while self.durable > lsn and self._groups:
+            self._forget(self._groups.pop())
+
+    def _forget(self, before: _Before) -> None:
+        """The group behind `before` was none."""
+        self.durable = before.durable
+        self._freed |= before.freed
+        for place, init in before.inits.items():
+            late = self._inits.pop(place, None)
+            if init is not None:
+                init.written = init.written or (late is not None and late.written)
+                self._inits[place] = init
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
         if self._log is None or not self.durable:
             return
         for group in self._log.groups(self.durable):
-            self._ends.append(self.durable)
+            before = _Before(self.durable)
+            self._groups.append(before)
             self.durable = group.end
             for record in group.records:
-                place = (record.space, record.page)
-                if record.kind is Kind.INIT:
-                    self._inits[place] = _Init(group.end)
-                elif record.kind is Kind.FREE:
-                    self._inits.pop(place, None)
-                    self._freed[place] = group.end
+                if record.kind in (Kind.INIT, Kind.FREE):
+                    self._begin_or_end((record.space, record.page), record.kind, before)
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
+
+    def _begin_or_end(self, place: Place, kind: Kind, before: _Before) -> None:
+        """The log, durable up to here, initialises or frees a page."""
+        before.inits.setdefault(place, self._inits.get(place))
+        before.freed.setdefault(place, self._freed.get(place, 0))
+        if kind is Kind.INIT:
+            self._inits[place] = _Init(self.durable)
+        else:
+            self._inits.pop(place, None)
+            self._freed[place] = self.durable
 
     def _check_load(self, space: int) -> None:
         dirty = [path for path in self._dirty if self._spaces.get(path) == space]
@@ -255,19 +285,22 @@ class Rules:
 
     def _check_passed(self) -> None:
         """Each write is told once, all that a checkpoint has passed together."""
-        lost = [
-            (path, place, homes)
-            for path, homes in self._homes.items()
-            for place, home in homes.items()
-            if 0 < home.lsn <= self.checkpoint and not self._is_replaced(place, home.lsn)
-        ]
-        for _path, place, homes in lost:
-            del homes[place]
+        lost = []
+        for path, places in self._homes.items():
+            for place, homes in places.items():
+                late = [home for home in homes if not self._has_passed(place, home.lsn)]
+                if len(late) < len(homes):
+                    lost.append((path, place))
+                places[place] = late
         if lost:
-            path, place, _homes = lost[0]
+            path, place = lost[0]
             what = f"the checkpoint {self.checkpoint} has passed pages that are not fsynced"
             self.tell(19, "ckpt_pages", f"{what}: {len(lost)}, as page {place[1]} of {path}")
             self.counters["checkpoints_too_early"] += 1
+
+    def _has_passed(self, place: Place, lsn: int) -> bool:
+        """Whether the checkpoint lies behind what a page of this LSN holds, and nothing replaces it."""
+        return 0 < lsn <= self.checkpoint and not self._is_replaced(place, lsn)
 
     def _is_replaced(self, place: Place, lsn: int) -> bool:
         """Fact 5."""
@@ -315,7 +348,7 @@ class Rules:
             return
         self._check_log(path, number, page.lsn)
         place = (page.space, number)
-        self._homes.setdefault(path, {})[place] = _Home(self._seq, page.lsn)
+        self._homes.setdefault(path, {}).setdefault(place, []).append(_Home(self._seq, page.lsn))
         if self.doublewrite and page.lsn > 0:  # fact 4
             self._check_copy(path, place, data)
         init = self._inits.get(place)

@@ -12,7 +12,6 @@ May import: errors, model, option, options, preload, process, rules, state, targ
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from tornpage.targets.target import (
     last_object,
     read_findings,
     read_run,
+    require_built,
 )
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site
@@ -97,8 +97,7 @@ class SqliteTarget:
 
     def check_ready(self) -> None:
         """Raises TargetError if the preload is missing, or Python's sqlite3 is no module with a library."""
-        if not os.access(self.preload, os.R_OK):
-            raise TargetError(f"{self.preload} is missing: build it first (make setup)")
+        require_built(self.preload)
         found = importlib.util.find_spec("_sqlite3")
         if found is None or not (found.origin or "").endswith(".so"):
             raise TargetError("this Python's _sqlite3 is no shared module: SQLite cannot be seeded")
@@ -208,6 +207,10 @@ class SqliteTarget:
         if file.endswith("-journal"):
             return Site.ROLLBACK_JOURNAL
         return Site.PAGE0 if offset < page_size else Site.DATA_PAGE
+
+    def holds_pages(self, file: str) -> bool:
+        """The database, and none of the logs beside it."""
+        return not file.endswith(("-shm", "-wal", "-journal"))
 
 
 def _python(module: str, *arguments: str) -> Command:

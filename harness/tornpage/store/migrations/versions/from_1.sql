@@ -1,5 +1,5 @@
 -- From version 1 to 2: runs can fail and have an origin, censuses may be of scripts that are not crashed and have
--- counters, contents of torn writes are blobs (moved by migrate.py), violations say who found them (not known here).
+-- counters, contents of torn writes are blobs (moved by version_2.py), violations say who found them (not known here).
 
 create table run_2 (
     id          integer primary key,
@@ -39,6 +39,19 @@ create table contents (
     primary key (run, number)
 ) without rowid;
 
-alter table violation add column source text not null default 'state';
+create table violation_2 (
+    run         integer not null references run (id),
+    trial       integer not null,
+    position    integer not null,
+    invariant   integer not null,
+    site        text,
+    path        text not null,
+    what        text not null,
+    source      text not null,
+    primary key (run, trial, position)
+) without rowid;
+insert into violation_2 select run, trial, position, invariant, site, path, what, 'state' from violation;
+drop table violation;
+alter table violation_2 rename to violation;
 
 update schema_version set version = 2;

@@ -1,4 +1,4 @@
--- From version 2 to 3: nights; bugs, which migrate.py finds in the violations that are there. Those of censuses, which were
+-- From version 2 to 3: nights; bugs, which version_3.py finds in the violations that are there. Those of censuses, which were
 -- JSON in a column that goes afterwards, have a table of their own.
 
 create table night (

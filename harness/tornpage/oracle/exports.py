@@ -1,0 +1,28 @@
+"""Which table is exported when a crash comes: its file must then be the table, by itself (I28).
+
+May import: nothing of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["Export", "exported_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """acked: the statement was acknowledged, so that file and .cfg must be there, and whole."""
+
+    table: str
+    acked: bool
+
+
+def exported_in(exports: Mapping[int, str], low: int, high: int) -> Export | None:
+    """The table that is exported at the newest prefix that may be there. It is acknowledged if it is exported
+    whichever of them is. exports: by prefix (Oracle.exports); low, high: as of judge()."""
+    table = exports.get(high)
+    if table is None:
+        return None
+    return Export(table, all(exports.get(prefix) == table for prefix in range(low, high)))

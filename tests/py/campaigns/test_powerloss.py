@@ -1,0 +1,54 @@
+"""What the explorer is asked, and how long it may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import make_spec
+
+from tornpage.campaigns import powerloss
+from tornpage.campaigns.powerloss import Recording, lay_out_state
+from tornpage.faults.process import ChildResult
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Command, EngineTarget
+
+SLOW_S = 500.0
+SUMMARY = b'{"states": 1}\n'
+
+
+@pytest.mark.parametrize("state", ["17.one-torn.3", "17.one-torn.3/5.none-persisted.0"])
+def test_the_explorer_sees_a_hang_first(
+    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state that is played again may hang at each level, and the explorer asks twice before it says so."""
+    given: list[float] = []
+    slow = EngineTarget(tmp_path, tmp_path)
+    command = Command(("explore",), deadline_s=SLOW_S)
+    monkeypatch.setattr(slow, "explore_command", lambda *_: command)
+
+    def run(argv: tuple[str, ...], _env: object, deadline_s: float, **_: object) -> ChildResult:
+        assert argv[-5:] == (
+            "--depth",
+            str(state.count("/") + 1),
+            "--base",
+            str(tmp_path),
+            "--json",
+        )
+        given.append(deadline_s)
+        return ChildResult(0, 0, False, 0.0, 0, 0, SUMMARY, b"")
+
+    monkeypatch.setattr(powerloss, "run_child", run)
+    (tmp_path / "ibdata1").touch()
+    file = tmp_path / "file"
+    recording = Recording(file, file, file, tmp_path, 0, "", 1, (), {})
+    lay_out_state(make_spec(0), slow, recording, state, tmp_path / "image")
+    assert given[0] > 2 * SLOW_S * (state.count("/") + 1)
+
+
+def test_a_target_file_says_how_long_a_recovery_may_take(tmp_path: Path) -> None:
+    """The explorer, and who waits for it, go by the same number."""
+    target = make_target("mariadb-10.11", tmp_path, ready=False)
+    command = target.explore_command(tmp_path / "trace", tmp_path / "allowed", {})
+    asked = float(command.argv[command.argv.index("--deadline") + 1])
+    assert command.deadline_s == target.recover_command(tmp_path, {}).deadline_s == asked

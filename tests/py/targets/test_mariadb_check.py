@@ -1,0 +1,99 @@
+"""What a recovered MariaDB says of its tables, as recovery reads it: a server that is a list of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tornpage.targets.bundled import mariadb
+
+WAITS = "Clustered index record not found for index a: COMPACT RECORD(info_bits=32, 2 fields)"
+WRONG = "Index a is marked as corrupted"
+OK = ("t.t1", "check", "status", "OK")
+
+
+class Cursor:
+    """Answers of CHECK TABLE in their order, the last one again and again; no index but the primary key."""
+
+    def __init__(self, answers: list[list[tuple[str, ...]]], history: int) -> None:
+        """answers: rows of each; history: transactions that purge has before it."""
+        self.answers = answers
+        self.status = f"------------\nTRANSACTIONS\nHistory list length {history}\nLIST OF"
+        self.asked = 0
+
+    def __enter__(self) -> Cursor:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def execute(self, statement: str) -> None:
+        """Of the few statements that are asked."""
+        self.rows: Sequence[tuple[Any, ...]]
+        if statement.startswith("CHECK TABLE"):
+            self.rows = self.answers[min(self.asked, len(self.answers) - 1)]
+            self.asked += 1
+        elif statement.startswith("SHOW TABLES"):
+            self.rows = [("t1",)]
+        elif statement.startswith("SHOW ENGINE"):
+            self.rows = [("InnoDB", "", self.status)]
+        else:
+            self.rows = [("t1", 0, "PRIMARY", 1, "id")]
+
+    def fetchall(self) -> Sequence[tuple[Any, ...]]:
+        """Rows of the last statement."""
+        return self.rows
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A time that passes by sleeping, and by nothing else."""
+    clock = SimpleNamespace(now=100.0)
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    monkeypatch.setattr(mariadb, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    return clock
+
+
+def findings(*answers: list[tuple[str, ...]], history: int = 0) -> tuple[list[str], int]:
+    """What is told of a server with these answers, and how often it was asked."""
+    cursor = Cursor(list(answers), history)
+    found = mariadb.findings_of(SimpleNamespace(cursor=lambda: cursor))  # type: ignore[arg-type]
+    return [one["what"] for one in found], cursor.asked
+
+
+def warning(text: str, kind: str = "Warning") -> tuple[str, ...]:
+    """A row of CHECK TABLE."""
+    return ("t.t1", "check", kind, text)
+
+
+def test_an_entry_that_purge_removes_is_no_finding(clock: SimpleNamespace) -> None:
+    """It is looked at again until it is gone, and no longer."""
+    waiting = [warning(WAITS), OK]
+    assert findings(waiting, waiting, [OK]) == ([], 3)
+    assert clock.now - 100 < mariadb.PURGE_S / 10
+
+
+def test_an_entry_that_stays_is_told(clock: SimpleNamespace) -> None:
+    """After as long as purge may take, with all else that is wrong by then."""
+    told, _asked = findings([warning(WAITS), OK], [warning(WAITS), warning(WRONG, "error"), OK])
+    assert told == [f"CHECK TABLE t1: {WAITS}", f"CHECK TABLE t1: {WRONG}"]
+    assert mariadb.PURGE_S <= clock.now - 100 < 2 * mariadb.PURGE_S
+
+
+def test_what_is_wrong_at_once_waits_for_nothing(clock: SimpleNamespace) -> None:
+    """Only what purge may still remove is worth another look."""
+    assert findings([warning(WRONG, "error"), OK]) == ([f"CHECK TABLE t1: {WRONG}"], 1)
+    assert clock.now == 100
+
+
+def test_an_entry_stays_as_long_as_purge_has_not_come(clock: SimpleNamespace) -> None:
+    """On a busy machine that takes longer than anybody waits; what else is wrong is told."""
+    waiting = [warning(WAITS), warning(WRONG, "error"), OK]
+    told, _asked = findings(waiting, history=3)
+    assert told == [f"CHECK TABLE t1: {WRONG}"]
+    assert mariadb.PURGE_S <= clock.now - 100 < 2 * mariadb.PURGE_S
