@@ -133,11 +133,6 @@ static dberr_t blob_segment(mtr_t *mtr, const btr_t *btr, fseg_header_t *out)
     return btr_page_get(mtr->pool, mtr, btr, btr->root, BTR_LEVEL_ANY, &out->block);
 }
 
-static dberr_t blob_mtr_end(mtr_t *mtr, dberr_t err)
-{
-    return mtr_end(mtr, err);
-}
-
 /* ---- store ---- */
 
 /** Adds a page to the chain, whose last one so far is *last (FIL_NULL: there is none). */
@@ -196,7 +191,7 @@ dberr_t btr_blob_store(buf_pool_t *pool, const btr_t *btr, const byte *key, uint
         if (err == DB_SUCCESS) {
             err = blob_grow(&mtr, btr, &place, &last, value + done, part);
         }
-        err = blob_mtr_end(&mtr, err);
+        err = mtr_end(&mtr, err);
         if (err != DB_SUCCESS) {
             return err;
         }
@@ -259,7 +254,7 @@ static dberr_t blob_free_chain(buf_pool_t *pool, const btr_t *btr, const byte *k
         if (err == DB_SUCCESS) {
             err = blob_free_head(&mtr, btr, &place, &done);
         }
-        err = blob_mtr_end(&mtr, err);
+        err = mtr_end(&mtr, err);
         if (err != DB_SUCCESS) {
             return err;
         }

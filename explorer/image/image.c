@@ -27,17 +27,17 @@ change_t *image_change(image_t *image, change_kind_t kind, uint32_t id)
 
 static void change_undo(image_t *image, const change_t *change)
 {
-    inode_t *inode = NULL; /* a change of a name has none */
     switch (change->kind) {
     case CHANGE_CHUNK:
         *change->chunk = change->old;
         break;
-    case CHANGE_META:
-        inode = &image->inodes[change->id];
+    case CHANGE_META: {
+        inode_t *inode = &image->inodes[change->id];
         inode->size = change->old_value;
         inode->hash = change->old.hash;
         inode->stamp = change->old.stamp;
         break;
+    }
     case CHANGE_LINK:
         image->names[change->id].inode = (uint32_t)change->old_value;
         break;

@@ -1,4 +1,4 @@
-/** Private to image.c, image_content.c and image_os.c. */
+/** Private to image.c, image_content.c, image_dir.c and image_os.c. */
 #ifndef EXPLORER_IMAGE_INT_H
 #define EXPLORER_IMAGE_INT_H
 

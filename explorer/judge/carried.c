@@ -10,6 +10,7 @@
 #include "base/mach.h"
 
 #define CFG_CHECKSUM_LEN 4U
+#define CFG_MAX ((uint64_t)1 << 20) /* more than the most columns and indexes take */
 
 static uint32_t name_of(image_t *image, const char *table, const char *suffix)
 {
@@ -40,10 +41,12 @@ static bool copy_file(image_t *image, uint32_t name, uint32_t *copy)
 static bool cfg_is_whole(const image_t *image, uint32_t inode)
 {
     uint64_t size = image_size(image, inode);
+    if (size <= CFG_CHECKSUM_LEN || size > CFG_MAX) {
+        return false;
+    }
     byte *bytes = mem_alloc(size);
     image_read(image, inode, 0, bytes, size);
-    bool whole = size > CFG_CHECKSUM_LEN
-                 && mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
+    bool whole = mach_read_4(bytes) == crc32c(bytes + CFG_CHECKSUM_LEN, size - CFG_CHECKSUM_LEN);
     free(bytes);
     return whole;
 }

@@ -13,7 +13,7 @@ Rules
 4. A crash point belongs to the markers around it: a line acknowledged before the next event must
    survive at this point too, since nothing was written in between; a line issued after this event
    cannot have. */
-#include "explorer/judge/trace_read.h"
+#include "explorer/judge/trace_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,41 +28,13 @@ Rules
 #include "base/check.h"
 #include "explorer/image/persist.h"
 #include "explorer/model/flush.h"
-#include "faults/trace.h"
 
-#define PATH_ROOM 4096U
-
-typedef struct file_map {
-    uint32_t inode; /**< IMAGE_NONE: a directory or the lock file */
-    uint32_t name;  /**< its path now */
-    bool known;
-} file_map_t;
-
-typedef struct reader {
-    image_t *image;
-    trace_t *trace;
-    err_sink_t *err;
-    tp_trace_record_t rec;
-    const uint8_t *payload;
-    size_t payload_bytes;
-    file_map_t *files; /**< by file id */
-    uint32_t n_files;
-    const trace_config_t *config;
-    bool killed;
-    rules_t *rules;
-    uint32_t acked_line;
-    uint32_t issued_line;
-    fs_site_t site; /**< of the last write */
-} reader_t;
-
-static dberr_t refuse(reader_t *reader, const char *why)
+dberr_t reader_refuse(reader_t *reader, const char *why)
 {
     return err_set(reader->err, DB_ERROR, "trace event %" PRIu64 ": %s", reader->rec.seq, why);
 }
 
-/** The path at the payload's offset; it ends at a zero byte or with the payload. Copied to out.
-False: there is none, or none that fits. */
-static bool payload_path(const reader_t *reader, size_t offset, char out[PATH_ROOM])
+bool reader_path(const reader_t *reader, size_t offset, char out[PATH_ROOM])
 {
     if (offset >= reader->payload_bytes) {
         return false;
@@ -77,7 +49,7 @@ static bool payload_path(const reader_t *reader, size_t offset, char out[PATH_RO
     return true;
 }
 
-static file_map_t *file_of(reader_t *reader)
+file_map_t *reader_file(reader_t *reader)
 {
     uint32_t id = reader->rec.file;
     if (id >= (1U << 20)) {
@@ -92,7 +64,7 @@ static file_map_t *file_of(reader_t *reader)
     return &reader->files[id];
 }
 
-static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
+fs_event_t *reader_event(reader_t *reader, fs_kind_t kind)
 {
     fs_event_t *event = fs_list_add(&reader->trace->list, kind);
     event->seq = reader->rec.seq;
@@ -103,8 +75,7 @@ static fs_event_t *event_add(reader_t *reader, fs_kind_t kind)
     return event;
 }
 
-/** How many of the events before the one that was added last had not ended when it began. */
-static uint32_t count_late(const reader_t *reader)
+uint32_t reader_late(const reader_t *reader)
 {
     const fs_list_t *list = &reader->trace->list;
     uint32_t late = 0;
@@ -114,35 +85,35 @@ static uint32_t count_late(const reader_t *reader)
     return late;
 }
 
-static uint32_t name_of(reader_t *reader, const char *path)
+uint32_t reader_name(reader_t *reader, const char *path)
 {
     return image_name(reader->image, path, strlen(path));
 }
 
-static bool path_is_ignored(const reader_t *reader, const char *path)
+bool reader_ignores(const reader_t *reader, const char *path)
 {
     return path_set_has(reader->config->ignored, path);
 }
 
 static dberr_t file_opened(reader_t *reader, const char *path)
 {
-    file_map_t *file = file_of(reader);
+    file_map_t *file = reader_file(reader);
     if (file == NULL) {
-        return refuse(reader, "damaged");
+        return reader_refuse(reader, "damaged");
     }
-    if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || path_is_ignored(reader, path)) {
-        *file = (file_map_t){.inode = IMAGE_NONE, .name = name_of(reader, path), .known = true};
+    if ((reader->rec.flags & TP_OPEN_DIRECTORY) != 0 || reader_ignores(reader, path)) {
+        *file = (file_map_t){.inode = IMAGE_NONE, .name = reader_name(reader, path), .known = true};
         return DB_SUCCESS;
     }
     if (!file->known) {
-        uint32_t name = name_of(reader, path);
+        uint32_t name = reader_name(reader, path);
         uint32_t inode = image_lookup(reader->image, name);
         *file = (file_map_t){.inode = inode, .name = name, .known = inode != IMAGE_NONE};
     }
     if ((reader->rec.flags & TP_OPEN_CREATED) != 0) {
         uint32_t inode = image_inode_create(reader->image);
-        *file = (file_map_t){.inode = inode, .name = name_of(reader, path), .known = true};
-        fs_event_t *event = event_add(reader, FS_LINK);
+        *file = (file_map_t){.inode = inode, .name = reader_name(reader, path), .known = true};
+        fs_event_t *event = reader_event(reader, FS_LINK);
         event->inode = inode;
         event->name = file->name;
         image_link(reader->image, file->name, inode);
@@ -150,10 +121,11 @@ static dberr_t file_opened(reader_t *reader, const char *path)
         return DB_SUCCESS;
     }
     if (!file->known) {
-        return refuse(reader, "a file that was there before the recording, and is not in --base");
+        return reader_refuse(reader,
+                             "a file that was there before the recording, and is not in --base");
     }
     if ((reader->rec.offset & O_TRUNC) != 0) {
-        fs_event_t *event = event_add(reader, FS_TRUNCATE);
+        fs_event_t *event = reader_event(reader, FS_TRUNCATE);
         event->inode = file->inode;
         event->name = file->name;
         persist_apply(reader->image, event);
@@ -164,8 +136,8 @@ static dberr_t file_opened(reader_t *reader, const char *path)
 static dberr_t on_open(reader_t *reader)
 {
     char path[PATH_ROOM];
-    if (!payload_path(reader, 0, path)) {
-        return refuse(reader, "damaged");
+    if (!reader_path(reader, 0, path)) {
+        return reader_refuse(reader, "damaged");
     }
     dberr_t err = file_opened(reader, path);
     if (err == DB_SUCCESS) {
@@ -177,9 +149,9 @@ static dberr_t on_open(reader_t *reader)
 /** Of the operations on an open file. *out = NULL: not one that matters. */
 static dberr_t known_file(reader_t *reader, file_map_t **out)
 {
-    file_map_t *file = file_of(reader);
+    file_map_t *file = reader_file(reader);
     if (file == NULL || !file->known) {
-        return refuse(reader, "an operation on an unknown file");
+        return reader_refuse(reader, "an operation on an unknown file");
     }
     *out = file->inode == IMAGE_NONE ? NULL : file;
     return DB_SUCCESS;
@@ -194,14 +166,14 @@ static dberr_t on_write(reader_t *reader)
     }
     uint64_t length = (uint64_t)reader->rec.result;
     if ((reader->rec.flags & TP_WRITE_PAYLOAD) == 0) {
-        return refuse(reader, "a write without its data; record with TORNPAGE_PAYLOAD=full");
+        return reader_refuse(reader, "a write without its data; record with TORNPAGE_PAYLOAD=full");
     }
     if (length > reader->payload_bytes || reader->rec.offset > IMAGE_FILE_MAX
         || length > IMAGE_FILE_MAX - reader->rec.offset) {
-        return refuse(reader, "damaged");
+        return reader_refuse(reader, "damaged");
     }
     const char *path = image_name_text(reader->image, file->name);
-    fs_event_t *event = event_add(reader, FS_WRITE);
+    fs_event_t *event = reader_event(reader, FS_WRITE);
     event->inode = file->inode;
     event->name = file->name;
     event->offset = reader->rec.offset;
@@ -226,14 +198,14 @@ static dberr_t on_content(reader_t *reader, fs_kind_t kind)
     dberr_t err = known_file(reader, &file);
     if (err == DB_SUCCESS && file != NULL) {
         if (kind == FS_TRUNCATE && reader->rec.offset > IMAGE_FILE_MAX) {
-            return refuse(reader, "a file too large for a memory image");
+            return reader_refuse(reader, "a file too large for a memory image");
         }
-        fs_event_t *event = event_add(reader, kind);
+        fs_event_t *event = reader_event(reader, kind);
         event->inode = file->inode;
         event->name = file->name;
         event->offset = kind == FS_SYNC ? 0 : reader->rec.offset;
         event->length = kind == FS_ZERO ? reader->rec.length : 0;
-        event->late = kind == FS_SYNC ? count_late(reader) : 0;
+        event->late = kind == FS_SYNC ? reader_late(reader) : 0;
         event->old_size = image_size(reader->image, event->inode);
         persist_apply(reader->image, event);
         rules_event(reader->rules, event, image_name_text(reader->image, event->name));
@@ -253,12 +225,12 @@ static dberr_t on_fallocate(reader_t *reader)
         return err;
     }
     if ((reader->rec.flags & ~FOLLOWED) != 0) {
-        return refuse(reader, "a fallocate that moves what is behind it is not modelled");
+        return reader_refuse(reader, "a fallocate that moves what is behind it is not modelled");
     }
     uint64_t offset = reader->rec.offset;
     uint64_t length = reader->rec.length;
     if (offset > INT64_MAX || length > INT64_MAX) {
-        return refuse(reader, "damaged");
+        return reader_refuse(reader, "damaged");
     }
     if ((reader->rec.flags & FALLOC_FL_KEEP_SIZE) == 0
         && offset + length > image_size(reader->image, file->inode)) {
@@ -268,130 +240,6 @@ static dberr_t on_fallocate(reader_t *reader)
     }
     return err == DB_SUCCESS && (reader->rec.flags & ZEROING) != 0 ? on_content(reader, FS_ZERO)
                                                                    : err;
-}
-
-static void files_rename(reader_t *reader, uint32_t inode, uint32_t name)
-{
-    for (uint32_t i = 0; i < reader->n_files; i++) {
-        if (reader->files[i].known && reader->files[i].inode == inode) {
-            reader->files[i].name = name;
-        }
-    }
-}
-
-/** What a name is called when the directory that it is in has another one. */
-static uint32_t moved_name(reader_t *reader, uint32_t name, uint32_t from, uint32_t to)
-{
-    char path[2 * PATH_ROOM];
-    size_t len = strlen(image_name_text(reader->image, from));
-    int n = snprintf(path, sizeof(path), "%s%s", image_name_text(reader->image, to),
-                     image_name_text(reader->image, name) + len);
-    return n > 0 && (size_t)n < sizeof(path) ? name_of(reader, path) : name;
-}
-
-static void on_move_dir(reader_t *reader, uint32_t from, uint32_t to)
-{
-    fs_event_t *event = event_add(reader, FS_MOVE_DIR);
-    event->name = from;
-    event->name2 = to;
-    persist_apply(reader->image, event);
-    for (uint32_t i = 0; i < reader->n_files; i++) {
-        file_map_t *file = &reader->files[i];
-        if (file->known && image_name_is_within(reader->image, file->name, from)) {
-            file->name = moved_name(reader, file->name, from, to);
-        }
-    }
-}
-
-static dberr_t on_rename(reader_t *reader)
-{
-    char from[PATH_ROOM];
-    char to[PATH_ROOM];
-    if (!payload_path(reader, 0, from) || !payload_path(reader, strlen(from) + 1, to)) {
-        return refuse(reader, "a rename out of or into the directory");
-    }
-    if (path_is_ignored(reader, from) && path_is_ignored(reader, to)) {
-        return DB_SUCCESS;
-    }
-    if ((reader->rec.flags & RENAME_EXCHANGE) != 0) {
-        return refuse(reader, "an exchange of two names is not modelled");
-    }
-    uint32_t name = name_of(reader, from);
-    uint32_t name2 = name_of(reader, to);
-    uint32_t inode = image_lookup(reader->image, name);
-    if (inode == IMAGE_NONE && image_dir_is_there(reader->image, name)) {
-        if (image_dir_is_there(reader->image, name2)) {
-            return refuse(reader, "the rename of a folder over another one is not modelled");
-        }
-        on_move_dir(reader, name, name2);
-        return DB_SUCCESS;
-    }
-    if (inode == IMAGE_NONE) {
-        return refuse(reader, "a rename of an unknown file or folder");
-    }
-    fs_event_t *event = event_add(reader, FS_RENAME);
-    event->inode = inode;
-    event->name = name;
-    event->name2 = name2;
-    persist_apply(reader->image, event);
-    files_rename(reader, inode, event->name2);
-    rules_event(reader->rules, event, from);
-    return DB_SUCCESS;
-}
-
-/** A directory is made or removed. The data directory itself is always there. */
-static dberr_t on_dir(reader_t *reader, fs_kind_t kind)
-{
-    char path[PATH_ROOM];
-    if (!payload_path(reader, 0, path)) {
-        return refuse(reader, "damaged");
-    }
-    if (strcmp(path, ".") != 0 && !path_is_ignored(reader, path)) {
-        fs_event_t *event = event_add(reader, kind);
-        event->name = name_of(reader, path);
-        persist_apply(reader->image, event);
-    }
-    return DB_SUCCESS;
-}
-
-static dberr_t on_unlink(reader_t *reader)
-{
-    char path[PATH_ROOM];
-    if ((reader->rec.flags & TP_UNLINK_DIRECTORY) != 0) {
-        return on_dir(reader, FS_RMDIR);
-    }
-    if (!payload_path(reader, 0, path)) {
-        return refuse(reader, "damaged");
-    }
-    if (path_is_ignored(reader, path)) {
-        return DB_SUCCESS;
-    }
-    uint32_t name = name_of(reader, path);
-    uint32_t inode = image_lookup(reader->image, name);
-    if (inode == IMAGE_NONE) {
-        return refuse(reader, "an unlink of an unknown file");
-    }
-    fs_event_t *event = event_add(reader, FS_UNLINK);
-    event->inode = inode;
-    event->name = name;
-    image_link(reader->image, name, IMAGE_NONE);
-    rules_event(reader->rules, event, path);
-    return DB_SUCCESS;
-}
-
-static dberr_t on_sync_dir(reader_t *reader)
-{
-    char path[PATH_ROOM];
-    if (!payload_path(reader, 0, path)) {
-        return refuse(reader, "damaged");
-    }
-    const file_map_t *folder =
-        file_of(reader); /* another process may have renamed it since it was opened */
-    fs_event_t *event = event_add(reader, FS_SYNC_DIR);
-    event->late = count_late(reader);
-    event->name = folder != NULL && folder->known ? folder->name : name_of(reader, path);
-    rules_event(reader->rules, event, path);
-    return DB_SUCCESS;
 }
 
 /** The journal of statements; the number behind it is the line. Of several clients, whose numbers come in no order, it
@@ -423,15 +271,15 @@ static dberr_t on_mark(reader_t *reader)
     size_t len = (size_t)reader->rec.length;
     char text[300];
     if (reader->rec.length > reader->payload_bytes) {
-        return refuse(reader, "damaged");
+        return reader_refuse(reader, "damaged");
     }
     len = len < sizeof(text) ? len : sizeof(text) - 1;
     memcpy(text, reader->payload, len);
     text[len] = '\0';
     if (!on_journal(reader, text) && !reader->config->live && strncmp(text, "unseen ", 7) == 0) {
         const char *path = strstr(text, " path=");
-        return path != NULL && path_is_ignored(reader, path + 6) ? DB_SUCCESS
-                                                                 : refuse(reader, text);
+        return path != NULL && reader_ignores(reader, path + 6) ? DB_SUCCESS
+                                                                : reader_refuse(reader, text);
     }
     return DB_SUCCESS;
 }
@@ -440,7 +288,7 @@ static dberr_t on_mark(reader_t *reader)
 static void on_other(reader_t *reader)
 {
     const tp_trace_record_t *rec = &reader->rec;
-    const file_map_t *file = file_of(reader);
+    const file_map_t *file = reader_file(reader);
     if (file == NULL || !file->known || file->inode == IMAGE_NONE) {
         return;
     }
@@ -460,7 +308,7 @@ static dberr_t on_record(reader_t *reader)
 {
     bool fault = reader->rec.kind == TP_OP_KILL || reader->rec.kind == TP_OP_FAULT;
     if (fault && !reader->config->live) {
-        return refuse(reader, "a fault was injected; record an undisturbed run");
+        return reader_refuse(reader, "a fault was injected; record an undisturbed run");
     }
     if (fault || reader->rec.result < 0) {
         reader->killed |= reader->rec.kind == TP_OP_KILL;
@@ -480,13 +328,13 @@ static dberr_t on_record(reader_t *reader)
     case TP_OP_FALLOCATE:
         return on_fallocate(reader);
     case TP_OP_RENAME:
-        return on_rename(reader);
+        return reader_on_rename(reader);
     case TP_OP_UNLINK:
-        return on_unlink(reader);
+        return reader_on_unlink(reader);
     case TP_OP_MKDIR:
-        return on_dir(reader, FS_MKDIR);
+        return reader_on_mkdir(reader);
     case TP_OP_SYNC_DIR:
-        return on_sync_dir(reader);
+        return reader_on_sync_dir(reader);
     case TP_OP_MARK:
         return on_mark(reader);
     default:
@@ -538,23 +386,6 @@ static dberr_t map_file(const char *path, trace_t *trace, err_sink_t *err)
     return DB_SUCCESS;
 }
 
-/** Which directories there were: one that is made, or gets its name by a move, was missing; one that is removed or moved was
-there. The first event of a name decides. */
-static void set_dirs(image_t *image, const fs_list_t *list)
-{
-    for (uint32_t i = list->n; i-- > 0;) {
-        const fs_event_t *event = &list->events[i];
-        if (event->kind == FS_MKDIR) {
-            image_set_dir(image, event->name, DIR_MISSING);
-        } else if (event->kind == FS_RMDIR) {
-            image_set_dir(image, event->name, DIR_THERE);
-        } else if (event->kind == FS_MOVE_DIR) {
-            image_set_dir(image, event->name2, DIR_MISSING);
-            image_set_dir(image, event->name, DIR_THERE);
-        }
-    }
-}
-
 /** The content that was played, and the names, go; the inodes stay, empty. */
 static void unplay(image_t *image, const fs_list_t *list)
 {
@@ -564,7 +395,7 @@ static void unplay(image_t *image, const fs_list_t *list)
         (void)image_inode_create(image);
     }
     image_set_hashing(image, true);
-    set_dirs(image, list);
+    reader_set_dirs(image, list);
 }
 
 dberr_t trace_load(const char *path, image_t *image, const trace_config_t *config, trace_t *trace,

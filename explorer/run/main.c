@@ -57,18 +57,15 @@ static int exit_code(uint32_t printed, const counts_t *counts)
 /** Prints what was found. */
 static int tell(const arguments_t *args, shared_t *shared, summary_t *summary)
 {
-    uint64_t n = atomic_load(&shared->n_records);
-    summary->records_lost = n > RECORDS_MAX ? n - RECORDS_MAX : 0;
-    n = report_reduce(shared->records, n - summary->records_lost);
+    uint64_t n = shared_records(shared, &summary->records_lost);
+    n = report_reduce(shared->records, n);
     return exit_code(report_print(&shared->counts, shared->records, n, summary, args->json),
                      &shared->counts);
 }
 
 /** Writes what a slice has found. */
-static int hand_over(const arguments_t *args, shared_t *shared, summary_t *summary)
+static int hand_over(const arguments_t *args, shared_t *shared, const summary_t *summary)
 {
-    uint64_t n = atomic_load(&shared->n_records);
-    summary->records_lost = n > RECORDS_MAX ? n - RECORDS_MAX : 0;
     if (atomic_load(&shared->n_tallies) > TALLIES_MAX) {
         return arguments_usage("--slice: too large to be told; make more of them", "");
     }

@@ -170,6 +170,13 @@ void shared_record(shared_t *shared, const record_t *record)
     }
 }
 
+uint64_t shared_records(const shared_t *shared, uint64_t *lost)
+{
+    uint64_t n = atomic_load(&shared->n_records);
+    *lost = n > RECORDS_MAX ? n - RECORDS_MAX : 0;
+    return n - *lost;
+}
+
 /* ---- visited images ---- */
 
 static visited_slot_t *visited_find(shared_t *shared, uint64_t key, bool *fresh)

@@ -134,6 +134,8 @@ void shared_destroy(shared_t *shared);
 void shared_count(shared_t *shared, uint64_t image, uint32_t counter, uint64_t n);
 
 void shared_record(shared_t *shared, const record_t *record);
+/** How many records are there. *lost: those that found no room. */
+uint64_t shared_records(const shared_t *shared, uint64_t *lost);
 
 typedef struct visit {
     visited_slot_t *slot; /**< NULL: the table is full */

@@ -91,17 +91,18 @@ static void write_tallies(FILE *file, tally_t *tallies, uint64_t n)
 bool slice_write(const char *path, shared_t *shared, const summary_t *summary, uint32_t slice,
                  uint32_t n_slices)
 {
-    uint64_t n = atomic_load(&shared->n_records);
+    uint64_t lost = 0;
+    uint64_t n = shared_records(shared, &lost);
     FILE *file = fopen(path, "we");
     if (file == NULL) {
         return false;
     }
-    n = report_reduce(shared->records, n < RECORDS_MAX ? n : RECORDS_MAX);
+    n = report_reduce(shared->records, n);
     print_line(file, json_pack("{s:i, s:i, s:i, s:I, s:I, s:b, s:I, s:f}", "slice", (int)slice,
                                "of", (int)n_slices, "depth", (int)summary->depth, "crash_points",
                                integer(summary->crash_points), "events", integer(summary->events),
-                               "complete", (int)summary->complete, "lost",
-                               integer(summary->records_lost), "seconds", summary->seconds));
+                               "complete", (int)summary->complete, "lost", integer(lost), "seconds",
+                               summary->seconds));
     for (uint64_t i = 0; i < n; i++) {
         write_record(file, &shared->records[i]);
     }

@@ -139,6 +139,9 @@ static void test_cfg(void **state)
     verdict_t verdict = judge(f, true);
     assert_int_equal(verdict.n, 1);
     assert_int_equal(verdict.findings[0].invariant, 28);
+    assert_true(
+        image_truncate(f->image, inode_of(f, "t.cfg"), IMAGE_FILE_MAX)); /* and no memory for it */
+    assert_int_equal(judge(f, true).n, 1);
     image_link(f->image, name_of(f->image, "t.cfg"), IMAGE_NONE);
     assert_int_equal(judge(f, false).n, 0);
     assert_int_equal(judge(f, true).n, 1);
