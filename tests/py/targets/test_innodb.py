@@ -173,11 +173,11 @@ def test_no_bytes_are_an_error(data: bytes) -> None:
 class Judge:
     """Rules on a small database, and the names of those that were broken."""
 
-    def __init__(self, ring: bytes = b"") -> None:
-        """ring: of the log that was there."""
+    def __init__(self, ring: bytes = b"", system: bytes = b"") -> None:
+        """ring: of the log that was there; system: the tablespace, with a doublewrite buffer."""
         self.broken: list[str] = []
         self.rules = Rules(lambda _number, rule, _what: self.broken.append(rule), True)
-        self.rules.find("ibdata1", system_file())
+        self.rules.find("ibdata1", system or system_file())
         self.rules.find("t/t.ibd", page(5, 0, 1, 8))
         self.rules.find("ib_logfile0", bytes(log_file(ring)))
 
@@ -194,6 +194,22 @@ def test_a_page_with_its_copy_is_right() -> None:
     judge.doublewrite(data)
     judge.rules.write("t/t.ibd", 9 * SIZE, data)
     assert judge.broken == [] and judge.rules.counters["doublewritten"] == 1
+
+
+def test_a_page_is_restored_from_one_of_its_copies() -> None:
+    """Whichever of those that a crash left; not from one that another copy has replaced."""
+    newer, older = page(5, 9, FIRST_LSN), page(5, 9, FIRST_LSN - 1)
+    found = bytearray(system_file().ljust(512 * SIZE, b"\0"))
+    for slot, copy in ((256, newer), (300, older)):
+        found[slot * SIZE : (slot + 1) * SIZE] = copy
+    for data in (newer, older):
+        judge = Judge(system=bytes(found))
+        judge.rules.write("t/t.ibd", 9 * SIZE, data)
+        assert judge.broken == []
+    judge = Judge(system=bytes(found))
+    judge.doublewrite(page(5, 8, FIRST_LSN), 256)
+    judge.rules.write("t/t.ibd", 9 * SIZE, newer)
+    assert judge.broken == ["dblwr_skip"]
 
 
 def test_every_rule_can_be_broken() -> None:

@@ -21,6 +21,8 @@ Numbered facts of MariaDB that they lean on:
  6. A copy may be ahead of the log, which the page waits for: recovery leaves out copies from beyond its end.
  7. Behind its end a block of the log holds what the buffer held before. Where that begins with groups that
     are whole, of the same lap, they look like more of the log, until the block is written again.
+ 8. A batch fills the area from its beginning, so behind a short one there are copies of earlier ones, perhaps
+    of the same page. Recovery takes the newest that the log has reached (fact 6).
 
 May import: log, page, records.
 """
@@ -115,7 +117,7 @@ class Rules:
     _log: Log | None = None
     _areas: list[range] = field(default_factory=list)
     _slots: dict[int, _Copy] = field(default_factory=dict)
-    _copies: dict[Place, _Copy] = field(default_factory=dict)
+    _copies: dict[Place, list[_Copy]] = field(default_factory=dict)
     _inits: dict[Place, _Init] = field(default_factory=dict)
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
     _homes: dict[str, dict[Place, list[_Home]]] = field(default_factory=dict)
@@ -371,11 +373,18 @@ class Rules:
         self._keep_copy(slot, _Copy((space, number), zlib.crc32(data), self._seq))
 
     def _keep_copy(self, slot: int, copy: _Copy) -> None:
-        self._slots[slot] = self._copies[copy.place] = copy
+        """In the place of what was there."""
+        old = self._slots.get(slot)
+        if old is not None and old in self._copies.get(old.place, ()):
+            self._copies[old.place].remove(old)
+        self._slots[slot] = copy
+        self._copies.setdefault(copy.place, []).append(copy)
 
     def _check_copy(self, path: str, place: Place, data: bytes) -> None:
-        copy = self._copies.pop(place, None)
-        if copy is not None and copy.digest == zlib.crc32(data):
+        digest = zlib.crc32(data)
+        copies = self._copies.pop(place, ())  # fact 8
+        copy = next((copy for copy in reversed(copies) if copy.digest == digest), None)
+        if copy is not None:
             if not copy.synced:
                 self.tell(22, "area_sync", f"page {place[1]} of {path}: its copy is not fsynced")
             copy.home = max(self._seq, 1)
