@@ -38,6 +38,18 @@ def test_crashes_are_judged_on_one_worker_and_two() -> None:
     assert all(row["cpu ms of one"] > 0 for row in rows)
 
 
+def test_a_cluster_is_measured_beside_worker_processes() -> None:
+    """Of each one worker and two, for states and kills."""
+    found = {(row["what"], row["workers"]): row["median per s"] for row in rows_of("cluster")}
+    ways = [
+        f"{what}, {who}"
+        for what in ("power loss", "live kills")
+        for who in ("processes", "cluster")
+    ]
+    assert found.keys() == {(way, workers) for way in ways for workers in (1, 2)}
+    assert all(rate > 0 for rate in found.values())
+
+
 def test_writes_cost_more_when_contents_are_recorded() -> None:
     """Each size, with and without fsync, by one thread and several."""
     rows = rows_of("preload")
@@ -56,4 +68,6 @@ def test_an_unknown_table_is_refused() -> None:
     """With the names that there are."""
     done = bench("--only", "nothing")
     assert done.returncode == 2
-    assert "--only nothing: there are preload, load, crashes, targets, report" in done.stderr
+    assert (
+        "--only nothing: there are preload, load, crashes, targets, cluster, report" in done.stderr
+    )

@@ -1,5 +1,6 @@
 """Crashes judged per second: power losses and kills of the bundled engine and of every target that is here,
-beside what people do without Tornpage, kill -9 in a loop, and beside the raw cost of a recovery.
+beside what people do without Tornpage, kill -9 in a loop, and beside the raw cost of a recovery; and the same
+crashes on the workers of a cluster, beside worker processes.
 
 What is compared is measured in turn, so that a slow moment of the machine hits all of it. Campaigns run as a
 user runs them, with the store and the report; their rate is that of their own clock.
@@ -10,6 +11,7 @@ workload.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import statistics
@@ -33,7 +35,7 @@ from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths
 from tornpage.workloads.workload import generate
 
-__all__ = ["crash_rates", "target_rates"]
+__all__ = ["cluster_rates", "crash_rates", "target_rates"]
 
 COLUMNS = ("what", "unit", "workers", "median per s", "cpu ms of one", "runs per s")
 DEADLINE_S = 3600
@@ -49,6 +51,7 @@ TRIALS = 600
 STRIKES = 200
 JUDGES = ("--check", "--backups")
 """Options of a recovery that is judged."""
+WORKERS = (1, 2)
 TARGET_STATES = 100
 TARGET_TRIALS = 10
 
@@ -125,7 +128,7 @@ def crash_rates(paths: Paths, effort: Effort) -> Measured:
         states = str(effort.of(STATES // times))
         loss = ("powerloss", *flat, states, "--set", f"params.rows={ROWS * times}")
         what = f"power loss, {ROWS * times} rows"
-        rows += [_row(what, "states", workers, loss, paths.build) for workers in (1, 2)]
+        rows += [_row(what, "states", workers, loss, paths.build) for workers in WORKERS]
     asan = paths.build.parent / "asan"
     if (asan / "explorer" / "tornpage-explore").is_file():
         few = ("powerloss", *flat, str(effort.of(STATES // 5)))
@@ -133,9 +136,9 @@ def crash_rates(paths: Paths, effort: Effort) -> Measured:
     else:
         notes.append(f"no sanitizers: {asan} is not built")
     sqlite = ("powerloss", "--target", "sqlite", *flat, str(effort.of(STATES // 4)))
-    rows += [_row("power loss, SQLite", "states", n, sqlite, paths.build) for n in (1, 2)]
+    rows += [_row("power loss, SQLite", "states", n, sqlite, paths.build) for n in WORKERS]
     kill = ("smoke", "--trials", str(effort.of(TRIALS)), "--scripts", "1", "--undisturbed", "0")
-    rows += [_row("live kills", "kills", workers, kill, paths.build) for workers in (1, 2)]
+    rows += [_row("live kills", "kills", workers, kill, paths.build) for workers in WORKERS]
     rows.append(_Row("kill -9 in a loop", "kills", 1, _Loop(paths, effort).rate))
     rows.append(_Row("recovery alone", "recoveries", 1, _Recovery(paths, effort).rate))
     title = "crashes judged per second; processor time with recordings, store and report"
@@ -235,7 +238,27 @@ def target_rates(paths: Paths, effort: Effort) -> Measured:
         states, trials = str(effort.of(TARGET_STATES)), str(effort.of(TARGET_TRIALS))
         loss = ("powerloss", "--target", name, "--depth", "1", "--states", states)
         kill = ("smoke", "--target", name, "--trials", trials, "--undisturbed", "0")
-        rows += [_row(name, "states", n, loss, paths.build, STRANGE) for n in (1, 2)]
-        rows += [_row(name, "kills", n, kill, paths.build, STRANGE) for n in (1, 2)]
+        rows += [_row(name, "states", n, loss, paths.build, STRANGE) for n in WORKERS]
+        rows += [_row(name, "kills", n, kill, paths.build, STRANGE) for n in WORKERS]
     title = "the same of other targets that are ready"
     return _table("targets", title, rows, effort.rounds, notes)
+
+
+def cluster_rates(paths: Paths, effort: Effort) -> Measured:
+    """One exploration, whose states go to a cluster in slices, and kills: by worker processes, and by the
+    workers of a cluster on this machine, which is there before the clock of a campaign begins."""
+    states, trials = str(effort.of(STATES)), str(effort.of(TRIALS))
+    loss = ("powerloss", "--scripts", "1", "--depth", "1", "--states", states)
+    kill = ("smoke", "--trials", trials, "--scripts", "1", "--undisturbed", "0")
+    rows, notes = [], []
+    for what, unit, arguments in (("power loss", "states", loss), ("live kills", "kills", kill)):
+        rows += [_row(f"{what}, processes", unit, n, arguments, paths.build) for n in WORKERS]
+        if importlib.util.find_spec("distributed") is None:
+            notes = ["no cluster: pip install 'tornpage[cluster]'"]
+            continue
+        for n in WORKERS:
+            clustered = (*arguments, "--cluster", f"local:{n}")
+            campaign = _Campaign(clustered, paths.build, CLEAN)
+            rows.append(_Row(f"{what}, cluster", unit, n, campaign.rate))
+    title = "the same work by worker processes and by a cluster of this machine"
+    return _table("cluster", title, rows, effort.rounds, notes)

@@ -16,7 +16,7 @@ from pathlib import Path
 from tornpage.campaigns.campaign import load_campaign
 from tornpage.faults.process import launch_argv
 from tornpage.faults.scratch import scratch_folder
-from tornpage.lab.crash_rates import crash_rates, target_rates
+from tornpage.lab.crash_rates import cluster_rates, crash_rates, target_rates
 from tornpage.lab.measured import Effort, Measured, Spent, spent
 from tornpage.lab.statements import run_statements
 from tornpage.lab.write_costs import write_costs
@@ -118,6 +118,7 @@ SPEEDS: Mapping[str, Callable[[Paths, Effort], Measured]] = {
     "load": load_rates,
     "crashes": crash_rates,
     "targets": target_rates,
+    "cluster": cluster_rates,
     "report": report_times,
 }
 

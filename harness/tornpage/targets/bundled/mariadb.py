@@ -65,9 +65,8 @@ DELETE_MARKED = "info_bits=32"
 PURGE_S = 10.0
 """So long it may take to come, after a start."""
 PURGE_POLL_S = 0.1
-FSYNCS = {"once": "", "repeated": "repeat_fsync.c", "through": "write_through.c"}
-"""What becomes of the fsyncs of a run, by a library in front of the C library's: nothing; one that a write
-overlaps is repeated; none is needed."""
+FSYNCS = ("once", "repeated")
+"""What becomes of the fsyncs of a run: nothing; one that a write overlaps is repeated."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
@@ -292,7 +291,7 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("places", nargs="*", type=Path, help="DIR, and a file of statements")
     found.add_argument("--program", default="mariadbd", help="what starts the server")
     found.add_argument("--libraries", default="", help="where its libraries are")
-    found.add_argument("--fsync", choices=tuple(FSYNCS), default="once", help="of a run")
+    found.add_argument("--fsync", choices=FSYNCS, default="once", help="of a run")
     found.add_argument("--set", action="append", default=[], help="a variable of the server")
     return found
 
@@ -302,11 +301,12 @@ def setting_of(given: argparse.Namespace) -> Setting:
     return Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
 
 
-def _library(source: str, folder: Path) -> Path:
-    """What the server is loaded behind, built in this folder."""
-    library = folder / "before.so"
+def _repeat_fsync(folder: Path) -> Path:
+    """The library that repeats fsyncs, built in this folder."""
+    library = folder / "repeat_fsync.so"
+    source = Path(__file__).with_name("repeat_fsync.c")
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-O1", "-o", library, Path(__file__).with_name(source), "-ldl"],
+        ["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"],
         check=True,
         env={"PATH": os.environ.get("PATH", os.defpath)},
     )
@@ -318,8 +318,9 @@ def _library(source: str, folder: Path) -> Path:
 def with_fsyncs(setting: Setting, fsync: str) -> Iterator[Setting]:
     """The same server, with one of FSYNCS."""
     with tempfile.TemporaryDirectory() as folder:
-        source = FSYNCS[fsync]
-        yield replace(setting, before=str(_library(source, Path(folder)))) if source else setting
+        if fsync == "repeated":
+            setting = replace(setting, before=str(_repeat_fsync(Path(folder))))
+        yield setting
 
 
 def main(arguments: Sequence[str]) -> None:

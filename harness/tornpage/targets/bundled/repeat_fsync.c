@@ -1,4 +1,4 @@
-/** An fsync that is repeated as long as a write to its descriptor has ended while it was under way: what a program
+/** An fsync that is repeated as long as a write to its descriptor was under way at the same time: what a program
 writes while it syncs is covered, whatever the program makes of it. Loaded before the recorder, which sees each. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,12 +11,21 @@ writes while it syncs is covered, whatever the program makes of it. Loaded befor
 typedef ssize_t (*pwrite_t)(int fd, const void *bytes, size_t len, off_t offset);
 typedef int (*sync_t)(int fd);
 
+static atomic_uint begun[DESCRIPTORS];
 static atomic_uint ended[DESCRIPTORS];
+
+static int is_counted(int fd)
+{
+    return fd >= 0 && fd < DESCRIPTORS;
+}
 
 static ssize_t write_by(const char *name, int fd, const void *bytes, size_t len, off_t offset)
 {
+    if (is_counted(fd)) {
+        begun[fd]++;
+    }
     ssize_t n = NEXT(pwrite_t, name)(fd, bytes, len, offset);
-    if (fd >= 0 && fd < DESCRIPTORS) {
+    if (is_counted(fd)) {
         ended[fd]++;
     }
     return n;
@@ -27,9 +36,9 @@ static int sync_by(const char *name, int fd)
     unsigned before;
     int result;
     do {
-        before = fd >= 0 && fd < DESCRIPTORS ? ended[fd] : 0;
+        before = is_counted(fd) ? ended[fd] : 0;
         result = NEXT(sync_t, name)(fd);
-    } while (result == 0 && fd < DESCRIPTORS && ended[fd] != before);
+    } while (result == 0 && is_counted(fd) && begun[fd] != before);
     return result;
 }
 
