@@ -101,6 +101,7 @@ static bool read_prefix(const json_t *object, uint32_t number, allowed_prefix_t 
     const char *client = json_string_value(json_object_get(object, "client"));
     prefix->client = client == NULL ? 0 : allowed_name(client);
     prefix->backup_is_sure = json_is_true(json_object_get(object, "sure"));
+    prefix->is_end = json_is_true(json_object_get(object, "end"));
     prefix->line = (uint32_t)json_integer_value(line);
     prefix_set(prefix, tables, n);
     free(tables);
@@ -182,17 +183,28 @@ void allowed_add(allowed_t *allowed, const check_table_t *tables, uint32_t n)
 uint32_t allowed_at(const allowed_t *allowed, uint32_t line)
 {
     uint32_t k = 0;
-    while (k + 1 < allowed->n && allowed->prefixes[k + 1].line <= line) {
+    while (k + 1 < allowed->n && allowed->prefixes[k + 1].line <= line
+           && !allowed->prefixes[k + 1].is_end) {
         k++;
     }
     return k;
 }
 
+uint32_t allowed_newest(const allowed_t *allowed, uint32_t acked, uint32_t issued)
+{
+    uint32_t k = allowed_at(allowed, issued > acked ? issued : acked);
+    const allowed_prefix_t *next = k + 1 < allowed->n ? &allowed->prefixes[k + 1] : NULL;
+    return next != NULL && next->is_end && next->line <= acked ? k + 1 : k;
+}
+
 const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high, bool *sure)
 {
-    const char *table = allowed->prefixes[high].exported;
+    const char *table = "";
+    for (uint32_t k = high + 1; k > low && table[0] == '\0'; k--) {
+        table = allowed->prefixes[k - 1].exported;
+    }
     *sure = true;
-    for (uint32_t k = low; k < high; k++) {
+    for (uint32_t k = low; k <= high; k++) {
         *sure = *sure && strcmp(allowed->prefixes[k].exported, table) == 0;
     }
     return table[0] != '\0' ? table : NULL;

@@ -14,6 +14,7 @@ typedef struct allowed_prefix {
          + 1]; /**< what the line makes is a backup of this name, of the state of this prefix; or "" */
     char exported[NAME_LEN_MAX + 1]; /**< table that is exported from that line on; or "" */
     bool backup_is_sure;             /**< it cannot have been given up instead */
+    bool is_end;                     /**< made by the clean end, which may follow its line */
     uint64_t
         client; /**< whose tables these are alone, a hash of the name; 0: all tables there are */
     uint32_t n_tables;
@@ -42,9 +43,11 @@ void allowed_add(allowed_t *allowed, const check_table_t *tables, uint32_t n);
 
 /** The newest prefix that `line` makes visible. */
 uint32_t allowed_at(const allowed_t *allowed, uint32_t line);
+/** The newest one that may be there when this line was acknowledged and that one issued. */
+uint32_t allowed_newest(const allowed_t *allowed, uint32_t acked, uint32_t issued);
 
-/** The table that is exported whichever prefix from low to high is there, or only in the newest (*sure = false); NULL:
-there is none. */
+/** The table that is exported in the newest prefix from low to high that has one; *sure: in all of them. NULL: there is
+none. */
 const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high, bool *sure);
 
 /** One number for all tables and indexes of a report. */

@@ -304,7 +304,9 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, uint64
     carried_t carried;
     check_report_t report;
     image_mark(judge->image);
-    if (!carried_take(judge->image, table, &carried)) {
+    bool whole = carried_take(judge->image, table, &carried);
+    verdict->export_judged = whole || acked;
+    if (!whole) {
         if (acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
                         "export of %s: acknowledged, but there is no whole .cfg", table);

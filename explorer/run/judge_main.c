@@ -180,6 +180,7 @@ static json_t *judge_export_request(const char *table, bool acked, const char *b
         judge_free(&judge);
         answer = json_object();
         set(answer, "findings", verdict_findings(&verdict));
+        set(answer, "judged", json_boolean(verdict.export_judged));
     }
     image_destroy(image);
     return answer;

@@ -44,7 +44,9 @@ typedef struct visit_case {
     const allowed_t *allowed;
     uint32_t low;
     uint32_t high;
-    uint32_t script_low; /**< of the trace, whatever was worked since */
+    uint32_t script_low;  /**< of the trace, whatever was worked since */
+    const char *exported; /**< table that is exported, or NULL */
+    bool export_acked;
     fs_site_t site;
     state_path_t path;
     torn_t torn;  /**< what the model has lost */
@@ -392,13 +394,12 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .in_batches = ours && sample / SAMPLE_EVERY % SAMPLE_EVERY == 0,
         .purged = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY % PURGE_EVERY == 0,
         .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
+        .exported = ours ? c->exported : NULL,
+        .export_acked = c->export_acked,
         .worked = ours && rest % WORK_EVERY == 0 ? worked : NULL,
         .in_full = ours && rest / WORK_EVERY % explorer->campaign->in_full == 0,
         .seed = stream_mix(sample, 0, 0, 1),
     };
-    if (ours && c->path.depth == 1) { /* recovery ends exports */
-        what.exported = allowed_export(c->allowed, c->low, c->high, &what.export_acked);
-    }
     target_judge(&explorer->target, &what, &verdict, &stats);
     report(explorer, c, sample, &verdict);
     if (fresh) {
@@ -407,7 +408,7 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         count(explorer, COUNT_OF(recovered_in_batches), what.in_batches);
         count(explorer, COUNT_OF(purged), what.purged);
         count(explorer, COUNT_OF(worked), worked->n > 0);
-        count(explorer, COUNT_OF(exports_judged), what.exported != NULL);
+        count(explorer, COUNT_OF(exports_judged), verdict.export_judged);
     }
     note_suspects(&verdict, &explorer->suspects[c->path.depth - 1]);
     *can_go_on = verdict_state_is_right(&verdict);
@@ -509,7 +510,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
         point == 0 ? explorer->trace->first_acked_line : list->events[point - 1].acked_line;
     uint32_t issued = point == 0 ? 0 : list->events[point - 1].issued_line;
     uint32_t low = allowed_at(allowed, acked);
-    uint32_t high = allowed_at(allowed, issued);
+    uint32_t high = allowed_newest(allowed, acked, issued);
     visit_case_t c = {
         .persist = &explorer->persist,
         .model = model,
@@ -517,7 +518,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
         .point = point,
         .allowed = allowed,
         .low = explorer->campaign->relaxed ? 0 : low,
-        .high = high > low ? high : low,
+        .high = high,
         .script_low = explorer->campaign->relaxed ? 0 : low,
         .site = point_site(list, point),
         .path = {.depth = 1},
@@ -525,6 +526,7 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
     c.path.level[0].seq = point_seq(list, point);
     c.path.level[0].model = (uint32_t)model;
     c.path.level[0].k = k;
+    c.exported = allowed_export(allowed, low, high, &c.export_acked); /* until recovery ends it */
     (void)explore(explorer, &c, true);
 }
 

@@ -67,7 +67,7 @@ static void test_judge(void **state)
     allowed_free(&allowed);
 }
 
-/** Only a table that is exported in each of them, or whose export has just been asked for. */
+/** The newest; it is sure if each of them has it. */
 static void test_exported(void **state)
 {
     allowed_t allowed;
@@ -84,10 +84,29 @@ static void test_exported(void **state)
     assert_false(sure);
     assert_string_equal(allowed_export(&allowed, 1, 2, &sure), "t");
     assert_true(sure);
-    assert_null(allowed_export(&allowed, 2, 3, &sure));
+    assert_string_equal(allowed_export(&allowed, 2, 3, &sure), "t");
+    assert_false(sure);
+    assert_null(allowed_export(&allowed, 3, 3, &sure));
     allowed_free(&allowed);
     assert_int_equal(load("{\"prefix\":0,\"line\":0,\"exported\":7,\"tables\":[]}\n", &allowed),
                      DB_ERROR);
+}
+
+/** What the clean end makes may be there when the last line was acknowledged, and not before. */
+static void test_end(void **state)
+{
+    allowed_t allowed;
+    (void)state;
+    assert_int_equal(load("{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
+                          "{\"prefix\":1,\"line\":3,\"exported\":\"t\",\"tables\":[]}\n"
+                          "{\"prefix\":2,\"line\":3,\"end\":true,\"tables\":[]}\n",
+                          &allowed),
+                     DB_SUCCESS);
+    assert_int_equal(allowed_at(&allowed, 3), 1);
+    assert_int_equal(allowed_newest(&allowed, 2, 3), 1);
+    assert_int_equal(allowed_newest(&allowed, 3, 3), 2);
+    assert_int_equal(allowed_newest(&allowed, 2, 0), 0);
+    allowed_free(&allowed);
 }
 
 /** A longer list has the prefixes of the other up to one of them, and its own. */
@@ -181,9 +200,9 @@ static void test_bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_judge),     cmocka_unit_test(test_extend),
-        cmocka_unit_test(test_clients),   cmocka_unit_test(test_exported),
-        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_judge),   cmocka_unit_test(test_extend),
+        cmocka_unit_test(test_clients), cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_end),     cmocka_unit_test(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

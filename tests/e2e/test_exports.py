@@ -51,7 +51,7 @@ def exported(target: EngineTarget, tmp_path: Path) -> Path:
 def ask(target: EngineTarget, data: Path, acked: bool = True) -> list[str]:
     """What is wrong with the table that was exported."""
     try:
-        found = ask_export(target.judge_command().argv, data, Export("t", acked), OPTIONS)
+        _, found = ask_export(target.judge_command().argv, data, Export("t", acked), OPTIONS)
     finally:
         stop_judges()
     assert {violation.invariant for violation in found} <= {28, 5, 8, 9, 30}

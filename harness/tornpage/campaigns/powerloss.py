@@ -303,6 +303,8 @@ def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
             prefix["client"] = client
         if number in oracle.exports:
             prefix["exported"] = oracle.exports[number]
+        if number == oracle.end:
+            prefix["end"] = True
         if number in oracle.backups:
             prefix |= {"backup": oracle.backups[number].name, "sure": oracle.backups[number].sure}
         lines.append(json.dumps(prefix))

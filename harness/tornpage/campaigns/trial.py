@@ -307,15 +307,17 @@ class _Trial:
         if child.timed_out:
             self._add_of_run(f"the run hung: {child.describe()}")
         self.before_first = issued == 0
+        self.acknowledged = self.oracle.after(finished)
         self.range = self._prefixes(finished, issued)
 
     def _prefixes(self, finished: int, issued: int) -> tuple[int, int]:
         """Commit prefixes that may be found: lowest and highest."""
         oracle = self.oracle
+        high = oracle.newest(finished, issued)
         if not self.target.keeps_acknowledged(self.spec.options):
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
-            return (durable[-1] if durable else 0), oracle.after(issued)
-        return oracle.after(finished), oracle.after(issued)
+            return (durable[-1] if durable else 0), high
+        return self.acknowledged, high
 
     def _plant_stale_block(self) -> None:
         if self.spec.plan.stale_log and Capability.RULES in self.target.capabilities:
@@ -434,12 +436,13 @@ class _Trial:
 
     def _judge_export(self) -> None:
         """The table that was exported, if one was, as somebody carries it away from the crashed image."""
-        export = exported_in(self.oracle.exports, *self.range)
+        export = exported_in(self.oracle.exports, self.acknowledged, self.range[1])
         if export is None or Capability.RULES not in self.target.capabilities:
             return
-        self.counters["exports_judged"] = 1
         argv = self.target.judge_command().argv
-        self._add(ask_export(argv, self.image, export, self.spec.options))
+        judged, found = ask_export(argv, self.image, export, self.spec.options)
+        self.counters["exports_judged"] = int(judged)
+        self._add(found)
 
     def _judge_refusal(self, answer: RecoveryAnswer) -> None:
         if answer.no_database and self.before_first:

@@ -20,9 +20,11 @@ class Export:
 
 
 def exported_in(exports: Mapping[int, str], low: int, high: int) -> Export | None:
-    """The table that is exported at the newest prefix that may be there. It is acknowledged if it is exported
-    whichever of them is. exports: by prefix (Oracle.exports); low, high: as of judge()."""
-    table = exports.get(high)
+    """The table that is exported at the newest prefix that may be there and has one. It is acknowledged if it
+    is exported whichever of them is. exports: by prefix (Oracle.exports); low: that is acknowledged, whatever
+    commits a crash may lose; high: as of judge()."""
+    may_be = range(low, high + 1)
+    table = next((exports[prefix] for prefix in reversed(may_be) if prefix in exports), None)
     if table is None:
         return None
-    return Export(table, all(exports.get(prefix) == table for prefix in range(low, high)))
+    return Export(table, all(exports.get(prefix) == table for prefix in may_be))

@@ -60,6 +60,8 @@ class ObservedOracle:
     """None that the model knows of."""
     exports: Mapping[int, str] = MappingProxyType({})
     """As well."""
+    end: int | None = None
+    """None that it knows of."""
 
     def __init__(
         self,
@@ -115,6 +117,10 @@ class ObservedOracle:
     def after(self, line: int) -> int:
         """The prefix after the statement of this number (0 before the first)."""
         return sum(number <= line for number in self.commit_lines) - 1
+
+    def newest(self, finished: int, issued: int) -> int:
+        """The newest prefix that may be there when the lines up to `finished` have been acknowledged."""
+        return self.after(max(finished, issued))
 
 
 def _check_numbers(

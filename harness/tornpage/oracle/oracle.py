@@ -21,7 +21,7 @@ May import: backups, errors, rowlog, script, state, table.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from tornpage.oracle.backups import Backup, Backups
@@ -79,8 +79,9 @@ class Oracle:
     """Replays a script once; then answers what may be found after a crash.
 
     states[p] is the state after p commits, steps the statements in order, exports[p] the table that is
-    exported then, if one is: beginning and end of an export are prefixes too. Raises WorkloadError for a
-    script that names columns that do not exist: such a script is a harness error.
+    exported then, if one is: beginning and end of an export are prefixes too, end the one that a clean end
+    makes behind the last statement. Raises WorkloadError for a script that names columns that do not exist:
+    such a script is a harness error.
     """
 
     def __init__(self, script: Script, options: Mapping[str, str] = NO_OPTIONS) -> None:
@@ -93,6 +94,7 @@ class Oracle:
         self._open: dict[str, dict[tuple[str, bytes], None]] = {}
         self._backups = Backups()
         self.exports: dict[int, str] = {}
+        self.end: int | None = None
         for statement in script.statements:
             error, durable = "", False
             try:
@@ -114,6 +116,11 @@ class Oracle:
                 break
             found = step.prefix
         return found
+
+    def newest(self, finished: int, issued: int) -> int:
+        """The newest prefix that may be there when the lines up to `finished` have been acknowledged."""
+        ended = self.end is not None and finished >= self.steps[-1].line
+        return len(self.states) - 1 if ended else self.after(issued)
 
     @property
     def backups(self) -> Mapping[int, Backup]:
@@ -285,13 +292,12 @@ class Oracle:
             self._tables[name].undo(key)
 
     def _end_export(self) -> None:
-        """The target's clean end does, and no statement tells of that: it may come with the last one."""
+        """The target's clean end does, and no statement tells of that: it may follow the last one."""
         for table in self._tables.values():
             if table.exported:
-                last = self.steps[-1]
                 self._end_build(table)
-                self._snapshot(last.line)
-                self.steps[-1] = replace(last, prefix=len(self.states) - 1)
+                self._snapshot(self.steps[-1].line)
+                self.end = len(self.states) - 1
 
     def _exported(self) -> str:
         return next((table.name for table in self._tables.values() if table.exported), "")

@@ -90,8 +90,9 @@ def ask_rules(
 
 def ask_export(
     argv: Sequence[str], base: Path, export: Export, options: Mapping[str, str]
-) -> list[Violation]:
-    """What is wrong with an exported table that is carried away as a crash left it (I28).
+) -> tuple[bool, list[Violation]]:
+    """Whether there was an exported table to be carried away as a crash left it, and what is wrong with it
+    (I28).
 
     argv: the judge's command line. base: the files that the crash left, not recovered yet; they stay as they
     are. options: of the target. Raises as ask_rules().
@@ -103,10 +104,11 @@ def ask_export(
         "options": dict(options),
     }
     answer = _ask(argv, request)
-    return [
+    found = [
         Violation(int(item["invariant"]), item["what"], source=Source.STATE)
         for item in answer["findings"]
     ]
+    return bool(answer["judged"]), found
 
 
 def _ask(argv: Sequence[str], request: dict[str, Any]) -> dict[str, Any]:

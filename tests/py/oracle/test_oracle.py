@@ -100,8 +100,10 @@ def test_an_export_lasts_from_prefix_to_prefix() -> None:
         assert oracle.steps[-1].prefix == begun + 3
     oracle = _oracle(text)
     last = len(oracle.states) - 1
-    assert oracle.commit_lines[last] == oracle.steps[-1].line and last not in oracle.exports
-    assert oracle.after(oracle.steps[-1].line) == last
+    line = oracle.steps[-1].line
+    assert oracle.commit_lines[last] == line and last not in oracle.exports and last == oracle.end
+    assert oracle.after(line) == last - 1
+    assert oracle.newest(line - 1, line) == last - 1 and oracle.newest(line, line) == last
 
 
 @pytest.mark.parametrize(
@@ -111,12 +113,13 @@ def test_an_export_lasts_from_prefix_to_prefix() -> None:
         (1, 2, Export("t", acked=False)),
         (2, 2, Export("t", acked=True)),
         (2, 3, Export("t", acked=True)),
-        (3, 4, None),
+        (3, 4, Export("t", acked=False)),
         (3, 5, Export("u", acked=False)),
+        (4, 4, None),
     ],
 )
 def test_the_export_of_a_crash(low: int, high: int, export: Export | None) -> None:
-    """It is the one of the newest prefix, and promised if every one that may be there has it."""
+    """It is the one of the newest prefix that has one, and promised if every one that may be there has it."""
     assert exported_in({2: "t", 3: "t", 5: "u"}, low, high) == export
 
 
