@@ -1,8 +1,8 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
 
-May import: admission, bugs, campaign, changes, codec, crew, errors, file, fitting, memory, origin,
-paths, place, publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
+May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, place,
+publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ from tornpage.campaigns.undisturbed import row_named
 from tornpage.reports.summary import Finding, Summary
 from tornpage.shrinking.shrink import Shrunk, shrink_trial
 from tornpage.store.bugs import Bug
-from tornpage.store.file import FILE
 from tornpage.store.memory import RunFacts
-from tornpage.store.place import Place, place_of
+from tornpage.store.place import Place, place_in, place_of
 from tornpage.store.rows import TrialRow
 from tornpage.store.store import Store as ResultStore
 from tornpage.targets.registry import full_name, make_target
@@ -51,8 +50,6 @@ __all__ = [
     "run",
     "shrink",
 ]
-
-SUFFIX = Path(FILE).suffix
 
 
 def run(
@@ -163,7 +160,7 @@ class Store:
 
     def __init__(self, out: str | Path = DEFAULT_OUT) -> None:
         """out: as --out or --store of the commands: a folder, a file, or postgresql://USER@HOST/DATABASE."""
-        self._place = _place_named(out)
+        self._place = place_of(out)
         with self._open():
             pass
 
@@ -216,14 +213,7 @@ class Store:
 
 def _place(out: str | Path, store: str | Path | None) -> Place:
     """Where the store is: by its own name, or in the folder `out`."""
-    return _place_named(out if store is None else store)
-
-
-def _place_named(name: str | Path) -> Place:
-    """A folder need not be there yet; a file that is not is told by its suffix."""
-    path = Path(name)
-    is_folder = "://" not in str(name) and not path.is_file() and path.suffix != SUFFIX
-    return place_of(path / FILE if is_folder else name)
+    return place_in(Path(out), store)
 
 
 def _record(row: TrialRow) -> dict[str, Any]:

@@ -85,18 +85,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 class Torture:
     """What the fixture gives: the names of tornpage.api that make findings, with the session's store, seed
-    and number of workers. `out` is the folder of reports, and of the store unless
-    that is elsewhere."""
+    and number of workers. `out` is the folder of reports, and of the store unless that is elsewhere."""
 
     def __init__(self, name: str, config: pytest.Config) -> None:
         """name: of the runs in the store."""
-        from tornpage.torture_items import store_folder
+        from tornpage.torture_items import store_folder, store_name
 
         self.out = store_folder(config)
         self._name = name
         self._options: dict[str, Any] = {
             "out": self.out,
-            "store": config.getoption("--torture-store"),
+            "store": store_name(config),
             "jobs": config.getoption("--torture-jobs"),
         }
         seed = config.getoption("--torture-seed")

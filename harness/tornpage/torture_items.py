@@ -1,8 +1,8 @@
 """What pytest collects from campaign files: one item per portion of a campaign. An item plays what it found
 before, then runs its campaign; what it finds is shrunk, and told with the line that plays it again.
 
-May import: api, bugs, campaign, changes, crew, errors, file, fitting, memory, origin, paths, place,
-portions, powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
+May import: api, bugs, campaign, changes, crew, errors, fitting, memory, origin, paths, place, portions,
+powerloss, publish, recheck, registry, runner, store, summary, undisturbed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ from tornpage.campaigns.runner import run_campaign
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import BugStatus
-from tornpage.store.file import FILE, StoreFile
 from tornpage.store.memory import Answer
-from tornpage.store.place import Place, place_of
+from tornpage.store.place import Place, place_in
 from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path
 from tornpage.vocabulary.errors import TornpageError
@@ -62,8 +61,13 @@ def store_folder(config: pytest.Config) -> Path:
 
 def store_place(config: pytest.Config) -> Place:
     """Where the store is: what --torture-store names, or in that folder."""
+    return place_in(store_folder(config), store_name(config))
+
+
+def store_name(config: pytest.Config) -> str | None:
+    """What --torture-store says, a file from the root of the tests on."""
     named = config.getoption("--torture-store")
-    return place_of(named) if named else StoreFile(store_folder(config) / FILE)
+    return str(config.rootpath / named) if named and "://" not in named else named
 
 
 class TortureFile(pytest.File):
@@ -97,7 +101,7 @@ class TortureItem(pytest.Item):
         self._paths = find_paths()
         self._out = store_folder(self.config)
         self._place = store_place(self.config)
-        self._named = self.config.getoption("--torture-store")
+        self._named = store_name(self.config)
 
     def runtest(self) -> None:
         """Past findings, then the campaign; or the one trial that was asked for."""

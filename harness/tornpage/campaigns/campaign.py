@@ -305,15 +305,18 @@ def load_campaign(name: str, folder: Path, target: str = DEFAULT_TARGET) -> Camp
 
     Raises ConfigError naming file and key; an unknown campaign's message lists those there are.
     """
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}-{family_of(target)}.toml"
-    if not name.endswith(".toml") and not path.is_file():
-        path = folder / f"{name}.toml"
-    if name.endswith(".toml") and not path.is_file():
-        raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
+    path = Path(name) if name.endswith(".toml") else _campaign_file(name, folder, target)
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
-        raise ConfigError(f"no campaign {name!r}; there are: {known}")
+        raise ConfigError(f"{name}: no such file; `tornpage new campaign NAME` writes one")
     return read_toml(Campaign, path, "campaign", name=path.stem)
+
+
+def _campaign_file(name: str, folder: Path, target: str) -> Path:
+    for stem in (f"{name}-{family_of(target)}", name):
+        if (folder / f"{stem}.toml").is_file():
+            return folder / f"{stem}.toml"
+    known = ", ".join(sorted(p.stem for p in folder.glob("*.toml"))) or "none"
+    raise ConfigError(f"no campaign {name!r}; there are: {known}")
 
 
 def default_campaigns(folder: Path) -> list[Campaign]:

@@ -53,7 +53,7 @@ def program_hashes(target: Target) -> dict[str, str]:
 
 def harness_hash() -> str:
     """Of the code of this package: verdicts of other code do not count."""
-    return _hash(sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".sql")))
+    return _hash(sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".c", ".py", ".sql")))
 
 
 def command_line(line: str, store: str) -> str:

@@ -60,7 +60,6 @@ EXIT_CLEAN = 0
 EXIT_VIOLATIONS = 1
 EXIT_NOTHING = 3
 EXIT_MACHINE = 10
-SUSPECTS_MAX = 1024
 BEFORE_ALL = 0
 """The crash point before a run: none behind `ready`."""
 RECOVERY = "recovery"
@@ -211,18 +210,13 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[st
     elif recording.ready:
         arguments += ["--from-seq", str(recording.ready)]
     option = "--at-seq" if limits.aim else "--suspect"
-    for seq in _suspects(recording.suspect) or ((BEFORE_ALL,) if limits.aim else ()):
+    for seq in recording.suspect or ((BEFORE_ALL,) if limits.aim else ()):
         arguments += [option, str(seq)]
     for pattern in limits.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
     if limits.state_s:
         arguments += ["--deadline", str(limits.state_s)]
     return arguments
-
-
-def _suspects(events: tuple[int, ...]) -> tuple[int, ...]:
-    """No more than the explorer takes, from all over the run."""
-    return events[:: -(-len(events) // SUSPECTS_MAX) or 1]
 
 
 class _Watch:

@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: attempt, campaign, console, crew, options, origin, paths, progress, publish, registry, store,
-summary, target.
+May import: attempt, campaign, console, crew, options, origin, paths, place, progress, publish, registry,
+store, summary, target.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tornpage.cli.options import (
     JsonOption,
     OutOption,
     StoreOption,
-    place_in,
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.target import target_file
 from tornpage.reports.summary import Summary
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths

@@ -1,6 +1,6 @@
 """`tornpage bugs`: all bugs of the store, one of them, and what is thought of it.
 
-May import: bugs, console, errors, options, paths, recheck, store.
+May import: bugs, console, errors, options, paths, place, recheck, store.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import typer
 
 from tornpage.campaigns.recheck import replay_line
 from tornpage.cli.console import make_console, print_bug, print_bugs
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
+from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.store.bugs import Bug, BugStatus
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT

@@ -4,7 +4,7 @@ Exit codes: 0 clean, 1 violations and nothing else, 2 usage or harness failure, 
 claimed) exercised, 128 + N ended by signal N (130: Ctrl-C).
 
 May import: attempt, bench, bugs, diff, doctor, errors, listing, mutants, new, nightly, options, pricing,
-process, prune, qualify, replay, report, run, runs, show, shrink, store, target.
+process, prune, qualify, replay, report, run, runs, show, shrink, sql, store, target.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from tornpage.cli import (
 )
 from tornpage.cli.options import USAGE_ERROR
 from tornpage.faults.process import ENDING
+from tornpage.store.sql import line_of
 from tornpage.vocabulary.errors import Interrupted, MachineError, TornpageError
 
 __all__ = ["main"]
@@ -225,7 +226,7 @@ def _one_line(error: Exception) -> str:
     elif hasattr(error, "format_message"):  # usage errors of the command-line library
         text = error.format_message() or "a command is missing"
     elif isinstance(error, DBAPIError):  # the words of the database, without the statement
-        text = f"the result store: {error.orig}"
+        text = f"the result store: {line_of(error)}"
     elif isinstance(error, SQLAlchemyError):
         text = f"the result store: {error}"
     else:

@@ -1,6 +1,6 @@
 """`tornpage nightly`: past findings again, then campaigns with new seeds until the time is up.
 
-May import: campaign, console, night, options, paths, progress, prune, publish, registry, runner,
+May import: campaign, console, night, options, paths, place, progress, prune, publish, registry, runner,
 store.
 """
 
@@ -30,11 +30,11 @@ from tornpage.cli.options import (
     SetOption,
     StoreOption,
     pairs_of,
-    place_in,
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.targets.registry import full_name
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths

@@ -1,6 +1,6 @@
 """What several commands share: options, the code of a usage error.
 
-May import: crew, errors, file, place.
+May import: crew, errors.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.crew import DEFAULT_JOBS
-from tornpage.store.file import FILE, StoreFile
-from tornpage.store.place import Place, place_of
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "StoreOption",
     "TrialArgument",
     "pairs_of",
-    "place_in",
     "seconds_of",
 ]
 
@@ -107,11 +104,6 @@ TrialArgument = Annotated[
         help="RUN.NUMBER of a trial, RUN.sNUMBER of a run without a fault.",
     ),
 ]
-
-
-def place_in(out: Path, store: str | None) -> Place:
-    """Where the store is: --store, or in the folder --out. ConfigError."""
-    return place_of(store) if store else StoreFile(out / FILE)
 
 
 def seconds_of(option: str, text: str, *, bare: bool = True) -> float:

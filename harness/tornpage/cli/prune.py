@@ -1,6 +1,6 @@
 """`tornpage prune`: old runs deleted.
 
-May import: options, paths, prune, store.
+May import: options, paths, place, prune, store.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from tornpage.campaigns.prune import prune_runs
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
+from tornpage.cli.options import JsonOption, OutOption, StoreOption
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 

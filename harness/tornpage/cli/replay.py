@@ -2,7 +2,7 @@
 
 Exit codes: 1 a finding came, 0 none came, 2 it cannot be played.
 
-May import: codec, console, memory, options, origin, paths, plan, replay, undisturbed.
+May import: codec, console, memory, options, origin, paths, place, plan, replay, undisturbed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tornpage.cli.options import (
     OutOption,
     StoreOption,
     TrialArgument,
-    place_in,
 )
 from tornpage.faults.plan import load_plan
 from tornpage.store.memory import Answer
+from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 

@@ -1,6 +1,6 @@
 """`tornpage report`: a run's summary and its HTML page once more.
 
-May import: console, options, paths, publish, runner, store.
+May import: console, options, paths, place, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tornpage.cli.options import (
     JunitOption,
     OutOption,
     StoreOption,
-    place_in,
 )
 from tornpage.cli.publish import publish
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 

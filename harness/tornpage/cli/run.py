@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, origin,
-paths, progress, prune, publish, runner, store.
+May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, origin, paths,
+place, progress, prune, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from tornpage.cli.options import (
     SetOption,
     StoreOption,
     pairs_of,
-    place_in,
     seconds_of,
 )
 from tornpage.cli.progress import make_progress
 from tornpage.cli.publish import publish
 from tornpage.lab.neighbour import fio_beside
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths

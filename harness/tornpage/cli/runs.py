@@ -1,6 +1,6 @@
 """`tornpage runs`: all runs of the store.
 
-May import: console, memory, options, paths, store.
+May import: console, memory, options, paths, place, store.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import typer
 from rich.table import Table
 
 from tornpage.cli.console import make_console
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, place_in
+from tornpage.cli.options import JsonOption, OutOption, StoreOption
 from tornpage.store.memory import RunFacts
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.paths import DEFAULT_OUT
 

@@ -1,6 +1,6 @@
 """`tornpage show`: what the store knows of a trial.
 
-May import: codec, console, evidence, model, options, origin, paths, undisturbed.
+May import: codec, console, evidence, model, options, origin, paths, place, undisturbed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.undisturbed import row_named
 from tornpage.cli.console import make_console, print_trial
-from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument, place_in
+from tornpage.cli.options import JsonOption, OutOption, StoreOption, TrialArgument
+from tornpage.store.place import place_in
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import DEFAULT_OUT

@@ -1,6 +1,6 @@
 """`tornpage shrink`: a smaller script and a smaller crash for a finding.
 
-May import: codec, console, options, paths, shrink, store, undisturbed.
+May import: codec, console, options, paths, place, shrink, store, undisturbed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tornpage.cli.options import (
     OutOption,
     StoreOption,
     TrialArgument,
-    place_in,
     seconds_of,
 )
 from tornpage.shrinking.shrink import shrink_trial
+from tornpage.store.place import place_in
 from tornpage.store.store import Store
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths

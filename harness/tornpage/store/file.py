@@ -121,15 +121,22 @@ class StoreFile:
                 db.rollback()
                 if found == VERSION:
                     return
-                raw = db.connection.driver_connection
-                assert raw is not None, "it is open"
-                raw.execute("pragma journal_mode = wal")
+                self._write_ahead(db)
                 db.info["begin"] = "begin exclusive"
                 with db.begin():
                     prepare(db, self.name)
         except BaseException:
             engine.dispose()
             raise
+
+    def _write_ahead(self, db: Connection) -> None:
+        """Outside of a transaction, which SQLAlchemy would begin. MachineError."""
+        raw = db.connection.driver_connection
+        assert raw is not None, "it is open"
+        try:
+            raw.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:
+            raise MachineError(f"{self.name}: {error}") from error
 
     def _brought_up_to_date_in_memory(self, engine: Engine) -> Engine:
         """A store of an older version in a place that cannot be written."""

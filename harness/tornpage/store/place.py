@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from tornpage.store.file import FILE, StoreFile
 from tornpage.store.server import StoreServer
 
-__all__ = ["Place", "place_of"]
+__all__ = ["Place", "place_in", "place_of"]
 
 
 class Place(Protocol):
@@ -56,3 +56,8 @@ def place_of(name: str | Path) -> Place:
         return StoreServer(name)
     path = Path(name)
     return StoreFile(path / FILE if path.is_dir() else path)
+
+
+def place_in(out: Path, store: str | Path | None) -> Place:
+    """Where the store is: what --store names, or in the folder --out. ConfigError."""
+    return place_of(store) if store else StoreFile(out / FILE)

@@ -80,11 +80,16 @@ class Server:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
             )
-        self._watcher = subprocess.Popen(
-            ["/bin/sh", "-c", WATCH, str(self.process.pid)],
-            stdin=subprocess.PIPE,
-            env={"PATH": os.environ.get("PATH", os.defpath)},
-        )
+        try:
+            self._watcher = subprocess.Popen(
+                ["/bin/sh", "-c", WATCH, str(self.process.pid)],
+                stdin=subprocess.PIPE,
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+            )
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def __enter__(self) -> Server:
         return self
