@@ -29,7 +29,7 @@ test: check test-c test-py test-asan ## Static checks, then every test: ctest, p
 test-c: build
 	@ctest --preset $(PRESET) --parallel 2
 
-# The long ones first; the tests of a file stay in one process, as far as it goes, which makes what they share once.
+# Neighbours stay in one process as far as it goes, which makes once what they share; who is done takes from the other.
 test-py: build setup-all
 	@$(PY) -m pytest -n 2 --dist worksteal tests/e2e tests/py
 
