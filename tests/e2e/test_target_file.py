@@ -219,6 +219,7 @@ def wrong(place: tuple[str, str], code: str) -> tuple[str, str]:
         (("./store.py load", "./stare.py load"), r"commands.run: ./stare.py: no such program"),
         (("durable = true", "durble = true"), r"promise.durble: unknown key"),
         (("load {dir}", "load"), r"run must have {dir}"),
+        (("load {dir}", "load {dir} {dirr}"), r"there is no {dirr}; is it {dir}\?"),
         (("consistent = true", "consistent = false"), r"what is durable is consistent"),
         (('redo = ', 'red = '), r"sites.red"),
         (('name = "mydb"', 'name = "my db"'), r"name: String should match"),

@@ -5,6 +5,8 @@ May import: codec, model.
 
 from __future__ import annotations
 
+import difflib
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +31,8 @@ __all__ = [
 ]
 
 PATTERNS_MAX = 24
+ALIKE = 0.75
+"""From there on a word in braces is one of ours, mistyped; what a shell or awk has in braces is not."""
 DIR = "{dir}"
 LINES = "{lines}"
 FS = "fs"
@@ -219,14 +223,25 @@ class TargetFile(BaseModel):
 
     @model_validator(mode="after")
     def _options_are_used(self) -> TargetFile:
-        commands = (self.commands.prepare, self.commands.run, self.commands.recover)
-        words = " ".join([*commands, *self.env.values()])
+        words = self._words_in_braces()
         for name in self.options:
             if name in OURS:
                 raise ValueError(f"options: {name} is taken")
-            if f"{{{name}}}" not in words:
+            if name not in words:
                 raise ValueError(f"options: no command has {{{name}}}")
         return self
+
+    @model_validator(mode="after")
+    def _words_are_known(self) -> TargetFile:
+        known = {*OURS, *self.options}
+        for word in sorted(self._words_in_braces() - known):
+            for name in difflib.get_close_matches(word, known, 1, ALIKE):
+                raise ValueError(f"there is no {{{word}}}; is it {{{name}}}?")
+        return self
+
+    def _words_in_braces(self) -> set[str]:
+        commands = (self.commands.prepare, self.commands.run, self.commands.recover)
+        return set(re.findall(r"\{([a-zA-Z_]\w*)\}", " ".join([*commands, *self.env.values()])))
 
     @model_validator(mode="after")
     def _lines_are_for_run(self) -> TargetFile:
