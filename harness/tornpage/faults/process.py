@@ -44,6 +44,8 @@ LAUNCHER = Path("faults", "tornpage-launch")
 """Inside a build folder."""
 SAMPLE_FIRST_MS = 2
 SAMPLE_MAX_MS = 250
+OUTPUT_MAX = 256 << 20
+"""Bytes of each output; more is no answer."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end a run. Workers ignore them: the owner ends its workers. Their children do not."""
 FROM_OUTSIDE = (signal.SIGKILL, *ENDING)
@@ -203,12 +205,18 @@ def run_child(
     env is its whole environment. What it prints goes to memory: a full disk, as that of its data, loses
     none of it. may_be_killed: a fault plan may kill it, so that the caller must look who did. watch: called
     while it runs, a few times per second. starter: how it comes to be; None: executed. Raises
-    ChildError when it cannot be started, MachineError when it was ended from outside.
+    ChildError when it cannot be started or prints without end, MachineError when it was ended from outside.
     """
     out_fd, err_fd = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
         launch = Launch(argv, env, deadline_s, (out_fd, err_fd))
-        child = _run(launch, watch, starter or _EXECUTED)
+
+        def look() -> None:
+            _require_end(launch)
+            if watch is not None:
+                watch()
+
+        child = _run(launch, look, starter or _EXECUTED)
     finally:
         os.close(out_fd)
         os.close(err_fd)
@@ -222,7 +230,13 @@ def ended_from_outside(what: str, number: int) -> MachineError:
     return MachineError(f"{what} was ended from outside by {signal.Signals(number).name}")
 
 
-def _run(launch: Launch, watch: Callable[[], None] | None, starter: Starter) -> ChildResult:
+def _require_end(launch: Launch) -> None:
+    """Of what it prints: it is held in memory."""
+    if any(os.fstat(fd).st_size > OUTPUT_MAX for fd in launch.outputs):
+        raise ChildError(f"{Path(launch.argv[0]).name} printed more than {OUTPUT_MAX >> 20} MB")
+
+
+def _run(launch: Launch, watch: Callable[[], None], starter: Starter) -> ChildResult:
     started = time.monotonic()
     pid = starter.start(launch)
     usage = _Usage(pid)
@@ -276,7 +290,7 @@ class _Usage:
             pass
 
 
-def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None] | None) -> bool:
+def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -> bool:
     """Waits for the end of pid without reaping it; False at the deadline (time.monotonic)."""
     fd = os.pidfd_open(pid)
     try:
@@ -290,8 +304,7 @@ def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None] | 
             if poller.poll(min(step_ms, left_ms + 1)):
                 return True
             usage.sample()
-            if watch is not None:
-                watch()
+            watch()
             step_ms = min(2 * step_ms, SAMPLE_MAX_MS)
     finally:
         os.close(fd)

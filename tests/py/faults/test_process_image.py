@@ -83,6 +83,13 @@ def test_peak_memory_is_sampled() -> None:
     assert _python(code).peak_bytes >= 64 << 20
 
 
+def test_output_without_end_is_a_harness_error() -> None:
+    """It is ended before it fills the memory."""
+    code = "import os\nwhile True: os.write(2, bytes(1 << 20))"
+    with pytest.raises(ChildError, match=r"python.* printed more than 256 MB"):
+        _python(code)
+
+
 def test_missing_program_is_a_harness_error(tmp_path: Path) -> None:
     """Not to be able to start a child is the harness's failure."""
     with pytest.raises(ChildError, match="no such program"):
