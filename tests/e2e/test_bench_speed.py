@@ -58,9 +58,11 @@ def test_writes_cost_more_when_contents_are_recorded() -> None:
     assert all(row["ns"] > 0 and row["cpu x contents"] > 1 for row in rows)
 
 
-@pytest.mark.parametrize(("name", "column"), [("load", "rows per cpu s"), ("report", "median s")])
+@pytest.mark.parametrize(
+    ("name", "column"), [("load", "rows per cpu s"), ("owner", "per s"), ("report", "median s")]
+)
 def test_further_tables(name: str, column: str) -> None:
-    """Index loads, and the report of a large run."""
+    """Index loads, what the owner of a run does alone, and the report of a large run."""
     assert all(row[column] > 0 for row in rows_of(name))
 
 
@@ -69,5 +71,6 @@ def test_an_unknown_table_is_refused() -> None:
     done = bench("--only", "nothing")
     assert done.returncode == 2
     assert (
-        "--only nothing: there are preload, load, crashes, targets, cluster, report" in done.stderr
+        "--only nothing: there are preload, load, crashes, targets, cluster, owner, report"
+        in done.stderr
     )

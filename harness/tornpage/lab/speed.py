@@ -1,28 +1,20 @@
 """The speeds of Tornpage itself, side by side in one run: `tornpage bench speed`.
 
-May import: campaign, crash_rates, errors, file, measured, paths, process, scratch, statements, store,
-write_costs.
+May import: crash_rates, filled, measured, owner_rates, paths, scratch, statements, write_costs.
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 
-from tornpage.campaigns.campaign import load_campaign
-from tornpage.faults.process import launch_argv
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.crash_rates import cluster_rates, crash_rates, target_rates
+from tornpage.lab.filled import PATTERN_TRIALS, fill_store, run_tornpage
 from tornpage.lab.measured import Effort, Measured, Spent, spent
+from tornpage.lab.owner_rates import owner_rates
 from tornpage.lab.statements import run_statements
 from tornpage.lab.write_costs import write_costs
-from tornpage.store.file import FILE
-from tornpage.store.store import Store
-from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import Paths
 
 __all__ = ["SPEEDS", "measure_speed"]
@@ -30,8 +22,6 @@ __all__ = ["SPEEDS", "measure_speed"]
 DEADLINE_S = 3600
 LOAD_ROWS = 100_000
 REPORT_TRIALS = 100_000
-PATTERN_TRIALS = 100
-"""Real trials of the control, which are stored again and again under other numbers."""
 
 
 def load_rates(paths: Paths, effort: Effort) -> Measured:
@@ -71,10 +61,10 @@ def report_times(paths: Paths, effort: Effort) -> Measured:
     trials = max(PATTERN_TRIALS, effort.of(REPORT_TRIALS))
     times = []
     with scratch_folder() as scratch:
-        out = _fill_store(paths, scratch, trials)
+        out = fill_store(paths, scratch, trials).folder
         for _ in range(effort.rounds):
             with spent() as taken:
-                _tornpage(("report", "--json", "--out", str(out)))
+                run_tornpage(("report", "--json", "--out", str(out)))
             times.append(taken)
     cells = [
         (
@@ -86,39 +76,13 @@ def report_times(paths: Paths, effort: Effort) -> Measured:
     return Measured("report", "tornpage report", ("of", "median s", "cpu s"), cells)
 
 
-def _fill_store(paths: Paths, folder: Path, trials: int) -> Path:
-    """A store with a finished run of so many trials. Returns its folder."""
-    small, large = folder / "small", folder / "large"
-    control = ("run", "smoke", "--set", "doublewrite=off", "--trials", str(PATTERN_TRIALS))
-    _tornpage((*control, "--scripts", "1", "--undisturbed", "0", "--json", "--out", str(small)))
-    with Store(small / FILE, write=False) as store:
-        rows = list(store.trials(1))
-    settings = load_campaign("smoke", paths.workloads).model_dump(mode="json")
-    with Store(large / FILE) as store:
-        run = store.begin_run("smoke", "engine", 1, trials, settings).id
-        for number in range(trials):
-            row = rows[number % len(rows)]
-            assert row.result is not None, "the run came to its end"
-            store.start_trial(run, replace(row.spec, number=number), row.site, row.mask)
-            store.finish_trial(run, replace(row.result, number=number))
-        store.finish_run(run)
-    return large
-
-
-def _tornpage(arguments: Sequence[str]) -> None:
-    """The command of this package; a control finds something, which is no failure."""
-    command = launch_argv([sys.executable, "-m", "tornpage", *arguments], DEADLINE_S)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 1):
-        raise TargetError(f"tornpage {arguments[0]}: {done.stderr.strip().rpartition(chr(10))[2]}")
-
-
 SPEEDS: Mapping[str, Callable[[Paths, Effort], Measured]] = {
     "preload": write_costs,
     "load": load_rates,
     "crashes": crash_rates,
     "targets": target_rates,
     "cluster": cluster_rates,
+    "owner": owner_rates,
     "report": report_times,
 }
 
