@@ -209,7 +209,8 @@ def print_trial(
     plain(f"trial {trial}: {result.outcome} {result.reason}".rstrip())
     plain(f"  target {spec.target}, {options}")
     if spec.plan.loss:
-        plain(f"  power loss, state {spec.plan.loss}, {result.alike} states like it")
+        others = f", {result.alike} states like it" if result.alike > 1 else ""
+        plain(f"  power loss, state {spec.plan.loss}{others}")
     for level, faults in enumerate((spec.plan.run, *spec.plan.recover)):
         during = f" of recovery {level}" if level else ""
         for fault in faults:

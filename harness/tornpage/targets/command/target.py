@@ -277,7 +277,9 @@ class CommandTarget:
         """The answer, or how recover ended without one."""
         data = last_object(child.stdout)
         if child.timed_out or data is None:
-            return RecoveryAnswer(False, message=f"recover gave no answer: {child.describe()}")
+            last = child.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
+            told = f", but {last[:LINE_SHOWN]!r}" if last else ""
+            return RecoveryAnswer(False, message=f"recover gave no answer{told}: {child.describe()}")
         if data.get("ok") is False and isinstance(data.get("message"), str):
             return RecoveryAnswer(False, refused=True, message=data["message"])
         try:
