@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
 from e2e_support import Tornpage
 
 
@@ -67,6 +68,18 @@ def test_states_do_not_depend_on_workers(tornpage: Tornpage, tmp_path: Path) -> 
     assert one.data["trace_hash"] == two.data["trace_hash"]
     assert one.data["counters"] == two.data["counters"]
     assert one.data["coverage"] == two.data["coverage"]
+
+
+@pytest.mark.parametrize("campaign", ["linkbench", "tpcc"])
+def test_without_doublewrite_the_published_workloads_find_it(
+    tornpage: Tornpage, campaign: str
+) -> None:
+    """Torn pages and nothing else, in a few states of rows and transactions."""
+    run = ("run", campaign, "--states", "40", "--scripts", "1", "--depth", "1")
+    answer = tornpage(*run, "--undisturbed", "0", "--set", "doublewrite=off")
+    assert answer.code == 1, answer.text
+    assert set(answer.data["by_invariant"]) == {"I5"}
+    assert [bug["title"].partition(":")[0] for bug in answer.data["bugs"]] == ["page torn"]
 
 
 def test_without_doublewrite_torn_pages_are_found_and_replay(
