@@ -16,7 +16,8 @@
 #define ROW_BYTES 48U
 #define LONG_ROWS 12U
 #define LONG_MAX 9000U
-#define IMAGES 12500U /**< of ten thousand the wrecks lie in ibdata1 and t.ibd, the others in v.ibd */
+/** Of ten thousand of them the wrecks lie in ibdata1 and t.ibd, of the others in v.ibd. */
+#define IMAGES 12500U
 #define WRECKS_MAX 3U
 
 typedef struct fixture {
