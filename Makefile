@@ -67,7 +67,7 @@ bench: build ## Speed, side by side: crashes, kills, preload, loads, other targe
 docs: setup ## Pages that are written from the sources: docs/CAMPAIGNS.md
 	@$(PY) tools/campaigns_page.py
 
-finds: build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ...": docs/FINDS.md
+finds: build ## Runs workloads/finds on the engines that are here, or FINDS="NAME ..."; TORNPAGE_TMP on a disk: docs/FINDS.md
 	@$(PY) tools/finds_page.py $(FINDS)
 
 site: build setup-all ## The documentation as a site, in build/site/html, with the report of a control run

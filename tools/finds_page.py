@@ -5,7 +5,8 @@ it prints under that key, `{violations}`, or `{counters.checkpoints}`. `target c
 `--recordings` says, for a server's threads make each recording another one.
 
 A campaign or line whose target is not here, or whose command fails, keeps what the page says of it. The page
-is written after each find: what was measured is not lost when a later one fails.
+is written after each find: what was measured is not lost when a later one fails. Exit code 1 if a command
+failed; 2 if nothing was run: a name is no find, or scratch is not on a disk.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ from typing import Any
 
 from tornpage.campaigns.campaign import Campaign, load_campaign
 from tornpage.targets.registry import make_target
-from tornpage.vocabulary.errors import TornpageError
-from tornpage.vocabulary.paths import ROOT, find_paths
+from tornpage.vocabulary.errors import ConfigError, TornpageError
+from tornpage.vocabulary.paths import ROOT, filesystem_of, find_paths, tmpfs_folder
 
 PAGE = ROOT / "docs" / "FINDS.md"
 PLANS = ROOT / "workloads" / "finds"
 STATES_FIRST = 100
 COMMAND = re.compile(r"`tornpage ((?:run|target check) [^`]+)`")
 KEY = re.compile(r"\{([a-z_.0-9A-Z]+)\}")
+FIGURES = r"[\w:, ]+"
+"""What stands in its place when it is filled."""
 RECORDINGS = 3
+MEMORY = ("tmpfs", "ramfs")
+"""File systems on which an fsync takes no time."""
 HEAD = """\
 # Finds
 
@@ -101,16 +106,17 @@ def printed(arguments: list[str]) -> dict[str, Any]:
     return found
 
 
-def run(command: str, recordings: int) -> list[dict[str, Any]] | None:
-    """As often as is told above."""
+def run(command: str, recordings: int, failed: list[str]) -> list[dict[str, Any]] | None:
+    """As often as is told above. failed: gets the command, if it does."""
     words = shlex.split(command)
     is_check = words[:2] == ["target", "check"]
     if ready(_target_of(words)) is None:
         return None
     try:
         return [printed(words) for _ in range(recordings if is_check else 1)]
-    except CommandFailed as failed:
-        print(failed, file=sys.stderr)
+    except CommandFailed as error:
+        print(error, file=sys.stderr)
+        failed.append(command)
         return None
 
 
@@ -134,9 +140,14 @@ def _filled(line: str, old: list[str], ran: Ran) -> str:
         return line
     answers = ran(command[1])
     if answers is None:
-        shape = re.compile(".+".join(map(re.escape, KEY.sub("\0", line).split("\0"))))
-        return next((kept for kept in old if shape.fullmatch(kept)), line)
+        return next((kept for kept in old if shape_of(line).fullmatch(kept)), line)
     return KEY.sub(lambda key: ", ".join(_shown(answer, key[1]) for answer in answers), line)
+
+
+def shape_of(line: str) -> re.Pattern[str]:
+    """What a line of a tale is on the page. One without a command stays as it is."""
+    parts = KEY.sub("\0", line).split("\0") if COMMAND.search(line) else [line]
+    return re.compile(FIGURES.join(map(re.escape, parts)))
 
 
 def _shown(answer: dict[str, Any], path: str) -> str:
@@ -171,30 +182,52 @@ class Page:
         PAGE.write_text("\n".join([rows, *self.tales.values()]), "utf-8")
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Every file, or those that are named."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="finds to run; all others keep what the page says")
     parser.add_argument("--recordings", type=int, default=RECORDINGS, help="of each `target check`")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     page = Page()
-    failed = False
+    there = [file.stem for file in page.rows]
+    unknown = [name for name in given.names if name not in there]
+    if unknown:
+        parser.error(f"no such find: {', '.join(unknown)}; there are {', '.join(there)}")
+    try:
+        require_disk()
+    except ConfigError as error:
+        parser.error(str(error))
+    failed: list[str] = []
     for file in page.rows:
-        if given.names and file.stem not in given.names:
-            continue
-        try:
-            page.rows[file] = row(file, load_campaign(str(file), PLANS)) or page.rows[file]
-        except CommandFailed as error:
-            print(error, file=sys.stderr)
-            failed = True
-        tale = file.with_suffix(".md")
-        if tale in page.tales:
-            text = tale.read_text("utf-8")
-            page.tales[tale] = told(text, page.old, lambda words: run(words, given.recordings))
-        page.write()
-    return int(failed)
+        if not given.names or file.stem in given.names:
+            renew(page, file, given.recordings, failed)
+            page.write()
+    return int(bool(failed))
+
+
+def require_disk() -> None:
+    """ConfigError where an fsync of a crash image takes no time."""
+    folder = tmpfs_folder()
+    kind = filesystem_of(folder)
+    if kind in MEMORY:
+        raise ConfigError(
+            f"scratch in {folder} is on a {kind}: set TORNPAGE_TMP to a folder on a disk"
+        )
+
+
+def renew(page: Page, file: Path, recordings: int, failed: list[str]) -> None:
+    """Row and text of a find. failed: gets each command that does."""
+    try:
+        page.rows[file] = row(file, load_campaign(str(file), PLANS)) or page.rows[file]
+    except CommandFailed as error:
+        print(error, file=sys.stderr)
+        failed.append(f"run {file.name}")
+    tale = file.with_suffix(".md")
+    if tale in page.tales:
+        text = tale.read_text("utf-8")
+        page.tales[tale] = told(text, page.old, lambda words: run(words, recordings, failed))
 
 
 if __name__ == "__main__":

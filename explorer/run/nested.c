@@ -7,7 +7,9 @@ Place: beside state.c, above models.c.
              of a recovery that broke rules on bytes: every second right after an operation of which one complained
 
 Rules
-1. What is drawn depends on the recording, on what the crash above has lost, and on the seed. */
+1. What is drawn depends on the recording, on what the crash above has lost, and on the seed.
+2. Suspects change none of the others: those are drawn by a stream of their own, in turn at all aims, and so as if there were
+   no suspects and fewer picks. */
 #include "explorer/run/nested.h"
 
 #include <stdlib.h>
@@ -110,12 +112,16 @@ void nested_draw(const fs_list_t *list, uint32_t first, const torn_t *torn,
                  const nested_suspects_t *suspects, uint64_t seed, nested_pick_t *picks, uint32_t n)
 {
     stream_t stream = {.state = seed};
+    stream_t of_suspects = {.state = stream_mix(seed, 1, 0, 0)};
+    uint32_t n_others = 0;
     nested_search_t search = {.list = list, .first = first, .torn = torn};
     picks[0] = (nested_pick_t){.point = list->n, .last = true};
     for (uint32_t i = 1; i < n; i++) {
-        bool suspect = suspects->n > 0 && i % 2 == 1;
-        picks[i] = suspect ? draw_suspect(list, first, suspects, &stream)
-                           : draw_point(&search, &stream, (nested_aim_t)(i % AIM_KINDS));
+        if (suspects->n > 0 && i % 2 == 1) {
+            picks[i] = draw_suspect(list, first, suspects, &of_suspects);
+        } else {
+            picks[i] = draw_point(&search, &stream, (nested_aim_t)(++n_others % AIM_KINDS));
+        }
     }
     qsort(picks, n, sizeof(*picks), compare_picks);
 }

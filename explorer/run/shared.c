@@ -6,7 +6,8 @@ Rules
 1. Lock-free: a child may be killed at any instruction and leaves nothing locked.
 2. A state that was found right is not visited again. One that was not, or that is being visited at
    this moment, is: so the findings of equal images appear under every way that leads to them, and
-   the smallest state id is the same whoever was first.
+   the smallest state id is the same whoever was first. Right means with all that was looked at below it:
+   with more levels below, an image is another one (visited_key).
 3. A full table costs time, never a check: what finds no place is run, and counted. */
 #include "explorer/run/shared.h"
 
@@ -178,6 +179,12 @@ uint64_t shared_records(const shared_t *shared, uint64_t *lost)
 }
 
 /* ---- visited images ---- */
+
+uint64_t visited_key(uint64_t key, uint32_t remaining)
+{
+    uint64_t mixed = remaining > 0 ? stream_mix(key, remaining, 0, 0) : key;
+    return mixed == TALLY_STATE || mixed == TALLY_RECORDING ? 1 : mixed;
+}
 
 static visited_slot_t *visited_find(shared_t *shared, uint64_t key, bool *fresh)
 {

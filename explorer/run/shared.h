@@ -143,7 +143,11 @@ typedef struct visit {
     bool clean;           /**< all was found right before: nothing to do */
 } visit_t;
 
-/** key: of the image, and of what may follow it. */
+/** The key under which an image is visited, where so many more crashes may follow in it: what was found right with less
+below it must be seen again with more. Neither TALLY_STATE, which is a free slot, nor TALLY_RECORDING. key: of the image,
+and of what may follow it. */
+uint64_t visited_key(uint64_t key, uint32_t remaining);
+/** key: see visited_key(); not 0. */
 visit_t visited_enter(shared_t *shared, uint64_t key);
 /** The state and all below it were found right. */
 void visited_leave_clean(const visit_t *visit);

@@ -354,13 +354,6 @@ static uint32_t remaining_levels(const campaign_t *campaign, const visit_case_t 
     return depth - c->path.depth;
 }
 
-/** What was found right with less below it must be seen again with more; neither 0 nor what TALLY_ names. */
-static uint64_t visited_key(uint64_t key, uint32_t remaining)
-{
-    uint64_t mixed = remaining > 0 ? stream_mix(key, remaining, 0, 0) : key;
-    return mixed == TALLY_STATE || mixed == TALLY_RECORDING ? 1 : mixed;
-}
-
 static void note_suspects(const verdict_t *verdict, nested_suspects_t *suspects)
 {
     suspects->n = 0;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "explorer/model/models.h"
 
@@ -202,22 +204,20 @@ static void test_version_of_what_is_kept(void **state)
     fs_list_free(&list);
 }
 
-static long memory_kb(void)
+/** The most that this process has ever had; of one that was forked, since then. */
+static long memory_peak_kb(void)
 {
     struct rusage usage;
     assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
     return usage.ru_maxrss;
 }
 
-/** A file of 16 GB costs what was written to it, whatever becomes of it. */
-static void test_sparse_file(void **state)
+static void use_sparse_file(void)
 {
     const uint64_t size = (uint64_t)16 << 30;
     image_t *image = image_create();
     uint64_t at = 0;
     uint64_t len = 0;
-    (void)state;
-    long before = memory_kb();
     (void)image_inode_create(image);
     image_link(image, name_of(image, "f"), 0);
     assert_true(image_write(image, 0, (uint64_t)5 << 30, "middle", 6));
@@ -238,8 +238,25 @@ static void test_sparse_file(void **state)
     at += len;
     assert_null(image_data(image, 0, &at, &len));
     assert_false(image_truncate(image, 0, IMAGE_FILE_MAX + 1));
-    assert_true(memory_kb() - before < 32L << 10);
     image_destroy(image);
+}
+
+/** A file of 16 GB costs what was written to it, whatever becomes of it. The bound is that of a process of its own: what
+other tests needed does not hide anything. */
+static void test_sparse_file(void **state)
+{
+    int status = -1;
+    (void)state;
+    use_sparse_file();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        long before = memory_peak_kb();
+        use_sparse_file();
+        _exit(memory_peak_kb() - before < 32L << 10 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 /** Two ways to the same directory have one hash; every difference shows. */

@@ -255,7 +255,8 @@ class Program(unittest.TestCase):
 
     def test_scan_in_full_changes_nothing(self) -> None:
         """What earlier scans know spares work and never a check: IN_BOTH_WAYS images, right and broken ones, are
-        scanned in both ways, to the same report, and the exploration says the same as with the scan in full nearly never."""
+        scanned in both ways, to the same report, and the exploration says the same as with the scan in full
+        nearly never. Where a bug is planted the scanner finds broken images, else there are none without a lie."""
         distinct = 0
         lies = (("--ignore-fsync", "ib_dblwr"), ("--ignore-fsync", "*.ibd"))
         for lie, code in ((), int(PLANTED)), *((lie, 1) for lie in lies):
@@ -267,7 +268,10 @@ class Program(unittest.TestCase):
                     lines[-1].pop(key)
                 outputs.append(lines)
             self.assertEqual(outputs[0], outputs[1])
-            distinct += outputs[0][-1]["distinct"]
+            *violations, summary = outputs[0]
+            if not lie:
+                self.assertEqual("scan" in {v["source"] for v in violations}, PLANTED)
+            distinct += summary["distinct"]
         self.assertGreater(distinct, IN_BOTH_WAYS)
 
     def test_seed_changes_the_choice(self) -> None:

@@ -267,14 +267,82 @@ static void test_chosen_points(void **state)
     plan_free(&plan);
 }
 
-/** --suspect: a quarter of the states come right after such an event, as far as there are so many; the others are
-chosen as ever. */
+/** A plan of as many states as are wanted besides those of the suspect, where its crash point has none. */
+static void plan_of_others(fixture_t *f, uint32_t suspect, plan_limits_t limits, state_plan_t *plan)
+{
+    uint64_t *at = mem_alloc((f->trace.list.n + 1U) * sizeof(*at));
+    uint32_t n = 0;
+    for (uint32_t point = 0; point <= f->trace.list.n; point++) {
+        if (point != suspect) {
+            at[n++] = point_seq(&f->trace.list, point);
+        }
+    }
+    limits.at = at;
+    limits.n_at = n;
+    limits.n_suspects = 0;
+    plan_create(plan, &f->campaign, &f->trace, f->image, &limits);
+    free(at);
+}
+
+static uint64_t sum_of_shares(const state_plan_t *plan, uint32_t part)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < plan->n_groups; i++) {
+        sum += plan->shares[part][i];
+    }
+    return sum;
+}
+
+/** --suspect: a quarter of the states come right after such an event, however many there are; the others are chosen as ever,
+by class the same as where nothing lies after that event. */
 static void test_suspects(void **state)
+{
+    fixture_t *f = *state;
+    const uint32_t wanted = 40;
+    const uint32_t point = f->trace.list.n / 2;
+    const uint64_t suspects[] = {point_seq(&f->trace.list, point)};
+    plan_limits_t limits = {.states = wanted,
+                            .to_seq = UINT64_MAX,
+                            .suspects = suspects,
+                            .n_suspects = 1,
+                            .batch_states = 16,
+                            .kinds = &ALIKE};
+    state_plan_t plan;
+    state_plan_t others;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    uint64_t there = plan_number(&plan, point + 1) - plan_number(&plan, point);
+    assert_true(there > wanted / 4);
+    for (uint32_t i = 0; i < plan.n_points; i++) {
+        assert_int_equal(plan.points[i].suspect, i == point);
+    }
+    assert_int_equal(sum_of_shares(&plan, PLAN_SUSPECT), wanted / 4);
+    limits.states = wanted - wanted / 4;
+    plan_of_others(f, point, limits, &others);
+    assert_int_equal(others.total, plan.total - there);
+    assert_int_equal(others.wanted, wanted - wanted / 4);
+    for (uint32_t part = PLAN_BASIC; part <= PLAN_OTHER; part++) {
+        assert_true(sum_of_shares(&plan, part) > 0);
+        assert_memory_equal(plan.totals[part], others.totals[part],
+                            plan.n_groups * sizeof(*plan.totals[part]));
+        assert_memory_equal(plan.shares[part], others.shares[part],
+                            plan.n_groups * sizeof(*plan.shares[part]));
+    }
+    plan_free(&others);
+    plan_free(&plan);
+    limits.states = 0;
+    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
+    assert_int_equal(plan.wanted, plan.total);
+    plan_free(&plan);
+}
+
+/** --suspect: where there are fewer states after such events than a quarter, all of them are run. */
+static void test_few_suspects(void **state)
 {
     fixture_t *f = *state;
     const uint32_t point = f->trace.list.n / 2;
     const uint64_t suspects[] = {point_seq(&f->trace.list, point)};
-    plan_limits_t limits = {.states = 40,
+    uint64_t there = plan_number(&f->plan, point + 1) - plan_number(&f->plan, point);
+    plan_limits_t limits = {.states = 4 * (there + 1),
                             .to_seq = UINT64_MAX,
                             .suspects = suspects,
                             .n_suspects = 1,
@@ -282,20 +350,8 @@ static void test_suspects(void **state)
                             .kinds = &ALIKE};
     state_plan_t plan;
     plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
-    uint64_t there = plan_number(&plan, point + 1) - plan_number(&plan, point);
-    assert_true(there > 0);
-    for (uint32_t i = 0; i < plan.n_points; i++) {
-        assert_int_equal(plan.points[i].suspect, i == point);
-    }
-    uint64_t chosen = 0;
-    for (uint32_t i = 0; i < plan.n_groups; i++) {
-        chosen += plan.shares[PLAN_SUSPECT][i];
-    }
-    assert_int_equal(chosen, there < 10 ? there : 10);
-    plan_free(&plan);
-    limits.states = 0;
-    plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
-    assert_int_equal(plan.wanted, plan.total);
+    assert_true(there > 0 && plan.wanted > 4 * there && plan.wanted < plan.total);
+    assert_int_equal(sum_of_shares(&plan, PLAN_SUSPECT), there);
     plan_free(&plan);
 }
 
@@ -585,6 +641,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_chosen_points, setup, teardown),
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_few_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_budget_runs_all, setup, teardown),

@@ -48,6 +48,53 @@ static void test_visited(void **state)
     shared_destroy(shared);
 }
 
+/** What was found right with less below it is seen again with more, and with as much it is not. */
+static void test_visited_with_more_below(void **state)
+{
+    shared_t *shared = shared_create(1U << 12, false);
+    (void)state;
+    assert_non_null(shared);
+    for (uint32_t remaining = 0; remaining < DEPTH_MAX; remaining++) {
+        for (uint32_t less = 0; less < remaining; less++) {
+            assert_true(visited_enter(shared, visited_key(5, less)).clean);
+        }
+        visit_t visit = visited_enter(shared, visited_key(5, remaining));
+        assert_true(visit.fresh && !visit.clean);
+        visited_leave_clean(&visit);
+    }
+    assert_true(visited_enter(shared, visited_key(5, 0)).clean);
+    shared_destroy(shared);
+}
+
+/** The state from which stream_next() draws this number. */
+static uint64_t state_before(uint64_t drawn)
+{
+    uint64_t z = drawn ^ drawn >> 31 ^ drawn >> 62;
+    z *= 0x319642b2d24d8ec3U;
+    z ^= z >> 27 ^ z >> 54;
+    z *= 0x96de1b173f119089U;
+    z ^= z >> 30 ^ z >> 60;
+    return z - 0x9e3779b97f4a7c15U;
+}
+
+/** Whatever is below an image, it is neither a free slot nor counted as what belongs to no image. */
+static void test_reserved_keys(void **state)
+{
+    static const uint64_t RESERVED[] = {TALLY_STATE, TALLY_RECORDING};
+    (void)state;
+    for (size_t i = 0; i < sizeof(RESERVED) / sizeof(RESERVED[0]); i++) {
+        for (uint32_t remaining = 0; remaining < DEPTH_MAX; remaining++) {
+            uint64_t key = RESERVED[i];
+            if (remaining > 0) {
+                key = state_before(state_before(state_before(state_before(key))) ^ remaining);
+                assert_true(stream_mix(key, remaining, 0, 0) == RESERVED[i]);
+            }
+            uint64_t mapped = visited_key(key, remaining);
+            assert_true(mapped != TALLY_STATE && mapped != TALLY_RECORDING);
+        }
+    }
+}
+
 /** A full table loses no state: it is run, and counted. */
 static void test_full(void **state)
 {
@@ -68,6 +115,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_visited),
+        cmocka_unit_test(test_visited_with_more_below),
+        cmocka_unit_test(test_reserved_keys),
         cmocka_unit_test(test_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from e2e_support import Answer, Tornpage
+from e2e_support import Answer, Tornpage, call
 
-ROOT = Path(__file__).resolve().parents[2]
-DEADLINE_S = 300
+from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT
 
 
 @pytest.fixture(scope="session")
 def build() -> Path:
     """Folder of the programs under test; TORNPAGE_BUILD chooses another."""
-    folder = Path(os.environ.get("TORNPAGE_BUILD", ROOT / "build" / "release")).resolve()
+    folder = Path(os.environ.get(BUILD_VARIABLE, ROOT / "build" / "release")).resolve()
     assert (folder / "engine" / "engine").is_file(), f"{folder} is not built: make build"
     return folder
 
@@ -27,22 +24,11 @@ def build() -> Path:
 def tornpage(tmp_path: Path, build: Path) -> Tornpage:
     """Calls the command line with a store of its own below tmp_path."""
 
-    def call(*arguments: str, out: Path = tmp_path / "out", **environment: str) -> Answer:
-        command = [
-            sys.executable,
-            "-m",
-            "tornpage",
-            *arguments,
-            "--out",
-            str(out),
-            "--json",
-        ]
-        env = {**os.environ, "TORNPAGE_BUILD": str(build), **environment}
-        done = subprocess.run(
-            command, env=env, capture_output=True, text=True, timeout=DEADLINE_S, check=False
-        )
+    def answer(*arguments: str, out: Path = tmp_path / "out", **environment: str) -> Answer:
+        environment = {BUILD_VARIABLE: str(build), **environment}
+        done = call(Path.cwd(), *arguments, "--out", str(out), "--json", **environment)
         lines = done.stdout.splitlines()
         data = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
         return Answer(done.returncode, data, done.stdout + done.stderr)
 
-    return call
+    return answer

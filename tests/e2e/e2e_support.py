@@ -32,11 +32,11 @@ Tornpage = Callable[..., Answer]
 
 
 def call(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command line as a person calls it, in a folder."""
+    """The command line as a person calls it, in a folder; what it prints is not cut by a narrow terminal."""
     return subprocess.run(
         [*PYTHON, *arguments],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**os.environ, "COLUMNS": "400", **environment},
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,

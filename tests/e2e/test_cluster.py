@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,16 +23,16 @@ from typing import Any
 import psutil
 import pytest
 from builders import make_spec
-from e2e_support import verdicts
+from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 from kills import rows_of
 
 from tornpage.campaigns.cluster import _Handed, open_cluster
 from tornpage.campaigns.workers import Job, not_played
+from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
 from tornpage.vocabulary.paths import BUILD_VARIABLE
 
-TORNPAGE = (sys.executable, "-m", "tornpage")
 KILLS = ("run", "smoke", "--set", "doublewrite=off", "--trials", "24", "--scripts", "1")
 LOSSES = ("run", "powerloss", "--set", "doublewrite=off", "--states", "30", "--depth", "1")
 CAMPAIGN = """
@@ -57,27 +58,32 @@ states = 2600
 models = ["one-torn", "kill"]
 depths = [1, 2]
 """
-"""Two explorations, of two slices each."""
+EXPLORATIONS, SLICES = 2, 2
+"""So many, of so many slices each."""
 TABLES = ("trial", "violation", "census", "census_violation", "exploration", "bug", "sighting")
-DEADLINE_S = 240.0
+TASKS = """
+from pathlib import Path
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+class Tasks(SchedulerPlugin):
+    def transition(self, key, start, finish, *args, **kwargs):
+        with Path(__file__).with_suffix(".log").open("a") as file:
+            file.write(f"{key} {finish}\\n")
+
+def dask_setup(scheduler):
+    scheduler.add_plugin(Tasks())
+"""
+"""What a scheduler loads here: it tells what becomes of each task, in a file that only grows."""
 
 
-def command(*arguments: str, out: Path) -> list[str]:
-    """`tornpage` with few undisturbed runs and one worker process."""
-    few = ["--undisturbed", "2", "--jobs", "1", "--out", str(out)]
-    return [*TORNPAGE, *arguments, *few]
+def few(*arguments: str, out: Path) -> list[str]:
+    """A command with few undisturbed runs and one worker process."""
+    return [*arguments, "--undisturbed", "2", "--jobs", "1", "--out", str(out)]
 
 
 def run(build: Path, *arguments: str, out: Path) -> subprocess.CompletedProcess[str]:
     """To its end."""
-    return subprocess.run(
-        command(*arguments, out=out),
-        env={**os.environ, BUILD_VARIABLE: str(build)},
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_S,
-        check=False,
-    )
+    return call(Path.cwd(), *few(*arguments, out=out), **{BUILD_VARIABLE: str(build)})
 
 
 def tables(out: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -94,10 +100,19 @@ def images(out: Path) -> set[str]:
 
 @dataclass
 class Machines:
-    """A scheduler and the workers that were started for it."""
+    """A scheduler and the workers that were started for it. log: what became of its tasks."""
 
     address: str
     start: Callable[..., subprocess.Popen[bytes]]
+    log: Path
+
+    def tasks(self, work: str, became: str) -> dict[str, int]:
+        """How many tasks of this work have ever become so, by the run that handed them out, in the order of
+        the runs."""
+        lines = self.log.read_text("utf-8").splitlines() if self.log.exists() else []
+        keys = dict.fromkeys(line.split()[0] for line in lines if line.endswith(f" {became}"))
+        ours = [key.split("-") for key in keys if key.startswith(f"{work}-")]
+        return dict(Counter(run for _, run, _ in ours))
 
 
 @pytest.fixture
@@ -120,9 +135,11 @@ def machines(build: Path, tmp_path: Path) -> Iterator[Machines]:
         started.append(process)
         return process
 
-    start("scheduler", "--host", "127.0.0.1", "--port", str(port))
+    tasks = tmp_path / "tasks.py"
+    tasks.write_text(TASKS, "utf-8")
+    start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--preload", str(tasks))
     try:
-        yield Machines(f"127.0.0.1:{port}", start)
+        yield Machines(f"127.0.0.1:{port}", start, tasks.with_suffix(".log"))
     finally:
         for process in reversed(started):
             process.kill()
@@ -152,7 +169,7 @@ def test_a_worker_is_killed_in_the_middle(build: Path, machines: Machines, tmp_p
     scratch.mkdir()
     workers = [worker(machines, TORNPAGE_TMP=str(scratch)) for _ in range(3)]
     owner = subprocess.Popen(
-        command(*KILLS, "--cluster", f"dask://{machines.address}", out=many),
+        [*PYTHON, *few(*KILLS, "--cluster", f"dask://{machines.address}", out=many)],
         env={**os.environ, BUILD_VARIABLE: str(build)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -193,19 +210,9 @@ def sliced(build: Path, *arguments: str, out: Path) -> subprocess.Popen[str]:
     """A campaign of few explorations, each of many states, under way."""
     file = out.with_name("sliced.toml")
     file.write_text(CAMPAIGN)
+    words = ["run", str(file), "--json", "--go-on", "--jobs", "1", "--out", str(out), *arguments]
     return subprocess.Popen(
-        [
-            *TORNPAGE,
-            "run",
-            str(file),
-            "--json",
-            "--go-on",
-            "--jobs",
-            "1",
-            "--out",
-            str(out),
-            *arguments,
-        ],
+        [*PYTHON, *words],
         env={**os.environ, BUILD_VARIABLE: str(build)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -213,9 +220,42 @@ def sliced(build: Path, *arguments: str, out: Path) -> subprocess.Popen[str]:
     )
 
 
+def explored(out: Path) -> set[str]:
+    """The explorations of a store."""
+    with Store(out / "tornpage.db", create=False, write=False) as store:
+        return set(store.explorations(1))
+
+
 def slices(out: Path) -> list[Path]:
-    """Those that have come back."""
-    return sorted((out / "slices").glob("*/*/*-of-*"))
+    """Those that are kept, of explorations that are not done."""
+    kept = sorted((out / "slices").glob("*/*/*-of-*"))
+    done = explored(out) if kept else set()
+    return [path for path in kept if census_of(path)["config"] not in done]
+
+
+def census_of(path: Path) -> dict[str, Any]:
+    """What stands first in a slice that is kept."""
+    census: dict[str, Any] = json.loads(path.read_bytes().split(b"\n", 1)[0])
+    return census
+
+
+def killed_with_slices(owner: subprocess.Popen[str], out: Path) -> list[Path]:
+    """Kills the owner when it has kept some, whatever it does next with them: it stands still while they are
+    looked for. Those that it leaves."""
+    process = psutil.Process(owner.pid)
+    kept: list[Path] = []
+    while not kept:
+        wait_for(lambda: any(out.glob("slices/*/*/*-of-*")) or owner.poll() is not None)
+        assert owner.poll() is None, "the run was over too soon"
+        process.suspend()
+        wait_for(lambda: process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE))
+        kept = slices(out)
+        if not kept:
+            process.resume()
+    owner.kill()
+    told, _ = owner.communicate(timeout=DEADLINE_S)
+    assert not told, "the run was over too soon"
+    return kept
 
 
 def summary_of(told: str, out: Path) -> dict[str, Any]:
@@ -226,8 +266,8 @@ def summary_of(told: str, out: Path) -> dict[str, Any]:
 
 def test_slices_of_states(build: Path, machines: Machines, tmp_path: Path) -> None:
     """One exploration is shared by three workers. One of them dies in the middle, then the owner; with
-    --go-on the run goes on with the slices that are missing. Store, images and summary are those of a run on
-    this machine."""
+    --go-on the run goes on with the slices that are missing, and hands out no other. Store, images and
+    summary are those of a run on this machine."""
     alone, many = tmp_path / "alone" / "out", tmp_path / "many" / "out"
     for out in (alone, many):
         out.parent.mkdir()
@@ -237,16 +277,16 @@ def test_slices_of_states(build: Path, machines: Machines, tmp_path: Path) -> No
     workers = [worker(machines) for _ in range(3)]
     cluster = ("--cluster", f"dask://{machines.address}")
     owner = sliced(build, *cluster, out=many)
-    wait_for(lambda: len(slices(many)) >= 1 or owner.poll() is not None)
+    wait_for(lambda: bool(machines.tasks("run_slice", "memory")) or owner.poll() is not None)
     workers[0].send_signal(signal.SIGKILL)
-    wait_for(lambda: len(slices(many)) >= 2 or owner.poll() is not None)
-    owner.kill()
-    told, errors = owner.communicate(timeout=DEADLINE_S)
-    assert not told, "the run was over too soon"
-    assert slices(many)
+    kept = killed_with_slices(owner, many)
+    missing = SLICES * (EXPLORATIONS - len(explored(many))) - len(kept)
+    assert 0 < missing < SLICES * EXPLORATIONS
     again = sliced(build, *cluster, out=many)
     told, errors = again.communicate(timeout=DEADLINE_S)
     assert again.returncode == 1, errors
+    _, handed = machines.tasks("run_slice", "waiting").values()
+    assert handed == missing
     assert tables(many) == tables(alone)
     assert images(many) == images(alone) != set()
     assert summary_of(told, many) == summary_of(plain_told, alone)

@@ -81,7 +81,7 @@ def test_power_loss_judges_the_recorded_run_too(
 
 def test_broken_states_are_scanned_alike_with_and_without_memo(tornpage: Tornpage) -> None:
     """What the scanner knows of earlier states hides nothing of a planted bug: the explorer's own test, with
-    its programs."""
+    its programs. That asserts too that the scanner finds some of these states broken."""
     checked = tornpage("mutants", "--check", *only(*SEEN_BY_SCAN))
     assert checked.code == 0 and checked.data["compiled"] == len(SEEN_BY_SCAN), checked.text
     for name in SEEN_BY_SCAN:

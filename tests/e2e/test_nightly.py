@@ -7,12 +7,11 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from e2e_support import Answer, Tornpage, call
+from e2e_support import DEADLINE_S, PYTHON, Answer, Tornpage, call
 
 from tornpage.store.bugs import Reproducer
 from tornpage.store.store import Store
@@ -64,11 +63,8 @@ def clean_and_broken(tmp_path_factory: pytest.TempPathFactory, campaigns: list[s
 def whole(
     tmp_path_factory: pytest.TempPathFactory, campaigns: list[str]
 ) -> list[tuple[object, ...]]:
-    """What a night that nobody disturbs comes to; there is nothing of it to be resumed."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    told = _to_its_end(out, campaigns)
-    assert subprocess.run(_night(out, campaigns, "--resume"), check=False).returncode == 2
-    return told
+    """What a night that nobody disturbs comes to."""
+    return _to_its_end(tmp_path_factory.mktemp("whole") / "out", campaigns)
 
 
 def standings(answer: Answer) -> dict[int, str]:
@@ -177,15 +173,22 @@ def test_a_time_too_short_for_a_crash_is_told(tornpage: Tornpage, tmp_path: Path
 
 
 def _night(out: Path, campaigns: list[str], *arguments: str) -> list[str]:
-    command = [sys.executable, "-m", "tornpage", "nightly", *campaigns, "--seed", "9", *BROKEN]
-    return [*command, "--out", str(out), "--json", *arguments]
+    words = ["nightly", *campaigns, "--seed", "9", *BROKEN]
+    return [*PYTHON, *words, "--out", str(out), "--json", *arguments]
 
 
 def _to_its_end(out: Path, campaigns: list[str]) -> list[tuple[object, ...]]:
-    """Goes on with a night. What it came to, without what depends on when it was ended."""
+    """Goes on with a night, until there is nothing left to be resumed. What it came to, without what depends
+    on when it was ended."""
     command = _night(out, campaigns, "--go-on")
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=DEADLINE_S, check=False
+    )
     assert answer.returncode == 1, answer.stderr
+    nothing_left = subprocess.run(
+        _night(out, campaigns, "--resume"), capture_output=True, timeout=DEADLINE_S, check=False
+    )
+    assert nothing_left.returncode == 2
     names = ("campaign", "seed", "state", "verdict", "crashes", "bugs")
     runs = json.loads(answer.stdout.splitlines()[-1])["runs"]
     return [tuple(run[name] for name in names) for run in runs if run["campaign"] != "replay"]

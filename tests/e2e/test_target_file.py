@@ -6,18 +6,17 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import psutil
 import pytest
-from e2e_support import Tornpage
+from e2e_support import PYTHON, Tornpage, call
 
 from tornpage.campaigns.attempt import check_target
 from tornpage.targets.command.skeleton import Language, write_skeleton
 from tornpage.targets.registry import make_target
 from tornpage.vocabulary.errors import TornpageError
-from tornpage.vocabulary.paths import Paths, data_folder
+from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths, data_folder
 
 LINES = "    for line in open"
 OPTION = """[options.sync]
@@ -306,7 +305,7 @@ def test_a_run_that_fills_the_disk_is_the_machines_failure(tmp_path: Path) -> No
     )  # fmt: skip
     (tmp_path / "scratch").mkdir()
     command = ["unshare", "--mount", "--map-root-user", "sh", "-c", FULL, "sh"]
-    command += [sys.executable, "-m", "tornpage", "try", str(file), "--out", "out"]
+    command += [*PYTHON, "try", str(file), "--out", "out"]
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
@@ -456,11 +455,8 @@ def test_the_check_takes_options_of_the_store(tmp_path: Path, build: Path) -> No
     )  # fmt: skip
 
     def check(*settings: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tornpage", "target", "check", str(file), *settings]
-        return subprocess.run(
-            command, env={**os.environ, "TORNPAGE_BUILD": str(build)}, capture_output=True,
-            text=True, timeout=60, check=False,
-        )  # fmt: skip
+        words = ("target", "check", str(file), *settings)
+        return call(tmp_path, *words, **{BUILD_VARIABLE: str(build)})
 
     syncs = [
         json.loads(check("--json", "--set", f"sync={value}").stdout)["syncs"]

@@ -12,13 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, preload_environment, preload_path
 from tornpage.faults.scratch import scratch_folder
 from tornpage.targets.registry import TARGETS, make_target, target_names
 from tornpage.vocabulary.errors import TornpageError
-from tornpage.vocabulary.paths import Paths, tmpfs_folder
+from tornpage.vocabulary.paths import Paths, filesystem_of, tmpfs_folder
 
 __all__ = ["Finding", "examine"]
 
@@ -121,10 +120,7 @@ def _tmpfs() -> Finding:
         folder = tmpfs_folder()
     except TornpageError as error:
         return Finding("scratch", False, str(error))
-    mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
-    kinds = {line.split()[1]: line.split()[2] for line in mounts}
-    parents = [folder, *folder.parents]
-    kind = next((kinds[str(parent)] for parent in parents if str(parent) in kinds), "unknown")
+    kind = filesystem_of(folder)
     free = shutil.disk_usage(folder).free >> 20
     return Finding(
         "scratch",

@@ -6,6 +6,7 @@ May import: errors.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ __all__ = [
     "Paths",
     "data_folder",
     "fetched_folder",
+    "filesystem_of",
     "find_paths",
     "package_folder",
     "require_floor",
@@ -92,6 +94,18 @@ def tmpfs_folder() -> Path:
         )
     require_room(folder, "free some, or set TORNPAGE_TMP to another folder")
     return folder
+
+
+def filesystem_of(folder: Path) -> str:
+    """The kind of file system that a folder is on: "tmpfs", "ext4"; "unknown" if no mount tells."""
+    kinds = {}
+    for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines():
+        _, place, kind = line.split()[:3]
+        kinds[re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)] = kind
+    whole = folder.resolve()
+    return next(
+        (kinds[str(above)] for above in (whole, *whole.parents) if str(above) in kinds), "unknown"
+    )
 
 
 def require_room(folder: Path, remedy: str) -> None:

@@ -59,6 +59,13 @@ SOURCES = [
 """What the sources describe, and the planted bugs that stand beside it."""
 
 
+def test_the_tables_are_read() -> None:
+    """Each row of both: tests that are made of them run."""
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    assert ROWS and len(SOURCES) == 23
+    assert len(rows) == len(ROWS) + len(SOURCES) + len(("head", "head"))
+
+
 @pytest.mark.parametrize(
     "row", [*ROWS, *(row for row, _ in SOURCES)], ids=lambda row: row.name[:40]
 )
@@ -103,7 +110,6 @@ def test_bugs_planted_in_a_mechanism_were_found(row: Mechanism) -> None:
 def test_each_source_has_a_bug_that_is_found(row: Mechanism, bugs: tuple[str, ...]) -> None:
     """By a broken state, and planted in a file of the row; what is only measured has none. Of a workload,
     which is no part of the engine, a test says that it finds the bug."""
-    assert len(SOURCES) == 23
     assert len(bugs) == (1 if row.claims else 0)
     assert set(bugs) <= found_by_state()
     in_engine = any(place.startswith("engine/") for place in row.places)

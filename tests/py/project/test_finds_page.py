@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import finds_page
+import pytest
 
 TALE = """## A find
 
@@ -46,11 +48,124 @@ def test_what_is_not_here_keeps_what_the_page_says() -> None:
 
 
 def test_the_page_has_every_figure_of_every_find() -> None:
-    """Nothing waits to be filled, and no line of a tale is missing."""
-    page = finds_page.PAGE.read_text("utf-8")
+    """Nothing waits to be filled, and no line of a tale is missing: where it is filled there are figures."""
+    page = finds_page.PAGE.read_text("utf-8").splitlines()
+    commands = [line for line in page if finds_page.COMMAND.search(line)]
+    assert [line for line in commands if finds_page.KEY.search(line)] == []
     for file in sorted(finds_page.PLANS.glob("*.md")):
         for line in file.read_text("utf-8").splitlines():
-            shape = ".+".join(map(re.escape, finds_page.KEY.sub("\0", line).split("\0")))
-            assert re.search(f"^{shape}$", page, re.MULTILINE), line
-    named = set(re.findall(r"workloads/finds/([\w-]+\.toml)", page))
+            assert any(map(finds_page.shape_of(line).fullmatch, page)), line
+    named = set(re.findall(r"workloads/finds/([\w-]+\.toml)", "\n".join(page)))
     assert named <= {file.name for file in finds_page.PLANS.glob("*.toml")}
+
+
+def test_only_figures_fill_a_line() -> None:
+    """No key, nothing, and no other cell; without a command a line is on the page as it is in the tale."""
+    line = TALE.splitlines()[4]
+    shape = finds_page.shape_of(line)
+    assert shape.fullmatch("| `tornpage target check some --set a=b` | 2, 0 | of I2: 7 |")
+    for wrong in ("{counters.early}", "", "2 | 0"):
+        assert not shape.fullmatch(line.replace("{counters.early}", wrong).replace("{writes}", "7"))
+    untouched = TALE.splitlines()[2]
+    assert finds_page.shape_of(untouched).fullmatch(untouched)
+    assert not finds_page.shape_of(untouched).fullmatch(untouched.replace("{braces}", "7"))
+
+
+TOLD = """# Some
+
+| as it is: `tornpage target check here` | {writes} |
+| `tornpage target check here --set broken=on` | {writes} |
+| `tornpage run powerloss --target elsewhere` | {states} |
+"""
+BUG = {"invariants": [1, 5], "title": "rows"}
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A page of two finds, of which nothing has been measured; its scratch is not on a tmpfs. Each command
+    prints the same, but for those with `broken`, and the target `elsewhere` is not here."""
+    plan = (finds_page.PLANS / "mariadb-fsync.toml").read_text("utf-8")
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(plan, "utf-8")
+    (tmp_path / "two.md").write_text(TOLD, "utf-8")
+
+    def printed(words: list[str]) -> dict[str, Any]:
+        if "broken=on" in words:
+            raise finds_page.CommandFailed(f"{words}: no server")
+        return {"bugs": [BUG], "writes": 7, "states": 60}
+
+    monkeypatch.setattr(finds_page, "PAGE", tmp_path / "FINDS.md")
+    monkeypatch.setattr(finds_page, "PLANS", tmp_path)
+    monkeypatch.setattr(finds_page, "printed", printed)
+    monkeypatch.setattr(finds_page, "ready", lambda name: None if name == "elsewhere" else "It")
+    monkeypatch.setattr(finds_page, "filesystem_of", lambda _folder: "ext4")
+    return tmp_path / "FINDS.md"
+
+
+def test_a_line_whose_command_fails_is_a_failure(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1 and what the command said; all other lines are measured and written."""
+    assert finds_page.main(["--recordings", "2"]) == 1
+    assert "no server" in capsys.readouterr().err
+    lines = page.read_text("utf-8").splitlines()
+    assert lines[-3:] == [
+        "| as it is: `tornpage target check here` | 7, 7 |",
+        *TOLD.splitlines()[-2:],
+    ]
+    assert [line.count("I1, I5: rows") for line in lines if "workloads/finds/" in line][-2:] == [
+        1,
+        1,
+    ]
+
+
+def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
+    """Its line keeps what the page says of it."""
+    tale = page.with_name("two.md")
+    tale.write_text(TOLD.replace(" --set broken=on", ""), "utf-8")
+    assert finds_page.main([]) == 0
+    assert page.read_text("utf-8").splitlines()[-1] == TOLD.splitlines()[-1]
+
+
+def test_a_campaign_that_fails_is_a_failure(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its row is not there, the other one is."""
+
+    def bugs_of(file: Path, _states: int) -> str:
+        if file.stem == "one":
+            raise finds_page.CommandFailed("no server")
+        return "I1"
+
+    monkeypatch.setattr(finds_page, "bugs_of", bugs_of)
+    page.with_name("two.md").unlink()
+    assert finds_page.main([]) == 1
+    assert re.findall(r"workloads/finds/(\w+).toml", page.read_text("utf-8")) == ["two"]
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What the tool says when it runs nothing, in a line."""
+    with pytest.raises(SystemExit) as ended:
+        finds_page.main(arguments)
+    assert ended.value.code == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_names_that_are_no_find_are_refused(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With those that there are; nothing is run."""
+    told = refused(["one", "three", "two.toml"], capsys)
+    assert told.endswith("no such find: three, two.toml; there are one, two")
+    assert not page.exists()
+
+
+def test_scratch_that_is_not_on_a_disk_is_refused(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page says that it was on one. What is no folder at all is refused too."""
+    monkeypatch.setenv("TORNPAGE_TMP", str(tmp_path))
+    monkeypatch.setattr(finds_page, "filesystem_of", lambda _folder: "tmpfs")
+    told = refused([], capsys)
+    assert told.endswith(
+        f"scratch in {tmp_path} is on a tmpfs: set TORNPAGE_TMP to a folder on a disk"
+    )
+    monkeypatch.setenv("TORNPAGE_TMP", str(tmp_path / "none"))
+    assert "is not a writable folder" in refused([], capsys)
+    assert not page.exists()

@@ -3,9 +3,11 @@ where an installed wheel finds them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT, data_folder, find_paths
+from tornpage.vocabulary.paths import BUILD_VARIABLE, ROOT, data_folder, filesystem_of, find_paths
 
 
 def test_a_checkout_has_its_own_folders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -14,3 +16,9 @@ def test_a_checkout_has_its_own_folders(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("workloads", "reports", "marking"):
         assert data_folder(name) == ROOT / name
     assert find_paths().build == ROOT / "build" / "release"
+
+
+def test_the_file_system_of_a_folder() -> None:
+    """That of the mount which is nearest above it."""
+    assert filesystem_of(Path("/proc/self/fd")) == "proc"
+    assert filesystem_of(Path("/dev/shm/none")) == "tmpfs"
