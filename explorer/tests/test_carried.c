@@ -1,5 +1,5 @@
 /* The file of an exported table after a crash: by itself it is the table, whatever the log could still make of it. */
-#include "fixture.h"
+#include "engine_fixture.h"
 
 #include <stdio.h>
 
@@ -19,24 +19,13 @@ typedef struct fixture {
 
 static engine_t *open_engine(fixture_t *f)
 {
-    engine_t *engine = NULL;
-    err_sink_t err = {.msg = ""};
-    assert_int_equal(engine_open(image_os(f->image), &f->probe, &f->options, true, &engine, &err),
-                     DB_SUCCESS);
-    return engine;
+    return open_engine_on(f->image, &f->probe, &f->options);
 }
 
 static void create_and_fill(engine_t *engine)
 {
-    dict_table_t made = {.name = "t",
-                         .n_cols = 2,
-                         .cols = {{.name = "a", .type = DICT_BIGINT, .len = 8},
-                                  {.name = "b", .type = DICT_CHAR, .len = 60}},
-                         .n_indexes = 1};
     trx_t *trx = NULL;
-    made.indexes[0].n_fields = 1;
-    made.indexes[0].fields[0] = (dict_field_t){.col = 0, .prefix_len = 8};
-    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    create_table_of_two(engine, "t", DICT_CHAR, 60);
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
     for (uint32_t i = 0; i < ROWS; i++) {
         byte row[69] = {0};

@@ -1,5 +1,5 @@
 /* The scan that knows earlier ones says what the full scan says, whatever became of the pages between two; and it spares work. */
-#include "fixture.h"
+#include "engine_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +37,7 @@ static uint32_t draw(fixture_t *f, uint32_t n)
 
 static engine_t *open_engine(fixture_t *f, image_t *image)
 {
-    engine_t *engine = NULL;
-    err_sink_t err = {.msg = ""};
-    assert_int_equal(engine_open(image_os(image), &f->probe, &f->options, true, &engine, &err),
-                     DB_SUCCESS);
-    return engine;
+    return open_engine_on(image, &f->probe, &f->options);
 }
 
 static void add_index(engine_t *engine, const char *name, const char *col, bool unique)
@@ -93,15 +89,8 @@ static void insert_long(engine_t *engine, trx_t *trx, uint32_t i)
 /** A table of values that have pages of their own. */
 static void make_long_table(engine_t *engine)
 {
-    dict_table_t made = {.name = "v",
-                         .n_cols = 2,
-                         .cols = {{.name = "a", .type = DICT_BIGINT, .len = 8},
-                                  {.name = "b", .type = DICT_VARCHAR, .len = LONG_MAX}},
-                         .n_indexes = 1};
     trx_t *trx = NULL;
-    made.indexes[0].n_fields = 1;
-    made.indexes[0].fields[0] = (dict_field_t){.col = 0, .prefix_len = 8};
-    assert_int_equal(engine_create_table(engine, &made), DB_SUCCESS);
+    create_table_of_two(engine, "v", DICT_VARCHAR, LONG_MAX);
     assert_int_equal(engine_begin(engine, &trx), DB_SUCCESS);
     for (uint32_t i = 0; i < LONG_ROWS; i++) {
         insert_long(engine, trx, i);

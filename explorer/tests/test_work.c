@@ -1,5 +1,5 @@
 /* New work: what it computes is what the scanner then finds, whatever was drawn; what stands in its way is found. */
-#include "fixture.h"
+#include "engine_fixture.h"
 
 #include <stdio.h>
 
@@ -19,11 +19,7 @@ typedef struct fixture {
 
 static engine_t *open_engine(fixture_t *f)
 {
-    engine_t *engine = NULL;
-    err_sink_t err = {.msg = ""};
-    dberr_t e = engine_open(image_os(f->image), &f->probe, &f->options, true, &engine, &err);
-    assert_int_equal(e, DB_SUCCESS);
-    return engine;
+    return open_engine_on(f->image, &f->probe, &f->options);
 }
 
 static void scan(fixture_t *f, check_report_t *report)
