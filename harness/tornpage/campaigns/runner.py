@@ -33,9 +33,9 @@ from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.campaigns.workers import (
     Job,
     Played,
+    failed_trial,
     hands_of,
     machine_errors,
-    not_played,
     play,
     play_census,
     play_undisturbed,
@@ -331,7 +331,7 @@ def _run_trials(
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
             require_floor(crew.out)
             task = replace(job, spec=draw.spec, aim=draw.aim)
-            pending.append((draw, hands.hand(play, task, partial(not_played, draw.spec))))
+            pending.append((draw, hands.hand(play, task, partial(failed_trial, draw.spec))))
         while pending:
             collect()
     except BaseException:
