@@ -96,6 +96,7 @@ HARNESS = {
             "pages",
             "portions",
             "powerloss",
+            "shelf",
             "skeleton",
             "timeline",
             "trial",

@@ -27,7 +27,7 @@ from e2e_support import DEADLINE_S, PYTHON, call, verdicts
 from kills import rows_of
 
 from tornpage.campaigns.cluster import _Handed, open_cluster
-from tornpage.campaigns.workers import Job, not_played
+from tornpage.campaigns.workers import Job, failed_trial
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
@@ -328,7 +328,7 @@ class Broken:
         pass
 
     def result(self) -> None:
-        raise RuntimeError("KilledWorker")
+        raise type("KilledWorker", (Exception,), {"__module__": "distributed.scheduler"})
 
 
 def test_what_fails_twice_is_a_failure_of_that_trial() -> None:
@@ -336,7 +336,7 @@ def test_what_fails_twice_is_a_failure_of_that_trial() -> None:
     can go on."""
     spec = make_spec(number=7)
     job = Job(spec, None, Path(), Path())  # type: ignore[arg-type]
-    told, result = _Handed(Broken(), job, partial(not_played, spec)).result()
+    told, result = _Handed(Broken(), job, partial(failed_trial, spec)).result()
     assert told == spec and result.number == 7
     assert result.outcome is Outcome.HARNESS_ERROR and "two workers" in result.reason
     with pytest.raises(MachineError):

@@ -137,7 +137,7 @@ def take_baseline(
         events=run.trace.events_declared,
         statements=len(run.oracle.steps) or len(run.oracle.states) - 1,
         violations=run.violations,
-        counters={name: int(value) for name, value in run.answer.status.items()},
+        counters=run.answer.status,
     )
     if share:
         facts = _Facts(census, setting.page_size, run.answer.told)

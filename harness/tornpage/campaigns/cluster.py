@@ -3,6 +3,7 @@
 The owner draws, orders and stores as ever, so that neither the number of workers nor the order in which they
 finish changes anything in the store. A task whose worker dies, or whose machine fails, goes to another worker
 once; a trial, or a slice of states, that fails twice is a failure of the harness at this one and at no other.
+What a task raised comes back as it was; a worker that is lost is the machine's failure.
 
 May import: crew, errors, model, remote.
 """
@@ -13,8 +14,9 @@ import itertools
 import logging
 import re
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +32,7 @@ from tornpage.campaigns.remote import (
     leave,
     unpack,
 )
-from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
+from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import TrialResult
 
 __all__ = ["Cluster", "open_cluster"]
@@ -92,13 +94,20 @@ class Cluster:
         return len(self.workers)
 
     def hand(
-        self, work: Callable[[Any], T], task: Any, failed: Callable[[str], F] | None = None
+        self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
         """Hands it to the scheduler."""
         order = Order(self._run, self._target, self._programs, work, task)
         key = f"{work.__name__}-{self._run}-{next(self._numbers)}"
         future = self._client.submit(do, order, key=key, pure=False, retries=RETRIES)
         return cast("Pending[T | F]", _Handed(future, task, failed))
+
+    def wait(self, pending: Sequence[Pending[Any]]) -> None:
+        """Until one of these has ended. That the cluster is gone is told by what is asked next."""
+        distributed = _library()
+        futures = [cast(_Handed, one).future for one in pending]
+        with self._client.as_current(), suppress(CancelledError):
+            distributed.wait(futures, return_when="FIRST_COMPLETED")
 
     def leave(self) -> None:
         """The scratch folders of the run go."""
@@ -127,25 +136,25 @@ class _Handed:
 
     future: Any
     task: Any
-    failed: Callable[[str], Any] | None
+    failed: Callable[[Exception], Any] | None
 
     def done(self) -> bool:
         """It has ended."""
         return bool(self.future.done())
 
     def result(self) -> Any:
-        """The answer, with its images where the task wants them."""
+        """The answer, with its images where the task wants them. If the wait is interrupted, it can be asked
+        again."""
         try:
             delivery: Delivery = self.future.result()
         except ConfigError:
             raise
         except Exception as error:
             return self._failed(error)
-        finally:
-            self.future.release()
         if delivery.images:
             self.task.images.mkdir(parents=True, exist_ok=True)
             unpack(delivery.images, self.task.images)
+        self.future.release()
         return changed_results(delivery.answer, self._here)
 
     def _here(self, result: TrialResult) -> TrialResult:
@@ -156,12 +165,17 @@ class _Handed:
 
     def _failed(self, error: Exception) -> Any:
         """Of one task, if the cluster is still there; else of the run, which can go on later."""
+        self.future.release()
         kind = type(error).__name__
         if kind in ("CancelledError", "FutureCancelledError", "CommClosedError"):
             raise MachineError(f"the cluster is gone: {error}") from error
+        if type(error).__module__.partition(".")[0] in ("distributed", "dask"):
+            lost = MachineError(f"{kind}: {error}")
+            lost.__cause__ = error
+            error = lost
         if self.failed is None:
-            raise error if isinstance(error, TornpageError) else MachineError(f"{kind}: {error}")
-        return self.failed(f"failed on two workers: {kind}: {error}")
+            raise error
+        return self.failed(error)
 
 
 def _library() -> ModuleType:

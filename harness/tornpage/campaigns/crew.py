@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -16,7 +16,15 @@ from typing import Any, Protocol, Self, TypeVar
 from tornpage.store.origin import Origin
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["DEFAULT_JOBS", "Crew", "Hands", "Pending", "Progress", "QuietProgress"]
+__all__ = [
+    "DEFAULT_JOBS",
+    "ClusterHands",
+    "Crew",
+    "Hands",
+    "Pending",
+    "Progress",
+    "QuietProgress",
+]
 
 DEFAULT_JOBS = min(os.cpu_count() or 1, 8)
 """Worker processes, unless it is said how many."""
@@ -34,7 +42,7 @@ class Pending(Protocol[T_co]):
         """It has ended; result() will not wait."""
 
     def result(self) -> T_co:
-        """Waits for the end; raises what the work raised."""
+        """Waits for the end; raises what the work raised. Asked once, unless the wait was interrupted."""
 
 
 class Hands(Protocol):
@@ -45,11 +53,19 @@ class Hands(Protocol):
         """How many work at once."""
 
     def hand(
-        self, work: Callable[[Any], T], task: Any, failed: Callable[[str], F] | None = None
+        self, work: Callable[[Any], T], task: Any, failed: Callable[[Exception], F] | None = None
     ) -> Pending[T | F]:
         """Hands over a function of the harness and its task: a data class with `paths`, `scratch` and
-        `images`, which are those of the place where the work is done. failed: makes the answer, from a
-        reason, of one that fails wherever it is tried; without it the run fails."""
+        `images`, which are those of the place where the work is done. failed: makes the answer of one that
+        fails wherever it is tried, from what it raised there, a MachineError if it is the machine's or if the
+        worker was lost; without it that is raised."""
+
+
+class ClusterHands(Hands, Protocol):
+    """Those of other machines, where many explorations are under way at once."""
+
+    def wait(self, pending: Sequence[Pending[Any]]) -> None:
+        """Until one of these, which were all handed over here, has ended."""
 
 
 class Progress(Protocol):
@@ -101,7 +117,7 @@ class Crew:
     origin: Origin
     night: int | None = None
     stop_at: float = math.inf
-    cluster: Hands | None = None
+    cluster: ClusterHands | None = None
 
     def is_late(self) -> bool:
         """The time is up."""

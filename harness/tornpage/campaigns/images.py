@@ -15,7 +15,7 @@ from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.vocabulary.model import TrialResult, Violation
 
-__all__ = ["KeptImages"]
+__all__ = ["KeptImages", "without_image"]
 
 
 class KeptImages:
@@ -38,8 +38,7 @@ class KeptImages:
         """The result, without its image if all that it shows has one already. site: of the trial's row."""
         if result.image is None or self.takes(site, result.violations):
             return result
-        remove_image(result.image)
-        return replace(result, image=None)
+        return without_image(result)
 
     def takes(self, site: str, violations: Iterable[Violation]) -> bool:
         """Whether an image that shows these violations is kept; it is, from now on."""
@@ -47,6 +46,13 @@ class KeptImages:
         new = bool(found - self._known)
         self._known |= found if new else set()
         return new
+
+
+def without_image(result: TrialResult) -> TrialResult:
+    """The result; its image goes."""
+    if result.image is not None:
+        remove_image(result.image)
+    return replace(result, image=None)
 
 
 def _fingerprints(site: str, violations: Iterable[Violation]) -> set[Fingerprint]:

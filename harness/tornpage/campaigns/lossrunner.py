@@ -11,30 +11,37 @@ import contextlib
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import xxhash
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
-from tornpage.campaigns.crew import Crew, Hands, Pending
+from tornpage.campaigns.crew import Crew, Pending
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.parts import Explored, Part, explore_part
 from tornpage.campaigns.powerloss import Limits, loss_models, recorded_run
-from tornpage.campaigns.slices import Failed, SlicedPart, UnexploredError, slice_count
+from tornpage.campaigns.slices import Failed, SlicedPart, answer_of, slice_count
 from tornpage.faults.image import remove_image
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path, make_target
 from tornpage.vocabulary.codec import to_json
-from tornpage.vocabulary.errors import ConfigError, FailedRunError, MachineError
+from tornpage.vocabulary.errors import (
+    ConfigError,
+    FailedRunError,
+    TornpageError,
+    UnexploredError,
+)
 from tornpage.vocabulary.paths import Paths
 
 __all__ = [
     "check_parts",
     "forget_slices",
+    "give_up",
     "loss_limits",
     "loss_parts",
     "run_losses",
@@ -44,15 +51,20 @@ STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
 
 
-class _Waiting(Protocol):
+class _UnderWay(Protocol):
     """An exploration that is under way."""
 
-    @property
-    def count(self) -> int:
-        """Tasks that were handed out for it."""
+    def pending(self) -> list[Pending[Any]]:
+        """Tasks that were handed out for it and are not done."""
+
+    def done(self) -> bool:
+        """result() will not wait."""
+
+    def keep(self) -> None:
+        """What has come back of it survives the run."""
 
     def result(self) -> Explored:
-        """Waits for its end. UnexploredError: it cannot be told, but others can."""
+        """Waits for its end. UnexploredError: it has none yet, but others can."""
 
     def forget(self) -> None:
         """What it came to is stored."""
@@ -66,8 +78,8 @@ def run_losses(
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
-    there must be: the others are of scripts that the target fails undisturbed. MachineError: some could not
-    be made, and may be tried again.
+    there must be: the others are of scripts that the target fails undisturbed. UnexploredError: some could
+    not be made, and may be tried again.
 
     Here one follows the other, each on all workers; the workers of a cluster share the states of each, and
     have those of the next before it ends. The results are stored in the order of the campaign.
@@ -75,51 +87,119 @@ def run_losses(
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
     jobs = crew.jobs if crew.cluster is None else 1
-    kept = KeptImages.of(store, run)
-    waiting: deque[_Waiting] = deque()
-    failed = 0
-    failures: list[UnexploredError] = []
-    clock = time.monotonic()
+    losses = _Losses(store, run, crew)
+    with losses.rescued():
+        for position, (config, depth) in enumerate(parts):
+            if crew.is_late():
+                break
+            if config.label in done:
+                continue
+            part = Part(
+                spec=undisturbed_spec(campaign, run.target, config),
+                limits=loss_limits(campaign, depth, jobs),
+                first=position * STATES_MAX,
+                known=frozenset(store.finished_numbers(run.id)),
+                paths=crew.paths,
+                scratch=scratch,
+                images=crew.out / "images" / str(run.id),
+            )
+            losses.begin(part)
+        losses.end()
+    forget_slices(crew.out, run.id)
+    return len(parts) - losses.failed
 
-    def collect() -> None:
-        nonlocal failed, clock
-        first = waiting.popleft()
+
+class _Losses:
+    """The explorations under way, in the order of the campaign. failed: scripts that the target fails."""
+
+    def __init__(self, store: Store, run: Run, crew: Crew) -> None:
+        self.failed = 0
+        self._store, self._run, self._crew = store, run, crew
+        self._kept = KeptImages.of(store, run)
+        self._waiting: deque[_UnderWay] = deque()
+        self._failures: list[UnexploredError] = []
+        self._clock = time.monotonic()
+
+    def begin(self, part: Part) -> None:
+        """Hands it out, and stores those before it that have ended, or while there is enough to do without
+        the first."""
+        self._waiting.append(self._begun(part))
+        while self._waiting and (self._waiting[0].done() or self._enough()):
+            self._collect()
+
+    def end(self) -> None:
+        """Stores all that are left. UnexploredError: some have no result."""
+        while self._waiting:
+            self._collect()
+        if self._failures:
+            each = ExceptionGroup("explorations without a result", self._failures)
+            raise UnexploredError("; ".join(str(error) for error in self._failures)) from each
+
+    @contextmanager
+    def rescued(self) -> Iterator[None]:
+        """If it ends by an exception, what has come back is stored up to the first that has not, and of the
+        others kept."""
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(TornpageError, OSError):
+                while self._waiting and self._waiting[0].done():
+                    self._collect()
+            for one in self._waiting:
+                with contextlib.suppress(TornpageError, OSError):
+                    one.keep()
+            raise
+
+    def _collect(self) -> None:
+        """Stores the first; it stays the first if it is interrupted while it waits."""
+        first = self._waiting[0]
         try:
             explored = first.result()
         except UnexploredError as error:
-            failures.append(error)
+            self._failures.append(error)
+            self._waiting.popleft()
             return
-        _keep(store, run, explored, kept)
+        except Exception:
+            self._waiting.popleft()
+            raise
+        _keep(self._store, self._run, explored, self._kept)
+        self._waiting.popleft()
         first.forget()
         now = time.monotonic()
-        store.add_seconds(run.id, now - clock)
-        clock = now
-        failed += explored.summary is None
-        crew.progress.advance(explored.any_broken)
+        self._store.add_seconds(self._run.id, now - self._clock)
+        self._clock = now
+        self.failed += explored.summary is None
+        self._crew.progress.advance(explored.any_broken)
 
-    for position, (config, depth) in enumerate(parts):
-        if crew.is_late():
-            break
-        if config.label in done:
-            continue
-        part = Part(
-            spec=undisturbed_spec(campaign, run.target, config),
-            limits=loss_limits(campaign, depth, jobs),
-            first=position * STATES_MAX,
-            known=frozenset(store.finished_numbers(run.id)),
-            paths=crew.paths,
-            scratch=scratch,
-            images=crew.out / "images" / str(run.id),
+    def _enough(self) -> bool:
+        """Nobody is idle while the first one is waited for."""
+        if self._crew.cluster is None:
+            return bool(self._waiting)
+        others = itertools.islice(self._waiting, 1, None)
+        return sum(len(one.pending()) for one in others) > self._crew.cluster.size
+
+    def _begun(self, part: Part) -> _UnderWay:
+        crew = self._crew
+        if crew.cluster is None:
+            return _Here(part, crew.progress.note)
+        target = make_target(part.spec.target, crew.paths.build)
+        if not slice_count(part, target):
+            return _Whole(part, crew.cluster.hand(explore_part, part, Failed))
+        # Those of another run, which had its number in a store that is no more, are not taken for its own.
+        key = xxhash.xxh3_64_hexdigest(
+            to_json((crew.origin.programs, part.spec, part.limits)).encode()
         )
-        waiting.append(_begin(part, crew, slices_of(crew.out, run.id)))
-        while _enough(waiting, crew.cluster):
-            collect()
-    while waiting:
-        collect()
-    if failures:
-        raise MachineError("; ".join(str(error) for error in failures))
-    forget_slices(crew.out, run.id)
-    return len(parts) - failed
+        folder = slices_of(crew.out, self._run.id) / key
+        return SlicedPart(part, target, crew.cluster, folder, self._wait)
+
+    def _wait(self, pending: Sequence[Pending[Any]]) -> None:
+        """Until these have ended. What comes back meanwhile, of whichever exploration, is kept."""
+        cluster = self._crew.cluster
+        assert cluster is not None, "only it has slices"
+        while left := [one for one in pending if not one.done()]:
+            cluster.wait([*left, *(one for part in self._waiting for one in part.pending())])
+            for part in self._waiting:
+                part.keep()
 
 
 def slices_of(out: Path, run: int) -> Path:
@@ -134,40 +214,27 @@ def forget_slices(out: Path, run: int) -> None:
         slices_of(out, run).parent.rmdir()
 
 
-def _enough(waiting: Sequence[_Waiting], cluster: Hands | None) -> bool:
-    """Nobody is idle while the first one is waited for."""
-    if cluster is None:
-        return bool(waiting)
-    return sum(one.count for one in itertools.islice(waiting, 1, None)) > cluster.size
-
-
-def _begin(part: Part, crew: Crew, slices: Path) -> _Waiting:
-    if crew.cluster is None:
-        return _Here(part, crew.progress.note)
-    target = make_target(part.spec.target, crew.paths.build)
-    if slice_count(part, target):
-        # Those of another run, which had its number in a store that is no more, are not taken for its own.
-        key = xxhash.xxh3_64_hexdigest(
-            to_json((crew.origin.programs, part.spec, part.limits)).encode()
-        )
-        return SlicedPart(part, target, crew.cluster, slices / key)
-    return _Whole(part, crew.cluster.hand(explore_part, part, Failed))
-
-
 @dataclass(frozen=True, slots=True)
 class _Whole:
     """An exploration that one worker makes."""
 
     part: Part
-    pending: Pending[Explored | Failed]
-    count: int = 1
+    answer: Pending[Explored | Failed]
+
+    def pending(self) -> list[Pending[Any]]:
+        """Itself."""
+        return [] if self.done() else [self.answer]
+
+    def done(self) -> bool:
+        """It has come back."""
+        return self.answer.done()
+
+    def keep(self) -> None:
+        """It cannot be kept but in the store."""
 
     def result(self) -> Explored:
         """What has come back."""
-        answer = self.pending.result()
-        if isinstance(answer, Failed):
-            raise UnexploredError(f"{self.part.spec.config}: {answer.reason}")
-        return answer
+        return answer_of(self.answer, f"{self.part.spec.config}: its exploration")
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -179,7 +246,17 @@ class _Here:
 
     part: Part
     tell: Callable[[str], None]
-    count: int = 1
+
+    def pending(self) -> list[Pending[Any]]:
+        """None."""
+        return []
+
+    def done(self) -> bool:
+        """Not before."""
+        return False
+
+    def keep(self) -> None:
+        """There is nothing."""
 
     def result(self) -> Explored:
         """Makes it."""
@@ -208,6 +285,12 @@ def loss_limits(campaign: Campaign, depth: int, jobs: int) -> Limits:
     limits = campaign.explore
     assert limits is not None, "the campaign's model says so"
     return Limits(tuple(limits.models), limits.states, limits.budget_s, depth, jobs, aim=limits.aim)
+
+
+def give_up(store: Store, run: int, out: Path) -> None:
+    """The run has failed for good: nobody will go on with its slices."""
+    store.fail_run(run)
+    forget_slices(out, run)
 
 
 def _keep(store: Store, run: Run, explored: Explored, kept: KeptImages) -> None:

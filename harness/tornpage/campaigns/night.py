@@ -1,7 +1,7 @@
 """A night: past findings are played again, then campaigns run in turn, each round with seeds of its own, for
 as long as the plan says. It can be ended at any moment and goes on where it was.
 
-May import: bugs, campaign, crew, errors, fitting, memory, night, origin, paths, publish, recheck,
+May import: bugs, campaign, crew, errors, fitting, lossrunner, memory, night, origin, paths, publish, recheck,
 registry, rows, runner, seeds, store.
 """
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from tornpage.campaigns.campaign import Campaign, default_campaigns
 from tornpage.campaigns.crew import Crew, Progress
 from tornpage.campaigns.fitting import campaign_of
+from tornpage.campaigns.lossrunner import give_up
 from tornpage.campaigns.origin import difference, origin_of
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
@@ -70,7 +71,9 @@ def names_of_campaigns(paths: Paths, target: str) -> tuple[str, ...]:
     return tuple(campaign.name for campaign in default_campaigns(paths.workloads))
 
 
-def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, anew: bool) -> Night:
+def open_night(
+    store: Store, plan: NightPlan, paths: Paths, out: Path, *, resume: bool, anew: bool
+) -> Night:
     """The newest interrupted night if asked to resume, else, or if there is none to go on with and anew is
     allowed, a new one. ConfigError: there is none, its owner lives, or it was made by other programs."""
     found = _interrupted(store, paths) if resume else None
@@ -82,7 +85,7 @@ def open_night(store: Store, plan: NightPlan, paths: Paths, *, resume: bool, ane
             raise ConfigError(f"night {found.id} was made with another {changed}; start a new one")
         for run in store.runs():
             if run.night == found.id:
-                store.fail_run(run.id)
+                give_up(store, run.id, out)
         store.end_night(found.id, "failed")
     elif resume and not anew:
         raise ConfigError(f"{store.name}: no interrupted night to resume")

@@ -4,7 +4,7 @@ sends back what came of it; crashed images only where there is a finding.
 A worker keeps its censuses for the whole run and takes each when it first needs it. Before its first task it
 compares its programs with the owner's.
 
-May import: errors, image, model, origin, parts, paths, registry, scratch, workers.
+May import: errors, image, images, model, origin, parts, paths, registry, scratch, workers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from tornpage import __version__
+from tornpage.campaigns.images import without_image
 from tornpage.campaigns.origin import program_hashes
 from tornpage.campaigns.parts import Broken, Explored
-from tornpage.campaigns.workers import Played
+from tornpage.campaigns.workers import Played, machine_errors
 from tornpage.faults.image import remove_image
 from tornpage.faults.scratch import scratch_folder
 from tornpage.targets.registry import make_target
@@ -59,12 +60,13 @@ def describe(target: str) -> dict[str, str]:
 
 def do(order: Order) -> Delivery:
     """Raises what the work raises, ConfigError if the programs here are others than the owner's."""
-    scratch = _HOME.enter(order)
-    images = scratch / "images"
-    remove_image(images)
-    task = replace(order.task, paths=find_paths(), scratch=scratch, images=images)
-    answer = changed_results(order.work(task), _only_of_findings)
-    return Delivery(answer, _pack(images))
+    with machine_errors():
+        scratch = _HOME.enter(order)
+        images = scratch / "images"
+        remove_image(images)
+        task = replace(order.task, paths=find_paths(), scratch=scratch, images=images)
+        answer = changed_results(order.work(task), _only_of_findings)
+        return Delivery(answer, _pack(images))
 
 
 def leave(run: str) -> None:
@@ -131,10 +133,7 @@ def _check(order: Order) -> None:
 
 
 def _only_of_findings(result: TrialResult) -> TrialResult:
-    if result.image is None or result.outcome is Outcome.VIOLATION:
-        return result
-    remove_image(result.image)
-    return replace(result, image=None)
+    return result if result.outcome is Outcome.VIOLATION else without_image(result)
 
 
 def _pack(images: Path) -> bytes:

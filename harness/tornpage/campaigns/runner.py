@@ -27,15 +27,15 @@ from tornpage.campaigns.census import failed_run
 from tornpage.campaigns.crew import Crew, Hands, Pending, Progress
 from tornpage.campaigns.evidence import keep_evidence
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.lossrunner import check_parts, loss_parts, run_losses
+from tornpage.campaigns.lossrunner import check_parts, give_up, loss_parts, run_losses
 from tornpage.campaigns.origin import command_line, difference
 from tornpage.campaigns.undisturbed import censuses_by_script
 from tornpage.campaigns.workers import (
     Job,
     Played,
+    failed_trial,
     hands_of,
     machine_errors,
-    not_played,
     play,
     play_census,
     play_undisturbed,
@@ -107,7 +107,7 @@ def resumable(store: Store, origin: Origin) -> Callable[[Origin], bool]:
     return lambda old: old.host == origin.host and not difference(old, origin)
 
 
-def can_resume(store: Store, name: str, target: str, origin: Origin) -> bool:
+def can_resume(store: Store, name: str, target: str, origin: Origin, out: Path) -> bool:
     """Whether there is an interrupted run of a campaign by the same programs. One of others is given up: it
     can never be resumed; but not in a store where they may be another machine's or branch's. ConfigError if
     its owner lives."""
@@ -116,7 +116,7 @@ def can_resume(store: Store, name: str, target: str, origin: Origin) -> bool:
         run = store.resume_run(name, target, ours)
         if not difference(run.origin, origin):
             return True
-        store.fail_run(run.id)
+        give_up(store, run.id, out)
     return False
 
 
@@ -181,7 +181,7 @@ def _kill(
         rows, censuses = _take_censuses(campaign, target, job, hands, crew.progress)
         cells = cells_of(campaign, censuses) if censuses else []
         run = begin()
-        with _ended(store, run):
+        with _ended(store, run, crew.out):
             for row in rows:
                 store.put_census(run.id, row)
             _run_undisturbed(store, run, campaign, job, hands, crew)
@@ -206,7 +206,7 @@ def _lose(
     parts = loss_parts(campaign)
     check_parts(campaign, target, crew.paths, scratch)
     run = begin()
-    with _ended(store, run):
+    with _ended(store, run, crew.out):
         with hands_of(crew) as hands:
             job = _job(campaign, target, crew, scratch)
             _run_undisturbed(store, run, campaign, job, hands, crew)
@@ -246,7 +246,7 @@ def _run_undisturbed(
 
 
 @contextmanager
-def _ended(store: Store, run: Run) -> Iterator[None]:
+def _ended(store: Store, run: Run, out: Path) -> Iterator[None]:
     """A run that ends by an error has failed, unless it is the machine's, which --resume may find better.
     One that is interrupted goes on."""
     try:
@@ -256,7 +256,7 @@ def _ended(store: Store, run: Run) -> Iterator[None]:
         stop.kept = True
         raise
     except Exception:
-        store.fail_run(run.id)
+        give_up(store, run.id, out)
         raise
 
 
@@ -331,7 +331,7 @@ def _run_trials(
             store.start_trial(run.id, draw.spec, draw.cell.place, draw.cell.mask)
             require_floor(crew.out)
             task = replace(job, spec=draw.spec, aim=draw.aim)
-            pending.append((draw, hands.hand(play, task, partial(not_played, draw.spec))))
+            pending.append((draw, hands.hand(play, task, partial(failed_trial, draw.spec))))
         while pending:
             collect()
     except BaseException:

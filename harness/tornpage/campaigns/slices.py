@@ -1,28 +1,27 @@
 """Slices of an exploration: many workers share the states of one recorded run. The explorer merges what they
 came to, so that it is what one process says of all states, however many slices there are.
 
-Each worker records the run for itself; only a deterministic target can be explored so. The owner keeps what
-has come back in a folder beside the images: whatever ends the run, it goes on with the slices that are
-missing.
+Each worker records the run for itself; only a deterministic target can be explored so. The owner keeps on a
+shelf beside the images what has come back, of all explorations that are under way, as soon as it is there:
+whatever ends the run, it goes on with the slices that are missing.
 
-May import: census, codec, crew, errors, evidence, image, images, model, parts, paths, powerloss, registry,
-rows, target, workers.
+May import: census, crew, errors, evidence, images, model, parts, paths, powerloss, registry, rows, shelf,
+target, workers.
 """
 
 from __future__ import annotations
 
-import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tornpage.campaigns.census import census_key, failed_run
 from tornpage.campaigns.crew import Hands, Pending
 from tornpage.campaigns.evidence import keep_loss_evidence
-from tornpage.campaigns.images import KeptImages
+from tornpage.campaigns.images import KeptImages, without_image
 from tornpage.campaigns.parts import (
     Broken,
     Explored,
@@ -40,13 +39,12 @@ from tornpage.campaigns.powerloss import (
     merge_slices,
     recorded_run,
 )
-from tornpage.campaigns.workers import machine_errors
-from tornpage.faults.image import remove_image
+from tornpage.campaigns.shelf import Shelf, Sliced
+from tornpage.campaigns.workers import failed_twice, machine_errors
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Capability, Target
-from tornpage.vocabulary.codec import from_json, to_json
-from tornpage.vocabulary.errors import FailedRunError, TornpageError
+from tornpage.vocabulary.errors import FailedRunError, MachineError, UnexploredError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
 
@@ -54,7 +52,7 @@ __all__ = [
     "Failed",
     "Slice",
     "SlicedPart",
-    "UnexploredError",
+    "answer_of",
     "play_again",
     "run_slice",
     "slice_count",
@@ -69,9 +67,8 @@ KEPT_RECORDINGS = 4
 
 T = TypeVar("T")
 
-
-class UnexploredError(TornpageError):
-    """Of an exploration something failed on two workers. What else has come back is kept."""
+Wait = Callable[[Sequence[Pending[Any]]], None]
+"""Until all of these have ended. Meanwhile it has keep() of every part under way keep what comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +97,19 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Sliced:
-    """What a slice came to. told: for merge_slices(), compressed; b"": the target fails the run."""
-
-    census: CensusRow
-    told: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no answer."""
+    """In place of an answer. error: what the task raised wherever it was tried."""
 
-    reason: str
+    error: Exception
+
+    def of(self, what: str) -> Exception:
+        """To be raised. UnexploredError if a machine failed, or a worker was lost: another try may end
+        otherwise. what: was tried."""
+        if not isinstance(self.error, MachineError):
+            return self.error
+        unexplored = UnexploredError(f"{what} {failed_twice(self.error)}")
+        unexplored.__cause__ = self.error
+        return unexplored
 
 
 def slice_count(part: Part, target: Target) -> int:
@@ -134,7 +132,7 @@ def run_slice(task: Slice) -> Sliced:
         try:
             recording = _RECORDINGS.get(spec, target, task.scratch)
         except FailedRunError as error:
-            return Sliced(failed_run(spec.config, True, error), b"")
+            return Sliced(failed_run(spec.config, True, error), None)
         told = explore_slice(spec, target, recording, task.limits, task.number, task.of)
         return Sliced(recorded_census(spec, recording), zlib.compress(told, 1))
 
@@ -146,116 +144,161 @@ def play_again(task: Again) -> Broken:
         target = make_target(task.found.spec.target, task.paths.build)
         recording = _RECORDINGS.get(task.found.spec, target, task.scratch)
         broken = play_found(task.found, target, recording, task.images)
-        if task.keep or broken.result.image is None:
+        if task.keep:
             keep_loss_evidence(broken.spec, broken.result, target, recording, task.scratch)
             return broken
-        remove_image(broken.result.image)
-        return replace(broken, result=replace(broken.result, image=None))
+        return replace(broken, result=without_image(broken.result))
+
+
+def answer_of(pending: Pending[T | Failed], what: str) -> T:
+    """Waits for it. Raises Failed.of(), MachineError if the cluster is gone."""
+    answer = pending.result()
+    if isinstance(answer, Failed):
+        raise answer.of(what)
+    return answer
 
 
 class SlicedPart:
-    """Of the owner: a part whose slices are handed out. count: of them; folder: where they are kept until
-    forget()."""
+    """Of the owner: a part whose slices are handed out. folder: where they are kept until forget()."""
 
-    def __init__(self, part: Part, target: Target, hands: Hands, folder: Path) -> None:
-        self.count = slice_count(part, target)
-        self._part, self._target, self._hands, self._folder = part, target, hands, folder
-        missing = [n for n in range(1, self.count + 1) if not self._file(n).is_file()]
+    def __init__(self, part: Part, target: Target, hands: Hands, folder: Path, wait: Wait) -> None:
+        self._of = slice_count(part, target)
+        self._part, self._target, self._hands, self._wait = part, target, hands, wait
+        self._shelf = Shelf(folder, self._of)
+        self._failures: dict[int, Exception] = {}
+        self._failed_runs: dict[int, CensusRow] = {}
+        missing = self._shelf.missing()
         self._handed = {number: self._hand(run_slice, self._slice(number)) for number in missing}
 
+    def pending(self) -> list[Pending[Any]]:
+        """Slices that are handed out and not done."""
+        return [one for one in self._handed.values() if not one.done()]
+
+    def done(self) -> bool:
+        """Never: broken states have to be played again."""
+        return False
+
+    def keep(self) -> None:
+        """What has come back is durable from now on. MachineError: the cluster is gone."""
+        for number, pending in list(self._handed.items()):
+            if pending.done():
+                self._take(number, pending.result())
+                del self._handed[number]
+
     def result(self) -> Explored:
-        """Waits for the slices, merges them, and has the broken states played again. UnexploredError."""
-        census = self._collect()
-        if not census.hash:
-            return Explored(census, None, (), True)
-        found = self._merge()
-        kept = KeptImages()  # as explore_part() does: the state shows what it is named for
-        tasks = [
-            self._again(one, kept.takes(one.site, one.violations))
-            for one in found_states(self._part, found)
-        ]
-        pending = [self._hand(play_again, task) for task in tasks]
-        played = [
-            self._answer(one, f"state {one_of.found.spec.plan.loss}")
-            for one, one_of in zip(pending, tasks, strict=True)
-        ]
+        """Waits for the slices, merges them, and has the broken states played again. UnexploredError: it has
+        no result yet; what else a slice raised is raised as it was."""
+        self._wait(self.pending())
+        self.keep()
+        self._check_failures()
+        slices = self._kept_slices()
+        if not slices and self._failed_runs:  # no worker could record it
+            return Explored(self._failed_runs[min(self._failed_runs)], None, (), True)
+        self._check_complete(slices)
+        self._check_alike(slices)
+        census, found = slices[1].census, self._merge(slices)
         any_broken = bool(found.broken or census.violations)
-        return Explored(census, found.summary, tuple(played), any_broken)
+        return Explored(census, found.summary, self._play_again(found), any_broken)
 
     def forget(self) -> None:
         """The slices that are kept go: what they came to is stored."""
-        remove_image(self._folder)
+        self._shelf.clear()
 
-    def _collect(self) -> CensusRow:
-        """Keeps what comes back. The census of the recorded run, which is the same for all."""
-        failures = []
-        for number, pending in self._handed.items():
-            try:
-                answer = self._answer(pending, f"slice {number} of {self.count}")
-            except UnexploredError as error:
-                failures.append(error)
-                continue
-            if not answer.told:
-                return answer.census
-            self._keep(number, answer)
-        if failures:
-            raise failures[0]
-        rows = [self._kept_census(number) for number in range(1, self.count + 1)]
-        for number, row in enumerate(rows, 1):
-            if row != rows[0]:
-                self._file(number).unlink()
+    def _take(self, number: int, answer: Sliced | Failed) -> None:
+        if isinstance(answer, Failed):
+            self._failures[number] = answer.of(self._name(number))
+        elif answer.told is None:
+            self._failed_runs[number] = answer.census
+        else:
+            self._shelf.put(number, answer.census, answer.told)
+
+    def _check_failures(self) -> None:
+        """Raises the first; one that another try may mend only if there is no other."""
+        failures = [self._failures[number] for number in sorted(self._failures)]
+        for failure in sorted(failures, key=lambda one: isinstance(one, UnexploredError)):
+            raise failure
+
+    def _kept_slices(self) -> dict[int, Sliced]:
+        """By number."""
+        slices = {number: self._shelf.get(number) for number in range(1, self._of + 1)}
+        return {number: one for number, one in slices.items() if one is not None}
+
+    def _check_complete(self, slices: Mapping[int, Sliced]) -> None:
+        for number in range(1, self._of + 1):
+            if number in self._failed_runs:
+                why = self._failed_runs[number].violations[0].what
                 raise UnexploredError(
-                    f"{self._part.spec.config}: the run of slice {number} has the trace hash {row.hash}, that"
-                    f" of slice 1 has {rows[0].hash}"
+                    f"{self._name(number)}: the run failed, which others have recorded: {why}"
                 )
-        return rows[0]
+            if number not in slices:
+                raise UnexploredError(f"{self._name(number)} was kept and cannot be read again")
 
-    def _merge(self) -> Exploration:
-        all_slices = self._part.scratch / f"slices-{census_key(self._part.spec)}"
-        with all_slices.open("wb") as file:
-            for number in range(1, self.count + 1):
-                file.write(zlib.decompress(self._read(number)[2]))
+    def _check_alike(self, slices: Mapping[int, Sliced]) -> None:
+        """If they are not, nobody knows which are right: all go."""
+        for number, one in slices.items():
+            difference = _difference(slices[1].census, one.census)
+            if difference:
+                self._shelf.clear()
+                raise UnexploredError(
+                    f"{self._name(number)} is of another run than slice 1, which the target or a machine "
+                    f"makes differ: {difference}"
+                )
+
+    def _merge(self, slices: Mapping[int, Sliced]) -> Exploration:
+        file = self._part.scratch / f"slices-{census_key(self._part.spec)}"
+        with file.open("wb") as all_slices:
+            for number in sorted(slices):
+                all_slices.write(zlib.decompress(slices[number].told or b""))
         try:
-            return merge_slices(self._part.spec, self._target, all_slices)
+            return merge_slices(self._part.spec, self._target, file)
         finally:
-            all_slices.unlink()
+            file.unlink()
 
-    def _keep(self, number: int, answer: Sliced) -> None:
-        """Whole or not at all."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        early = self._folder / "new"
-        bare = replace(answer.census, counters={})
-        lines = (to_json(bare).encode(), to_json(answer.census.counters).encode(), answer.told)
-        early.write_bytes(b"\n".join(lines))
-        early.replace(self._file(number))
+    def _play_again(self, found: Exploration) -> tuple[Broken, ...]:
+        images = KeptImages()  # as explore_part() does: the state shows what it is named for
+        part = self._part
+        where = (part.paths, part.scratch, part.images)
+        states = found_states(part, found)
+        pending = [
+            self._hand(play_again, Again(one, images.takes(one.site, one.violations), *where))
+            for one in states
+        ]
+        self._wait(pending)
+        return tuple(
+            answer_of(one, f"{part.spec.config}: state {state.spec.plan.loss}")
+            for one, state in zip(pending, states, strict=True)
+        )
 
-    def _read(self, number: int) -> list[bytes]:
-        return self._file(number).read_bytes().split(b"\n", 2)
-
-    def _kept_census(self, number: int) -> CensusRow:
-        bare, counters, _ = self._read(number)
-        return replace(from_json(CensusRow, bare), counters=json.loads(counters))
-
-    def _file(self, number: int) -> Path:
-        return self._folder / f"{number}-of-{self.count}"
+    def _name(self, number: int) -> str:
+        return f"{self._part.spec.config}: slice {number} of {self._of}"
 
     def _slice(self, number: int) -> Slice:
         part = self._part
         where = (part.paths, part.scratch, part.images)
-        return Slice(part.spec, part.limits, number, self.count, *where)
-
-    def _again(self, found: Found, keep: bool) -> Again:
-        return Again(found, keep, self._part.paths, self._part.scratch, self._part.images)
+        return Slice(part.spec, part.limits, number, self._of, *where)
 
     def _hand(self, work: Callable[[Any], T], task: Any) -> Pending[T | Failed]:
         return self._hands.hand(work, task, Failed)
 
-    def _answer(self, pending: Pending[T | Failed], what: str) -> T:
-        """UnexploredError if there is none."""
-        answer = pending.result()
-        if isinstance(answer, Failed):
-            raise UnexploredError(f"{self._part.spec.config}: {what} {answer.reason}")
-        return answer
+
+def _difference(one: CensusRow, other: CensusRow) -> str:
+    """What two rows do not agree in."""
+    names = [field.name for field in fields(CensusRow) if field.compare]
+    return ", ".join(
+        _differing(name, getattr(one, name), getattr(other, name))
+        for name in names
+        if getattr(one, name) != getattr(other, name)
+    )
+
+
+def _differing(name: str, one: Any, other: Any) -> str:
+    """In a few words; of counters those that differ."""
+    if isinstance(one, Mapping):
+        keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
+        return f"{name} {' '.join(keys)}"
+    if isinstance(one, tuple):
+        return f"{name} ({len(one)} and {len(other)})"
+    return f"{name} ({one} and {other})"
 
 
 class _Recordings:

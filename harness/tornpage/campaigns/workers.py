@@ -39,9 +39,10 @@ __all__ = [
     "Job",
     "Played",
     "confirmed",
+    "failed_trial",
+    "failed_twice",
     "hands_of",
     "machine_errors",
-    "not_played",
     "play",
     "play_census",
     "play_undisturbed",
@@ -100,7 +101,7 @@ class _Processes:
         self,
         work: Callable[[Any], T],
         task: Any,
-        failed: Callable[[str], F] | None = None,  # noqa: ARG002 - a dead worker ends the run here
+        failed: Callable[[Exception], F] | None = None,  # noqa: ARG002 - a dead worker ends the run here
     ) -> Future[T | F]:
         """To a worker process."""
         return cast("Future[T | F]", submit(self.pool, work, task))
@@ -170,6 +171,17 @@ def play(job: Job) -> Played:
 def not_played(spec: TrialSpec, reason: str) -> Played:
     """A failure of the harness, as a result."""
     return spec, TrialResult(spec.number, Outcome.HARNESS_ERROR, reason=reason)
+
+
+def failed_trial(spec: TrialSpec, error: Exception) -> Played:
+    """One that no worker of a cluster could play."""
+    return not_played(spec, failed_twice(error))
+
+
+def failed_twice(error: Exception) -> str:
+    """In words: a cluster tries a task once more, on another worker."""
+    kind = "" if isinstance(error, TornpageError) else f"{type(error).__name__}: "
+    return f"failed on two workers: {kind}{error}"
 
 
 def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:

@@ -95,7 +95,7 @@ def nightly(
     team = Team(paths, jobs, out, progress, lambda line: console.print(line, highlight=False))
     with Store(place_in(out, store_place), create=not resume) as store:
         with progress:
-            night = open_night(store, plan, paths, resume=resume or go_on, anew=not resume)
+            night = open_night(store, plan, paths, out, resume=resume or go_on, anew=not resume)
             summary = run_night(store, night, team)
         runs = [load_summary(store, store.run(facts.id)) for facts in summary.runs]
         if keep is not None:

@@ -152,7 +152,7 @@ def run(
         progress,
     ):
         crew = Crew(paths, jobs, out, progress, origin, cluster=hands)
-        if resume or (go_on and can_resume(store, loaded.name, name, origin)):
+        if resume or (go_on and can_resume(store, loaded.name, name, origin, out)):
             if changes:
                 raise ConfigError(
                     "--resume takes seed, trials, limits and options from the interrupted run"

@@ -460,7 +460,8 @@ def read_run(child: ChildResult) -> RunAnswer:
     if child.exit_code != 0 or data is None or not data.get("ok"):
         return RunAnswer(False, child.describe(), {}, {})
     failed = {int(item["line"]): str(item["error"]) for item in data["failed"]}
-    return RunAnswer(True, "", failed, data["status"])
+    status = {name: int(value) for name, value in data["status"].items()}  # of true and false too
+    return RunAnswer(True, "", failed, status)
 
 
 def read_findings(check: Mapping[str, Any]) -> tuple[Violation, ...]:

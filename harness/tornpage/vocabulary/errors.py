@@ -11,6 +11,7 @@ surroundings are broken; misbehaviour of a target is never an exception but a ve
     │   └── FailedRunError   it was made, and the target failed: a verdict on its configuration
     ├── ChildError           a child process could not be started or reaped
     └── MachineError         the machine failed the run (disk or memory full, a process killed): it can go on
+        └── UnexploredError  an exploration has no result, others have (exit code 2, --resume makes it)
 
     BaseException
     └── Interrupted          SIGINT, SIGTERM or SIGHUP (exit code 128 + its number)
@@ -31,6 +32,7 @@ __all__ = [
     "TargetError",
     "TornpageError",
     "TraceError",
+    "UnexploredError",
     "WorkloadError",
 ]
 
@@ -76,6 +78,11 @@ class MachineError(TornpageError):
     outside. Nothing is said about the target. kept: there is a run that can go on when that is over."""
 
     kept = False
+
+
+class UnexploredError(MachineError):
+    """An exploration that many workers share has no result: one of its tasks failed wherever it was tried, or
+    its slices do not fit together. What else has come back is kept, and other explorations go on."""
 
 
 class Interrupted(BaseException):

@@ -24,12 +24,12 @@ def test_what_is_anothers_is_passed_by(tmp_path: Path, monkeypatch: pytest.Monke
     paths = find_paths()
     here = Origin(host=platform.node())
     with Store(tmp_path / "s.db") as store:
-        ours = open_night(store, PLAN, paths, resume=False, anew=True)
+        ours = open_night(store, PLAN, paths, tmp_path, resume=False, anew=True)
         store.begin_night(asdict(PLAN), replace(ours.origin, host="another"))
         store.begin_night(asdict(PLAN), here)
         store.begin_night(asdict(replace(PLAN, campaigns=("nowhere",))), here)
-        assert open_night(store, PLAN, paths, resume=True, anew=False).id == ours.id
+        assert open_night(store, PLAN, paths, tmp_path, resume=True, anew=False).id == ours.id
         store.end_night(ours.id, "finished")
         with pytest.raises(ConfigError, match="no interrupted night"):
-            open_night(store, PLAN, paths, resume=True, anew=False)
+            open_night(store, PLAN, paths, tmp_path, resume=True, anew=False)
         assert [night.id for night in store.interrupted_nights()] == [4, 3, 2]

@@ -10,8 +10,10 @@ import pytest
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.rules import Setting
+from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget, RecoveryAnswer
+from tornpage.targets.target import EngineTarget, RecoveryAnswer, read_run
+from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
 
@@ -172,3 +174,14 @@ def test_a_library_whose_path_the_loader_would_split_is_linked(tmp_path: Path) -
     assert Path(env["LD_PRELOAD"]).read_bytes() == b"x"
     with pytest.raises(TargetError, match="TORNPAGE_TMP"):
         preload_environment(library, tmp_path, library.parent / "trace", None)
+
+
+def test_a_status_is_numbers() -> None:
+    """Also where the engine says true or false: a row that is written down is the same when it is read."""
+    said = (
+        b'{"ok": true, "failed": [], "status": {"recovered": false, "poisoned": true, "lsn": 7}}\n'
+    )
+    answer = read_run(ChildResult(0, 0, False, 0.1, 0, 0, said, b""))
+    row = CensusRow("a=1", True, "abc", 9, 0, (), answer.status)
+    assert answer.status == {"recovered": 0, "poisoned": 1, "lsn": 7}
+    assert from_json(CensusRow, to_json(row)) == row

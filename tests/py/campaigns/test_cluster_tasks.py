@@ -1,0 +1,92 @@
+"""What the owner of a cluster makes of the end of a task."""
+
+from __future__ import annotations
+
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tornpage.campaigns.cluster import _Handed
+from tornpage.campaigns.remote import Delivery
+from tornpage.campaigns.slices import Failed
+from tornpage.vocabulary.errors import (
+    ChildError,
+    ConfigError,
+    Interrupted,
+    MachineError,
+    TornpageError,
+    UnexploredError,
+)
+
+
+class KilledWorkerError(Exception):
+    """As Dask has one."""
+
+    __module__ = "distributed.scheduler"
+
+
+@dataclass
+class Future:
+    """Ends as it is told to; an answer is gone when it is released."""
+
+    ends: list[Any]
+    released: bool = False
+
+    def done(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        self.released = True
+
+    def result(self) -> Delivery:
+        assert not self.released
+        end = self.ends.pop(0)
+        if isinstance(end, BaseException):
+            raise end
+        return Delivery(end, b"")
+
+
+def failure(error: BaseException) -> Exception:
+    """What the task says that failed so."""
+    answer = _Handed(Future([error]), None, Failed).result()
+    assert isinstance(answer, Failed)
+    return answer.of("slice 1")
+
+
+def test_only_a_machine_or_a_lost_worker_is_tried_again() -> None:
+    """Another try may end otherwise then; what else was raised comes back as it was, with or without --debug
+    to show where."""
+    lost, full = KilledWorkerError("gone"), MachineError("no space")
+    for error in (lost, full):
+        again = failure(error)
+        assert isinstance(again, UnexploredError) and isinstance(again, MachineError)
+        assert "slice 1 failed on two workers: " in str(again) and str(error) in str(again)
+        assert again.__cause__ is full or again.__cause__.__cause__ is lost  # type: ignore[union-attr]
+    for other in (ChildError("the explorer failed"), TornpageError("other"), KeyError("hash")):
+        assert failure(other) is other
+        with pytest.raises(type(other)) as caught:
+            _Handed(Future([other]), None, None).result()
+        assert caught.value is other
+    with pytest.raises(MachineError, match="KilledWorkerError: gone"):
+        _Handed(Future([lost]), None, None).result()
+
+
+def test_what_is_not_of_one_task_ends_the_run() -> None:
+    """A cluster that is gone, and a worker with other programs."""
+    with pytest.raises(MachineError, match="the cluster is gone"):
+        _Handed(Future([CancelledError()]), None, Failed).result()
+    with pytest.raises(ConfigError):
+        _Handed(Future([ConfigError("another engine")]), None, Failed).result()
+
+
+def test_a_wait_that_is_interrupted_loses_nothing() -> None:
+    """The answer is there when it is asked for again."""
+    future = Future([Interrupted(2), "answer"])
+    handed = _Handed(future, None, Failed)
+    with pytest.raises(Interrupted):
+        handed.result()
+    assert not future.released
+    assert handed.result() == "answer"
+    assert future.released
