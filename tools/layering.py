@@ -118,7 +118,16 @@ HARNESS = {
     "lab": [
         {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
         | {"neighbour", "statements"},
-        {"crash_rates", "doublewrite", "filesystem", "filled", "mutant_build", "qualify", "rig", "tryout"}
+        {
+            "crash_rates",
+            "doublewrite",
+            "filesystem",
+            "filled",
+            "mutant_build",
+            "qualify",
+            "rig",
+            "tryout",
+        }
         | {"write_costs"},
         {"compression", "hunt", "mutant_pool", "owner_rates"},
         {"seeds", "speed"},

@@ -279,7 +279,9 @@ class CommandTarget:
         if child.timed_out or data is None:
             last = child.stdout.decode("utf-8", "replace").strip().rpartition("\n")[2]
             told = f", but {last[:LINE_SHOWN]!r}" if last else ""
-            return RecoveryAnswer(False, message=f"recover gave no answer{told}: {child.describe()}")
+            return RecoveryAnswer(
+                False, message=f"recover gave no answer{told}: {child.describe()}"
+            )
         if data.get("ok") is False and isinstance(data.get("message"), str):
             return RecoveryAnswer(False, refused=True, message=data["message"])
         try:
