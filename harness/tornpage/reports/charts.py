@@ -48,7 +48,9 @@ def bar_chart(
     highest = max(sum(value or 0 for value in one) for one in zip(*series.values(), strict=True))
     step = max(1, round(highest / STEPS))
     whole = {"y_labels": list(range(0, int(highest) + step + 1, step))}
-    return _drawn(pygal.StackedBar(**_settings(title), **whole), title, series, labels, links)
+    return _drawn(
+        pygal.StackedBar(**_settings(title, len(series)), **whole), title, series, labels, links
+    )
 
 
 def line_chart(
@@ -61,7 +63,7 @@ def line_chart(
     import pygal
 
     more = {"allow_interruptions": False, "dots_size": 4, "stroke_style": {"width": 2}}
-    chart = pygal.Line(**_settings(title), **more)
+    chart = pygal.Line(**_settings(title, len(series)), **more)
     return _drawn(chart, title, series, labels, links)
 
 
@@ -71,13 +73,17 @@ def compared_chart(
     """Bars side by side, a group per label from the top to the bottom; None: there is no bar."""
     import pygal
 
-    settings = {**_settings(title), "height": 60 + ROW_HEIGHT * (len(series) + 1) * len(labels)}
+    settings = {
+        **_settings(title, len(series)),
+        "height": 60 + ROW_HEIGHT * (len(series) + 1) * len(labels),
+    }
     upwards = {name: values[::-1] for name, values in series.items()}
     chart = pygal.HorizontalBar(**settings)
     return _drawn(chart, title, upwards, labels[::-1], [""] * len(labels))
 
 
-def _settings(title: str) -> dict[str, Any]:
+def _settings(title: str, series: int) -> dict[str, Any]:
+    """pygal makes further colours of those that it has, and cannot of names: it gets one for each series."""
     from pygal.style import Style
 
     style = Style(
@@ -88,7 +94,7 @@ def _settings(title: str) -> dict[str, Any]:
         foreground_subtle="var(--line)",
         guide_stroke_color="var(--line)",
         major_guide_stroke_color="var(--line)",
-        colors=tuple(f"var(--chart-{n + 1})" for n in range(COLOURS)),
+        colors=tuple(f"var(--chart-{n % COLOURS + 1})" for n in range(series)),
         opacity="1",
         font_family="inherit",
         label_font_size=12,

@@ -228,7 +228,8 @@ def test_masks_belong_to_their_crash_model(tmp_path: Path, model: str, mask: str
 
 
 def test_the_million_campaign_explores_what_it_must() -> None:
-    """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million."""
+    """Both loads, two page sizes, several seeds, depth 1 and 2, each with a label of its own; a million
+    distinct states, which four in five are."""
     chosen = load_campaign("million", data_folder("workloads"))
     parts = loss_parts(chosen)
     labels = [config.label for config, _ in parts]
@@ -239,7 +240,7 @@ def test_the_million_campaign_explores_what_it_must() -> None:
         for depth in (1, 2):
             assert {config.options[name] for config, d in parts if d == depth} == values
     assert chosen.explore is not None
-    assert chosen.explore.states * len(parts) > 1_200_000
+    assert chosen.explore.states * len(parts) * 0.79 > 1_100_000
 
 
 DRAWN = ("mix", "mix_kill", "storm", "backup", "backup_kill", "million")
