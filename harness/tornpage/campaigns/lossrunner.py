@@ -2,7 +2,7 @@
 broken state becomes a trial of the store, so that show, replay and report treat it like any other.
 
 May import: campaign, codec, crew, errors, image, images, parts, paths, powerloss, registry, rows, slices,
-store.
+store, target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import xxhash
 
 from tornpage.campaigns.campaign import Campaign, Config, undisturbed_spec
-from tornpage.campaigns.crew import Crew, Pending
+from tornpage.campaigns.crew import Crew, Hands, Pending
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.parts import Explored, Part, explore_part
 from tornpage.campaigns.powerloss import Limits, loss_models, recorded_run
@@ -29,6 +29,7 @@ from tornpage.faults.image import remove_image
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import explorer_path, make_target
+from tornpage.targets.target import Capability
 from tornpage.vocabulary.codec import to_json
 from tornpage.vocabulary.errors import (
     ConfigError,
@@ -47,6 +48,8 @@ __all__ = [
     "run_losses",
 ]
 
+EACH_MIN = 4
+"""Explorations per worker process, from which on each has one of its own."""
 STATES_MAX = 10_000
 """Numbers set aside for the broken states of one configuration: far more than there are fingerprints."""
 
@@ -75,25 +78,28 @@ def run_losses(
     run: Run,
     campaign: Campaign,
     crew: Crew,
+    hands: Hands,
     scratch: Path,
 ) -> int:
     """Makes every exploration that the store has no result of yet, until the time is up. Returns how many
     there must be: the others are of scripts that the target fails undisturbed. UnexploredError: some could
     not be made, and may be tried again.
 
-    Here one follows the other, each on all workers; the workers of a cluster share the states of each, and
-    have those of the next before it ends. The results are stored in the order of the campaign.
+    Here each worker process makes one at a time, or, where they are few or may not be made side by side, all
+    together one after the other; the workers of a cluster share the states of each, and have those of the
+    next before it ends. The results are stored in the order of the campaign.
     """
     done = store.explorations(run.id)
     parts = loss_parts(campaign)
-    jobs = crew.jobs if crew.cluster is None else 1
-    losses = _Losses(store, run, crew)
+    left = [place for place, (config, _) in enumerate(parts) if config.label not in done]
+    alone = crew.cluster is None and not _side_by_side(campaign, run.target, len(left), crew)
+    jobs = crew.jobs if alone else 1
+    losses = _Losses(store, run, crew, None if alone else hands)
     with losses.rescued():
-        for position, (config, depth) in enumerate(parts):
+        for position in left:
             if crew.is_late():
                 break
-            if config.label in done:
-                continue
+            config, depth = parts[position]
             part = Part(
                 spec=undisturbed_spec(campaign, run.target, config),
                 limits=loss_limits(campaign, depth, jobs),
@@ -109,12 +115,22 @@ def run_losses(
     return len(parts) - losses.failed
 
 
+def _side_by_side(campaign: Campaign, target: str, left: int, crew: Crew) -> bool:
+    """Whether there are enough of them that nobody waits long for the last one; no clock ends them; and the
+    target is no server, of which one runs at a time."""
+    assert campaign.explore is not None, "the campaign's model says so"
+    capabilities = make_target(target, crew.paths.build).capabilities
+    many = crew.jobs > 1 and left >= EACH_MIN * crew.jobs
+    return many and not campaign.explore.budget_s and Capability.DETERMINISTIC in capabilities
+
+
 class _Losses:
     """The explorations under way, in the order of the campaign. failed: scripts that the target fails."""
 
-    def __init__(self, store: Store, run: Run, crew: Crew) -> None:
+    def __init__(self, store: Store, run: Run, crew: Crew, hands: Hands | None) -> None:
+        """hands: to which they are given; None: each is made here when its turn comes."""
         self.failed = 0
-        self._store, self._run, self._crew = store, run, crew
+        self._store, self._run, self._crew, self._hands = store, run, crew, hands
         self._kept = KeptImages.of(store, run)
         self._waiting: deque[_UnderWay] = deque()
         self._failures: list[UnexploredError] = []
@@ -173,18 +189,18 @@ class _Losses:
 
     def _enough(self) -> bool:
         """Nobody is idle while the first one is waited for."""
-        if self._crew.cluster is None:
+        if self._hands is None:
             return bool(self._waiting)
         others = itertools.islice(self._waiting, 1, None)
-        return sum(len(one.pending()) for one in others) > self._crew.cluster.size
+        return sum(len(one.pending()) for one in others) > self._hands.size
 
     def _begun(self, part: Part) -> _UnderWay:
         crew = self._crew
-        if crew.cluster is None:
+        if self._hands is None:
             return _Here(part, crew.progress.note)
         target = make_target(part.spec.target, crew.paths.build)
-        if not slice_count(part, target):
-            return _Whole(part, crew.cluster.hand(explore_part, part, Failed))
+        if crew.cluster is None or not slice_count(part, target):
+            return _Whole(part, self._hands.hand(explore_part, part, Failed))
         # Those of another run, which had its number in a store that is no more, are not taken for its own.
         key = xxhash.xxh3_64_hexdigest(
             to_json((crew.origin.programs, part.spec, part.limits)).encode()

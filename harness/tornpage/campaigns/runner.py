@@ -206,12 +206,11 @@ def _lose(
     parts = loss_parts(campaign)
     check_parts(campaign, target, crew.paths, scratch)
     run = begin()
-    with _ended(store, run, crew.out):
-        with hands_of(crew) as hands:
-            job = _job(campaign, target, crew, scratch)
-            _run_undisturbed(store, run, campaign, job, hands, crew)
+    with _ended(store, run, crew.out), hands_of(crew) as hands:
+        job = _job(campaign, target, crew, scratch)
+        _run_undisturbed(store, run, campaign, job, hands, crew)
         crew.progress.phase("runs explored", len(parts))
-        explored = run_losses(store, run, campaign, crew, scratch)
+        explored = run_losses(store, run, campaign, crew, hands, scratch)
     return store.finish_run(run.id, explorations=explored)
 
 
