@@ -62,6 +62,8 @@ EXIT_NOTHING = 3
 EXIT_MACHINE = 10
 BEFORE_ALL = 0
 """The crash point before a run: none behind `ready`."""
+JOBS = "jobs"
+"""How many processes shared the states, which makes no difference to what they came to."""
 RECOVERY = "recovery"
 """The explorer's name for what recovery itself said."""
 
@@ -374,4 +376,5 @@ def _read(child: ChildResult) -> Exploration:
         broken[state] = (*broken.get(state, ()), violation)
         alike[state] = int(item["count"])
     answers = [str(item["what"]) for item in objects[:-1] if item["source"] == RECOVERY]
-    return Exploration(objects[-1], broken, alike, answers[0] if answers else "")
+    summary = {key: value for key, value in objects[-1].items() if key != JOBS}
+    return Exploration(summary, broken, alike, answers[0] if answers else "")
