@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 SLICE_STATES = 2500
-"""Seconds of work: to read the recording and plan again, 0.05 s of a small one, is little beside it."""
+"""A second or more of work: to read the recording and plan again is little beside it."""
 SLICES_OF_ALL = 64
 """Where it is not said how many states there are at most."""
 KEPT_RECORDINGS = 4
