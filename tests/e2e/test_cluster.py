@@ -234,8 +234,8 @@ def slices(out: Path) -> list[Path]:
 
 
 def census_of(path: Path) -> dict[str, Any]:
-    """What stands first in a slice that is kept."""
-    census: dict[str, Any] = json.loads(path.read_bytes().split(b"\n", 1)[0])
+    """What stands behind the hash of a slice that is kept."""
+    census: dict[str, Any] = json.loads(path.read_bytes().split(b"\n", 2)[1])
     return census
 
 
@@ -244,15 +244,17 @@ def killed_with_slices(owner: subprocess.Popen[str], out: Path) -> list[Path]:
     looked for. Those that it leaves."""
     process = psutil.Process(owner.pid)
     kept: list[Path] = []
-    while not kept:
-        wait_for(lambda: any(out.glob("slices/*/*/*-of-*")) or owner.poll() is not None)
-        assert owner.poll() is None, "the run was over too soon"
-        process.suspend()
-        wait_for(lambda: process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE))
-        kept = slices(out)
-        if not kept:
-            process.resume()
-    owner.kill()
+    try:
+        while not kept:
+            wait_for(lambda: any(out.glob("slices/*/*/*-of-*")) or owner.poll() is not None)
+            assert owner.poll() is None, "the run was over too soon"
+            process.suspend()
+            wait_for(lambda: process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE))
+            kept = slices(out)
+            if not kept:
+                process.resume()
+    finally:
+        owner.kill()
     told, _ = owner.communicate(timeout=DEADLINE_S)
     assert not told, "the run was over too soon"
     return kept
