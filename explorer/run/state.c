@@ -432,6 +432,9 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     uint64_t hash = image_hash(explorer->image);
     uint64_t sample = stream_mix(hash, c->low, c->high, c->allowed->id);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
+    if (c->exported != NULL) { /* prefixes do not tell what is acknowledged */
+        key = stream_mix(key, 1U + c->export_acked, 0, 0);
+    }
     progress_set(explorer, c, sample);
     if (campaign->only.depth == c->path.depth) {
         explorer->only_found = true;

@@ -1,0 +1,79 @@
+/** The recorded creation of a database, and an explorer of it. */
+#ifndef EXPLORER_TESTS_RUNNER_FIXTURE_H
+#define EXPLORER_TESTS_RUNNER_FIXTURE_H
+
+#include "fixture.h"
+
+#include "explorer/run/runner.h"
+
+/** Nothing is known of the statements. */
+static const kinds_t ALIKE = {.n = 1};
+
+typedef struct fixture {
+    image_t *image;
+    trace_t trace;
+    allowed_t allowed;
+    allowed_prefix_t prefix;
+    engine_options_t options;
+    campaign_t campaign;
+    state_plan_t plan;
+    shared_t *shared;
+    explorer_t explorer;
+} fixture_t;
+
+static inline uint32_t count_inodes(const fs_list_t *list)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        n += list->events[i].kind == FS_LINK;
+    }
+    return n;
+}
+
+static inline int setup(void **state)
+{
+    static fixture_t f;
+    probe_t probe = {.point = NULL};
+    engine_t *engine = NULL;
+    err_sink_t err = {.msg = ""};
+    plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
+    f = (fixture_t){.image = image_create()};
+    options_set_defaults(&f.options);
+    f.options.buffer_pool_pages = 32;
+    f.options.dblwr_pages = 8;
+    image_mark(f.image);
+    image_os_record(f.image, &f.trace.list);
+    assert_int_equal(engine_open(image_os(f.image), &probe, &f.options, true, &engine, &err),
+                     DB_SUCCESS);
+    assert_int_equal(engine_close(engine, true, NULL), DB_SUCCESS);
+    image_os_record(f.image, NULL);
+    image_undo(f.image);
+    for (uint32_t n = count_inodes(&f.trace.list); n > 0; n--) {
+        (void)image_inode_create(f.image);
+    }
+    f.prefix = (allowed_prefix_t){.digest = allowed_digest(NULL, 0)};
+    f.allowed = (allowed_t){.prefixes = &f.prefix, .n = 1};
+    f.campaign = (campaign_t){.models = {.enabled = MODELS_ALL, .sector = 512, .seed = 1},
+                              .depth = 1,
+                              .nested = 4,
+                              .in_full = 1};
+    plan_create(&f.plan, &f.campaign, &f.trace, f.image, &limits);
+    f.shared = shared_create(1U << 14, false);
+    assert_non_null(f.shared);
+    explorer_init(&f.explorer, &f.campaign, &f.trace, f.image, &f.allowed, &f.options, f.shared);
+    *state = &f;
+    return 0;
+}
+
+static inline int teardown(void **state)
+{
+    fixture_t *f = *state;
+    explorer_free(&f->explorer);
+    shared_destroy(f->shared);
+    plan_free(&f->plan);
+    fs_list_free(&f->trace.list);
+    image_destroy(f->image);
+    return 0;
+}
+
+#endif
