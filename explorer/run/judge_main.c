@@ -10,7 +10,7 @@ Request   trace: path; base: directory that the process found, or "" for an empt
 Answer    findings: [{seq, invariant, source, rule, what}], at most RULE_FINDINGS_MAX of one rule; log: {found,
           checkpoint, end, last}; or error: why there is no verdict
 Request   export: table; acked: the statement was acknowledged; base: directory that a crash left; options: {name: value}
-Answer    findings: [{invariant, source, what}]; or error
+Answer    findings: [{invariant, source, what}]; judged: there was a table to be carried away, or had to be; or error
 Exit codes: 0 at the end of the input, 2 usage. */
 #include <jansson.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static const char HELP[] =
     "  acked        true: the export was acknowledged, so that they must be there\n"
     "  base         directory with the files that the crash left\n"
     "  options      of the engine: {name: value}\n"
-    "One answer per line: findings, of a process log; or error.\n"
+    "One answer per line: findings, of a process log, of an export judged; or error.\n"
     "exit codes: 0 at the end of the input, 2 usage\n";
 
 typedef struct session {
