@@ -24,6 +24,7 @@ typedef struct file {
     struct file *next; /**< in its hash chain; only files that a path leads to are there */
     bool directory;
     bool may_append; /**< some descriptor was O_APPEND: ask the kernel at each write */
+    bool may_direct; /**< the same of O_DIRECT */
 } file_t;
 
 /** Where a path argument leads. */

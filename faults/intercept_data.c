@@ -5,6 +5,7 @@ Top of the preload. Every exported function here stands before the C library's o
 2. The record of a write covers the bytes that the program was told are written.
 3. Calls run side by side; those of one file whose place only the kernel knows, one after the other. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -108,39 +109,71 @@ static void data_record(record_op_t *op, const io_call_t *call)
     }
 }
 
+/* A write whose record has its place in op; the position of the file is held. */
+static const plan_rule_t *data_write_placed(const io_call_t *call, record_op_t *op)
+{
+    const plan_rule_t *rule = inject_begin(op);
+
+    layer_call_begins(op);
+    if (rule == NULL) {
+        op->result = layer_result(io_write_real(call));
+    } else {
+        op->result = inject_write(op, rule, call);
+    }
+    return rule;
+}
+
+static int64_t data_write_tracked(const io_call_t *call, const file_t *file, record_op_t *op)
+{
+    bool appends = data_appends(call, file);
+    bool placeless = data_has_no_place(call, appends);
+    const plan_rule_t *rule;
+
+    if (placeless) {
+        layer_hold_position(file);
+    }
+    op->flags = (uint16_t)((appends ? TP_WRITE_APPEND : 0)
+                           | (data_is_durable(call) ? TP_WRITE_DURABLE : 0));
+    op->offset = data_offset(call, appends);
+    op->length = io_length(call);
+    rule = data_write_placed(call, op);
+    if (placeless) {
+        layer_release_position(file);
+    }
+    op->hash = data_hash(op, call);
+    inject_end(op, rule);
+    data_record(op, call);
+    layer_call_ended();
+    return op->result;
+}
+
+/* The device reads the program's memory while the call lasts, and some programs change bytes meanwhile that do not
+matter: behind the end of a log, MariaDB does. What is recorded is what was written only where it is written from a copy. */
+static bool data_needs_copy(const io_call_t *call, const file_t *file)
+{
+    return layer_log()->keep_data && file->may_direct
+           && (real_get()->fcntl(call->fd, F_GETFL) & O_DIRECT) != 0;
+}
+
 static ssize_t data_write(const io_call_t *call)
 {
     record_op_t op;
     const file_t *file = data_is_odd(call) ? NULL : layer_begin(call->fd, TP_OP_WRITE, &op);
-    const plan_rule_t *rule;
-    bool appends;
-    bool placeless;
+    io_copy_t copy;
+    int64_t result;
 
     if (file == NULL) {
         return io_write_real(call);
     }
-    appends = data_appends(call, file);
-    placeless = data_has_no_place(call, appends);
-    if (placeless) {
-        layer_hold_position(file);
+    if (!data_needs_copy(call, file)) {
+        return layer_leave(data_write_tracked(call, file, &op));
     }
-    op.flags = (uint16_t)((appends ? TP_WRITE_APPEND : 0)
-                          | (data_is_durable(call) ? TP_WRITE_DURABLE : 0));
-    op.offset = data_offset(call, appends);
-    op.length = io_length(call);
-    rule = inject_begin(&op);
-    if (rule == NULL) {
-        op.result = layer_result(io_write_real(call));
-    } else {
-        op.result = inject_write(&op, rule, call);
+    if (!io_copy_take(&copy, call)) {
+        layer_refuse("no memory for a copy of a write of %" PRIu64 " bytes", io_length(call));
     }
-    if (placeless) {
-        layer_release_position(file);
-    }
-    op.hash = data_hash(&op, call);
-    inject_end(&op, rule);
-    data_record(&op, call);
-    return layer_leave(op.result);
+    result = data_write_tracked(&copy.call, file, &op);
+    io_copy_release(&copy);
+    return layer_leave(result);
 }
 
 static ssize_t buffer_read(int fd, void *data, size_t bytes, io_via_t via, off_t offset)

@@ -155,8 +155,9 @@ static int fd_control(int fd, int command, void *argument)
     result = layer_result(real_get()->fcntl(fd, command, argument));
     if (copies) {
         fd_share(fd, result);
-    } else if (((uintptr_t)argument & O_APPEND) != 0) {
-        file->may_append = true;
+    } else {
+        file->may_append = file->may_append || ((uintptr_t)argument & O_APPEND) != 0;
+        file->may_direct = file->may_direct || ((uintptr_t)argument & O_DIRECT) != 0;
     }
     return (int)layer_leave(result);
 }

@@ -81,6 +81,9 @@ static void open_bind(const open_call_t *call, place_t *place, int fd, record_op
     if ((call->flags & O_APPEND) != 0) {
         file->may_append = true;
     }
+    if ((call->flags & O_DIRECT) != 0) {
+        file->may_direct = true;
+    }
     op->file = file->id;
     op->flags =
         (uint16_t)((created ? TP_OPEN_CREATED : 0) | (file->directory ? TP_OPEN_DIRECTORY : 0));

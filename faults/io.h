@@ -24,6 +24,17 @@ typedef struct io_call {
     int flags;
 } io_call_t;
 
+/** The same write from memory of its own. */
+typedef struct io_copy {
+    io_call_t call;
+    void *map;
+    size_t bytes;
+} io_copy_t;
+
+/** Copies what is to be written; each part lies as far behind the start of a page as the program's does. False: no memory. */
+bool io_copy_take(io_copy_t *copy, const io_call_t *call);
+void io_copy_release(io_copy_t *copy);
+
 /** Makes the call itself. */
 ssize_t io_read_real(const io_call_t *call);
 ssize_t io_write_real(const io_call_t *call);

@@ -55,6 +55,7 @@ static struct {
 
 static _Thread_local struct {
     uint32_t number; /* thread index plus one; 0 before the thread's first event */
+    uint32_t call;   /* its place among the calls under way plus one; 0 before its first write */
     int cancel_state;
     bool held; /* from being cancelled */
     int saved_errno;
@@ -212,6 +213,30 @@ bool layer_enter_path(void)
     layer_go_in();
     layer_lock();
     return true;
+}
+
+/* Its place is this thread's: the lock is free, and a kill may come at any instruction. */
+static tp_trace_call_t *layer_own_call(void)
+{
+    if (layer_self.call == 0) {
+        layer_self.call = 1 + atomic_fetch_add(&layer.share->callers, 1) % TP_TRACE_CALLS;
+    }
+    return &layer.share->calls[layer_self.call - 1];
+}
+
+void layer_call_begins(const record_op_t *op)
+{
+    tp_trace_call_t *call = layer_own_call();
+
+    call->offset = op->offset;
+    call->length = op->length;
+    atomic_store_explicit(&call->file, op->file, memory_order_release);
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+void layer_call_ended(void)
+{
+    atomic_store_explicit(&layer_own_call()->file, 0, memory_order_release);
 }
 
 void layer_hold_position(const file_t *file)
@@ -445,6 +470,7 @@ static void layer_make_positions(void)
 static void layer_after_fork_child(void)
 {
     layer_self.number = 0;
+    layer_self.call = 0;
     layer_make_positions();
     atomic_store(&layer.started, false);
     atomic_store(&layer.control_started, false);

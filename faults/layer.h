@@ -44,6 +44,10 @@ void layer_unlock(void);
 void layer_hold_position(const file_t *file);
 void layer_release_position(const file_t *file);
 
+/** A write is about to be made; it is recorded. In between it is under way (tp_trace_call_t). */
+void layer_call_begins(const record_op_t *op);
+void layer_call_ended(void);
+
 /** Releases the lock and turns a result into what a system call returns: -1 and errno for -errno,
 else the result, with errno as it was at entry. */
 int64_t layer_leave(int64_t result);

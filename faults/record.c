@@ -11,6 +11,7 @@ Above share.c, whose lock serialises the appends of all threads and processes.
 #include "faults/record.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -56,7 +57,10 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     if (create && !share_init(*share)) {
         return ENOSPC;
     }
-    (*share)->stream_bytes = create ? size_bytes : (*share)->stream_bytes;
+    if (create) {
+        (*share)->stream_bytes = size_bytes;
+        log->header->calls = file_bytes - share_bytes + offsetof(share_t, calls);
+    }
     log->size_bytes = (*share)->stream_bytes;
     return 0;
 }

@@ -28,9 +28,11 @@ typedef struct share_rule {
 
 /** Lies behind the stream in the trace file, or in memory of its own; all zero at first. */
 typedef struct share {
-    pthread_mutex_t lock;    /**< for all that follows, and for the stream */
-    pthread_mutex_t control; /**< whose owner answers on the control socket */
-    uint64_t stream_bytes;   /**< room for the stream */
+    tp_trace_call_t calls[TP_TRACE_CALLS]; /**< each its thread's own, without the lock */
+    _Atomic uint32_t callers;              /**< threads that have a place in it */
+    pthread_mutex_t lock;                  /**< for all that follows, and for the stream */
+    pthread_mutex_t control;               /**< whose owner answers on the control socket */
+    uint64_t stream_bytes;                 /**< room for the stream */
     uint32_t threads;
     uint32_t last_file;
     uint32_t n_files;

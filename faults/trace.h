@@ -10,7 +10,8 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
      16     4    TP_TRACE_* flags
      20     4    pid of the first process that was recorded; 0 until its first event
      24     8    number of events
-     32    32    zero
+     32     8    offset in the file of the calls under way; 0: none are kept
+     40    24    zero
 
     record (64 bytes, then the payload, zero padded to a multiple of 8)
       0     4    total length
@@ -25,6 +26,17 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
      48     8    XXH3_64bits (seed 0) of the data of a write, else 0
      56     8    the ticket of the call's begin: number of the last event that had ended by then
      64          payload
+
+    call under way (64 bytes, TP_TRACE_CALLS of them): a write that has begun and that is not recorded yet. A thread has a
+    place of its own, as long as there are no more of them than places.
+      0     4    file id, 0 = none; stored last, and first when the record is complete
+      4     4    zero
+      8     8    offset
+     16     8    length
+     24    40    zero
+
+What is killed in the middle of a write may have written it, or a part of it, and leaves no record: by these
+places the files can still be held against the stream.
 
 Calls of several threads and processes overlap: B began after A had ended if and only if B's begin is
 not less than A's event number.
@@ -43,6 +55,7 @@ program give the same bytes but for the pid in the header. */
 #define TP_TRACE_HEADER_SIZE 64u
 #define TP_TRACE_RECORD_SIZE 64u
 #define TP_TRACE_ALIGN 8u
+#define TP_TRACE_CALLS 256u
 
 enum {
     TP_TRACE_OVERFLOW = 1, /**< the file was full: recording stopped, faults still fire */
@@ -108,8 +121,17 @@ typedef struct tp_trace_header {
     _Atomic uint32_t flags;
     _Atomic uint32_t pid;
     _Atomic uint64_t events;
-    uint8_t reserved[32];
+    uint64_t calls;
+    uint8_t reserved[24];
 } tp_trace_header_t;
+
+typedef struct tp_trace_call {
+    _Atomic uint32_t file;
+    uint32_t zero;
+    uint64_t offset;
+    uint64_t length;
+    uint8_t reserved[40]; /* a cache line each */
+} tp_trace_call_t;
 
 typedef struct tp_trace_record {
     uint32_t total;
@@ -131,6 +153,9 @@ static_assert(offsetof(tp_trace_header_t, committed) == 8, "header layout");
 static_assert(offsetof(tp_trace_header_t, flags) == 16, "header layout");
 static_assert(offsetof(tp_trace_header_t, pid) == 20, "header layout");
 static_assert(offsetof(tp_trace_header_t, events) == 24, "header layout");
+static_assert(offsetof(tp_trace_header_t, calls) == 32, "header layout");
+static_assert(sizeof(tp_trace_call_t) == 64, "call size");
+static_assert(offsetof(tp_trace_call_t, offset) == 8, "call layout");
 static_assert(sizeof(tp_trace_record_t) == TP_TRACE_RECORD_SIZE, "record size");
 static_assert(offsetof(tp_trace_record_t, seq) == 8, "record layout");
 static_assert(offsetof(tp_trace_record_t, file) == 16, "record layout");

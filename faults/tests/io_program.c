@@ -2,12 +2,13 @@
 tp_trace_mark, which it finds by name.
 
 Every argument is one operation, "NAME WORD...", done in order; each prints "NAME RESULT ERRNO" at once.
-Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR. */
+Descriptors live in slots 0 to 9. Data is SIZE bytes, all the same CHAR; SIGUSR1 makes all of it '~'. */
 #include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static int open_flags(const char *letters)
     flags |= strchr(letters, 'd') != NULL ? O_DIRECTORY : 0;
     flags |= strchr(letters, 'T') != NULL ? O_TMPFILE : 0;
     flags |= strchr(letters, 's') != NULL ? O_DSYNC : 0;
+    flags |= strchr(letters, 'D') != NULL ? O_DIRECT : 0;
     return flags;
 }
 
@@ -246,6 +248,9 @@ static long call_close(const call_t *call)
     }
     if (strcmp(call->name, "setappend") == 0) {
         return fcntl(fd, F_SETFL, O_APPEND);
+    }
+    if (strcmp(call->name, "setdirect") == 0) {
+        return fcntl(fd, F_SETFL, O_DIRECT);
     }
     if (strcmp(call->name, "close_range") == 0) {
         return close_range((unsigned)fd, (unsigned)slot(call, 1), 0);
@@ -421,17 +426,17 @@ static const struct {
     const char *prefix; /* the first that the name starts with */
     long (*function)(const call_t *);
 } functions[] = {
-    {"openat", call_openat},   {"open", call_open},       {"creat", call_open},
-    {"pwrite", call_pwrite},   {"write", call_write},     {"pread", call_read},
-    {"read", call_read},       {"fsync", call_sync},      {"fdatasync", call_sync},
-    {"sync_file", call_sync},  {"truncate", call_size},   {"ftruncate", call_size},
-    {"fallocate", call_size},  {"posix_fall", call_size}, {"rename", call_path},
-    {"remove", call_path},     {"rmdir", call_path},      {"unlink", call_path},
-    {"mkdir", call_path},      {"close", call_close},     {"dup", call_close},
-    {"setappend", call_close}, {"mark", call_mark},       {"mmap", call_unseen},
-    {"fopen", call_unseen},    {"threads", call_threads}, {"appends", call_threads},
-    {"fork", call_fork},       {"overlap", call_overlap}, {"bare", call_bare},
-    {"aio", call_bare},        {"", call_other},
+    {"openat", call_openat},  {"open", call_open},       {"creat", call_open},
+    {"pwrite", call_pwrite},  {"write", call_write},     {"pread", call_read},
+    {"read", call_read},      {"fsync", call_sync},      {"fdatasync", call_sync},
+    {"sync_file", call_sync}, {"truncate", call_size},   {"ftruncate", call_size},
+    {"fallocate", call_size}, {"posix_fall", call_size}, {"rename", call_path},
+    {"remove", call_path},    {"rmdir", call_path},      {"unlink", call_path},
+    {"mkdir", call_path},     {"close", call_close},     {"dup", call_close},
+    {"set", call_close},      {"mark", call_mark},       {"mmap", call_unseen},
+    {"fopen", call_unseen},   {"threads", call_threads}, {"appends", call_threads},
+    {"fork", call_fork},      {"overlap", call_overlap}, {"bare", call_bare},
+    {"aio", call_bare},       {"", call_other},
 };
 
 static void run(char *text)
@@ -457,9 +462,16 @@ static void run(char *text)
     }
 }
 
+static void scribble(int number)
+{
+    (void)number;
+    memset(data, '~', sizeof(data));
+}
+
 int main(int argc, char **argv)
 {
     program = argv[0];
+    (void)signal(SIGUSR1, scribble);
     for (int i = 0; i < SLOTS; i++) {
         slots[i] = -1;
     }

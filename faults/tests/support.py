@@ -56,12 +56,13 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A whole trace file."""
+    """A whole trace file. under_way: file, offset and length of writes without a record."""
 
     flags: int
     pid: int
     records: list[Record]
     body: bytes
+    under_way: list[tuple[int, int, int]]
 
     def of(self, *kinds: int) -> list[Record]:
         """The records of these kinds."""
@@ -86,8 +87,12 @@ def read_trace(path: Path) -> Trace:
     with path.open("rb") as file:
         header = file.read(64)
         magic, committed, flags, pid, events = struct.unpack_from("<8sQIIQ", header)
-        assert magic == b"TPTRACE2" and header[32:] == bytes(32)
+        (calls_at,) = struct.unpack_from("<Q", header, 32)
+        assert magic == b"TPTRACE2" and header[40:] == bytes(24)
         body = file.read(committed - 64)
+        file.seek(calls_at)
+        calls = [struct.unpack("<IIQQ40s", file.read(64)) for _ in range(256)]
+    assert all(call[1] == 0 and call[4] == bytes(40) for call in calls)
     records = []
     at = 0
     while at < len(body):
@@ -104,7 +109,8 @@ def read_trace(path: Path) -> Trace:
         at += total
         assert records[-1].seq == len(records) and began < seq
     assert at == len(body) and events == len(records)
-    return Trace(flags, pid, records, body)
+    under_way = [(file_id, *place) for file_id, _, *place, _ in calls if file_id]
+    return Trace(flags, pid, records, body, under_way)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +167,9 @@ class PreloadCase(unittest.TestCase):
         for line in done.stdout.splitlines():
             name, result, error = line.split()
             results.append((name, int(result), int(error)))
-        trace = read_trace(self.trace_path) if self.trace_path.exists() else Trace(0, 0, [], b"")
+        trace = (
+            read_trace(self.trace_path) if self.trace_path.exists() else Trace(0, 0, [], b"", [])
+        )
         return Run(done.returncode, results, done.stderr, trace)
 
     def put(self, name: str, content: bytes) -> Path:

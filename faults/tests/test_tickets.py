@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import unittest
 
 from support import FSYNC, PRELOAD, SIGKILL, WRITE, PreloadCase
 
 DURABLE = 4
 SLOW = os.environ["TORNPAGE_TEST_SLOW"]
+SIGNALS = os.environ["TORNPAGE_TEST_SIGNALS"]
 
 
 class Tickets(PreloadCase):
@@ -46,6 +49,49 @@ class Tickets(PreloadCase):
         run = self.run_ops("appends 200 f f f f")
         places = sorted(w.offset for w in run.trace.of(WRITE))
         self.assertEqual(places, [8 * i for i in range(800)])
+
+
+class UnderWay(PreloadCase):
+    """What has begun and has no record is known, whatever ended the process."""
+
+    def test_a_kill_in_the_middle_of_a_write(self) -> None:
+        """Its file and place are told; nothing of the write before it."""
+        run = self.run_ops(
+            "open 0 f wc",
+            "pwrite 0 0 9 a",
+            "pwrite 0 5000 7 b",
+            LD_PRELOAD=f"{PRELOAD} {SIGNALS}",
+            TORNPAGE_TEST_SIGNAL=str(int(signal.SIGKILL)),
+        )
+        (write,) = run.trace.of(WRITE)
+        self.assertEqual((run.status, write.length), (SIGKILL, 9))
+        self.assertEqual(run.trace.under_way, [(write.file, 5000, 7)])
+
+    def test_nothing_is_under_way_at_an_end(self) -> None:
+        """Of no thread."""
+        run = self.run_ops("open 0 f wc", "pwrite 0 0 9 a", "appends 20 f f")
+        self.assertEqual((run.status, run.trace.under_way), (0, []))
+
+
+class Direct(PreloadCase):
+    """With O_DIRECT the device reads the program's memory while the call lasts."""
+
+    def test_what_is_written_is_recorded(self) -> None:
+        """Whatever the program does to its memory before the call has returned; also O_DIRECT that came later."""
+        for ops in (["open 0 f wcD"], ["open 0 f wc", "setdirect 0"]):
+            run = self.run_ops(
+                *ops,
+                "pwrite 0 4096 4096 a",
+                LD_PRELOAD=f"{PRELOAD} {SIGNALS}",
+                TORNPAGE_TEST_SIGNAL=str(int(signal.SIGUSR1)),
+                TORNPAGE_PAYLOAD="full",
+            )
+            if run.results[-2][1:] == (-1, errno.EINVAL):
+                self.skipTest("no O_DIRECT on this file system")
+            (write,) = run.trace.of(WRITE)
+            self.assertEqual(run.results[-1], ("pwrite", 4096, 0))
+            self.assertEqual(write.payload, b"a" * 4096)
+            self.assertEqual((self.root / "f").read_bytes()[4096:], b"a" * 4096)
 
 
 class Durable(PreloadCase):

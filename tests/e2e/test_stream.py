@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -29,19 +30,23 @@ def _spec(target: str = "engine") -> TrialSpec:
     return undisturbed_spec(campaign, target, campaign.configs()[0])
 
 
-def _record(build: Path, folder: Path, *operations: str) -> Trace:
-    """What the test program does in folder/data, with contents."""
+def _record(build: Path, folder: Path, *operations: str, killed: bool = False) -> Trace:
+    """What the test program does in folder/data, with contents. killed: as soon as a write behind the first
+    4096 bytes is in the file."""
     data = folder / "data"
     data.mkdir()
     env = preload_environment(preload_path(build), data, folder / "trace", None)
     program = build / "faults" / "tests" / "faults_io_program"
-    subprocess.run(
+    if killed:
+        env["LD_PRELOAD"] += f" {build / 'faults' / 'tests' / 'libfaults_signal_write.so'}"
+        env["TORNPAGE_TEST_SIGNAL"] = str(int(signal.SIGKILL))
+    done = subprocess.run(
         [program, *operations],
         cwd=data,
         env={**env, "TORNPAGE_PAYLOAD": "full"},
-        check=True,
         capture_output=True,
     )
+    assert done.returncode == (-signal.SIGKILL if killed else 0)
     return Trace.load(folder / "trace")
 
 
@@ -89,6 +94,22 @@ def test_a_change_that_is_not_in_the_stream_is_named(
     change(tmp_path / "data")  # type: ignore[operator]
     assert stream_difference(trace, tmp_path / "data", ()) == told
     assert stream_difference(trace, tmp_path / "data", ("[fg]",)) == ""
+
+
+@pytest.mark.parametrize("offset", [5000, 9000], ids=["within", "behind the end"])
+def test_a_write_that_a_kill_left_without_a_record_is_excused(
+    build: Path, tmp_path: Path, offset: int
+) -> None:
+    """Its own bytes alone: what else differs is told as ever."""
+    writes = ("pwrite 0 0 4000 a", "ftruncate 0 8192", f"pwrite 0 {offset} 7 b")
+    trace = _record(build, tmp_path, "open 0 f wc", *writes, killed=True)
+    file = tmp_path / "data" / "f"
+    assert [(call.offset, call.length) for call in trace.under_way] == [(offset, 7)]
+    assert file.read_bytes()[offset:] == b"b" * 7 + bytes(max(0, 8192 - offset - 7))
+    assert stream_difference(trace, tmp_path / "data", ()) == ""
+    _overwrite(file, offset - 1, b"x")
+    told = stream_difference(trace, tmp_path / "data", ())
+    assert told == f"f differs in bytes {offset - 1}-{offset - 1}"
 
 
 def test_a_shared_mapping_is_told(build: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class SparseFile:
             content.size = os.fstat(file.fileno()).st_size
         return content
 
-    def write(self, offset: int, data: bytes) -> None:
+    def write(self, offset: int, data: bytes | bytearray) -> None:
         """Over what is there, behind it, or far behind it."""
         at = 0
         while at < len(data):
@@ -59,6 +59,15 @@ class SparseFile:
             at += len(piece)
         if data:
             self.size = max(self.size, offset + len(data))
+
+    def take_over(self, other: SparseFile, start: int, end: int) -> None:
+        """What the other file has in these bytes, as far as it reaches."""
+        end = min(end, other.size)
+        zeros = bytearray(PART_BYTES)
+        for number in range(start // PART_BYTES, -(-end // PART_BYTES)):
+            base = number * PART_BYTES
+            first, last = max(start - base, 0), min(end - base, PART_BYTES)
+            self.write(base + first, other._parts.get(number, zeros)[first:last])
 
     def zero(self, start: int, end: int) -> None:
         """These bytes, as far as they lie in the file; its size stays."""

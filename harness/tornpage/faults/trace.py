@@ -13,7 +13,7 @@ import errno
 import functools
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -27,6 +27,7 @@ __all__ = [
     "FAULT_KIND_MASK",
     "FAULT_RULE_SHIFT",
     "HEADER_SIZE",
+    "Call",
     "Damage",
     "Event",
     "FilePaths",
@@ -38,6 +39,9 @@ __all__ = [
 
 MAGIC = b"TPTRACE2"
 HEADER_SIZE = 64
+CALLS_AT = 32
+CALL = struct.Struct("<I4xQQ40x")
+CALLS_BYTES = 256 * CALL.size
 RECORD = struct.Struct("<IHHQIIQQqQQ")
 RECORD_SIZE = 64
 
@@ -107,6 +111,14 @@ class Mark(NamedTuple):
     facts: Mapping[str, str]
 
 
+class Call(NamedTuple):
+    """A write that had begun, of this file id; in bytes."""
+
+    file: int
+    offset: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True)
 class Damage:
     """What a KILL or FAULT did to a write: sectors[i] is 0 lost, 1 kept, 2 partly; old, new: contents."""
@@ -135,14 +147,16 @@ class Trace:
     """The events of one recording, in the order of their ends. data: the committed bytes, file header
     included."""
 
-    __slots__ = ("data", "events_declared", "flags")
+    __slots__ = ("data", "events_declared", "flags", "under_way")
 
-    def __init__(self, data: bytes) -> None:
-        """data: the bytes of a trace file; raises TraceError if they are not one."""
+    def __init__(self, data: bytes, under_way: Sequence[Call] = ()) -> None:
+        """data: the bytes of a trace file; under_way: writes whose process was killed before they were
+        recorded. Raises TraceError if it is not one."""
         if len(data) < HEADER_SIZE or data[:8] != MAGIC:
             raise TraceError("not a trace file: no TPTRACE2 header")
         committed, self.flags, _pid, self.events_declared = struct.unpack_from("<QIIQ", data, 8)
         self.data = data[:committed] if committed < len(data) else data
+        self.under_way = tuple(under_way)
         if self.flags & FLAG_OVERFLOW:
             raise TraceError("the trace overflowed: give the preload a larger TORNPAGE_TRACE_MAX")
 
@@ -158,9 +172,15 @@ class Trace:
                 size = os.fstat(file.fileno()).st_size
                 file.seek(0)
                 data = file.read(min(max(committed, HEADER_SIZE), size))
+                (at,) = struct.unpack_from("<Q", header, CALLS_AT)
+                calls = (
+                    os.pread(file.fileno(), CALLS_BYTES, at)
+                    if 0 < at <= size - CALLS_BYTES
+                    else b""
+                )
         except OSError as error:
             raise TraceError(f"{path}: {error.strerror}") from error
-        return cls(data)
+        return cls(data, [Call(*call) for call in CALL.iter_unpack(calls) if call[0]])
 
     @property
     def fired(self) -> bool:
