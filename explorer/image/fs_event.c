@@ -44,6 +44,18 @@ const char *fs_site_name(fs_site_t site)
     return NAMES[site];
 }
 
+bool fs_site_named(const char *name, size_t length, fs_site_t *site)
+{
+    for (uint32_t i = 0; i < SITE_KINDS; i++) {
+        const char *known = fs_site_name((fs_site_t)i);
+        if (strlen(known) == length && strncmp(known, name, length) == 0) {
+            *site = (fs_site_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool fs_site_is_of(fs_site_t site, bool engine)
 {
     if (engine) {

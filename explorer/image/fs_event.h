@@ -42,6 +42,8 @@ typedef enum fs_site {
 } fs_site_t;
 
 const char *fs_site_name(fs_site_t site);
+/** False: no site has this name. */
+bool fs_site_named(const char *name, size_t length, fs_site_t *site);
 /** Can a write of the bundled engine, or of SQLite, be of this site? */
 bool fs_site_is_of(fs_site_t site, bool engine);
 

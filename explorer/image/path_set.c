@@ -31,17 +31,13 @@ bool path_set_has(const path_set_t *set, const char *path)
 bool site_map_add(site_map_t *map, const char *text)
 {
     const char *equals = strchr(text, '=');
-    uint32_t at = map->paths.n;
-    for (uint32_t site = 0; equals != NULL && site < SITE_KINDS; site++) {
-        const char *name = fs_site_name((fs_site_t)site);
-        if (strlen(name) == (size_t)(equals - text)
-            && strncmp(name, text, (size_t)(equals - text)) == 0
-            && path_set_add(&map->paths, equals + 1)) {
-            map->sites[at] = (fs_site_t)site;
-            return true;
-        }
+    fs_site_t site;
+    if (equals == NULL || !fs_site_named(text, (size_t)(equals - text), &site)
+        || !path_set_add(&map->paths, equals + 1)) {
+        return false;
     }
-    return false;
+    map->sites[map->paths.n - 1] = site;
+    return true;
 }
 
 fs_site_t site_map_find(const site_map_t *map, const char *path)

@@ -184,7 +184,8 @@ static dberr_t on_write(reader_t *reader)
     rules_before(reader->rules, event->inode, path, event->offset, length);
     persist_apply(reader->image, event);
     rules_event(reader->rules, event, path);
-    if (reader->config->sites != NULL) {
+    if (!write_sites_find(reader->config->write_sites, reader->rec.seq, &event->site)
+        && reader->config->sites != NULL) {
         event->site = site_map_find(reader->config->sites, path);
     }
     event->first_flush |= empty;

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "explorer/image/path_set.h"
+#include "explorer/image/write_sites.h"
 #include "explorer/judge/rules.h"
 
 typedef struct trace {
@@ -24,6 +25,7 @@ typedef struct trace_config {
     const path_set_t *ignored; /**< files that are no part of an image; may be NULL */
     const site_map_t
         *sites; /**< what writes are for; NULL: what the rules know of the engine and SQLite */
+    const write_sites_t *write_sites; /**< of single ones, ahead of sites; may be NULL */
 } trace_config_t;
 
 /** Maps and decodes the file; names and inodes are those of image, which holds what the process found. The

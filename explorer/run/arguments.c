@@ -36,7 +36,10 @@ const char ARGUMENTS_HELP[] =
     "order\n"
     "  --base DIR         the files that the recorded run found\n"
     "  --ignore PATTERN   files that are no part of an image; repeatable\n"
-    "  --site SITE=PATTERN   what the writes of these files are for; repeatable\n"
+    "  --site SITE=PATTERN   what the writes of these files are for; repeatable; an empty pattern: "
+    "of\n"
+    "                     single writes only, which --write-sites FILE tells: lines SEQ SITE, "
+    "ascending\n"
     "  --promise NAME     durable (default); consistent: any older prefix; start: any state\n"
     "  --set NAME=VALUE   option of the recovering engine\n"
     "  --model NAME       of --list-models; repeatable, default all (kill: with --depth)\n"
@@ -185,6 +188,7 @@ enum {
     OPT_BASE,
     OPT_IGNORED,
     OPT_SITE,
+    OPT_WRITE_SITES,
     OPT_PROMISE,
     OPT_FS,
     OPT_JSON,
@@ -228,6 +232,7 @@ static const struct option LONG_OPTIONS[] = {
     {"base", required_argument, NULL, OPT_BASE},
     {"ignore", required_argument, NULL, OPT_IGNORED},
     {"site", required_argument, NULL, OPT_SITE},
+    {"write-sites", required_argument, NULL, OPT_WRITE_SITES},
     {"promise", required_argument, NULL, OPT_PROMISE},
     {"fs", required_argument, NULL, OPT_FS},
     {"json", no_argument, NULL, OPT_JSON},
@@ -302,6 +307,9 @@ static bool parse_command_option(arguments_t *args, int option, const char *valu
         return path_set_add(&args->ignored, value);
     case OPT_SITE:
         return site_map_add(&args->sites, value);
+    case OPT_WRITE_SITES:
+        args->write_sites = value;
+        return true;
     case OPT_FS:
         args->campaign.disk.ordered = strcmp(value, "ordered") == 0;
         return args->campaign.disk.ordered || strcmp(value, "posix") == 0;

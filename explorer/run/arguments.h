@@ -29,6 +29,7 @@ typedef struct arguments {
     verifier_t verifier;        /**< of the target, unless it is the engine */
     path_set_t ignored;         /**< files that are no part of an image */
     site_map_t sites;           /**< of writes, if any is said */
+    const char *write_sites;    /**< file with those of single writes; NULL: there is none */
     bool json;
     bool help;
     bool list_models;

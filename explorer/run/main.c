@@ -153,12 +153,43 @@ static bool scratch_create(arguments_t *args, char *base, size_t room)
     return true;
 }
 
+/** What is known of the recording besides its stream. */
+typedef struct inputs {
+    allowed_t allowed;
+    kinds_t kinds;
+    write_sites_t write_sites;
+} inputs_t;
+
+/** DB_ERROR and a message: nothing is left to free. */
+static dberr_t inputs_load(const arguments_t *args, inputs_t *inputs, err_sink_t *err)
+{
+    if (allowed_load(args->allowed, &inputs->allowed, err) != DB_SUCCESS) {
+        return DB_ERROR;
+    }
+    if (kinds_load(args->kinds, &inputs->kinds, err) != DB_SUCCESS) {
+        allowed_free(&inputs->allowed);
+        return DB_ERROR;
+    }
+    if (write_sites_load(args->write_sites, &inputs->write_sites, err) != DB_SUCCESS) {
+        kinds_free(&inputs->kinds);
+        allowed_free(&inputs->allowed);
+        return DB_ERROR;
+    }
+    return DB_SUCCESS;
+}
+
+static void inputs_free(inputs_t *inputs)
+{
+    write_sites_free(&inputs->write_sites);
+    kinds_free(&inputs->kinds);
+    allowed_free(&inputs->allowed);
+}
+
 int main(int argc, char **argv)
 {
     arguments_t args;
     trace_t trace;
-    allowed_t allowed;
-    kinds_t kinds;
+    inputs_t inputs;
     char base[PATH_LEN_MAX - 40]; /* and the name of a worker's folder in it */
     err_sink_t err = {.msg = ""};
     int code = arguments_parse(argc, argv, &args);
@@ -180,16 +211,11 @@ int main(int argc, char **argv)
     */
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
     (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
-    if (allowed_load(args.allowed, &allowed, &err) != DB_SUCCESS) {
-        return arguments_usage(err.msg, "");
-    }
-    if (kinds_load(args.kinds, &kinds, &err) != DB_SUCCESS) {
-        allowed_free(&allowed);
+    if (inputs_load(&args, &inputs, &err) != DB_SUCCESS) {
         return arguments_usage(err.msg, "");
     }
     if (args.external.verifier != NULL && !scratch_create(&args, base, sizeof(base))) {
-        allowed_free(&allowed);
-        kinds_free(&kinds);
+        inputs_free(&inputs);
         return arguments_usage("no folder for images can be made in --scratch", args.scratch);
     }
     image_t *image = image_create();
@@ -197,12 +223,13 @@ int main(int argc, char **argv)
                                              .atomic_unit = args.options.atomic_write_unit,
                                              .keep_history = true},
                                    .ignored = &args.ignored,
-                                   .sites = site_map(&args)};
+                                   .sites = site_map(&args),
+                                   .write_sites = &inputs.write_sites};
     if (args.base != NULL && !base_load(image, args.base)) {
         code = arguments_usage("--base: cannot be read", args.base);
     } else if (trace_load(args.trace, image, &config, &trace, &err) == DB_SUCCESS) {
         image_keep(image, &trace.list);
-        code = explore_all(&args, &trace, image, &allowed, &kinds);
+        code = explore_all(&args, &trace, image, &inputs.allowed, &inputs.kinds);
         trace_free(&trace);
     } else {
         code = arguments_usage(err.msg, "");
@@ -211,7 +238,6 @@ int main(int argc, char **argv)
         external_remove(args.external.base);
     }
     image_destroy(image);
-    allowed_free(&allowed);
-    kinds_free(&kinds);
+    inputs_free(&inputs);
     return code;
 }

@@ -78,7 +78,8 @@ static void ignore(void *ctx, uint32_t invariant, const char *rule, const char *
     (void)what;
 }
 
-static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink_t *err)
+static dberr_t load_with(const builder_t *b, const trace_config_t *config, image_t *image,
+                         trace_t *trace, err_sink_t *err)
 {
     char path[] = "/tmp/test_explorer_trace.XXXXXX";
     int fd = mkstemp(path);
@@ -91,11 +92,16 @@ static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink
         assert_int_equal(pwrite(fd, head, 16, 0), 16);
     }
     (void)close(fd);
-    const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
-    const trace_config_t config = {.rules = {.found = ignore}, .ignored = &lock};
-    dberr_t e = trace_load(path, image, &config, trace, err);
+    dberr_t e = trace_load(path, image, config, trace, err);
     (void)unlink(path);
     return e;
+}
+
+static dberr_t load(const builder_t *b, image_t *image, trace_t *trace, err_sink_t *err)
+{
+    const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
+    const trace_config_t config = {.rules = {.found = ignore}, .ignored = &lock};
+    return load_with(b, &config, image, trace, err);
 }
 
 /** A trace in the making, and what is read of it. */
@@ -356,6 +362,78 @@ static void test_refused(void **state)
     assert_refused(&b, "unseen");
 }
 
+static dberr_t load_sites(const char *text, write_sites_t *sites)
+{
+    char path[] = "/tmp/test_explorer_sites.XXXXXX";
+    int fd = mkstemp(path);
+    err_sink_t err = {.msg = ""};
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    (void)close(fd);
+    dberr_t e = write_sites_load(path, sites, &err);
+    (void)unlink(path);
+    assert_true(e == DB_SUCCESS || strstr(err.msg, "SEQ SITE") != NULL);
+    return e;
+}
+
+/** A write that is told by its number is of that site, another one of that of its path. */
+static void test_sites_of_single_writes(void **state)
+{
+    reading_t *r = *state;
+    const path_set_t lock = {.patterns = {"engine.lock"}, .n = 1};
+    site_map_t map = {.paths = {.n = 0}};
+    write_sites_t writes;
+    err_sink_t err = {.msg = ""};
+    assert_true(site_map_add(&map, "data_page=ib_*"));
+    assert_true(site_map_add(&map, "undo_page="));
+    assert_int_equal(load_sites("1 redo\n5 undo_page\n", &writes), DB_SUCCESS);
+    const trace_config_t config = {
+        .rules = {.found = ignore}, .ignored = &lock, .sites = &map, .write_sites = &writes};
+    standard(&r->b);
+    assert_int_equal(load_with(&r->b, &config, r->image, &r->trace, &err), DB_SUCCESS);
+    const fs_event_t *event = r->trace.list.events;
+    for (uint64_t seq = 5; seq <= 6; seq++) {
+        while (event->seq != seq) {
+            event++;
+        }
+        assert_int_equal(event->site, seq == 5 ? SITE_UNDO_PAGE : SITE_DATA_PAGE);
+    }
+    assert_true(site_map_has(&map, SITE_UNDO_PAGE));
+    assert_false(site_map_has(&map, SITE_REDO));
+    write_sites_free(&writes);
+}
+
+static void test_wrong_sites(void **state)
+{
+    const char *const wrong[] = {"1 redo\n1 redo\n", "2 redo\n1 redo\n", "1 nosite\n", "1\n",
+                                 "x redo\n",         "1  redo\n",        "\n"};
+    write_sites_t sites;
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_int_equal(load_sites(wrong[i], &sites), DB_ERROR);
+    }
+    assert_int_equal(load_sites("", &sites), DB_SUCCESS);
+    assert_int_equal(sites.n, 0);
+}
+
+static void test_many_sites(void **state)
+{
+    enum { LINES = 5000, LINE_BYTES = 10 };
+    static char text[LINES * LINE_BYTES + 1];
+    write_sites_t sites;
+    fs_site_t site;
+    (void)state;
+    for (int i = 0; i < LINES; i++) {
+        (void)snprintf(text + (ptrdiff_t)i * LINE_BYTES, LINE_BYTES + 1, "%04d redo\n", i);
+    }
+    assert_int_equal(load_sites(text, &sites), DB_SUCCESS);
+    assert_int_equal(sites.n, LINES);
+    assert_true(write_sites_find(&sites, LINES - 1, &site));
+    assert_int_equal(site, SITE_REDO);
+    assert_false(write_sites_find(&sites, LINES, &site));
+    write_sites_free(&sites);
+}
+
 /** Every cut and every damaged byte either loads or is refused; nothing else. */
 static void test_hostile(void **state)
 {
@@ -385,6 +463,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_allocation, setup, teardown),
         cmocka_unit_test_setup_teardown(test_renamed_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(test_dirs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sites_of_single_writes, setup, teardown),
+        cmocka_unit_test(test_wrong_sites),
+        cmocka_unit_test(test_many_sites),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_hostile),
     };

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tornpage.campaigns.census import census_key, run_undisturbed
+from tornpage.campaigns.census import UndisturbedRun, census_key, list_writes, run_undisturbed
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.faults.trace import Op, Trace
@@ -91,13 +91,15 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A recorded run in scratch: trace with contents, the prefixes that a crash may leave, the kinds of its
-    statements, and what was found before it. ready: number of the event before the first crash.
-    violations: what is wrong with the run itself, whatever crash follows; counters: its status at the end;
-    suspect: numbers of the events by which it broke a rule on bytes."""
+    statements, what its writes are for where the explorer cannot tell, and what was found before it. ready:
+    number of the event before the first crash. violations: what is wrong with the run itself, whatever crash
+    follows; counters: its status at the end; suspect: numbers of the events by which it broke a rule on
+    bytes."""
 
     trace: Path
     allowed: Path
     kinds: Path
+    write_sites: Path | None
     found: Path
     ready: int
     trace_hash: str
@@ -140,10 +142,13 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
         run = run_undisturbed(spec, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
         (folder / "kinds").write_text(_kinds_of(spec), "ascii")
+        sites = _write_sites_of(run, target)
+        (folder / "sites").write_text(sites, "ascii")
         yield Recording(
             trace=folder / "trace",
             allowed=folder / "allowed",
             kinds=folder / "kinds",
+            write_sites=folder / "sites" if sites else None,
             found=folder / "found",
             ready=_ready(run.trace),
             trace_hash=run.hash,
@@ -154,6 +159,15 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
         )
     finally:
         remove_image(folder)
+
+
+def _write_sites_of(run: UndisturbedRun, target: Target) -> str:
+    """What the explorer is told of single writes, a line each: of a target file whose bytes we decode. It has
+    patterns of paths for those of others, and knows the engine's and SQLite's itself."""
+    if not {Capability.OBSERVED, Capability.RULES} <= target.capabilities:
+        return ""
+    writes = list_writes(target, run.trace, run.setting.page_size)
+    return "".join(f"{write.seq} {write.site}\n" for write in writes)
 
 
 def explore(
@@ -344,7 +358,8 @@ def _explorer(
     """The explorer on this recording."""
     command = target.explore_command(recording.trace, recording.allowed, spec.options)
     base = ("--base", str(recording.found)) if any(recording.found.iterdir()) else ()
-    words = ("--kinds", str(recording.kinds), *arguments, *base, "--json")
+    sites = () if recording.write_sites is None else ("--write-sites", str(recording.write_sites))
+    words = ("--kinds", str(recording.kinds), *sites, *arguments, *base, "--json")
     return replace(command, argv=(*command.argv, *words))
 
 

@@ -41,7 +41,7 @@ def test_the_explorer_sees_a_hang_first(
     monkeypatch.setattr(powerloss, "run_child", run)
     (tmp_path / "ibdata1").touch()
     file = tmp_path / "file"
-    recording = Recording(file, file, file, tmp_path, 0, "", 1, (), {})
+    recording = Recording(file, file, file, None, tmp_path, 0, "", 1, (), {})
     lay_out_state(make_spec(0), slow, recording, state, tmp_path / "image")
     assert given[0] > 2 * SLOW_S * (state.count("/") + 1)
 

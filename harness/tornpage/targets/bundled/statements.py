@@ -1,15 +1,20 @@
 """A file of statements: a commit per line.
 
+    BEGIN; UPDATE t SET a = 1; COMMIT
+    300 TIMES BEGIN; UPDATE t SET a = 2; ROLLBACK
+
 May import: nothing of the package.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 __all__ = ["parts_of", "statements_of"]
 
 COMMENT = "--"
+TIMES = re.compile(r"(\d+) TIMES ")
 
 
 def statements_of(lines: Path) -> dict[int, str]:
@@ -19,5 +24,8 @@ def statements_of(lines: Path) -> dict[int, str]:
 
 
 def parts_of(line: str) -> list[str]:
-    """A line may hold several statements, as those of a transaction."""
-    return [part.strip() for part in line.split(";") if part.strip()]
+    """A line may hold several statements, as those of a transaction, and all of them many times."""
+    times = TIMES.match(line)
+    statements = line[times.end() :] if times else line
+    parts = [part.strip() for part in statements.split(";") if part.strip()]
+    return parts * (int(times[1]) if times else 1)

@@ -232,6 +232,8 @@ class CommandTarget:
             arguments += ["--ignore", pattern]
         for site, pattern in self.file.site_patterns():
             arguments += ["--site", f"{site}={pattern}"]
+        for site in sorted(self.sites - {*self.file.sites, Site.OTHER}):
+            arguments += ["--site", f"{site}="]  # of single writes, by their contents
         if self.file.long_lived:
             arguments.append("--long-lived")
         arguments += ["--preload", str(self.preload)]
