@@ -74,7 +74,8 @@ def _fetch_artifact(folder: Path, artifact: str) -> None:
 
 
 def _fetch_packages(folder: Path, wanted: Fetch) -> None:
-    """With lists and a cache of its own: what this machine's apt knows stays as it is."""
+    """With lists and a cache of its own: what this machine's apt knows stays as it is, and what is installed
+    does not count, for it is of another release."""
     apt = folder / "apt"
     (apt / "lists" / "partial").mkdir(parents=True)
     (apt / "archives" / "partial").mkdir(parents=True)
@@ -85,6 +86,7 @@ def _fetch_packages(folder: Path, wanted: Fetch) -> None:
         "Dir::Etc::sourcelist": apt / "sources.list",
         "Dir::Etc::sourceparts": "-",
         "Dir::State::lists": apt / "lists",
+        "Dir::State::status": os.devnull,
         "Dir::Cache": apt,
         "APT::Sandbox::User": "",
     }
