@@ -75,7 +75,7 @@ class Site(StrEnum):
     PAGE0 = "page0"
     """First page of a data file."""
     UNDO_PAGE = "undo_page"
-    """Home write of a page of undo records."""
+    """Home write of a page of undo records; of MariaDB also of the header of a rollback segment."""
     DICT_PAGE = "dict_page"
     """Home write of a page of the catalogue's own trees."""
     DOUBLEWRITE = "doublewrite"

@@ -1,10 +1,17 @@
 -- The work of mariadb-10.2 and 10.5: as mariadb.sql, without a checkpoint on demand. A line is one commit (a transaction, or a DDL statement).
 -- Each 256 numbers of transactions 10.2 writes a higher one into TRX_SYS.
+300 TIMES BEGIN; UPDATE t1 SET a = a + 1 WHERE id = 9; ROLLBACK
+UPDATE t2 SET b = SHA1(id + 0)
+300 TIMES BEGIN; UPDATE t1 SET a = a + 1 WHERE id = 9; ROLLBACK
+UPDATE t2 SET b = SHA1(id + 1)
+300 TIMES BEGIN; UPDATE t1 SET a = a + 1 WHERE id = 9; ROLLBACK
+UPDATE t2 SET b = SHA1(id + 2)
+300 TIMES BEGIN; UPDATE t1 SET a = a + 1 WHERE id = 9; ROLLBACK
+UPDATE t2 SET b = SHA1(id + 3)
 INSERT INTO t1 SELECT seq, seq * 31 % 97, REPEAT(SHA1(seq), 4) FROM seq_151_to_300
 ALTER TABLE t2 ADD INDEX ia (a)
 BEGIN; UPDATE t1 SET a = a + 1 WHERE id % 3 = 0; DELETE FROM t1 WHERE id % 7 = 1; COMMIT
 BEGIN; UPDATE t2 SET a = a + 5 WHERE id % 50 = 1; INSERT INTO t1 VALUES (1001, 5, 'x'); COMMIT
-300 TIMES BEGIN; UPDATE t1 SET a = a + 1 WHERE id = 9; ROLLBACK
 ALTER TABLE t2 FORCE
 UPDATE t1 SET b = REPEAT(SHA1(id + 5), 4), a = 96 - a WHERE id BETWEEN 40 AND 260
 ALTER TABLE t2 DROP INDEX ia, ADD INDEX ib (b, a)

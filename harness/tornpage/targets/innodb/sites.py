@@ -12,6 +12,8 @@ from tornpage.vocabulary.model import Site
 
 __all__ = ["SITES", "site_of_write"]
 
+OTHER_HEADERS = (3, 7)
+"""Pages of the same type as a rollback segment's header: of the change buffer, and of the dictionary."""
 SITES = frozenset(
     {
         Site.CHECKPOINT_HEADER, Site.REDO, Site.DOUBLEWRITE, Site.PAGE0, Site.UNDO_PAGE, Site.SYSTEM_PAGE,
@@ -35,7 +37,7 @@ def site_of_write(path: str, offset: int, data: bytes) -> Site | None:
 
 
 def _site_of(page: Page, path: str) -> Site:
-    if page.type == "undo":
+    if page.type == "undo" or _heads_rollback_segment(page, path):
         return Site.UNDO_PAGE
     if page.type == "blob":
         return Site.DATA_PAGE
@@ -44,6 +46,11 @@ def _site_of(page: Page, path: str) -> Site:
     if path == SYSTEM:
         return Site.DICT_PAGE
     return Site.INTERNAL_PAGE if page.level else Site.DATA_PAGE
+
+
+def _heads_rollback_segment(page: Page, path: str) -> bool:
+    """There are 128, which would hide the few other pages of the system tablespace."""
+    return page.type == "system" and path == SYSTEM and page.number not in OTHER_HEADERS
 
 
 def _size(data: bytes) -> int:
