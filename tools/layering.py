@@ -86,7 +86,7 @@ HARNESS = {
         {"contents"},
         {"campaign", "journal"},
         {"census"},
-        {"hit", "killed"},
+        {"hit", "kept", "killed"},
         {
             "admission",
             "changes",

@@ -22,7 +22,7 @@ from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.evidence import Evidence, Fate, PageView, Phase, Step
 from tornpage.vocabulary.model import TrialResult, TrialSpec, Violation
-from tornpage.workloads.workload import bytes_of, generate
+from tornpage.workloads.workload import generate, page_size_of
 
 __all__ = ["EVIDENCE", "keep_evidence", "keep_loss_evidence", "load_evidence"]
 
@@ -32,8 +32,6 @@ PAGES_MAX = 4
 STATEMENTS_BEFORE = 8
 """Statements before the one in flight that are told."""
 STATEMENT_MAX = 120
-PAGE_SIZE = "4096"
-"""Of a target that is not told another."""
 _NAMED = re.compile(r"page (\d+) of ([\w./-]+)")
 
 
@@ -41,7 +39,7 @@ def keep_evidence(spec: TrialSpec, result: TrialResult, target: Target, scratch:
     """Of a live trial, from the recordings that lie with its image. Nothing if it has no image."""
     if result.image is None:
         return
-    size = _page_size(spec)
+    size = page_size_of(spec.options)
     names = ["run", *(f"recover-{n + 1}" for n in range(len(spec.plan.recover)))]
     traces = [path for name in names if (path := result.image / f"{name}.trace").is_file()]
     site = result.site.value if result.site else ""
@@ -76,7 +74,7 @@ def keep_loss_evidence(
     work.mkdir()
     with contextlib.suppress(ChildError):
         states, phases = _loss_states(spec, target, recording, result.image / "data", work)
-        size = _page_size(spec)
+        size = page_size_of(spec.options)
         hurt = hurt_pages(states, size)
         pages = _views(states, hurt, result.violations, size, phases[-1].sector, target)
         _write(spec, phases, pages, result.image)
@@ -103,10 +101,6 @@ def load_evidence(image: Path | None) -> Evidence | None:
     """What was kept with an image; None if nothing was, or it is gone."""
     path = image / EVIDENCE if image is not None else None
     return from_json(Evidence, path.read_bytes()) if path is not None and path.is_file() else None
-
-
-def _page_size(spec: TrialSpec) -> int:
-    return bytes_of("page_size", spec.options.get("page_size", PAGE_SIZE))
 
 
 def _last_hurt(phase: Phase) -> Step | None:
@@ -156,5 +150,5 @@ def _write(
     last = max(lines, default=0)
     lines |= set(range(max(1, last - STATEMENTS_BEFORE), last + 1))
     statements = {n: texts[n - 1][:STATEMENT_MAX] for n in sorted(lines) if 0 < n <= len(texts)}
-    found = Evidence(phases, tuple(pages), statements, _page_size(spec))
+    found = Evidence(phases, tuple(pages), statements, page_size_of(spec.options))
     (image / EVIDENCE).write_text(to_json(found), "utf-8")

@@ -4,7 +4,7 @@ A kill is played from its plan and the script, a run without a fault from the sc
 number of one recording; where the programs write otherwise now, or the number shows nothing any more, the
 script is explored again for a state with the same fingerprint.
 
-May import: errors, evidence, fingerprint, memory, model, paths, powerloss, registry, rows, scratch,
+May import: errors, evidence, fingerprint, kept, memory, model, paths, powerloss, registry, rows, scratch,
 target, trial, undisturbed.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.evidence import keep_evidence, keep_loss_evidence
+from tornpage.campaigns.kept import judge_kept
 from tornpage.campaigns.powerloss import (
     Limits,
     Recording,
@@ -65,9 +66,15 @@ def replay_trial(row: TrialRow, paths: Paths, images: Path) -> Replay:
         return Replay(Answer.REPRODUCED, spec, result, same, note)
     if result.outcome is Outcome.CLEAN:
         if row.result is not None and row.result.outcome is Outcome.VIOLATION:
-            note = f"fixed? {note}".strip()
+            kept = judge_kept(row.spec, row.result, target)
+            note = _of_recording(kept) if kept else f"fixed? {note}".strip()
         return Replay(Answer.NOT_REPRODUCED, spec, result, same, note)
     return Replay(Answer.NOT_PLAYED, spec, result, same, result.reason)
+
+
+def _of_recording(invariants: frozenset[int]) -> str:
+    names = ", ".join(f"I{number}" for number in sorted(invariants))
+    return f"no run equals another: this one does not show it, the recording that was kept breaks {names}"
 
 
 def play_trial(spec: TrialSpec, target: Target, scratch: Path, images: Path) -> TrialResult:

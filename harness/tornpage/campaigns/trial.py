@@ -5,8 +5,8 @@ trial that disturbs a recovery first runs the same one undisturbed: the later on
 and a fault that is yet to be drawn is drawn from its writes. A trial never raises for what the target does:
 that is in its TrialResult.
 
-May import: aim, census, clients, errors, exports, hit, image, journal, judgement, killed, model, observed,
-paths, plan, preload, process, rules, state, stream, target, trace.
+May import: aim, census, clients, errors, exports, hit, image, journal, judgement, kept, killed, model,
+observed, paths, plan, preload, process, rules, state, stream, target, trace.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tornpage.campaigns.hit import (
     torn_write,
 )
 from tornpage.campaigns.journal import read_journal
+from tornpage.campaigns.kept import keep_found
 from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import (
@@ -545,4 +546,5 @@ class _Trial:
         if self.bare and self.trace is not None and self.hit is not None:
             whole = self.base.contents.fill(self.trace, self.hit.event)
             (place / "run.trace").write_bytes(whole)
+        keep_found(self.base.found, place, self.violations, self.target)
         return place.resolve()

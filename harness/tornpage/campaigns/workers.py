@@ -4,7 +4,8 @@ A violation is played once more before it goes to the owner: what does not come 
 finding. What the machine did (a full disk, no memory) is no verdict: it ends the run, which can go on
 later.
 
-May import: aim, census, crew, errors, image, model, paths, process, registry, rows, trace, trial.
+May import: aim, census, crew, errors, image, kept, model, paths, process, registry, rows, target, trace,
+trial.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from tornpage.campaigns.census import judge_undisturbed, take_census
 from tornpage.campaigns.crew import Crew, Hands
+from tornpage.campaigns.kept import is_of_recording
 from tornpage.campaigns.trial import run_aimed, run_trial
 from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.image import remove_image
@@ -31,6 +33,7 @@ from tornpage.faults.process import ENDING, undivided
 from tornpage.faults.trace import STARVED
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import Census, Outcome, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import Paths, require_floor
@@ -193,6 +196,13 @@ def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:
     return replace(result, outcome=Outcome.UNSTABLE, reason=reason)
 
 
+def with_recording_of(result: TrialResult, again: TrialResult, target: Target) -> TrialResult:
+    """The second play, with what a recording shows of the first one: that is kept, and shows it for ever."""
+    shown = [one for one in result.violations if is_of_recording(one, target)]
+    other = [one for one in again.violations if not is_of_recording(one, target)]
+    return replace(again, violations=(*other, *shown))
+
+
 @contextmanager
 def machine_errors() -> Iterator[None]:
     """What the harness itself meets of a full machine is the machine's failure, and so is a worker that
@@ -219,7 +229,7 @@ def _play(job: Job) -> Played:
     again = run_trial(spec, target, job.scratch, images)
     remove_image(images)
     require_floor(job.scratch)
-    return spec, confirmed(result, again)
+    return spec, confirmed(result, with_recording_of(result, again, target))
 
 
 def _broken(result: TrialResult) -> list[int]:

@@ -44,10 +44,15 @@ __all__ = [
     "bytes_of",
     "fit_params",
     "generate",
+    "page_size_of",
     "params_of",
     "validate_params",
     "workload_names",
 ]
+
+
+PAGE_SIZE = "4096"
+"""Of a target that is not told another."""
 
 
 class FileParams(BaseModel):
@@ -187,6 +192,11 @@ def bytes_of(key: str, text: str) -> int:
     if match is None:
         raise WorkloadError(f"{key}={text}: expected a number, as 4096, 4k, 1m or 1g")
     return int(match[1]) << _SHIFTS[match[2].lower()]
+
+
+def page_size_of(options: Mapping[str, str]) -> int:
+    """Bytes of a page, by the options of a target."""
+    return bytes_of("page_size", options.get("page_size", PAGE_SIZE))
 
 
 def validate_params(name: str, params: Mapping[str, int | str]) -> dict[str, int | str]:

@@ -15,9 +15,10 @@ from builders import make_result, make_spec
 from tornpage.campaigns import workers
 from tornpage.campaigns.images import KeptImages
 from tornpage.campaigns.parts import confirmed_state
-from tornpage.campaigns.workers import Job, confirmed, play, submit, worker_pool
+from tornpage.campaigns.workers import Job, confirmed, play, submit, with_recording_of, worker_pool
+from tornpage.targets.registry import BUNDLED, make_target
 from tornpage.vocabulary.errors import Interrupted, MachineError
-from tornpage.vocabulary.model import Outcome
+from tornpage.vocabulary.model import Outcome, Source
 from tornpage.vocabulary.paths import find_paths
 
 
@@ -38,6 +39,30 @@ def test_a_violation_that_does_not_come_again_is_unstable(again: object) -> None
     assert result.outcome is Outcome.UNSTABLE
     assert result.violations == make_result(0, broken=5).violations
     assert result.reason.startswith("broke I5, and played again ")
+
+
+def test_what_a_recording_shows_needs_no_other_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule on the bytes of a server's run, which does otherwise the next time, is judged by that run; what
+    its recovery shows has to come again. Of an engine whose runs are equal a rule has to, too."""
+    monkeypatch.setenv("TORNPAGE_TMP", str(tmp_path))
+    server = make_target(str(BUNDLED / "postgresql.toml"), find_paths().build, ready=False)
+    engine = make_target("engine", find_paths().build, ready=False)
+    by_state = make_result(0, broken=6)
+    rule = replace(by_state.violations[0], invariant=19, source=Source.RULE)
+    other = replace(rule, invariant=22)
+    first = replace(by_state, violations=(*by_state.violations, rule))
+    again = replace(by_state, violations=(*by_state.violations, other))
+    assert confirmed(first, with_recording_of(first, again, server)) is first
+    clean = make_result(0)
+    for unstable in (
+        confirmed(first, with_recording_of(first, again, engine)),
+        confirmed(first, with_recording_of(first, clean, server)),
+    ):
+        assert unstable.outcome is Outcome.UNSTABLE
+    alone = replace(first, violations=(rule,))
+    assert confirmed(alone, with_recording_of(alone, clean, server)) is alone
 
 
 def test_a_state_is_named_for_a_part_of_what_it_broke() -> None:
