@@ -162,6 +162,16 @@ bool files_find_place(int dirfd, const char *path, bool follow, place_t *place)
     return true;
 }
 
+void files_look_again(place_t *place)
+{
+    char path[PATH_MAX * 2];
+
+    memcpy(path, files.root, files.root_len);
+    path[files.root_len] = '/';
+    strcpy(path + files.root_len + 1, place->path);
+    place->exists = lstat(path, &place->st) == 0;
+}
+
 static slot_t *slot_find(int fd)
 {
     unsigned block = (unsigned)fd / BLOCK_SLOTS;

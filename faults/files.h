@@ -42,6 +42,9 @@ int files_set_root(const char *root, const plan_t *plan);
 lock and touches no table. `follow`: a symbolic link as last component is followed. */
 bool files_find_place(int dirfd, const char *path, bool follow, place_t *place);
 
+/** Looks at the place again: another thread may have made the file since it was found. */
+void files_look_again(place_t *place);
+
 /** The tracked file behind a descriptor, or NULL. Lock-free. */
 file_t *files_of_descriptor(int fd);
 

@@ -103,6 +103,9 @@ static int open_call(const open_call_t *call)
         }
         return fd;
     }
+    if ((call->flags & O_CREAT) != 0) {
+        files_look_again(&place); /* whether it is a new file is decided under the lock */
+    }
     op = layer_op_at(TP_OP_OPEN, &place);
     op.offset = (uint64_t)(unsigned)call->flags;
     fd = -1;

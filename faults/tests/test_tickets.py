@@ -7,7 +7,7 @@ import os
 import signal
 import unittest
 
-from support import FSYNC, PRELOAD, SIGKILL, WRITE, PreloadCase
+from support import FSYNC, OPEN, PRELOAD, SIGKILL, WRITE, PreloadCase
 
 DURABLE = 4
 SLOW = os.environ["TORNPAGE_TEST_SLOW"]
@@ -45,10 +45,14 @@ class Tickets(PreloadCase):
         self.assertEqual((run.status, run.trace.of(FSYNC)), (SIGKILL, []))
 
     def test_places_of_sequential_and_appending_writes(self) -> None:
-        """Threads that append to one file take turns: no place is recorded twice."""
-        run = self.run_ops("appends 200 f f f f")
-        places = sorted(w.offset for w in run.trace.of(WRITE))
-        self.assertEqual(places, [8 * i for i in range(800)])
+        """Threads that append to one file take turns: no place is recorded twice, and it is one file, whoever created it."""
+        for _ in range(20):
+            run = self.run_ops("appends 20 f f f f")
+            self.assertEqual({o.file for o in run.trace.of(OPEN)}, {1})
+            self.assertEqual(sum(o.flags for o in run.trace.of(OPEN)), 1)
+            places = sorted(w.offset for w in run.trace.of(WRITE))
+            self.assertEqual(places, [8 * i for i in range(80)])
+            (self.root / "f").unlink()
 
 
 class UnderWay(PreloadCase):
