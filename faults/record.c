@@ -5,6 +5,8 @@ Above share.c, whose lock serialises the appends of all threads and processes.
    process that dies at any instruction leaves a readable trace.
 2. Pages are populated ahead of use, so that the hot path takes no page fault and a full file system
    shows as an error here, not as SIGBUS.
+   A page of a tmpfs costs three times the copy that fills it. A recording that has outgrown half of a huge page, and so will be long,
+   asks for the next whole one, which costs a third of its pages one by one; without any the pages come in small steps, as before.
 3. A full trace stops recording and says so in its header; it never stops the program.
 4. The number of events in the header is stored after the length: it is the ticket that a call takes at its begin, and
    what it counts is in the stream. */
@@ -23,10 +25,44 @@ Above share.c, whose lock serialises the appends of all threads and processes.
 #define POPULATE_BYTES ((size_t)128 << 10)
 
 #define PAGE_BYTES ((uint64_t)4096)
+#define HUGE_BYTES ((uint64_t)2 << 20)
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
 
 static uint64_t whole_pages(uint64_t bytes)
 {
     return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* At an address that huge pages can have: those of the file begin at multiples of their size. */
+static uint8_t *record_map_file(int fd, uint64_t bytes)
+{
+    // cppcheck-suppress invalidFunctionArg ; -1 is what an anonymous mapping is given
+    uint8_t *room = mmap(NULL, bytes + HUGE_BYTES, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint64_t before;
+    uint8_t *map;
+
+    if (room == MAP_FAILED) {
+        return MAP_FAILED;
+    }
+    before = -(uintptr_t)room % HUGE_BYTES;
+    map = mmap(room + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+    if (map == MAP_FAILED) {
+        int failure = errno;
+        (void)munmap(room, bytes + HUGE_BYTES);
+        errno = failure;
+        return MAP_FAILED;
+    }
+    if (before > 0) {
+        (void)munmap(room, before);
+    }
+    if (before < HUGE_BYTES) {
+        (void)munmap(map + bytes, HUGE_BYTES - before);
+    }
+    return map;
 }
 
 /* The stream, and behind it what its processes share. */
@@ -48,7 +84,7 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
     if (file_bytes < TP_TRACE_HEADER_SIZE + share_bytes || file_bytes % PAGE_BYTES != 0) {
         return EINVAL;
     }
-    map = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    map = record_map_file(fd, file_bytes);
     if (map == MAP_FAILED) {
         return errno;
     }
@@ -98,14 +134,35 @@ static bool record_populate(record_log_t *log, uint64_t need)
     return true;
 }
 
+/* Early enough that nobody is there yet. Only an extent of which something is there can be made one page. */
+static void record_make_huge(record_log_t *log, uint64_t used)
+{
+    uint64_t at = (used / HUGE_BYTES + 1) * HUGE_BYTES;
+    uint8_t *from = (uint8_t *)log->header + at;
+    uint64_t done = atomic_load_explicit(&log->huge, memory_order_relaxed);
+
+    if (used % HUGE_BYTES < HUGE_BYTES / 2 || at < done || log->size_bytes < HUGE_BYTES
+        || at > log->size_bytes - HUGE_BYTES
+        || !atomic_compare_exchange_strong(&log->huge, &done, at + HUGE_BYTES)) {
+        return;
+    }
+    if (madvise(from, PAGE_BYTES, MADV_POPULATE_WRITE) != 0
+        || madvise(from, HUGE_BYTES, MADV_COLLAPSE) != 0) {
+        atomic_store(&log->huge, UINT64_MAX);
+    }
+}
+
 void record_populate_ahead(record_log_t *log)
 {
+    uint64_t used;
     uint64_t need;
 
     if (log->header == NULL) {
         return;
     }
-    need = record_used(log) + POPULATE_BYTES / 2;
+    used = record_used(log);
+    record_make_huge(log, used);
+    need = used + POPULATE_BYTES / 2;
     /* Where there is no room for them, the record that needs them will say so. */
     (void)record_populate(log, need < log->size_bytes ? need : log->size_bytes);
 }

@@ -16,7 +16,9 @@ typedef struct record_log {
     tp_trace_header_t *header;   /**< NULL: nothing is recorded */
     size_t size_bytes;           /**< room for the stream, header included */
     _Atomic(uint64_t) populated; /**< pages below are allocated and mapped: no fault on the way */
-    bool keep_data;              /**< data of writes is stored, not only its hash */
+    _Atomic(uint64_t)
+        huge;       /**< up to where huge pages were asked for; UINT64_MAX: there are none */
+    bool keep_data; /**< data of writes is stored, not only its hash */
 } record_log_t;
 
 /** What happened: the fields of one record. */

@@ -89,6 +89,29 @@ class Children(PreloadCase):
             trace = read_trace(self.trace_path)
             self.assertEqual([r.kind for r in trace.records[-2:]], [OPEN, WRITE])
 
+    def test_a_long_recording_is_whole(self) -> None:
+        """Of several huge pages, or of as many small ones: one process is killed anywhere in it, two others
+        go on side by side, and every write has its data."""
+        victim = [PROGRAM, "threads 1000000 a b c"]
+        env = self.environment(TORNPAGE_PAYLOAD="full")
+        attach = {**env, "TORNPAGE_ATTACH": str(self.trace_path)}
+        for events in (5000, 25000, 40000):
+            with subprocess.Popen(victim, env=env, cwd=self.root) as process:
+                while self.events() < events:
+                    pass
+                process.kill()
+            others = [[PROGRAM, f"threads 15000 {names}"] for names in ("d e", "f g")]
+            running = [subprocess.Popen(words, env=attach, cwd=self.root) for words in others]
+            self.assertEqual([process.wait() for process in running], [0, 0])
+            trace = read_trace(self.trace_path)
+            self.assertGreater(len(trace.body), 4 << 20)
+            self.assertEqual(trace.flags, 0)
+            writes = trace.of(WRITE)
+            self.assertTrue(all(int.from_bytes(w.payload, "little") == w.offset // 8 for w in writes))
+            names = {o.file: o.text for o in trace.of(OPEN)}
+            ends = {names[w.file]: w.offset + w.result for w in writes}
+            self.assertEqual([ends[name] for name in "defg"], [8 * 15000] * 4)
+
     def test_shells_and_launchers(self) -> None:
         """One that does not touch the root is no thread of the stream; its child is the first."""
         command = f'"{PROGRAM}" "open 0 f wc" "write 0 5 a" "mark x"; true'
