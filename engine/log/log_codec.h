@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/mach.h"
 #include "base/types.h"
 
 static inline byte *put_bytes(byte *b, const void *bytes, size_t len)
@@ -45,16 +46,36 @@ static inline const byte *get_bytes(cursor_t *c, size_t len)
     return b;
 }
 
+/** A number of one byte, and of any kind the most frequent. */
+static inline uint32_t get_byte(cursor_t *c)
+{
+    const byte *b = get_bytes(c, 1);
+
+    return b != NULL ? *b : 0;
+}
+
 /** A number of len bytes, at most 8. */
 static inline uint64_t get_fixed(cursor_t *c, uint32_t len)
 {
     const byte *b = get_bytes(c, len);
     uint64_t v = 0;
 
-    for (uint32_t i = 0; b != NULL && i < len; i++) {
-        v = v << 8 | b[i];
+    if (b == NULL) {
+        return 0;
     }
-    return v;
+    switch (len) { /* known where it is inlined */
+    case 2:
+        return mach_read_2(b);
+    case 4:
+        return mach_read_4(b);
+    case 8:
+        return mach_read_8(b);
+    default:
+        for (uint32_t i = 0; i < len; i++) {
+            v = v << 8 | b[i];
+        }
+        return v;
+    }
 }
 
 #endif

@@ -226,21 +226,19 @@ void log_reader_free(log_reader_t *reader)
     }
 }
 
-static dberr_t rec_add(log_reader_t *r, const redo_rec_t *rec, uint32_t *n_recs)
+/** Room for one more record behind n_recs of them. */
+static dberr_t rec_reserve(log_reader_t *r, uint32_t n_recs)
 {
-    if (*n_recs == LOG_GROUP_RECS_MAX) {
-        return reader_corrupt(r, r->lsn, "record group larger than a group can be");
+    if (n_recs < r->recs_size) {
+        return DB_SUCCESS;
     }
-    if (*n_recs == r->recs_size) {
-        redo_rec_t *recs = realloc(r->recs, r->recs_size * 2 * sizeof(*recs));
+    redo_rec_t *recs = realloc(r->recs, r->recs_size * 2 * sizeof(*recs));
 
-        if (recs == NULL) {
-            return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
-        }
-        r->recs = recs;
-        r->recs_size *= 2;
+    if (recs == NULL) {
+        return err_set(&r->log->env->err, DB_OUT_OF_MEMORY, "out of memory for a log group");
     }
-    r->recs[(*n_recs)++] = *rec;
+    r->recs = recs;
+    r->recs_size *= 2;
     return DB_SUCCESS;
 }
 
@@ -256,11 +254,15 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
     *len = 0;
     *n_recs = 0;
     while (!last) {
-        redo_rec_t rec;
         size_t used = 0;
-        dberr_t err =
-            r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, &rec, &used, &last);
+        dberr_t err = rec_reserve(r, *n_recs);
 
+        if (err != DB_SUCCESS) {
+            return err;
+        }
+        redo_rec_t *rec = &r->recs[*n_recs];
+
+        err = r->log->format->decode(&at, r->bytes + *len, r->n_bytes - *len, rec, &used, &last);
         if (err == DB_NOT_FOUND) {
             size_t bytes_size = r->bytes_size;
 
@@ -286,12 +288,13 @@ static dberr_t group_read(log_reader_t *r, size_t *len, uint32_t *n_recs)
         if (*len > limit) {
             return reader_corrupt(r, r->lsn, "record group larger than a group can be");
         }
-        if (rec.op != OP_GROUP_END && rec.op != OP_FILLER) {
-            err = rec_add(r, &rec, n_recs);
-            if (err != DB_SUCCESS) {
-                return err;
-            }
+        if (rec->op == OP_GROUP_END || rec->op == OP_FILLER) {
+            continue;
         }
+        if (*n_recs == LOG_GROUP_RECS_MAX) {
+            return reader_corrupt(r, r->lsn, "record group larger than a group can be");
+        }
+        ++*n_recs;
     }
     return DB_SUCCESS;
 }

@@ -65,6 +65,10 @@ typedef struct redo_rec {
     uint32_t path_len;
     const char *path2;
     uint32_t path2_len;
+    /** Decoded from a format whose records do not depend on those before them: these bytes, which decode to the same record
+    by themselves; else NULL. Nothing that is encoded. */
+    const byte *raw;
+    uint32_t raw_len;
 } redo_rec_t;
 
 /** Is this a change of a page (rather than a file operation, a marker, INDEX_LOAD or filler)? */

@@ -166,16 +166,8 @@ static const char *rec_name_10_4(const redo_rec_t *rec)
 
 /* ---- encode ---- */
 
-static byte *put_compressed(byte *b, uint32_t v)
+static byte *put_compressed_long(byte *b, uint32_t v)
 {
-    if (v < 0x80U) {
-        mach_write_1(b, v);
-        return b + 1;
-    }
-    if (v < 0x4000U) {
-        mach_write_2(b, v | 0x8000U);
-        return b + 2;
-    }
     if (v < 0x200000U) {
         mach_write_1(b, v >> 16 | 0xC0U);
         mach_write_2(b + 1, v);
@@ -188,6 +180,20 @@ static byte *put_compressed(byte *b, uint32_t v)
     mach_write_1(b, 0xF0U);
     mach_write_4(b + 1, v);
     return b + 5;
+}
+
+/** Nearly all numbers are below 2^14: these are told where they are asked for, and so does get_compressed(). */
+static inline byte *put_compressed(byte *b, uint32_t v)
+{
+    if (v < 0x80U) {
+        mach_write_1(b, v);
+        return b + 1;
+    }
+    if (v < 0x4000U) {
+        mach_write_2(b, v | 0x8000U);
+        return b + 2;
+    }
+    return put_compressed_long(b, v);
 }
 
 static byte *put_compressed_64(byte *b, uint64_t v)
@@ -281,9 +287,9 @@ static void finish_10_4(const redo_context_t *at, byte *group, size_t *len)
 
 /* ---- decode ---- */
 
-static uint32_t get_compressed(cursor_t *c)
+static uint32_t get_compressed_long(cursor_t *c)
 {
-    uint32_t first = (uint32_t)get_fixed(c, 1);
+    uint32_t first = get_byte(c);
     uint32_t v = first;
     uint32_t min = 0;
 
@@ -291,13 +297,13 @@ static uint32_t get_compressed(cursor_t *c)
         return v;
     }
     if (first < 0xC0U) {
-        v = (first & 0x3FU) << 8 | (uint32_t)get_fixed(c, 1);
+        v = (first & 0x3FU) << 8 | get_byte(c);
         min = 0x80U;
     } else if (first < 0xE0U) {
         v = (first & 0x1FU) << 16 | (uint32_t)get_fixed(c, 2);
         min = 0x4000U;
     } else if (first < 0xF0U) {
-        v = (first & 0x0FU) << 24 | (uint32_t)get_fixed(c, 1) << 16;
+        v = (first & 0x0FU) << 24 | get_byte(c) << 16;
         v |= (uint32_t)get_fixed(c, 2);
         min = 0x200000U;
     } else if (first == 0xF0U) {
@@ -312,6 +318,24 @@ static uint32_t get_compressed(cursor_t *c)
     return c->err == DB_SUCCESS ? v : 0;
 }
 
+static inline uint32_t get_compressed(cursor_t *c)
+{
+    if (c->err == DB_SUCCESS && c->left >= 2) {
+        uint32_t v = mach_read_2(c->pos);
+        if (v < 0x8000U) {
+            c->pos += 1;
+            c->left -= 1;
+            return v >> 8;
+        }
+        if (v >= 0x8080U && v < 0xC000U) {
+            c->pos += 2;
+            c->left -= 2;
+            return v & 0x3FFFU;
+        }
+    }
+    return get_compressed_long(c);
+}
+
 static uint64_t get_compressed_64(cursor_t *c)
 {
     uint64_t high = get_compressed(c);
@@ -320,7 +344,7 @@ static uint64_t get_compressed_64(cursor_t *c)
 }
 
 /** A length, refused before its bytes are waited for when no record can have it. */
-static uint32_t get_len(cursor_t *c)
+static inline uint32_t get_len(cursor_t *c)
 {
     uint32_t len = get_compressed(c);
 
@@ -330,7 +354,7 @@ static uint32_t get_len(cursor_t *c)
     return len;
 }
 
-static void get_data(cursor_t *c, redo_rec_t *rec)
+static inline void get_data(cursor_t *c, redo_rec_t *rec)
 {
     rec->len = get_len(c);
     rec->data = get_bytes(c, rec->len);
@@ -372,7 +396,7 @@ static void get_body(cursor_t *c, uint32_t type, redo_rec_t *rec)
     case BODY_MEMSET:
         rec->offset = get_compressed(c);
         rec->len = get_len(c);
-        rec->value = (uint32_t)get_fixed(c, 1);
+        rec->value = get_byte(c);
         break;
     case BODY_INIT:
         rec->value = (uint32_t)get_fixed(c, 2);
@@ -389,7 +413,7 @@ static void get_body(cursor_t *c, uint32_t type, redo_rec_t *rec)
     case BODY_REC_INSERT:
         rec->slot = get_compressed(c);
         rec->shared = get_compressed(c);
-        rec->info = (uint32_t)get_fixed(c, 1);
+        rec->info = get_byte(c);
         get_data(c, rec);
         break;
     case BODY_REC_UPDATE:
@@ -422,7 +446,7 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
                            size_t *used, bool *last)
 {
     cursor_t c = {buf, n, DB_SUCCESS};
-    uint32_t first = (uint32_t)get_fixed(&c, 1);
+    uint32_t first = get_byte(&c);
     uint32_t type = first & ~SINGLE_REC_FLAG;
     const rec_def_t *def = rec_def_find(type);
 
@@ -448,6 +472,8 @@ static dberr_t decode_10_4(redo_context_t *at, const byte *buf, size_t n, redo_r
         return DB_CORRUPTION;
     }
     *used = n - c.left;
+    rec->raw = buf;
+    rec->raw_len = (uint32_t)*used;
     at->n_recs++;
     return DB_SUCCESS;
 }

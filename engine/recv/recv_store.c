@@ -6,7 +6,6 @@ Invariants
 1. memory is bounded by the log: an entry needs a record in a valid log block, and the records of a
    batch are counted against recv_memory (recv_apply.c);
 2. the order of a walk depends on page ids only, never on the hash (determinism). */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,27 +22,32 @@ typedef struct recv_chunk {
     byte bytes[];
 } recv_chunk_t;
 
-void *recv_table_at(const recv_table_t *table, uint32_t i)
+/** Each record of the log asks for its page several times: these are inline, and check nothing. */
+static inline byte *recv_entry(const recv_table_t *table, uint32_t i)
 {
-    CHECK(i < table->n);
     return table->entries + (size_t)i * table->entry_size;
 }
 
-static page_id_t recv_entry_id(const recv_table_t *table, uint32_t i)
+void *recv_table_at(const recv_table_t *table, uint32_t i)
 {
-    page_id_t id;
-    memcpy(&id, recv_table_at(table, i), sizeof(id));
-    return id;
+    CHECK(i < table->n);
+    return recv_entry(table, i);
+}
+
+static inline bool recv_entry_is(const recv_table_t *table, uint32_t i, page_id_t id)
+{
+    page_id_t found;
+    memcpy(&found, recv_entry(table, i), sizeof(found));
+    return page_id_eq(found, id);
 }
 
 /** The slot that holds id, or the empty one where it belongs. */
-static uint32_t recv_table_slot(const recv_table_t *table, page_id_t id)
+static inline uint32_t recv_table_slot(const recv_table_t *table, page_id_t id)
 {
     uint32_t h = id.space * 0x9E3779B1U + id.page_no;
     h = (h ^ h >> 15) * 0x85EBCA6BU;
     uint32_t slot = (h ^ h >> 13) & (table->n_slots - 1);
-    while (table->slots[slot] != 0
-           && !page_id_eq(recv_entry_id(table, table->slots[slot] - 1), id)) {
+    while (table->slots[slot] != 0 && !recv_entry_is(table, table->slots[slot] - 1, id)) {
         slot = (slot + 1) & (table->n_slots - 1);
     }
     return slot;
@@ -54,11 +58,11 @@ void *recv_table_find(const recv_table_t *table, page_id_t id)
     if (table->n == 0) {
         return NULL;
     }
-    if (page_id_eq(recv_entry_id(table, table->last), id)) {
-        return recv_table_at(table, table->last);
+    if (recv_entry_is(table, table->last, id)) {
+        return recv_entry(table, table->last);
     }
     uint32_t slot = recv_table_slot(table, id);
-    return table->slots[slot] != 0 ? recv_table_at(table, table->slots[slot] - 1) : NULL;
+    return table->slots[slot] != 0 ? recv_entry(table, table->slots[slot] - 1) : NULL;
 }
 
 static dberr_t recv_table_grow(env_t *env, recv_table_t *table)
@@ -81,27 +85,36 @@ static dberr_t recv_table_grow(env_t *env, recv_table_t *table)
     table->capacity = capacity;
     table->n_slots = capacity * 2;
     for (uint32_t i = 0; i < table->n; i++) {
-        table->slots[recv_table_slot(table, recv_entry_id(table, i))] = i + 1;
+        page_id_t id;
+        memcpy(&id, recv_entry(table, i), sizeof(id));
+        table->slots[recv_table_slot(table, id)] = i + 1;
     }
     return DB_SUCCESS;
 }
 
 dberr_t recv_table_put(env_t *env, recv_table_t *table, page_id_t id, void **out)
 {
-    void *found = recv_table_find(table, id);
-    if (found != NULL) {
-        table->last = (uint32_t)(((byte *)found - table->entries) / (ptrdiff_t)table->entry_size);
-        *out = found;
-        return DB_SUCCESS;
+    uint32_t slot = 0;
+    if (table->n > 0) {
+        if (recv_entry_is(table, table->last, id)) {
+            *out = recv_entry(table, table->last);
+            return DB_SUCCESS;
+        }
+        slot = recv_table_slot(table, id);
+        if (table->slots[slot] != 0) {
+            table->last = table->slots[slot] - 1;
+            *out = recv_entry(table, table->last);
+            return DB_SUCCESS;
+        }
     }
     if (table->n == table->capacity) {
         dberr_t err = recv_table_grow(env, table);
         if (err != DB_SUCCESS) {
             return err;
         }
+        slot = recv_table_slot(table, id);
     }
-    uint32_t slot = recv_table_slot(table, id);
-    byte *entry = table->entries + (size_t)table->n * table->entry_size;
+    byte *entry = recv_entry(table, table->n);
     memset(entry, 0, table->entry_size);
     memcpy(entry, &id, sizeof(id));
     table->last = table->n;
@@ -170,6 +183,20 @@ static void recv_batch_take(recv_batch_t *batch, const recv_rec_t *rec)
     batch->used_bytes += size;
 }
 
+/** room: bytes there, as many as it may take. */
+static void recv_rec_keep(recv_rec_t *stored, const log_format_t *format, const redo_rec_t *rec,
+                          size_t room)
+{
+    stored->len = 0;
+    if (rec->raw != NULL) {
+        memcpy(stored->bytes, rec->raw, rec->raw_len);
+        stored->len = rec->raw_len;
+    } else {
+        redo_context_t at = {.n_recs = 0};
+        format->encode(&at, rec, stored->bytes, room, &stored->len);
+    }
+}
+
 static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_format_t *format,
                                   const redo_rec_t *rec, lsn_t end_lsn)
 {
@@ -182,16 +209,14 @@ static dberr_t recv_batch_add_rec(env_t *env, recv_batch_t *batch, const log_for
     }
     recv_page_t *page = found;
     batch->used_bytes += batch->pages.n != n_before ? 2 * sizeof(*page) : 0;
-    size_t room = LOG_REC_OVERHEAD_MAX + rec->len;
+    size_t room = rec->raw != NULL ? rec->raw_len : LOG_REC_OVERHEAD_MAX + rec->len;
     recv_rec_t *stored = recv_batch_room(batch, room);
     if (stored == NULL) {
         return err_set(&env->err, DB_OUT_OF_MEMORY, "no memory for redo records");
     }
     stored->next = NULL;
     stored->end_lsn = end_lsn;
-    stored->len = 0;
-    redo_context_t at = {.n_recs = 0};
-    format->encode(&at, rec, stored->bytes, room, &stored->len);
+    recv_rec_keep(stored, format, rec, room);
     recv_batch_take(batch, stored);
     if (page->last != NULL) {
         page->last->next = stored;
