@@ -91,6 +91,8 @@ typedef struct redo_pages {
         uint32_t capacity;                                                                         \
     }
 
+#define REDO_RECS_KEPT 128U /**< few groups have more records */
+
 typedef struct redo redo_t;
 struct redo {
     const image_t *image; /**< that the log file is in */
@@ -118,6 +120,7 @@ struct redo {
 
     byte *payload; /**< of the blocks that are being read */
     size_t payload_capacity;
+    redo_rec_t recs[REDO_RECS_KEPT]; /**< of the group that is being read */
     /** Hears of each INDEX_LOAD and each record about a page when it is read; may be NULL. */
     void (*on_load)(void *ctx, const redo_load_t *load);
     void (*on_page)(void *ctx, uint64_t key, const redo_touch_t *touch);

@@ -169,53 +169,70 @@ static void note_record(redo_t *redo, const redo_rec_t *rec, lsn_t start_lsn, ls
     }
 }
 
-/** Where a group of the payload stands: its records are decoded once to find its end, once to note them. */
+/** Where a group of the payload stands. Its end is found before a record is noted; what was decoded on the way is kept,
+as long as it is no more than REDO_RECS_KEPT records, and where the payload stays. */
 typedef struct group_scan {
     size_t start;
     size_t at;
     redo_context_t context;
+    uint32_t n_kept;
 } group_scan_t;
 
 /** Finds the end of the group. False: it is not all there, or it is impossible. */
-static bool group_find_end(const redo_t *redo, const byte *payload, size_t n, group_scan_t *scan)
+static bool group_find_end(redo_t *redo, size_t n, group_scan_t *scan)
 {
     for (bool last = false; !last;) {
-        redo_rec_t rec;
+        redo_rec_t beyond;
+        redo_rec_t *rec = scan->n_kept < REDO_RECS_KEPT ? &redo->recs[scan->n_kept] : &beyond;
         size_t used = 0;
-        if (redo->format->decode(&scan->context, payload + scan->at, n - scan->at, &rec, &used,
+        if (redo->format->decode(&scan->context, redo->payload + scan->at, n - scan->at, rec, &used,
                                  &last)
                 != DB_SUCCESS
             || scan->at + used - scan->start > LOG_GROUP_LEN_MAX) {
             return false;
         }
         scan->at += used;
+        scan->n_kept++;
     }
     return true;
 }
 
-static void group_note(redo_t *redo, const byte *payload, const group_scan_t *scan)
+/** Of a group with more records than are kept. */
+static void group_decode_again(redo_t *redo, const group_scan_t *scan, lsn_t start_lsn)
 {
-    lsn_t start_lsn = redo->end_lsn;
-    lsn_t end_lsn = log_lsn_add(start_lsn, scan->at - scan->start);
     redo_context_t context = {.n_recs = 0};
-    redo->end_lsn = end_lsn; /* before the listeners hear of it */
-    *REDO_PUSH(&redo->ends) = end_lsn;
     for (size_t at = scan->start; at < scan->at;) {
         redo_rec_t rec;
         size_t used = 0;
         bool last = false;
-        if (redo->format->decode(&context, payload + at, scan->at - at, &rec, &used, &last)
+        if (redo->format->decode(&context, redo->payload + at, scan->at - at, &rec, &used, &last)
             != DB_SUCCESS) {
             return; /* it was decoded before */
         }
-        note_record(redo, &rec, start_lsn, end_lsn);
+        note_record(redo, &rec, start_lsn, redo->end_lsn);
         at += used;
+    }
+}
+
+static void group_note(redo_t *redo, const group_scan_t *scan)
+{
+    lsn_t start_lsn = redo->end_lsn;
+    redo->end_lsn =
+        log_lsn_add(start_lsn, scan->at - scan->start); /* before the listeners hear of it */
+    *REDO_PUSH(&redo->ends) = redo->end_lsn;
+    if (scan->n_kept > REDO_RECS_KEPT) {
+        group_decode_again(redo, scan, start_lsn);
+        return;
+    }
+    for (uint32_t i = 0; i < scan->n_kept; i++) {
+        note_record(redo, &redo->recs[i], start_lsn, redo->end_lsn);
     }
 }
 
 /* ---- reading ---- */
 
-static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len)
+/** A group that has begun starts over if its bytes move: records lead into them. */
+static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len, group_scan_t *scan)
 {
     if (len == 0) {
         return; /* there may be no memory yet */
@@ -226,6 +243,7 @@ static void payload_add(redo_t *redo, size_t n, const byte *bytes, size_t len)
             redo->payload_capacity *= 2;
         }
         redo->payload = mem_grow(redo->payload, redo->payload_capacity);
+        *scan = (group_scan_t){.start = scan->start, .at = scan->start};
     }
     memcpy(redo->payload + n, bytes, len);
 }
@@ -250,10 +268,10 @@ void redo_extend(redo_t *redo)
         if (skip > end) {
             return;
         }
-        payload_add(redo, n, block + skip, end - skip);
+        payload_add(redo, n, block + skip, end - skip, &scan);
         n += end - skip;
-        while (scan.at < n && group_find_end(redo, redo->payload, n, &scan)) {
-            group_note(redo, redo->payload, &scan);
+        while (scan.at < n && group_find_end(redo, n, &scan)) {
+            group_note(redo, &scan);
             redo->epoch = block_epoch;
             scan = (group_scan_t){.start = scan.at, .at = scan.at};
         }
