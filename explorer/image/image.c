@@ -154,6 +154,27 @@ uint32_t image_name(image_t *image, const char *path, size_t len)
     return number;
 }
 
+static int compare_names(const void *a, const void *b, void *names)
+{
+    const image_name_t *all = names;
+    return strcmp(all[*(const uint32_t *)a].text, all[*(const uint32_t *)b].text);
+}
+
+const uint32_t *image_names_in_order(image_t *image)
+{
+    if (image->n_sorted != image->n_names) {
+        image->names_sorted =
+            mem_grow(image->names_sorted, image->n_names * sizeof(*image->names_sorted));
+        for (uint32_t i = 0; i < image->n_names; i++) {
+            image->names_sorted[i] = i;
+        }
+        qsort_r(image->names_sorted, image->n_names, sizeof(*image->names_sorted), compare_names,
+                image->names);
+        image->n_sorted = image->n_names;
+    }
+    return image->names_sorted;
+}
+
 uint32_t image_name_find(const image_t *image, const char *path)
 {
     size_t len = strlen(path);
@@ -257,6 +278,7 @@ void image_destroy(image_t *image)
     }
     free(image->inodes);
     free(image->names);
+    free(image->names_sorted);
     free(image->name_table);
     free(image->changes);
     free(image->os.view);

@@ -78,6 +78,8 @@ struct image {
     image_name_t *names;
     uint32_t n_names;
     uint32_t names_capacity;
+    uint32_t *names_sorted; /**< the first n_sorted ones, by their text */
+    uint32_t n_sorted;
     uint32_t *name_table; /**< open addressing: number + 1 */
     uint32_t name_table_size;
     change_t *changes;
@@ -96,6 +98,9 @@ struct image {
 
 /** An entry at the end of the log of changes, which is kept while there is a mark. */
 change_t *image_change(image_t *image, change_kind_t kind, uint32_t id);
+
+/** The numbers of all names in the order of their texts. Valid until there is a new one. */
+const uint32_t *image_names_in_order(image_t *image);
 
 /* image_content.c */
 void content_settle(image_t *image); /**< afterwards no hash is stale */

@@ -243,52 +243,78 @@ static dberr_t io_exists(os_t *os, const char *path, bool *exists)
     return DB_SUCCESS;
 }
 
-static int compare_names(const void *a, const void *b)
+/** An entry of a directory: what a path has behind the directory's, up to the next slash. */
+typedef struct entry {
+    const char *text;
+    size_t len;
+} entry_t;
+
+static int compare_entries(const entry_t *a, const entry_t *b)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    int order = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+    return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
 }
 
-typedef struct listing {
-    const image_t *image;
-    const char *dir;
-    char **names;
-    size_t n;
-} listing_t;
-
-static void listing_add(void *ctx, uint32_t name, uint32_t inode)
+/** False: the path does not lie below dir. */
+static bool entry_of(const char *path, const char *dir, entry_t *out)
 {
-    listing_t *listing = ctx;
-    const char *text = image_name_text(listing->image, name);
-    size_t skip = strcmp(listing->dir, OS_ROOT) == 0 ? 0 : strlen(listing->dir) + 1;
-    if (skip > 0 && (strncmp(text, listing->dir, skip - 1) != 0 || text[skip - 1] != '/')) {
-        return;
+    size_t skip = strcmp(dir, OS_ROOT) == 0 ? 0 : strlen(dir) + 1;
+    if (skip > 0 && (strncmp(path, dir, skip - 1) != 0 || path[skip - 1] != '/')) {
+        return false;
     }
-    text += skip;
-    size_t len = strcspn(text, "/");
-    char *copy = mem_alloc(len + 1);
-    (void)inode;
-    memcpy(copy, text, len);
-    listing->names[listing->n++] = copy;
+    out->text = path + skip;
+    out->len = strcspn(out->text, "/");
+    return true;
+}
+
+/** Enters it where it belongs, once: paths come in order, and entries nearly do. @return how many there are */
+static size_t entry_add(entry_t *entries, size_t n, const entry_t *entry)
+{
+    size_t at = n;
+    int order = 1;
+    while (at > 0 && (order = compare_entries(entry, &entries[at - 1])) < 0) {
+        at--;
+    }
+    if (at > 0 && order == 0) {
+        return n;
+    }
+    memmove(entries + at + 1, entries + at, (n - at) * sizeof(*entries));
+    entries[at] = *entry;
+    return n + 1;
+}
+
+/** Tells of one: by its name, where that ends with the path. */
+static dberr_t entry_tell(const entry_t *entry, os_list_fn fn, void *ctx)
+{
+    if (entry->text[entry->len] == '\0') {
+        return fn(ctx, entry->text);
+    }
+    char *name = mem_alloc(entry->len + 1);
+    memcpy(name, entry->text, entry->len);
+    dberr_t err = fn(ctx, name);
+    free(name);
+    return err;
 }
 
 /** The entries of the directory itself, sorted: of "tmp/a" and "tmp/b" it has one, "tmp". */
 static dberr_t io_list(os_t *os, const char *dir, os_list_fn fn, void *ctx)
 {
-    const image_t *image = os_of(os)->image;
-    listing_t listing = {.image = image, .dir = dir};
+    image_t *image = os_of(os)->image;
+    const uint32_t *order = image_names_in_order(image);
+    entry_t *entries = mem_grow(NULL, (image->n_names + 1U) * sizeof(*entries));
     dberr_t err = DB_SUCCESS;
-    listing.names = mem_alloc((image->n_names + 1U) * sizeof(*listing.names));
-    image_each(image, listing_add, &listing);
-    qsort(listing.names, listing.n, sizeof(*listing.names), compare_names);
-    for (size_t i = 0; i < listing.n && err == DB_SUCCESS; i++) {
-        if (i == 0 || strcmp(listing.names[i], listing.names[i - 1]) != 0) {
-            err = fn(ctx, listing.names[i]);
+    size_t n = 0;
+    for (uint32_t i = 0; i < image->n_names; i++) {
+        const image_name_t *name = &image->names[order[i]];
+        entry_t entry;
+        if (name->inode != IMAGE_NONE && entry_of(name->text, dir, &entry)) {
+            n = entry_add(entries, n, &entry);
         }
     }
-    for (size_t i = 0; i < listing.n; i++) {
-        free(listing.names[i]);
+    for (size_t i = 0; i < n && err == DB_SUCCESS; i++) {
+        err = entry_tell(&entries[i], fn, ctx);
     }
-    free(listing.names);
+    free(entries);
     return err;
 }
 
