@@ -260,9 +260,11 @@ dberr_t buf_dblwr_each_copy(env_t *env, uint32_t page_size, buf_dblwr_copy_fn fn
         if (err != DB_SUCCESS || n_read < page_size) {
             break;
         }
-        byte *page = image + page_size;
-        memcpy(page, image, page_size);
-        page_decompress(page, page_size);
+        const byte *page = image;
+        if (fil_page_get_type(image) == FIL_PAGE_PAGE_COMPRESSED) {
+            page = memcpy(image + page_size, image, page_size);
+            page_decompress(image + page_size, page_size);
+        }
         page_id_t id = fil_page_get_id(page);
         if (fil_page_verify(page, page_size, id) == PAGE_OK) {
             err = fn(ctx, id, fil_page_get_lsn(page), page, image);

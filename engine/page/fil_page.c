@@ -58,11 +58,15 @@ static bool is_zero(const byte *bytes, uint32_t len)
 page_verdict_t fil_page_verify(const byte *page, uint32_t page_size, page_id_t id)
 {
     const byte *trailer = page + page_size - FIL_PAGE_TRAILER;
-    uint32_t checksum = page_checksum(page, page_size);
+    uint32_t checksum = mach_read_4(page + FIL_PAGE_CHECKSUM);
     page_id_t own = fil_page_get_id(page);
 
-    if (checksum != mach_read_4(page + FIL_PAGE_CHECKSUM) || checksum != mach_read_4(trailer)) {
-        return is_zero(page, page_size) ? PAGE_ZERO : PAGE_BAD_CHECKSUM;
+    /* What needs no checksum comes first: zeros have another one, and the halves of a torn page differ in it. */
+    if (checksum == 0 && is_zero(page, page_size)) {
+        return PAGE_ZERO;
+    }
+    if (checksum != mach_read_4(trailer) || checksum != page_checksum(page, page_size)) {
+        return PAGE_BAD_CHECKSUM;
     }
     if (mach_read_4(trailer + TRAILER_LSN) != (uint32_t)fil_page_get_lsn(page)) {
         return PAGE_BAD_LSN;

@@ -79,7 +79,7 @@ static bool shape_is_valid(uint32_t page_size, uint32_t level, uint32_t rec_size
         || (level > 0 && key_len + CHILD_SIZE != rec_size - 1)) {
         return false;
     }
-    return page_capacity(page_size, rec_size) >= 2;
+    return 2 * (rec_size + SLOT_SIZE) <= page_data_max(page_size);
 }
 
 dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *shape)
@@ -112,7 +112,8 @@ static const char *heap_fault(const page_head_t *h, uint32_t page_size)
         }
         return h->n_free == 0 ? NULL : "free list head";
     }
-    if (h->n_heap > page_capacity(page_size, h->rec_size)
+    /* More than page_capacity(), without its division: this is asked for each record that is read. */
+    if (h->n_heap * (h->rec_size + SLOT_SIZE) > room
         || h->heap_top != PAGE_DATA + h->n_heap * h->rec_size) {
         return "heap top";
     }
