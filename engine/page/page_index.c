@@ -70,7 +70,8 @@ uint32_t page_data_size(const byte *page)
            + n * SLOT_SIZE;
 }
 
-static bool shape_is_valid(uint32_t page_size, uint32_t level, uint32_t rec_size, uint32_t key_len)
+static inline bool shape_is_valid(uint32_t page_size, uint32_t level, uint32_t rec_size,
+                                  uint32_t key_len)
 {
     if (rec_size == PAGE_REC_VARIES) {
         return level == 0 && key_len > 0 && key_len < page_rec_max(page_size);
@@ -100,7 +101,7 @@ dberr_t page_index_create(byte *page, uint32_t page_size, const page_shape_t *sh
 }
 
 /** What is wrong with the numbers of the heap. */
-static const char *heap_fault(const page_head_t *h, uint32_t page_size)
+static inline const char *heap_fault(const page_head_t *h, uint32_t page_size)
 {
     uint32_t room = page_data_max(page_size);
 
@@ -120,7 +121,8 @@ static const char *heap_fault(const page_head_t *h, uint32_t page_size)
     return h->garbage == 0 ? NULL : "reserved bytes";
 }
 
-const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
+/** page_head_read() for the functions of this file, each of which reads the head anew: inline, without what it does not need. */
+static inline const char *head_read(const byte *page, uint32_t page_size, page_head_t *h)
 {
     const char *fault;
 
@@ -148,6 +150,11 @@ const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
         return "record count";
     }
     return (h->n_free == 0) != (h->free == 0) ? "free list head" : NULL;
+}
+
+const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
+{
+    return head_read(page, page_size, h);
 }
 
 uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset)
@@ -204,7 +211,7 @@ bool page_has_room(const byte *page, uint32_t page_size, uint32_t len)
 {
     page_head_t h;
 
-    if (page_head_read(page, page_size, &h) != NULL) {
+    if (head_read(page, page_size, &h) != NULL) {
         return false;
     }
     if (h.rec_size == PAGE_REC_VARIES) {
@@ -218,7 +225,7 @@ uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
     page_head_t h;
     uint32_t offset;
 
-    CHECK(page_head_read(page, page_size, &h) == NULL && slot < h.n_recs);
+    CHECK(head_read(page, page_size, &h) == NULL && slot < h.n_recs);
     offset = page_slot_read(page, page_size, &h, slot);
     CHECK(offset != 0);
     return offset;
@@ -260,7 +267,7 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
     page_head_t h;
 
     *exact = false;
-    if (page_head_read(page, page_size, &h) != NULL) {
+    if (head_read(page, page_size, &h) != NULL) {
         return 0;
     }
     key_len = key_len < h.key_len ? key_len : h.key_len;
@@ -287,7 +294,7 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
     page_head_t h;
 
     CHECK(len >= 2);
-    if (slot > 0 && page_head_read(page, page_size, &h) == NULL && slot <= h.n_recs
+    if (slot > 0 && head_read(page, page_size, &h) == NULL && slot <= h.n_recs
         && (h.rec_size == PAGE_REC_VARIES || len == h.rec_size)) {
         before = page_slot_read(page, page_size, &h, slot - 1);
     }
@@ -352,7 +359,7 @@ dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec
     page_head_t h;
     byte *last;
 
-    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
+    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
         || rec->rest_len >= page_size || !len_is_valid(&h, page_size, len)
         || (rec->info & ~REC_INFO_VALID) != 0) {
         return DB_CORRUPTION;
@@ -401,7 +408,7 @@ dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
     page_head_t h;
     byte *last;
 
-    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs
+    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs
         || (h.n_free > 0 && !page_offset_is_valid(page, &h, h.free))) {
         return DB_CORRUPTION;
     }
@@ -425,7 +432,7 @@ dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint
     uint32_t offset;
     page_head_t h;
 
-    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
+    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
         return DB_CORRUPTION;
     }
     offset = page_slot_read(page, page_size, &h, slot);
@@ -492,7 +499,7 @@ dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, 0, slot);
@@ -502,7 +509,7 @@ dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, slot, h.n_recs);
@@ -512,7 +519,7 @@ dberr_t page_reorganize(byte *page, uint32_t page_size)
 {
     page_head_t h;
 
-    if (page_head_read(page, page_size, &h) != NULL) {
+    if (head_read(page, page_size, &h) != NULL) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, 0, h.n_recs);
