@@ -120,7 +120,8 @@ struct redo {
 
     byte *payload; /**< of the blocks that are being read */
     size_t payload_capacity;
-    redo_rec_t recs[REDO_RECS_KEPT]; /**< of the group that is being read */
+    redo_rec_t recs[REDO_RECS_KEPT
+                    + 1]; /**< of the group that is being read; the last one: what is not kept */
     /** Hears of each INDEX_LOAD and each record about a page when it is read; may be NULL. */
     void (*on_load)(void *ctx, const redo_load_t *load);
     void (*on_page)(void *ctx, uint64_t key, const redo_touch_t *touch);

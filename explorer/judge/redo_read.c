@@ -182,8 +182,8 @@ typedef struct group_scan {
 static bool group_find_end(redo_t *redo, size_t n, group_scan_t *scan)
 {
     for (bool last = false; !last;) {
-        redo_rec_t beyond;
-        redo_rec_t *rec = scan->n_kept < REDO_RECS_KEPT ? &redo->recs[scan->n_kept] : &beyond;
+        bool keep = scan->n_kept < REDO_RECS_KEPT;
+        redo_rec_t *rec = &redo->recs[keep ? scan->n_kept : REDO_RECS_KEPT];
         size_t used = 0;
         if (redo->format->decode(&scan->context, redo->payload + scan->at, n - scan->at, rec, &used,
                                  &last)
