@@ -254,15 +254,13 @@ static dberr_t dict_open_sys(dict_t *dict)
 
 dberr_t dict_open(buf_pool_t *pool, dict_t **out)
 {
-    dict_t *dict = malloc(sizeof(*dict)); /* large, and zeroed where the tables are defined */
+    dict_t *dict = calloc(1, sizeof(*dict));
     dberr_t err;
 
     if (dict == NULL) {
         return err_set(&buf_env(pool)->err, DB_OUT_OF_MEMORY, "no memory for the catalogue");
     }
     dict->pool = pool;
-    dict->first = dict->last = NULL;
-    dict->n_tables = 0;
     err = dict_open_sys(dict);
     if (err != DB_SUCCESS) {
         dict_close(dict);

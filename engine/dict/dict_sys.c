@@ -4,7 +4,6 @@ Rows are written and read in the order of the columns below, so that writer, rea
 cannot disagree: BIGINT for numbers, CHAR(64) padded with spaces for names. */
 #include "dict/dict_sys.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -43,10 +42,7 @@ dberr_t dict_sys_define(sys_table_t which, uint32_t page_size, dict_table_t *tab
     const sys_def_t *def = &sys_defs[which];
     dict_index_t *primary = &table->indexes[0];
 
-    /* All but the indexes that a system table never has, which are most of the object. */
-    memset(table, 0, offsetof(dict_table_t, indexes) + sizeof(*primary));
-    memset((byte *)table + offsetof(dict_table_t, indexes) + sizeof(table->indexes), 0,
-           sizeof(*table) - offsetof(dict_table_t, indexes) - sizeof(table->indexes));
+    memset(table, 0, sizeof(*table));
     table->id = SYS_TABLE_ID_FIRST + (table_id_t)which;
     table->space = SPACE_SYSTEM;
     table->status = DICT_READY;
