@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -51,12 +53,19 @@ def test_headers_are_complete(mutant: Mutant) -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=NAMES)
-def test_the_tree_takes_the_patch(mutant: Mutant) -> None:
-    """It fits the sources as they are now: `git apply` neither fails nor has to guess."""
-    command = ["git", "apply", "--check", "-"]
+def test_the_tree_takes_the_patch(mutant: Mutant, tmp_path: Path) -> None:
+    """It fits the sources as they are now: `git apply` neither fails nor has to guess, and what it calls is
+    there."""
+    touched = FILE.findall(mutant.diff)
+    shutil.copytree(ROOT / "engine", tmp_path / "engine", ignore=shutil.ignore_patterns("tests"))
+    command = ["git", "apply", "-"]
     done = subprocess.run(
-        command, input=mutant.diff, cwd=ROOT, capture_output=True, text=True, check=False
+        command, input=mutant.diff, cwd=tmp_path, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
+    flags = ("-std=c17", "-D_GNU_SOURCE", "-fsyntax-only", "-Wall", "-Wextra", "-Werror")
+    command = ["cc", *flags, "-Iengine", "-x", "c", *touched]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
