@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import subprocess
 from pathlib import Path
 
@@ -90,6 +91,28 @@ def test_run_takes_a_target_file(tmp_path: Path, tornpage: Tornpage) -> None:
     assert set(kills.data["by_site"]) == {"redo"}
     loss = tornpage("run", "powerloss", "--target", str(file), "--states", "60", "--jobs", "1")
     assert loss.code == 0 and loss.data["states"] >= 100, loss.text
+
+
+def test_a_sparse_file_costs_its_data(tmp_path: Path, tornpage: Tornpage) -> None:
+    """16 GB with a block here and there: recorded, compared, crashed and recovered."""
+    file = changed(
+        make(tmp_path),
+        "huge",
+        (
+            "    ready(",
+            "    huge = os.open(f'{folder}/huge', os.O_RDWR | os.O_CREAT, 0o644)\n"
+            "    os.ftruncate(huge, 16 << 30)\n    os.fsync(huge)\n    ready(",
+        ),
+        (
+            "        os.fsync(log)\n",
+            "        os.pwrite(huge, b'x' * 4096, n << 29)\n        os.fsync(log)\n",
+        ),
+    )
+    answer = tornpage("try", str(file), *FEW)
+    assert answer.code == 0, answer.text
+    loss, kills = answer.data["runs"]
+    assert loss["states"] >= 200 and kills["exercised"] == 12
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1 << 20  # KB
 
 
 SHORT = """description = "a few states"
