@@ -94,6 +94,8 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise finds_page.CommandFailed(f"{words}: no server")
         return {"bugs": [BUG], "writes": 7, "states": 60}
 
+    known = {"one": {"upstream": "new"}, "two": {"upstream": "old", "shows": "rows"}}
+    monkeypatch.setattr(finds_page, "KNOWN", known)
     monkeypatch.setattr(finds_page, "PAGE", tmp_path / "FINDS.md")
     monkeypatch.setattr(finds_page, "PLANS", tmp_path)
     monkeypatch.setattr(finds_page, "printed", printed)
@@ -119,6 +121,39 @@ def test_a_line_whose_command_fails_is_a_failure(
     ]
 
 
+def test_states_are_doubled_until_it_shows(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else breaks before; what never shows is said to be none."""
+    asked: dict[str, list[int]] = {"one": [], "two": []}
+
+    def bugs_of(file: Path, states: int) -> list[str]:
+        asked[file.stem].append(states)
+        return ["I30: other"] + ["I1: rows"] * (states >= 200)
+
+    monkeypatch.setattr(finds_page, "bugs_of", bugs_of)
+    page.with_name("two.md").unlink()
+    assert finds_page.main([]) == 0
+    assert asked == {"one": [100], "two": [100, 200]}
+    text = page.read_text("utf-8")
+    assert "| old | I30: other<br>I1: rows | 200 |" in text and "| new | I30: other | 100 |" in text
+    monkeypatch.setattr(finds_page, "bugs_of", lambda _file, _states: ["I30: other"])
+    assert finds_page.main(["two"]) == 0
+    assert "| old | I30: other | none in 400 |" in page.read_text("utf-8")
+
+
+def test_of_each_find_is_said_what_is_known() -> None:
+    """And of nothing else; what is meant of several things is on the page."""
+    assert set(finds_page.KNOWN) == {file.stem for file in finds_page.PLANS.glob("*.toml")}
+    rows = finds_page.PAGE.read_text("utf-8").splitlines()
+    for name, known in finds_page.KNOWN.items():
+        (row,) = (
+            line
+            for line in rows
+            if f"workloads/finds/{name}.toml --states" in line
+            and f"| {known['upstream']} |" in line
+        )
+        assert "none in" in row or known.get("shows", "") in row
+
+
 def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
     """Its line keeps what the page says of it."""
     tale = page.with_name("two.md")
@@ -130,10 +165,10 @@ def test_a_target_that_is_not_here_is_no_failure(page: Path) -> None:
 def test_a_campaign_that_fails_is_a_failure(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its row is not there, the other one is."""
 
-    def bugs_of(file: Path, _states: int) -> str:
+    def bugs_of(file: Path, _states: int) -> list[str]:
         if file.stem == "one":
             raise finds_page.CommandFailed("no server")
-        return "I1"
+        return ["I1: rows"]
 
     monkeypatch.setattr(finds_page, "bugs_of", bugs_of)
     page.with_name("two.md").unlink()
