@@ -7,27 +7,20 @@
 
 #include "faults/real.h"
 
-#define PAGE_BYTES ((size_t)4096)
-
-static size_t whole_pages(size_t bytes)
-{
-    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-}
-
 static size_t page_offset(const struct iovec *part)
 {
-    return (uintptr_t)part->iov_base % PAGE_BYTES;
+    return (uintptr_t)part->iov_base % IO_PAGE_BYTES;
 }
 
 bool io_copy_take(io_copy_t *copy, const io_call_t *call)
 {
-    size_t head = whole_pages((size_t)call->count * sizeof(struct iovec));
+    size_t head = io_whole_pages((size_t)call->count * sizeof(struct iovec));
     struct iovec *parts;
     uint8_t *at;
 
     copy->bytes = head;
     for (int i = 0; i < call->count; i++) {
-        copy->bytes += whole_pages(page_offset(&call->parts[i]) + call->parts[i].iov_len);
+        copy->bytes += io_whole_pages(page_offset(&call->parts[i]) + call->parts[i].iov_len);
     }
     copy->map = io_map_memory(copy->bytes);
     if (copy->map == NULL) {
@@ -42,7 +35,7 @@ bool io_copy_take(io_copy_t *copy, const io_call_t *call)
         if (bytes > 0) {
             memcpy(at + before, call->parts[i].iov_base, bytes);
         }
-        at += whole_pages(before + bytes);
+        at += io_whole_pages(before + bytes);
     }
     copy->call = *call;
     copy->call.parts = parts;

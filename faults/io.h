@@ -24,6 +24,14 @@ typedef struct io_call {
     int flags;
 } io_call_t;
 
+#define IO_PAGE_BYTES ((uint64_t)4096)
+
+/** Rounded up to pages of memory. */
+static inline uint64_t io_whole_pages(uint64_t bytes)
+{
+    return (bytes + IO_PAGE_BYTES - 1) / IO_PAGE_BYTES * IO_PAGE_BYTES;
+}
+
 /** The same write from memory of its own. */
 typedef struct io_copy {
     io_call_t call;

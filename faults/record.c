@@ -5,8 +5,8 @@ Above share.c, whose lock serialises the appends of all threads and processes.
    process that dies at any instruction leaves a readable trace.
 2. Pages are populated ahead of use, so that the hot path takes no page fault and a full file system
    shows as an error here, not as SIGBUS.
-   A page of a tmpfs costs three times the copy that fills it. A recording that has outgrown half of a huge page, and so will be long,
-   asks for the next whole one, which costs a third of its pages one by one; without any the pages come in small steps, as before.
+   A page of a tmpfs costs more than the copy that fills it. A recording that has outgrown half of a huge page, and so will be long,
+   asks for the next whole one, which costs less than its pages one by one; where there is none they come in small steps.
 3. A full trace stops recording and says so in its header; it never stops the program.
 4. The number of events in the header is stored after the length: it is the ticket that a call takes at its begin, and
    what it counts is in the stream. */
@@ -19,22 +19,17 @@ Above share.c, whose lock serialises the appends of all threads and processes.
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults/io.h"
 #include "faults/real.h"
 
 /* A short recording takes few, and who needs them under the lock does not hold it long. */
 #define POPULATE_BYTES ((size_t)128 << 10)
 
-#define PAGE_BYTES ((uint64_t)4096)
 #define HUGE_BYTES ((uint64_t)2 << 20)
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
-
-static uint64_t whole_pages(uint64_t bytes)
-{
-    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-}
 
 /* At an address that huge pages can have: those of the file begin at multiples of their size. */
 static uint8_t *record_map_file(int fd, uint64_t bytes)
@@ -68,8 +63,8 @@ static uint8_t *record_map_file(int fd, uint64_t bytes)
 /* The stream, and behind it what its processes share. */
 static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **share)
 {
-    uint64_t share_bytes = whole_pages(sizeof(share_t));
-    uint64_t file_bytes = whole_pages(size_bytes) + share_bytes;
+    uint64_t share_bytes = io_whole_pages(sizeof(share_t));
+    uint64_t file_bytes = io_whole_pages(size_bytes) + share_bytes;
     bool create = size_bytes > 0;
     struct stat st;
     uint8_t *map;
@@ -81,7 +76,7 @@ static int record_map(record_log_t *log, int fd, size_t size_bytes, share_t **sh
         return errno;
     }
     file_bytes = (uint64_t)st.st_size;
-    if (file_bytes < TP_TRACE_HEADER_SIZE + share_bytes || file_bytes % PAGE_BYTES != 0) {
+    if (file_bytes < TP_TRACE_HEADER_SIZE + share_bytes || file_bytes % IO_PAGE_BYTES != 0) {
         return EINVAL;
     }
     map = record_map_file(fd, file_bytes);
@@ -110,7 +105,7 @@ static uint64_t record_used(const record_log_t *log)
 static uint64_t record_populated(const record_log_t *log)
 {
     uint64_t populated = atomic_load_explicit(&log->populated, memory_order_relaxed);
-    uint64_t used = populated == 0 ? 0 : record_used(log) / PAGE_BYTES * PAGE_BYTES;
+    uint64_t used = populated == 0 ? 0 : record_used(log) / IO_PAGE_BYTES * IO_PAGE_BYTES;
 
     return used > populated ? used : populated;
 }
@@ -146,7 +141,7 @@ static void record_make_huge(record_log_t *log, uint64_t used)
         || !atomic_compare_exchange_strong(&log->huge, &done, at + HUGE_BYTES)) {
         return;
     }
-    if (madvise(from, PAGE_BYTES, MADV_POPULATE_WRITE) != 0
+    if (madvise(from, IO_PAGE_BYTES, MADV_POPULATE_WRITE) != 0
         || madvise(from, HUGE_BYTES, MADV_COLLAPSE) != 0) {
         atomic_store(&log->huge, UINT64_MAX);
     }

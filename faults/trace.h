@@ -29,7 +29,7 @@ harness. Little-endian, records 8-byte aligned. faults/README.md tells the same 
 
     call under way (64 bytes, TP_TRACE_CALLS of them): a write that has begun and that is not recorded yet. A thread has a
     place of its own, as long as there are no more of them than places.
-      0     4    file id, 0 = none; stored last, and first when the record is complete
+      0     4    file id, 0 = none; stored last, and 0 again when the record is complete
       4     4    zero
       8     8    offset
      16     8    length

@@ -121,8 +121,7 @@ static inline const char *heap_fault(const page_head_t *h, uint32_t page_size)
     return h->garbage == 0 ? NULL : "reserved bytes";
 }
 
-/** page_head_read() for the functions of this file, each of which reads the head anew: inline, without what it does not need. */
-static inline const char *head_read(const byte *page, uint32_t page_size, page_head_t *h)
+const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
 {
     const char *fault;
 
@@ -150,11 +149,6 @@ static inline const char *head_read(const byte *page, uint32_t page_size, page_h
         return "record count";
     }
     return (h->n_free == 0) != (h->free == 0) ? "free list head" : NULL;
-}
-
-const char *page_head_read(const byte *page, uint32_t page_size, page_head_t *h)
-{
-    return head_read(page, page_size, h);
 }
 
 uint32_t page_len_at(const byte *page, const page_head_t *h, uint32_t offset)
@@ -211,7 +205,7 @@ bool page_has_room(const byte *page, uint32_t page_size, uint32_t len)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL) {
+    if (page_head_read(page, page_size, &h) != NULL) {
         return false;
     }
     if (h.rec_size == PAGE_REC_VARIES) {
@@ -225,7 +219,7 @@ uint32_t page_rec_offset(const byte *page, uint32_t page_size, uint32_t slot)
     page_head_t h;
     uint32_t offset;
 
-    CHECK(head_read(page, page_size, &h) == NULL && slot < h.n_recs);
+    CHECK(page_head_read(page, page_size, &h) == NULL && slot < h.n_recs);
     offset = page_slot_read(page, page_size, &h, slot);
     CHECK(offset != 0);
     return offset;
@@ -267,7 +261,7 @@ uint32_t page_search(const byte *page, uint32_t page_size, const byte *key, uint
     page_head_t h;
 
     *exact = false;
-    if (head_read(page, page_size, &h) != NULL) {
+    if (page_head_read(page, page_size, &h) != NULL) {
         return 0;
     }
     key_len = key_len < h.key_len ? key_len : h.key_len;
@@ -294,7 +288,7 @@ rec_delta_t page_rec_delta(const byte *page, uint32_t page_size, uint32_t slot, 
     page_head_t h;
 
     CHECK(len >= 2);
-    if (slot > 0 && head_read(page, page_size, &h) == NULL && slot <= h.n_recs
+    if (slot > 0 && page_head_read(page, page_size, &h) == NULL && slot <= h.n_recs
         && (h.rec_size == PAGE_REC_VARIES || len == h.rec_size)) {
         before = page_slot_read(page, page_size, &h, slot - 1);
     }
@@ -359,7 +353,7 @@ dberr_t page_rec_insert(byte *page, uint32_t page_size, uint32_t slot, const rec
     page_head_t h;
     byte *last;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs || rec->shared >= page_size
         || rec->rest_len >= page_size || !len_is_valid(&h, page_size, len)
         || (rec->info & ~REC_INFO_VALID) != 0) {
         return DB_CORRUPTION;
@@ -408,7 +402,7 @@ dberr_t page_rec_delete(byte *page, uint32_t page_size, uint32_t slot)
     page_head_t h;
     byte *last;
 
-    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs
+    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs
         || (h.n_free > 0 && !page_offset_is_valid(page, &h, h.free))) {
         return DB_CORRUPTION;
     }
@@ -432,7 +426,7 @@ dberr_t page_rec_place(const byte *page, uint32_t page_size, uint32_t slot, uint
     uint32_t offset;
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
+    if (page_head_read(page, page_size, &h) != NULL || slot >= h.n_recs) {
         return DB_CORRUPTION;
     }
     offset = page_slot_read(page, page_size, &h, slot);
@@ -499,7 +493,7 @@ dberr_t page_list_end_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, 0, slot);
@@ -509,7 +503,7 @@ dberr_t page_list_start_delete(byte *page, uint32_t page_size, uint32_t slot)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
+    if (page_head_read(page, page_size, &h) != NULL || slot > h.n_recs) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, slot, h.n_recs);
@@ -519,7 +513,7 @@ dberr_t page_reorganize(byte *page, uint32_t page_size)
 {
     page_head_t h;
 
-    if (head_read(page, page_size, &h) != NULL) {
+    if (page_head_read(page, page_size, &h) != NULL) {
         return DB_CORRUPTION;
     }
     return list_keep(page, page_size, &h, 0, h.n_recs);

@@ -25,7 +25,7 @@ bool rules_is_elsewhere(const char *path)
 
 bool rules_is_undo_file(const char *path)
 {
-    return path[0] == UNDO_PREFIX[0] && strncmp(path, UNDO_PREFIX, UNDO_PREFIX_LEN) == 0
+    return strncmp(path, UNDO_PREFIX, UNDO_PREFIX_LEN) == 0
            && strspn(path + UNDO_PREFIX_LEN, "0123456789") == UNDO_DIGITS
            && path[UNDO_PREFIX_LEN + UNDO_DIGITS] == '\0';
 }
@@ -33,7 +33,7 @@ bool rules_is_undo_file(const char *path)
 bool rules_is_table_file(const char *path)
 {
     size_t len = strlen(path);
-    bool ibd = len > 4 && memcmp(path + len - 4, ".ibd", 4) == 0;
+    bool ibd = len > 4 && strcmp(path + len - 4, ".ibd") == 0;
     return (ibd || rules_is_undo_file(path)) && !rules_is_elsewhere(path);
 }
 

@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,6 +29,15 @@ static inline int persist_teardown(void **state)
     fs_list_free(&f->list);
     image_destroy(f->image);
     return 0;
+}
+
+/** A new file with this text; path: ends with XXXXXX, and is filled in. Caller: unlink(). */
+static inline void put_text(char *path, const char *text)
+{
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(close(fd), 0);
 }
 
 static inline uint32_t name_of(image_t *image, const char *path)

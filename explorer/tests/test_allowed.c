@@ -18,11 +18,8 @@ static const char GOOD[] = "{\"prefix\":0,\"line\":0,\"tables\":[]}\n"
 static dberr_t load(const char *text, allowed_t *allowed)
 {
     char path[] = "/tmp/test_explorer_allowed.XXXXXX";
-    int fd = mkstemp(path);
     err_sink_t err = {.msg = ""};
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    (void)close(fd);
+    put_text(path, text);
     dberr_t e = allowed_load(path, allowed, &err);
     (void)unlink(path);
     assert_true(e == DB_SUCCESS || err.msg[0] != '\0');

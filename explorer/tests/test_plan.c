@@ -295,12 +295,10 @@ static void test_rare_kinds(void **state)
 static void test_kinds_are_read(void **state)
 {
     char path[] = "/tmp/kinds-XXXXXX";
-    int fd = mkstemp(path);
     kinds_t kinds;
     err_sink_t err = {.msg = ""};
     (void)state;
-    assert_int_equal(write(fd, "insert\npurge\ninsert\n\n", 21), 21);
-    assert_int_equal(close(fd), 0);
+    put_text(path, "insert\npurge\ninsert\n\n");
     assert_int_equal(kinds_load(path, &kinds, &err), DB_SUCCESS);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(kinds.n, 4);

@@ -365,11 +365,8 @@ static void test_refused(void **state)
 static dberr_t load_sites(const char *text, write_sites_t *sites)
 {
     char path[] = "/tmp/test_explorer_sites.XXXXXX";
-    int fd = mkstemp(path);
     err_sink_t err = {.msg = ""};
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-    (void)close(fd);
+    put_text(path, text);
     dberr_t e = write_sites_load(path, sites, &err);
     (void)unlink(path);
     assert_true(e == DB_SUCCESS || strstr(err.msg, "SEQ SITE") != NULL);

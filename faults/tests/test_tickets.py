@@ -47,11 +47,11 @@ class Tickets(PreloadCase):
     def test_places_of_sequential_and_appending_writes(self) -> None:
         """Threads that append to one file take turns: no place is recorded twice, and it is one file, whoever created it."""
         for _ in range(20):
-            run = self.run_ops("appends 20 f f f f")
+            run = self.run_ops("appends 200 f f f f")
             self.assertEqual({o.file for o in run.trace.of(OPEN)}, {1})
             self.assertEqual(sum(o.flags for o in run.trace.of(OPEN)), 1)
             places = sorted(w.offset for w in run.trace.of(WRITE))
-            self.assertEqual(places, [8 * i for i in range(80)])
+            self.assertEqual(places, [8 * i for i in range(800)])
             (self.root / "f").unlink()
 
 

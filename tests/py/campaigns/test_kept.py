@@ -44,20 +44,31 @@ def test_files_are_kept_where_a_recording_is_the_evidence(server: Target, tmp_pa
 def test_a_kept_recording_is_judged_again(
     server: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the rules, from the files that the run began with; an image without them says nothing."""
+    """By the rules, from the files that the run began with; an image without them says nothing. So the first
+    recovery, from the crashed image."""
     spec = replace(make_spec(3), options={"page_size": "16k"})
     result = replace(make_result(3, broken=19), image=tmp_path)
+
+    asked = []
 
     def judge_run(
         _target: Target, trace: Path, setting: Setting, found: Path, *, live: bool
     ) -> Judged:
-        assert (trace, found, live) == (tmp_path / "run.trace", tmp_path / "found", True)
-        assert setting.page_size == 16384
-        return Judged((Finding(7, RULE),))
+        asked.append((trace.name, found.name))
+        assert (setting.page_size, live) == (16384, True)
+        number = 19 if trace.name == "run.trace" else 22
+        return Judged((Finding(7, replace(RULE, invariant=number)),))
 
     monkeypatch.setattr(kept, "judge_run", judge_run)
     assert judge_kept(spec, result, server) == frozenset()
     (tmp_path / "run.trace").touch()
     (tmp_path / "found").mkdir()
     assert judge_kept(spec, result, server) == {19}
+    (tmp_path / "data").mkdir()
+    (tmp_path / "recover.trace").touch()
+    assert judge_kept(spec, result, server) == {19, 22}
+    (tmp_path / "recover-1.trace").touch()  # the one above began with what this one left
+    asked.clear()
+    assert judge_kept(spec, result, server) == {19, 22}
+    assert asked == [("run.trace", "found"), ("recover-1.trace", "data")]
     assert judge_kept(spec, make_result(3), server) == frozenset()
