@@ -1,12 +1,37 @@
 /* CRC-32C. Lowest layer; the only user of isa-l.
 
+Rules
 1. The value is the common one (reflected, register preset to all ones, result inverted): isa-l's
-   crc32_iscsi leaves both steps to its caller. */
+   crc32_iscsi leaves both steps to its caller.
+2. isa-l leaves the upper halves of vector registers in use, where every SSE instruction that follows waits for them:
+   they are cleared. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
 
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
+
 #define CHUNK_BYTES_MAX ((size_t)1 << 30) /* isa-l takes an int */
+
+#ifdef __x86_64__
+__attribute__((target("avx"))) static void zero_upper(void)
+{
+    _mm256_zeroupper();
+}
+
+static void leave_vectors(void)
+{
+    if (__builtin_cpu_supports("avx")) {
+        zero_upper();
+    }
+}
+#else
+static void leave_vectors(void)
+{
+}
+#endif
 
 uint32_t crc32c(const byte *buf, size_t len_bytes)
 {
@@ -20,5 +45,6 @@ uint32_t crc32c(const byte *buf, size_t len_bytes)
         buf += n;
         len_bytes -= n;
     }
+    leave_vectors();
     return ~crc;
 }

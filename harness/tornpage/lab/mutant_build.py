@@ -129,7 +129,7 @@ class MutantBuilder:
         steps = [["cmake", "--build", "--preset", PRESET, "--parallel", str(JOBS), "--target"]]
         steps[0] += [str(path) for path in self._programs]
         if not (self._build / "build.ninja").is_file():
-            steps.insert(0, ["cmake", "--preset", PRESET])
+            steps.insert(0, ["cmake", "--preset", PRESET, "-DTORNPAGE_LTO=OFF"])
         for command in steps:
             done = _run(command, self._src, dict(os.environ))
             if done.returncode != 0:
