@@ -178,6 +178,13 @@ uint32_t model_count(const model_config_t *config, model_t model, const persist_
     return 0;
 }
 
+bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
+                        const persist_t *persist)
+{
+    return (model == MODEL_ONE_TORN || model == MODEL_ONE_PART) && k < TEAR_PARTS
+           && last_tearable(config, persist) != NULL;
+}
+
 /* ---- what is kept ---- */
 
 /** The k-th choice out of n: 0 is the newest; rule 3. */

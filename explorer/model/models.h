@@ -61,6 +61,11 @@ typedef struct model_config {
 /** Sectors that a write touches, at least in part; 1 of anything else. */
 uint64_t model_sectors(const model_config_t *config, const fs_event_t *event);
 
+/** Is it the write that happened last that this state tears? It was under way when the power failed, and likelier torn than
+any other. */
+bool model_tears_newest(const model_config_t *config, model_t model, uint32_t k,
+                        const persist_t *persist);
+
 /** How many states of this model the crash point has. */
 uint32_t model_count(const model_config_t *config, model_t model, const persist_t *persist);
 

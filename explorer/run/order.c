@@ -2,7 +2,8 @@
 
 Place: beside plan_states.c, which selects them; below runner.c.
 
-1. It depends on the seed and on what is selected only.
+1. It depends on the seed and on what is selected only. A class has a site, a model and a mask; states that tear the write
+   that happened last are one of their own.
 2. Three sorts make it: by class and statement, which gives each state its turn; by turn and place of the statement in a
    spread order, which gives each its rank in the class; by rank. */
 #include "explorer/run/order.h"
@@ -22,6 +23,8 @@ typedef struct entry {
 } entry_t;
 
 typedef struct entries {
+    const model_config_t *models;
+    const persist_t *persist;
     entry_t *all;
     uint32_t n;
     uint32_t capacity;
@@ -45,6 +48,7 @@ static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)
         entries->all = mem_grow(entries->all, entries->capacity * sizeof(*entries->all));
     }
     uint32_t class = (entries->place * MODEL_KINDS + (uint32_t)model) * MASKS + mask_of(model, k);
+    class = 2 * class + model_tears_newest(entries->models, model, k, entries->persist);
     entries->all[entries->n++] = (entry_t){
         .state = {.number = number, .point = entries->point},
         .class = class,
@@ -60,6 +64,8 @@ static void list_entries(entries_t *entries, const state_plan_t *plan, const cam
     image_mark(image);
     image_set_hashing(image, false);
     persist_init(&persist, &trace->list, image, &campaign->disk);
+    entries->models = &campaign->models;
+    entries->persist = &persist;
     for (uint32_t point = 0; point < plan->n_points; point++) {
         if (plan_number(plan, point) == plan_number(plan, point + 1)) {
             continue;

@@ -6,7 +6,8 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 0. A quarter of the wanted number lies right after the operations by which the run broke a rule on bytes, if there
    are any: what the rule complains of shows there, if anywhere.
-1. The basic states come first, as long as they leave a quarter of the rest to the others.
+1. The basic states come first, as long as they leave a quarter of the rest to the others. A quarter of those tear the write that
+   happened last: where many wait, it is one of them in few states, and yet the one that a power failure tears.
 2. Where not all of them are run, each part is shared out by place, each place by the square root of its number:
    there are hundreds of data pages to one checkpoint, one hole or one new name, and a bug may need that one. Half of
    each part is shared out evenly: a place of few writes, as the file that says that a backup is whole, has too few states
@@ -59,9 +60,13 @@ uint32_t plan_place(const fs_list_t *list, uint32_t point)
     return SITE_OTHER;
 }
 
-static uint32_t part_of(const plan_point_t *point, model_t model)
+static uint32_t part_of(const plan_point_t *point, const model_config_t *models, model_t model,
+                        uint32_t k, const persist_t *persist)
 {
-    return point->suspect ? PLAN_SUSPECT : model_is_basic(model) ? PLAN_BASIC : PLAN_OTHER;
+    return point->suspect                                  ? PLAN_SUSPECT
+           : model_is_basic(model)                         ? PLAN_BASIC
+           : model_tears_newest(models, model, k, persist) ? PLAN_NEWEST
+                                                           : PLAN_OTHER;
 }
 
 static uint32_t group_of(const kinds_t *kinds, const fs_list_t *list, uint32_t point)
@@ -107,9 +112,9 @@ void plan_each(const state_plan_t *plan, const model_config_t *models, const per
 {
     plan_point_t next = plan->points[persist->next];
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
-        uint32_t part = part_of(&next, (model_t)model);
         uint32_t n = model_count(models, (model_t)model, persist);
         for (uint32_t k = 0; k < n; k++, next.number++) {
+            uint32_t part = part_of(&next, models, (model_t)model, k, persist);
             if (class_selects(plan, part, next.group, next.before[part]++)) {
                 fn(ctx, (model_t)model, k, next.number);
             }
@@ -148,7 +153,9 @@ static void plan_count_point(state_plan_t *plan, const campaign_t *campaign, uin
     const plan_point_t *at = &plan->points[point];
     for (uint32_t model = 0; model < MODEL_KINDS; model++) {
         uint32_t n = model_count(&campaign->models, (model_t)model, persist);
-        plan->totals[part_of(at, (model_t)model)][at->group] += n;
+        for (uint32_t k = 0; k < n; k++) {
+            plan->totals[part_of(at, &campaign->models, (model_t)model, k, persist)][at->group]++;
+        }
         plan->total += n;
     }
 }
@@ -281,13 +288,16 @@ static void plan_share(state_plan_t *plan)
     uint64_t wanted[PLAN_PARTS];
     uint64_t suspect = sum(plan->totals[PLAN_SUSPECT], plan->n_groups);
     uint64_t basic = sum(plan->totals[PLAN_BASIC], plan->n_groups);
+    uint64_t newest = sum(plan->totals[PLAN_NEWEST], plan->n_groups);
     uint64_t others = plan->total - suspect - basic;
     uint64_t shared = 0;
     wanted[PLAN_SUSPECT] = quarter(plan->wanted, suspect, plan->total); /* rule 0 */
     uint64_t rest = plan->wanted - wanted[PLAN_SUSPECT];
     uint64_t reserved = quarter(rest, others, basic + others); /* rule 1 */
     wanted[PLAN_BASIC] = basic < rest - reserved ? basic : rest - reserved;
-    wanted[PLAN_OTHER] = rest - wanted[PLAN_BASIC];
+    rest -= wanted[PLAN_BASIC];
+    wanted[PLAN_NEWEST] = quarter(rest, newest, others);
+    wanted[PLAN_OTHER] = rest - wanted[PLAN_NEWEST];
     for (uint32_t part = 0; part < PLAN_PARTS; part++) {
         plan_share_part(plan, part, wanted[part]);
         shared += sum(plan->shares[part], plan->n_groups);

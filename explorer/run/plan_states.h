@@ -1,7 +1,7 @@
 /** Which states are run, and in which batches.
 
-States are chosen by class: basic ones (model_is_basic), others, and whatever lies right after an operation that is
-suspected; each by place, that is the site of the write that
+States are chosen by class: basic ones (model_is_basic), those in the middle of a write (model_tears_newest), others, and
+whatever lies right after an operation that is suspected; each by place, that is the site of the write that
 their crash point follows, or that it follows a hole, or that a name changes there: it follows such a change, or comes
 right before one; and by the kind of the statement that was issued last. */
 #ifndef EXPLORER_PLAN_STATES_H
@@ -20,12 +20,13 @@ typedef struct batch {
 /** Parts of all states. */
 enum {
     PLAN_BASIC,
+    PLAN_NEWEST, /**< the write that happened last is torn */
     PLAN_OTHER,
-    PLAN_SUSPECT, /**< of either kind, right after a suspect */
+    PLAN_SUSPECT, /**< of any kind, right after a suspect */
     PLAN_PARTS
 };
 
-/** A crash point. Its states belong to two classes, those of its group; or to one, right after a suspect. */
+/** A crash point. Its states belong to three classes, those of its group; or to one, right after a suspect. */
 typedef struct plan_point {
     uint32_t group;              /**< place and kind */
     bool suspect;                /**< the operation before it is one */

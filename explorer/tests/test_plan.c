@@ -6,6 +6,9 @@
 
 typedef struct chosen {
     const state_plan_t *plan;
+    const model_config_t *models;
+    const persist_t *persist;
+    uint32_t n_newest;   /**< of other states, those that tear the write that happened last */
     uint32_t n[2];       /**< other states, basic ones */
     uint32_t in_part[4]; /**< of the crash points */
     uint32_t at_site[2][SITE_KINDS];
@@ -16,10 +19,10 @@ typedef struct chosen {
 static void count_chosen(void *ctx, model_t model, uint32_t k, uint64_t number)
 {
     chosen_t *chosen = ctx;
-    (void)k;
     assert_in_range(number, plan_number(chosen->plan, chosen->point),
                     plan_number(chosen->plan, chosen->point + 1) - 1);
     chosen->n[model_is_basic(model)]++;
+    chosen->n_newest += model_tears_newest(chosen->models, model, k, chosen->persist);
     chosen->in_part[chosen->point * 4 / chosen->plan->n_points]++;
     chosen->at_site[model_is_basic(model)][chosen->site]++;
 }
@@ -30,7 +33,7 @@ static chosen_t choose(fixture_t *f, uint64_t states, state_plan_t *plan)
         .states = states, .to_seq = UINT64_MAX, .batch_states = 16, .kinds = &ALIKE};
     persist_t persist;
     plan_create(plan, &f->campaign, &f->trace, f->image, &limits);
-    chosen_t chosen = {.plan = plan};
+    chosen_t chosen = {.plan = plan, .models = &f->campaign.models, .persist = &persist};
     image_mark(f->image);
     persist_init(&persist, &f->trace.list, f->image, NULL);
     for (uint32_t point = 0; point < plan->n_points; point++) {
@@ -166,6 +169,19 @@ static void test_choice(void **state)
     plan_free(&plan);
 }
 
+/** A quarter of the other states lie in the middle of a write, however many more there are that do not. */
+static void test_newest(void **state)
+{
+    fixture_t *f = *state;
+    state_plan_t plan;
+    chosen_t all = choose(f, 0, &plan);
+    plan_free(&plan);
+    assert_true(all.n_newest > 0 && all.n_newest < all.n[0] / 8);
+    chosen_t some = choose(f, all.n[1] + all.n_newest, &plan);
+    assert_in_range(some.n_newest, some.n[0] / 4, some.n[0] / 4 + 1);
+    plan_free(&plan);
+}
+
 /** Are there more states of the checkpoint among those that were chosen than in proportion? */
 static bool checkpoint_stands_out(const chosen_t *some, const chosen_t *all, uint32_t basic)
 {
@@ -280,10 +296,10 @@ static void test_rare_kinds(void **state)
     limits.states = plan.total / 16;
     plan_free(&plan);
     plan_create(&plan, &f->campaign, &f->trace, f->image, &limits);
-    for (uint32_t half = 0; half <= PLAN_OTHER; half++) {
+    for (uint32_t part = 0; part <= PLAN_OTHER; part++) {
         uint32_t usual = SITE_DATA_PAGE * kinds.n + 1;
-        const uint64_t *totals = plan.totals[half];
-        const uint64_t *shares = plan.shares[half];
+        const uint64_t *totals = plan.totals[part];
+        const uint64_t *shares = plan.shares[part];
         assert_true(shares[usual] > 0 && totals[usual + 1] > 0);
         assert_true(shares[usual + 1] * totals[usual] > shares[usual] * totals[usual + 1]
                     || shares[usual] == totals[usual]);
@@ -329,6 +345,8 @@ typedef struct by_statement {
 } by_statement_t;
 
 typedef struct lookup {
+    const model_config_t *models;
+    const persist_t *persist;
     uint64_t number;
     uint32_t class;
 } lookup_t;
@@ -339,17 +357,22 @@ static void look_up(void *ctx, model_t model, uint32_t k, uint64_t number)
     bool tears = model == MODEL_ONE_TORN || model == MODEL_ONE_PART;
     uint32_t mask = tears ? k % TEAR_PARTS : model == MODEL_ORDERED ? k % 2 : 0;
     if (number == lookup->number) {
-        lookup->class = (uint32_t)model * TEAR_PARTS + mask;
+        lookup->class = 2 * ((uint32_t)model * TEAR_PARTS + mask)
+                        + model_tears_newest(lookup->models, model, k, lookup->persist);
     }
 }
 
-#define CLASSES (PLAN_PLACES * MODEL_KINDS * TEAR_PARTS)
+#define CLASSES_OF_PLACE (2 * MODEL_KINDS * TEAR_PARTS)
+#define CLASSES (PLAN_PLACES * CLASSES_OF_PLACE)
 
 /** The class of a state; the plan selects it. */
 static uint32_t class_of_state(fixture_t *f, const order_state_t *state)
 {
     persist_t persist;
-    lookup_t lookup = {.number = state->number, .class = CLASSES};
+    lookup_t lookup = {.models = &f->campaign.models,
+                       .persist = &persist,
+                       .number = state->number,
+                       .class = CLASSES};
     image_mark(f->image);
     persist_init(&persist, &f->trace.list, f->image, NULL);
     persist_advance(&persist, state->point);
@@ -357,7 +380,7 @@ static uint32_t class_of_state(fixture_t *f, const order_state_t *state)
     persist_free(&persist);
     image_undo(f->image);
     assert_true(lookup.class < CLASSES);
-    return plan_place(&f->trace.list, state->point) * MODEL_KINDS * TEAR_PARTS + lookup.class;
+    return plan_place(&f->trace.list, state->point) * CLASSES_OF_PLACE + lookup.class;
 }
 
 static uint32_t statement_of(const fixture_t *f, const order_state_t *state)
@@ -418,6 +441,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_few_suspects, setup, teardown),
         cmocka_unit_test_setup_teardown(test_choice, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_newest, setup, teardown),
         cmocka_unit_test_setup_teardown(test_order, setup, teardown),
         cmocka_unit_test_setup_teardown(test_basic_states_come_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_are_a_place, setup, teardown),
