@@ -67,13 +67,28 @@ PURGE_S = 10.0
 PURGE_POLL_S = 0.1
 FSYNCS = ("once", "repeated")
 """What becomes of the fsyncs of a run: nothing; one that a write overlaps is repeated."""
+UNDO = {
+    "system": (("innodb-undo-tablespaces=0",), ("innodb-undo-tablespaces=0",)),
+    "truncated": (
+        ("innodb-undo-tablespaces=2",),
+        (
+            "innodb-undo-tablespaces=2",
+            "innodb-undo-log-truncate=ON",
+            "innodb-max-undo-log-size=10M",
+            "loose-innodb-purge-rseg-truncate-frequency=1",
+        ),
+    ),
+}
+"""Where undo logs are: variables of `prepare`, and of the others. Tablespaces that have grown beyond the
+smallest bound are truncated as soon as purge has come to their end."""
+GROWTH = Path(__file__).with_name("mariadb-undo.sql")
+"""What makes them grow."""
 SMALL = (
     "--innodb-buffer-pool-size=6M",
     "--innodb-log-file-size=1M",
     "--innodb-data-file-path=ibdata1:1M:autoextend",
     "--innodb-autoextend-increment=1",
     "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
-    "--innodb-undo-tablespaces=0",
     "--loose-innodb-log-files-in-group=1",
     "--aria-log-file-size=8M",
 )
@@ -264,10 +279,11 @@ def run(setting: Setting, data: Path, lines: Path, last: str = "") -> None:
             ack(number, state_of(connection))
 
 
-def make_tables(connection: Connection[Any], lines: Path) -> None:
-    """Those of a list of statements."""
-    for line in statements_of(lines).values():
-        _execute_all(connection, line)
+def make_tables(connection: Connection[Any], files: Sequence[Path]) -> None:
+    """Those of lists of statements."""
+    for lines in files:
+        for line in statements_of(lines).values():
+            _execute_all(connection, line)
 
 
 def _execute_all(connection: Connection[Any], line: str) -> None:
@@ -292,13 +308,15 @@ def parser(prog: str) -> argparse.ArgumentParser:
     found.add_argument("--program", default="mariadbd", help="what starts the server")
     found.add_argument("--libraries", default="", help="where its libraries are")
     found.add_argument("--fsync", choices=FSYNCS, default="once", help="of a run")
+    found.add_argument("--undo", choices=tuple(UNDO), default="system", help="where undo logs are")
     found.add_argument("--set", action="append", default=[], help="a variable of the server")
     return found
 
 
 def setting_of(given: argparse.Namespace) -> Setting:
     """What these words say of the server."""
-    return Setting(tuple(shlex.split(given.program)), tuple(given.set), given.libraries)
+    undo = UNDO[given.undo][given.command != "prepare"]
+    return Setting(tuple(shlex.split(given.program)), (*undo, *given.set), given.libraries)
 
 
 def _repeat_fsync(folder: Path) -> Path:
@@ -335,7 +353,8 @@ def main(arguments: Sequence[str]) -> None:
     data, lines = given.places
     try:
         if given.command == "prepare":
-            prepare(setting, data, lambda connection: make_tables(connection, lines))
+            growth = [GROWTH] if given.undo == "truncated" else []
+            prepare(setting, data, lambda connection: make_tables(connection, [lines, *growth]))
         else:
             with with_fsyncs(setting, given.fsync) as setting:
                 run(setting, data, lines, given.last)
