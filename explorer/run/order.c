@@ -24,7 +24,7 @@ typedef struct entry {
 
 typedef struct entries {
     const model_config_t *models;
-    const persist_t *persist;
+    persist_t *persist;
     entry_t *all;
     uint32_t n;
     uint32_t capacity;
@@ -60,23 +60,20 @@ static void add_entry(void *ctx, model_t model, uint32_t k, uint64_t number)
 static void list_entries(entries_t *entries, const state_plan_t *plan, const campaign_t *campaign,
                          const trace_t *trace, image_t *image)
 {
-    persist_t persist;
     image_mark(image);
     image_set_hashing(image, false);
-    persist_init(&persist, &trace->list, image, &campaign->disk);
-    entries->models = &campaign->models;
-    entries->persist = &persist;
+    persist_init(entries->persist, &trace->list, image, &campaign->disk);
     for (uint32_t point = 0; point < plan->n_points; point++) {
         if (plan_number(plan, point) == plan_number(plan, point + 1)) {
             continue;
         }
-        persist_advance(&persist, point);
+        persist_advance(entries->persist, point);
         entries->point = point;
         entries->place = plan_place(&trace->list, point);
         entries->statement = point == 0 ? 0 : trace->list.events[point - 1].issued_line;
-        plan_each(plan, &campaign->models, &persist, add_entry, entries);
+        plan_each(plan, &campaign->models, entries->persist, add_entry, entries);
     }
-    persist_free(&persist);
+    persist_free(entries->persist);
     image_undo(image);
     image_set_hashing(image, true);
 }
@@ -189,7 +186,8 @@ static void give_ranks(entries_t *entries)
 void order_create(order_t *order, const state_plan_t *plan, const campaign_t *campaign,
                   const trace_t *trace, image_t *image)
 {
-    entries_t entries = {.seed = plan->seed};
+    persist_t persist;
+    entries_t entries = {.models = &campaign->models, .persist = &persist, .seed = plan->seed};
     list_entries(&entries, plan, campaign, trace, image);
     sort(&entries, by_statement);
     give_turns(&entries);

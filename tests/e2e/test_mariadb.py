@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +32,18 @@ def scratch() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o711)
         yield folder
+
+
+BUNDLED = Path(__file__).parents[2] / "harness" / "tornpage" / "targets" / "bundled"
+BOUND = 10 << 20
+"""innodb_max_undo_log_size, in bytes."""
+
+
+def mariadb_command(*words: str | Path) -> None:
+    """One of the commands of the target file, without a recorder."""
+    command = [sys.executable, "-m", "tornpage.targets.bundled.mariadb", *map(str, words)]
+    env = {**os.environ, "PYTHONPATH": str(BUNDLED.parents[3] / "marking")}
+    subprocess.run(command, env=env, check=True, stdout=subprocess.DEVNULL, timeout=120)
 
 
 def servers() -> list[psutil.Process]:
@@ -59,6 +73,26 @@ def test_power_losses_find_nothing(scratch: Path, tornpage: Tornpage) -> None:
     )  # fmt: skip
     assert answer.code == 0, answer.text
     assert answer.data["counters"]["second_crash"] > 0
+
+
+def test_undo_tablespaces_are_truncated(scratch: Path, tornpage: Tornpage) -> None:
+    """`undo=truncated`: both are beyond the bound at first, and cut to it by the work; nothing is lost."""
+    data = scratch / "data"
+    data.mkdir()
+    lines = scratch / "lines"
+    lines.write_text("UPDATE t1 SET a = a + 1\nDO SLEEP(0.2)\n" * 10, "ascii")
+    undo = ("--undo", "truncated")
+    mariadb_command("prepare", data, BUNDLED / "mariadb-tables.sql", *undo)
+    files = [data / "undo001", data / "undo002"]
+    assert all(file.stat().st_size > BOUND for file in files)
+    mariadb_command("run", data, lines, *undo)
+    assert all(file.stat().st_size <= BOUND for file in files)
+    answer = tornpage(
+        "run", "powerloss", "--target", "mariadb-10.11", "--states", "50", "--depth", "1", *JOBS,
+        *REPEATED, "--set", "undo=truncated", TORNPAGE_TMP=str(scratch),
+    )  # fmt: skip
+    assert answer.code == 0, answer.text
+    assert answer.data["exercised"] == 50
 
 
 def test_without_doublewrite_torn_pages_are_found(scratch: Path, tornpage: Tornpage) -> None:
