@@ -131,7 +131,7 @@ class Damage:
     after: bool
 
 
-@functools.lru_cache(maxsize=1 << 16)
+@functools.lru_cache(maxsize=1 << 14)
 def parse_mark(text: bytes) -> Mark:
     """Splits "verb key=value ..." (ASCII). The result is shared between calls: do not change it."""
     verb, *tokens = text.decode("ascii", "replace").split(" ")
