@@ -19,7 +19,7 @@ SAID = (
     "replay 1.3",
     "reproduced",
     "255 -> 1",
-    "torn    write ibdata1, page 1, system page 10101010",
+    "torn    write ibdata1, page 1, system page 10000000",
     "1 operations were not synced",
     "bad checksum",
     "not reproduced: fixed?",
