@@ -325,9 +325,16 @@ void image_read(const image_t *image, uint32_t id, uint64_t offset, void *to, ui
 const byte *image_view(const image_t *image, uint32_t id, uint64_t offset, uint64_t len, byte *room)
 {
     CHECK(id < image->n_inodes);
+    const inode_t *inode = &image->inodes[id];
     uint64_t skip = offset % CHUNK_BYTES;
-    if (skip + len <= CHUNK_BYTES) {
-        return chunk_bytes(&image->inodes[id], offset / CHUNK_BYTES) + skip;
+    uint64_t together = CHUNK_BYTES - skip;
+    const byte *first = chunk_bytes(inode, offset / CHUNK_BYTES) + skip;
+    while (together < len
+           && chunk_bytes(inode, (offset + together) / CHUNK_BYTES) == first + together) {
+        together += CHUNK_BYTES;
+    }
+    if (together >= len) {
+        return first;
     }
     CHECK(room != NULL);
     image_read(image, id, offset, room, len);

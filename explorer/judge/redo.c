@@ -127,10 +127,9 @@ static lsn_t shared_limit(const redo_t *redo, lsn_t limit)
     return limit < redo->shared_lsn ? limit : redo->shared_lsn;
 }
 
-static const redo_entry_t *last_in(const redo_pages_t *pages, uint64_t key, lsn_t limit,
-                                   bool defined)
+/** page: NULL: nothing was said about it. */
+static const redo_entry_t *last_of(const redo_page_t *page, lsn_t limit, bool defined)
 {
-    const redo_page_t *page = page_find(pages, key);
     uint32_t n = page == NULL ? 0 : entries_until(page, limit);
     if (n > 0 && defined) {
         n = page->entries[n - 1].defined;
@@ -140,9 +139,9 @@ static const redo_entry_t *last_in(const redo_pages_t *pages, uint64_t key, lsn_
 
 static const redo_entry_t *find_last(const redo_t *redo, uint64_t key, lsn_t limit, bool defined)
 {
-    const redo_entry_t *entry = last_in(&redo->pages, key, limit, defined);
+    const redo_entry_t *entry = last_of(page_find(&redo->pages, key), limit, defined);
     if (entry == NULL && redo->shared != NULL) {
-        entry = last_in(&redo->shared->pages, key, shared_limit(redo, limit), defined);
+        entry = last_of(page_find(&redo->shared->pages, key), shared_limit(redo, limit), defined);
     }
     return entry;
 }
@@ -163,27 +162,37 @@ bool redo_has_record(const redo_t *redo, uint64_t key, lsn_t lsn)
     return entry != NULL && entry->end_lsn == lsn;
 }
 
+/** May an entry of the page lie behind `after`, up to limit? */
+static bool is_between(const redo_page_t *page, lsn_t after, lsn_t limit)
+{
+    return page->n > 0 && page->last_lsn > after && page->first_lsn <= limit;
+}
+
 void redo_each_page(const redo_t *redo, lsn_t after, lsn_t limit,
                     void (*fn)(void *ctx, uint64_t key, const redo_entry_t *last), void *ctx)
 {
-    const redo_pages_t *shared = redo->shared != NULL ? &redo->shared->pages : NULL;
-    for (uint32_t i = 0; shared != NULL && i < shared->table.n; i++) {
-        const redo_page_t *page = &shared->pages[i];
-        if ((page->last_lsn <= after || page->first_lsn > limit)
-            && page_find(&redo->pages, page->key) == NULL) {
-            continue;
+    const redo_pages_t *own = &redo->pages;
+    uint32_t n_shared = redo->shared != NULL ? redo->shared->pages.table.n : 0;
+    for (uint32_t i = 0; i < n_shared; i++) {
+        const redo_page_t *page = &redo->shared->pages.pages[i];
+        const redo_entry_t *last = NULL;
+        if (own->table.n > 0) {
+            last = last_of(page_find(own, page->key), limit, false);
         }
-        const redo_entry_t *last = redo_last(redo, page->key, limit);
+        if (last == NULL && is_between(page, after, limit)) {
+            last = last_of(page, shared_limit(redo, limit), false);
+        }
         if (last != NULL && last->end_lsn > after) {
-            fn(ctx, shared->pages[i].key, last);
+            fn(ctx, page->key, last);
         }
     }
-    for (uint32_t i = 0; i < redo->pages.table.n; i++) {
-        uint64_t key = redo->pages.pages[i].key;
-        const redo_entry_t *last = last_in(&redo->pages, key, limit, false);
-        bool seen = shared != NULL && page_find(shared, key) != NULL;
+    for (uint32_t i = 0; i < own->table.n; i++) {
+        const redo_page_t *page = &own->pages[i];
+        const redo_entry_t *last =
+            is_between(page, after, limit) ? last_of(page, limit, false) : NULL;
+        bool seen = n_shared > 0 && page_find(&redo->shared->pages, page->key) != NULL;
         if (!seen && last != NULL && last->end_lsn > after) {
-            fn(ctx, key, last);
+            fn(ctx, page->key, last);
         }
     }
 }

@@ -105,6 +105,16 @@ static void random_op(image_t *image, plain_t *plain, const fs_list_t *kept, str
     }
 }
 
+/** Of pages of several chunks, whether they lie together or not. */
+static void assert_views(const image_t *image, const plain_t *plain, uint32_t inode)
+{
+    byte room[16384];
+    for (uint64_t at = 0; at + sizeof(room) <= MODEL_BYTES; at += 1024) {
+        assert_memory_equal(image_view(image, inode, at, sizeof(room), room),
+                            plain->bytes[inode] + at, sizeof(room));
+    }
+}
+
 static void assert_equal(image_t *image, const plain_t *plain)
 {
     assert_int_equal(image_inode_count(image), plain->n_inodes);
@@ -113,6 +123,7 @@ static void assert_equal(image_t *image, const plain_t *plain)
         if (plain->size[i] > 0) {
             assert_memory_equal(bytes_of(image, i), plain->bytes[i], plain->size[i]);
         }
+        assert_views(image, plain, i);
     }
     for (uint32_t i = 0; i < FILES; i++) {
         assert_int_equal(image_lookup(image, name_of(image, NAMES[i])), plain->link[i]);
@@ -177,6 +188,29 @@ static void test_undo(void **state)
     image_destroy(image);
     fs_list_free(&kept);
     free(plain);
+}
+
+/** What was written at once is seen where it lies; with a chunk of another write amid it, it is copied. */
+static void test_view_of_what_lies_together(void **state)
+{
+    image_t *image = image_create();
+    fs_list_t list = {.events = NULL};
+    char page[16384 + 1];
+    byte room[16384];
+    (void)state;
+    memset(page, 'p', sizeof(page) - 1);
+    page[sizeof(page) - 1] = '\0';
+    add_write(&list, image_inode_create(image), 16384, page);
+    image_keep(image, &list);
+    persist_apply(image, &list.events[0]);
+    assert_ptr_equal(image_view(image, 0, 16384, 16384, room), list.events[0].data);
+    assert_ptr_equal(image_view(image, 0, 16384 + 100, 9000, room), list.events[0].data + 100);
+    assert_true(image_write(image, 0, 16384 + 8192, "other", 5));
+    memcpy(page + 8192, "other", 5);
+    assert_ptr_equal(image_view(image, 0, 16384, 16384, room), room);
+    assert_memory_equal(room, page, sizeof(room));
+    image_destroy(image);
+    fs_list_free(&list);
 }
 
 /** A page that a state keeps of a recorded write has one version in all states; written once more it has another. */
@@ -335,6 +369,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undo),
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_view_of_what_lies_together),
         cmocka_unit_test(test_version_of_what_is_kept),
         cmocka_unit_test(test_sparse_file),
         cmocka_unit_test(test_os),

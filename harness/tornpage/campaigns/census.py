@@ -4,7 +4,7 @@ A trial is compared with it event by event, so that its verdicts need not be com
 a folder of its own (script, trace, facts.json), from which every worker process loads it once.
 
 May import: aim, codec, contents, errors, image, journal, judgement, model, observed, oracle, paths, preload,
-rows, rules, state, stream, target, trace, workload.
+rows, rules, script, state, stream, target, trace, workload.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from tornpage.vocabulary.model import (
     WriteEvent,
 )
 from tornpage.vocabulary.paths import require_floor
+from tornpage.workloads.script import Script
 from tornpage.workloads.workload import generate
 
 __all__ = [
@@ -163,6 +164,7 @@ class UndisturbedRun:
     left.
     """
 
+    script: Script
     answer: RunAnswer
     oracle: Oracle | ObservedOracle
     trace: Trace
@@ -185,7 +187,7 @@ def run_undisturbed(
     found.mkdir(parents=True)
     target.lay_out(found, spec.options)
     copy_image(found, data)
-    script = generate(spec.workload, spec.params, spec.workload_seed)
+    script = _script_of(spec)
     (work / "script").write_text(script.text, "ascii")
     command = target.run_command(data, work / "script", spec.options)
     # With contents, for the stream to be compared with the files.
@@ -204,7 +206,7 @@ def run_undisturbed(
     if not contents and usual is not trace:
         trace = usual
         (work / "trace").write_bytes(trace.data)
-    oracle = _oracle_of(spec, answer.told, trace)
+    oracle = _oracle_of(spec, script, answer.told, trace)
     setting = target.judge_setting(spec.options, int(answer.status["page_size"]))
     judged = judge_run(target, work / "trace", setting, found, live=False)
     findings = judged.findings
@@ -220,7 +222,13 @@ def run_undisturbed(
         ),
     )
     remove_image(data)
-    return UndisturbedRun(answer, oracle, trace, usual.hash(), setting, findings, violations)
+    return UndisturbedRun(
+        script, answer, oracle, trace, usual.hash(), setting, findings, violations
+    )
+
+
+def _script_of(spec: TrialSpec) -> Script:
+    return generate(spec.workload, spec.params, spec.workload_seed)
 
 
 def _load_recording(work: Path, what: str) -> Trace:
@@ -233,10 +241,10 @@ def _load_recording(work: Path, what: str) -> Trace:
 
 
 def _oracle_of(
-    spec: TrialSpec, told: Mapping[int, State] | None, trace: Trace
+    spec: TrialSpec, script: Script, told: Mapping[int, State] | None, trace: Trace
 ) -> Oracle | ObservedOracle:
     if told is None:
-        return Oracle(generate(spec.workload, spec.params, spec.workload_seed), spec.options)
+        return Oracle(script, spec.options)
     return ObservedOracle(told, acknowledged_in(trace), clients=clients_in(trace))
 
 
@@ -295,7 +303,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
-    oracle = _oracle_of(spec, facts.told, trace)
+    oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
     findings = judge_run(target, folder / "trace", setting, folder / "found", live=False).findings
     return _baseline(facts.census, folder, oracle, trace, setting, findings)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 from dataclasses import dataclass
 
-from tornpage.faults.trace import Op, Trace
+from tornpage.faults.trace import Trace
 from tornpage.vocabulary.errors import CensusError
 
 __all__ = ["Journal", "acknowledged_in", "clients_in", "issued_last", "read_journal"]
@@ -30,13 +30,11 @@ def read_journal(trace: Trace) -> Journal:
     """The issue, ack and fail markers of a run. Statements of several clients are counted: their numbers
     come in no order."""
     journal = Journal([], [])
-    for event in trace.events():
-        if event.kind == Op.MARK:
-            verb, facts = trace.mark(event)
-            if verb in ("issue", "ack", "fail"):
-                entries = journal.issued if verb == "issue" else journal.finished
-                number = len(entries) + 1 if "client" in facts else int(facts["n"])
-                entries.append((event.seq, number))
+    for event, (verb, facts) in trace.marks():
+        if verb in ("issue", "ack", "fail"):
+            entries = journal.issued if verb == "issue" else journal.finished
+            number = len(entries) + 1 if "client" in facts else int(facts["n"])
+            entries.append((event.seq, number))
     return journal
 
 
@@ -50,10 +48,7 @@ def acknowledged_in(trace: Trace) -> list[int]:
     CensusError if there is no such mark, or one is none."""
     found: list[int] = []
     ready = False
-    for event in trace.events():
-        if event.kind != Op.MARK:
-            continue
-        verb, facts = trace.mark(event)
+    for event, (verb, facts) in trace.marks():
         ready |= verb == "ready"
         if verb in ("issue", "ack") and not (ready and facts.get("n", "").isdecimal()):
             raise CensusError(
@@ -68,16 +63,18 @@ def acknowledged_in(trace: Trace) -> list[int]:
 
 def clients_in(trace: Trace) -> dict[int, str]:
     """Who has issued a statement, by its number, as far as the marks name a client."""
-    marks = (trace.mark(event) for event in trace.events() if event.kind == Op.MARK)
     return {
         int(facts["n"]): facts["client"]
-        for verb, facts in marks
+        for _event, (verb, facts) in trace.marks()
         if verb == "issue" and "client" in facts
     }
 
 
 def issued_last(trace: Trace) -> list[int]:
     """Of each client, or of the only one, the last statement that it has issued."""
-    marks = (trace.mark(event) for event in trace.events() if event.kind == Op.MARK)
-    issued = {facts.get("client", ""): int(facts["n"]) for verb, facts in marks if verb == "issue"}
+    issued = {
+        facts.get("client", ""): int(facts["n"])
+        for _event, (verb, facts) in trace.marks()
+        if verb == "issue"
+    }
     return sorted(issued.values())

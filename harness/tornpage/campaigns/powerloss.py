@@ -2,7 +2,8 @@
 states that this run could have suffered. The oracle's commit prefixes go to the explorer as a file; what it
 finds comes back as violations, each with the id of its state, which replays alone.
 
-May import: census, errors, image, model, observed, oracle, process, state, target, trace, workload.
+May import: census, errors, image, model, observed, oracle, process, script, state, target,
+trace.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 from tornpage.campaigns.census import UndisturbedRun, census_key, list_writes, run_undisturbed
 from tornpage.faults.image import remove_image
 from tornpage.faults.process import ChildResult, run_child
-from tornpage.faults.trace import Op, Trace
+from tornpage.faults.trace import Trace
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.state import plain_tables
@@ -34,7 +35,7 @@ from tornpage.vocabulary.model import (
     TrialSpec,
     Violation,
 )
-from tornpage.workloads.workload import generate
+from tornpage.workloads.script import Script
 
 __all__ = [
     "Exploration",
@@ -141,7 +142,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
     try:
         run = run_undisturbed(spec, target, folder, contents=True)
         (folder / "allowed").write_text(prefixes_of(run.oracle), "ascii")
-        (folder / "kinds").write_text(_kinds_of(spec), "ascii")
+        (folder / "kinds").write_text(_kinds_of(run.script), "ascii")
         sites = _write_sites_of(run, target)
         (folder / "sites").write_text(sites, "ascii")
         yield Recording(
@@ -150,7 +151,7 @@ def recorded_run(spec: TrialSpec, target: Target, scratch: Path) -> Iterator[Rec
             kinds=folder / "kinds",
             write_sites=folder / "sites" if sites else None,
             found=folder / "found",
-            ready=_ready(run.trace),
+            ready=_ready(run.trace, target),
             trace_hash=run.hash,
             events=run.trace.events_declared,
             violations=run.violations,
@@ -321,17 +322,18 @@ def prefixes_of(oracle: Oracle | ObservedOracle) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _kinds_of(spec: TrialSpec) -> str:
+def _kinds_of(script: Script) -> str:
     """Per line of the script a word for the kind of its statement."""
-    statements = generate(spec.workload, spec.params, spec.workload_seed).statements
-    kinds = {statement.line: statement.verb.value for statement in statements}
+    kinds = {statement.line: statement.verb.value for statement in script.statements}
     return "".join(f"{kinds.get(line, '')}\n" for line in range(1, max(kinds, default=0) + 1))
 
 
-def _ready(trace: Trace) -> int:
-    """The event of the mark `ready`; 0: there is none, and all is crashed."""
-    marks = (event for event in trace.events() if event.kind == Op.MARK)
-    return next((event.seq for event in marks if trace.mark(event).verb == "ready"), 0)
+def _ready(trace: Trace, target: Target) -> int:
+    """The event of the mark `ready` of a target that tells its states itself; 0: there is none, and all is
+    crashed."""
+    if Capability.OBSERVED not in target.capabilities:
+        return 0
+    return next((event.seq for event, mark in trace.marks() if mark.verb == "ready"), 0)
 
 
 def _what(item: Mapping[str, Any]) -> str:

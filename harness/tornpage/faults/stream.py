@@ -20,6 +20,8 @@ __all__ = ["stream_difference", "unseen_changes"]
 
 CREATED = 1
 DIRECTORY = 2
+PLAYED = frozenset((Op.OPEN, Op.WRITE, Op.TRUNCATE, Op.FALLOCATE, Op.RENAME, Op.UNLINK))
+"""What a file or a name is changed by."""
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 """Modes of fallocate that are followed."""
 
@@ -29,8 +31,8 @@ def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
     there is none. ignored: patterns of files of which nothing is wanted."""
     if not trace.unseen:
         return ""
-    for event in trace.events():
-        if event.kind == Op.MARK and trace.mark(event).verb == "unseen":
+    for event, mark in trace.marks():
+        if mark.verb == "unseen":
             call, _, path = trace.text(event).removeprefix("unseen ").partition(" path=")
             path = path.replace("%20", " ")
             if not _is_ignored(path, ignored):
@@ -45,7 +47,7 @@ def stream_difference(
     it (None: there were none), as "ibdata1 differs in bytes 16384-16391"; "" if they do not. The trace
     must have contents."""
     disk = _Disk(_files_below(found) if found is not None else {})
-    for event in trace.events():
+    for event in trace.events(kinds=PLAYED):
         problem = disk.play(trace, event)
         if problem:
             return problem

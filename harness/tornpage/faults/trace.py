@@ -13,7 +13,7 @@ import errno
 import functools
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -44,6 +44,8 @@ CALL = struct.Struct("<I4xQQ40x")
 CALLS_BYTES = 256 * CALL.size
 RECORD = struct.Struct("<IHHQIIQQqQQ")
 RECORD_SIZE = 64
+RECORD_HEAD = struct.Struct("<IH")
+"""Its total length and its kind."""
 
 FLAG_OVERFLOW = 1
 FLAG_FIRED = 2
@@ -201,20 +203,29 @@ class Trace:
         """XXH3-64 of the records, 16 hexadecimal digits."""
         return xxhash.xxh3_64_hexdigest(self.body)
 
-    def events(self, start: int = HEADER_SIZE) -> Iterator[Event]:
-        """Yields events from byte position `start` (an Event.end); stops at a cut last record."""
+    def events(
+        self, start: int = HEADER_SIZE, kinds: Collection[int] | None = None
+    ) -> Iterator[Event]:
+        """Yields events from byte position `start` (an Event.end); stops at a cut last record. kinds: only
+        these, the others are hardly looked at; None: all."""
         data = self.data
+        head = RECORD_HEAD.unpack_from
         unpack = RECORD.unpack_from
         make = Event._make
         limit = len(data)
         at = start
         while at + RECORD_SIZE <= limit:
-            record = unpack(data, at)
-            total = record[0]
+            total, kind = head(data, at)
             if total < RECORD_SIZE or total % 8 or at + total > limit:
                 break
-            yield make((*record, at))
+            if kinds is None or kind in kinds:
+                yield make((*unpack(data, at), at))
             at += total
+
+    def marks(self) -> Iterator[tuple[Event, Mark]]:
+        """The MARK events, each with what it says."""
+        for event in self.events(kinds=(Op.MARK,)):
+            yield event, self.mark(event)
 
     def payload(self, event: Event) -> bytes:
         """Bytes behind the record's fixed part, zero padding included."""
@@ -258,16 +269,20 @@ class Trace:
 
     def without_contents(self) -> Trace:
         """The trace that the same run gives when contents are not asked for."""
-        parts = [bytearray(self.data[:HEADER_SIZE])]
-        for event in self.events():
-            record = bytearray(self.data[event.at : event.end])
-            if event.kind == Op.WRITE and event.flags & WRITE_PAYLOAD:
-                del record[RECORD_SIZE:]
-                struct.pack_into("<I", record, 0, RECORD_SIZE)
-                struct.pack_into("<H", record, 6, event.flags & ~WRITE_PAYLOAD)
-            parts.append(record)
-        struct.pack_into("<Q", parts[0], 8, sum(map(len, parts)))
-        return Trace(b"".join(parts))
+        whole = memoryview(self.data)
+        bare = bytearray()
+        copied = 0
+        for event in self.events(kinds=(Op.WRITE,)):
+            if event.flags & WRITE_PAYLOAD:
+                bare += whole[copied : event.at]
+                at = len(bare)
+                bare += whole[event.at : event.at + RECORD_SIZE]
+                struct.pack_into("<I", bare, at, RECORD_SIZE)
+                struct.pack_into("<H", bare, at + 6, event.flags & ~WRITE_PAYLOAD)
+                copied = event.end
+        bare += whole[copied:]
+        struct.pack_into("<Q", bare, 8, len(bare))
+        return Trace(bytes(bare))
 
     def starved(self) -> str:
         """Name of the error with which an operation failed because the machine had no more space, memory or

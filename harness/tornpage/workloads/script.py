@@ -8,6 +8,7 @@ May import: nothing of the package.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -33,6 +34,8 @@ REPEATED_MIN = 64
 """Shorter texts are written as they are."""
 PERIOD_MAX = 40
 """Longest text that is looked for as what a long one repeats."""
+_PLAIN = re.compile(rb"[ !#-\[\]-~]*")
+"""A text that is quoted as it is."""
 
 Value = int | bytes | None
 """Of a column; None is NULL."""
@@ -203,6 +206,8 @@ def format_value(value: Value) -> str:
 
 
 def _quoted(value: bytes) -> str:
+    if _PLAIN.fullmatch(value):
+        return f'"{value.decode("ascii")}"'
     out = ['"']
     for byte in value:
         if byte in (0x22, 0x5C):

@@ -9,7 +9,7 @@ from fake_trace import FakeTrace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tornpage.faults.trace import FilePaths, Op, Trace, parse_mark
+from tornpage.faults.trace import WRITE_PAYLOAD, FilePaths, Op, Trace, parse_mark
 from tornpage.vocabulary.errors import TraceError
 
 
@@ -29,6 +29,34 @@ def test_events_tell_what_was_written() -> None:
     assert (events[2].offset, events[2].length, events[2].result) == (4096, 512, 512)
     assert trace.renamed(events[4]) == ("t1.ibd", "t2.ibd")
     assert list(trace.events(events[1].end)) == events[2:]
+
+
+def test_events_of_some_kinds_and_marks() -> None:
+    """The same records as among all, and no others."""
+    trace = _sample().mark("ack n=3").write("t2.ibd", 0, b"y" * 9).trace()
+    wanted = {Op.MARK, Op.WRITE}
+    assert list(trace.events(kinds=wanted)) == [e for e in trace.events() if e.kind in wanted]
+    assert [(event.seq, mark.verb) for event, mark in trace.marks()] == [(2, "issue"), (6, "ack")]
+
+
+def test_without_contents_only_the_contents_are_gone() -> None:
+    """Every other byte is there, and the committed length is that of what is left."""
+    fake = _sample().record(
+        Op.WRITE, flags=WRITE_PAYLOAD, length=512, result=512, payload=b"x" * 512
+    )
+    fake = fake.record(Op.WRITE, flags=WRITE_PAYLOAD, length=9, result=9, payload=b"y" * 9)
+    trace = fake.close("t2.ibd").trace()
+    bare = trace.without_contents()
+    assert b"xx" in trace.data and b"xx" not in bare.data and b"yy" not in bare.data
+    assert all(event.flags == 0 for event in bare.events(kinds={Op.WRITE}))
+    there = [(e.kind, e.seq, e.offset, e.length, e.result, e.hash) for e in trace.events()]
+    assert [(e.kind, e.seq, e.offset, e.length, e.result, e.hash) for e in bare.events()] == there
+    assert [bare.payload(e) for e in bare.events() if e.kind != Op.WRITE] == [
+        trace.payload(e) for e in trace.events() if e.kind != Op.WRITE
+    ]
+    assert len(trace.data) - len(bare.data) == 512 + 16
+    assert Trace(bare.data).data == bare.data
+    assert bare.without_contents().data == bare.data
 
 
 @given(st.integers(min_value=0, max_value=400))
