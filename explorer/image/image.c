@@ -282,5 +282,6 @@ void image_destroy(image_t *image)
     free(image->name_table);
     free(image->changes);
     free(image->os.view);
+    free(image->os.names);
     free(image);
 }

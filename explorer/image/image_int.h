@@ -69,6 +69,8 @@ typedef struct image_os {
     bool locked;
     byte *view; /**< room for what lies in several chunks */
     size_t view_bytes;
+    uint32_t *names; /**< inode -> the name that it was opened by, or has been given since */
+    uint32_t n_names;
 } image_os_t;
 
 struct image {

@@ -5,7 +5,8 @@ Place: above image.c; the engine calls it through the vtable and knows nothing o
 1. Everything written is there at once; what would survive a power loss is persist.c's business,
    from the recorded events.
 2. An event is recorded after the change, with the data as written.
-3. A file that an engine has open stays valid when its name goes, as on POSIX. */
+3. A file that an engine has open stays valid when its name goes, as on POSIX, and what happens to it is told with the name
+   that it has by then. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,12 +47,27 @@ static void os_event(image_os_t *os, fs_event_t event)
     }
 }
 
-static uint32_t file_name(image_file_t *file)
+/** base.path is the name by which it was opened. */
+static uint32_t file_name(const image_file_t *file)
 {
-    return image_name(os_of(file->base.os)->image, file->base.path, strlen(file->base.path));
+    return os_of(file->base.os)->names[file->inode];
 }
 
-static void file_event(image_file_t *file, fs_event_t event)
+static void set_name(image_os_t *os, uint32_t inode, uint32_t name)
+{
+    if (inode >= os->n_names) {
+        os->n_names = 2 * inode + 1;
+        os->names = mem_grow(os->names, os->n_names * sizeof(*os->names));
+    }
+    os->names[inode] = name;
+}
+
+static const char *file_path(os_file_t *file)
+{
+    return image_name_text(os_of(file->os)->image, file_name(file_of(file)));
+}
+
+static void file_event(const image_file_t *file, fs_event_t event)
 {
     image_os_t *os = os_of(file->base.os);
     if (os->record == NULL && os->watch == NULL) {
@@ -95,6 +111,7 @@ static dberr_t io_open(os_t *os, const char *path, os_open_mode_t mode, os_file_
     image_file_t *file = mem_alloc(sizeof(*file));
     file->base.os = os;
     file->inode = inode;
+    set_name(os_of(os), inode, name);
     *out = &file->base;
     return DB_SUCCESS;
 }
@@ -105,7 +122,7 @@ static dberr_t io_read(os_file_t *file, uint64_t offset, void *buf, size_t len, 
     const image_watch_t *watch = os_of(file->os)->watch;
     uint64_t size = image_size(image, file_of(file)->inode);
     if (watch != NULL && watch->read != NULL) {
-        watch->read(watch->ctx, file_of(file)->inode, file->path, offset, len);
+        watch->read(watch->ctx, file_of(file)->inode, file_path(file), offset, len);
     }
     uint64_t n = offset >= size ? 0 : size - offset;
     n = n < len ? n : len;
@@ -145,7 +162,7 @@ static dberr_t io_write(os_file_t *file, uint64_t offset, const void *buf, size_
 {
     const image_watch_t *watch = os_of(file->os)->watch;
     if (watch != NULL && watch->before != NULL) {
-        watch->before(watch->ctx, file_of(file)->inode, file->path, offset, len);
+        watch->before(watch->ctx, file_of(file)->inode, file_path(file), offset, len);
     }
     if (!image_write(os_of(file->os)->image, file_of(file)->inode, offset, buf, len)) {
         return io_too_large(file->os);
@@ -208,6 +225,7 @@ static dberr_t io_rename(os_t *os, const char *from, const char *to)
     }
     image_link(image, name, IMAGE_NONE);
     image_link(image, name2, inode);
+    set_name(os_of(os), inode, name2);
     os_event(os_of(os),
              (fs_event_t){.kind = FS_RENAME, .inode = inode, .name = name, .name2 = name2});
     return DB_SUCCESS;

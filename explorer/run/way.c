@@ -104,6 +104,17 @@ static void see_event(names_t *names, const fs_event_t *event)
     }
 }
 
+/** To what files were called before the first event: image_each() tells what they are called now. */
+static void names_go_back(names_t *names, const persist_t *persist)
+{
+    for (uint32_t at = persist->next; at-- > 0;) {
+        const fs_event_t *event = &persist->list->events[at];
+        if (event->kind == FS_RENAME) {
+            see_name(names, event->name, event->inode);
+        }
+    }
+}
+
 static json_t *name_text(const way_t *way, uint32_t name)
 {
     const char *text = name == IMAGE_NONE ? "" : image_name_text(way->persist->image, name);
@@ -180,6 +191,7 @@ static json_t *events_json(const way_t *way)
         pending[persist->pending[i]] = i;
     }
     image_each(persist->image, see_name, &names);
+    names_go_back(&names, persist);
     choose(way, pending, told);
     for (uint32_t at = 0; at < n; at++) {
         see_event(&names, &persist->list->events[at]);

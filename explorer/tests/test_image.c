@@ -346,20 +346,24 @@ static void test_os(void **state)
     assert_int_equal(os->vt->sync(file), DB_SUCCESS);
     assert_int_equal(os->vt->write(file, IMAGE_FILE_MAX, "abc", 3), DB_IO_ERROR);
     assert_int_equal(os->vt->rename(os, "f", "g"), DB_SUCCESS);
+    assert_int_equal(os->vt->write(file, 0, "xy", 2), DB_SUCCESS);
     assert_int_equal(os->vt->unlink(os, "g"), DB_SUCCESS);
     assert_int_equal(os->vt->exists(os, "g", &exists), DB_SUCCESS);
     assert_false(exists);
     assert_int_equal(os->vt->read(file, 0, buf, sizeof(buf), &n), DB_SUCCESS);
     assert_int_equal(n, 5);
-    assert_memory_equal(buf, "\0\0abc", 5);
+    assert_memory_equal(buf, "xyabc", 5);
     os->vt->close(file);
-    assert_int_equal(record.n, 5);
+    assert_int_equal(record.n, 6);
     assert_int_equal(record.events[0].kind, FS_LINK);
     assert_int_equal(record.events[1].kind, FS_WRITE);
     assert_memory_equal(record.events[1].data, "abc", 3);
     assert_int_equal(record.events[2].kind, FS_SYNC);
     assert_int_equal(record.events[3].kind, FS_RENAME);
-    assert_int_equal(record.events[4].kind, FS_UNLINK);
+    assert_int_equal(record.events[4].kind, FS_WRITE);
+    assert_string_equal(image_name_text(image, record.events[1].name), "f");
+    assert_string_equal(image_name_text(image, record.events[4].name), "g");
+    assert_int_equal(record.events[5].kind, FS_UNLINK);
     fs_list_free(&record);
     image_destroy(image);
 }
