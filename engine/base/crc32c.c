@@ -4,13 +4,20 @@ Rules
 1. The value is the common one (reflected, register preset to all ones, result inverted): isa-l's
    crc32_iscsi leaves both steps to its caller.
 2. isa-l leaves the upper halves of vector registers in use, where every SSE instruction that follows waits for them:
-   they are cleared. */
+   they are cleared. glibc tells whether there are any: the compiler's own question runs cpuid before each main(), which
+   a virtual machine answers in tens of microseconds. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#if __has_include(<sys/platform/x86.h>) /* glibc 2.33 */
+#include <sys/platform/x86.h>
+#define HAS_AVX() CPU_FEATURE_ACTIVE(AVX)
+#else
+#define HAS_AVX() __builtin_cpu_supports("avx")
+#endif
 #endif
 
 #define CHUNK_BYTES_MAX ((size_t)1 << 30) /* isa-l takes an int */
@@ -23,7 +30,7 @@ __attribute__((target("avx"))) static void zero_upper(void)
 
 static void leave_vectors(void)
 {
-    if (__builtin_cpu_supports("avx")) {
+    if (HAS_AVX()) {
         zero_upper();
     }
 }
