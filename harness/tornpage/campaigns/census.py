@@ -24,7 +24,7 @@ from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import stream_difference, unseen_changes
-from tornpage.faults.trace import FilePaths, Op, Trace
+from tornpage.faults.trace import RECORD_SIZE, FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -66,6 +66,9 @@ __all__ = [
 ]
 
 EXIT_USAGE = 2
+_LISTED = frozenset((Op.OPEN, Op.RENAME, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
+_TOLD = (b"issue ", b"page_write ")
+"""Marks that list_writes() goes by."""
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
 
@@ -97,6 +100,7 @@ class _Facts:
     census: Census
     page_size: int
     told: Mapping[int, State] | None
+    findings: tuple[Finding, ...]
 
 
 def census_key(spec: TrialSpec) -> str:
@@ -116,21 +120,41 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
 
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
-    return take_baseline(spec, target, scratch).census
-
-
-def take_baseline(
-    spec: TrialSpec, target: Target, scratch: Path, *, share: bool = True
-) -> Baseline:
-    """The same, with all that a trial needs of it. share: other processes will load it too."""
     _check_capable(target)
-    key = census_key(spec)
-    folder = scratch / f"census-{key}"
-    work = scratch / f"census-{key}.{os.getpid()}"
+    work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
     run = run_undisturbed(spec, target, work)
+    census = _census_of(spec, target, run)
+    facts = _Facts(census, run.setting.page_size, run.answer.told, run.findings)
+    (work / "facts.json").write_text(to_json(facts), "utf-8")
+    _put_in_place(work, _folder(spec, scratch))
+    return census
+
+
+def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
+    """The same, with all that a trial needs of it, and for this process alone."""
+    _check_capable(target)
+    folder = _folder(spec, scratch)
+    work = folder.with_suffix(f".{os.getpid()}")
+    run = run_undisturbed(spec, target, work)
+    census = _census_of(spec, target, run)
+    _put_in_place(work, folder)
+    return _baseline(census, folder, run.oracle, run.trace, run.setting, run.findings)
+
+
+def _folder(spec: TrialSpec, scratch: Path) -> Path:
+    """Where a census and its record are kept."""
+    return scratch / f"census-{census_key(spec)}"
+
+
+def _put_in_place(work: Path, folder: Path) -> None:
+    remove_image(folder)
+    work.rename(folder)
+
+
+def _census_of(spec: TrialSpec, target: Target, run: UndisturbedRun) -> Census:
     setting = run.setting
-    census = Census(
-        key=key,
+    return Census(
+        key=census_key(spec),
         writes=tuple(
             list_writes(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
         ),
@@ -140,12 +164,6 @@ def take_baseline(
         violations=run.violations,
         counters=run.answer.status,
     )
-    if share:
-        facts = _Facts(census, setting.page_size, run.answer.told)
-        (work / "facts.json").write_text(to_json(facts), "utf-8")
-    remove_image(folder)
-    work.rename(folder)
-    return _baseline(census, folder, run.oracle, run.trace, setting, run.findings)
 
 
 def _check_capable(target: Target) -> None:
@@ -297,15 +315,14 @@ def _check_stream(trace: Trace, target: Target, data: Path, found: Path, what: s
 
 def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     """The census of this trial's configuration, taken now if scratch does not hold it."""
-    folder = scratch / f"census-{census_key(spec)}"
+    folder = _folder(spec, scratch)
     if not (folder / "facts.json").exists():
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
     trace = Trace.load(folder / "trace")
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
-    findings = judge_run(target, folder / "trace", setting, folder / "found", live=False).findings
-    return _baseline(facts.census, folder, oracle, trace, setting, findings)
+    return _baseline(facts.census, folder, oracle, trace, setting, facts.findings)
 
 
 def _baseline(
@@ -348,14 +365,18 @@ def list_writes(
     counts: dict[str, int] = {}
     syncs: dict[str, int] = {}
     writes: list[WriteEvent] = []
+    units: dict[str, int] = {}
     facts: Mapping[str, str] | None = None
     line = 0
-    for event in trace.events():
+    for event in trace.events(kinds=_LISTED):
         if event.kind == Op.MARK:
-            mark = trace.mark(event)
-            if mark.verb == "issue":
-                line = int(mark.facts["n"])
-            facts = mark.facts if mark.verb == "page_write" else None
+            facts = None
+            if trace.data.startswith(_TOLD, event.at + RECORD_SIZE):
+                mark = trace.mark(event)
+                if mark.verb == "issue":
+                    line = int(mark.facts["n"])
+                else:
+                    facts = mark.facts
             continue
         paths.see(trace, event)
         if event.kind in (Op.FSYNC, Op.FDATASYNC):
@@ -364,6 +385,8 @@ def list_writes(
         if event.kind != Op.WRITE:
             continue
         file = paths[event.file]
+        if file not in units:
+            units[file] = unit if target.holds_pages(file) else SECTOR
         counts[file] = nth = counts.get(file, 0) + 1
         site = None
         if line or not issued:
@@ -381,7 +404,7 @@ def list_writes(
                     line=line,
                     facts=facts or {},
                     next_fsync=syncs.get(file, 0) + 1,
-                    unit=unit if target.holds_pages(file) else SECTOR,
+                    unit=units[file],
                 )
             )
         facts = None

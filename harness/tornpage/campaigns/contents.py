@@ -23,15 +23,19 @@ STEP_BYTES = 1 << 18
 class KnownContents:
     """What a run wrote; bare: its trace without that."""
 
-    __slots__ = ("_hashes", "_starts", "_whole", "bare", "starts")
+    __slots__ = ("_bare_starts", "_hashes", "_starts", "_whole", "bare")
 
     def __init__(self, whole: Trace) -> None:
         """whole: of the census, with contents if its target is judged by them."""
         self.bare = whole.without_contents()
-        self.starts = {event.seq: event.at for event in self.bare.events()}
+        self._bare_starts = self.bare.starts()
         self._whole = whole
-        self._starts = {event.seq: event.at for event in whole.events()}
+        self._starts = whole.starts()
         self._hashes = _hashes_of(whole)
+
+    def bare_start(self, seq: int) -> int | None:
+        """Where the trace without contents has an event; None: it has none of this number."""
+        return self._bare_starts[seq - 1] if 0 < seq <= len(self._bare_starts) else None
 
     def covers(self, trace: Trace, end: int) -> bool:
         """Whether the records of a trace without contents, up to byte `end`, are the first of the census."""
@@ -56,7 +60,8 @@ class KnownContents:
 
     def _end(self, hit: Event) -> int:
         """Where the census has what was hit: there its part of a trace ends."""
-        return self._starts.get(hit.seq, len(self._whole.data))
+        seq = hit.seq
+        return self._starts[seq - 1] if seq <= len(self._starts) else len(self._whole.data)
 
 
 def _hashes_of(trace: Trace) -> list[xxhash.xxh3_64]:

@@ -48,7 +48,7 @@ def find_hit(
     """In the trace of a run whose fault fired. bare: it was recorded without contents."""
     # A killed run ends with its KILL, at the byte at which the census has the killed operation. What
     # comes behind another fault is not what the trial is about.
-    start = base.contents.starts.get(trace.events_declared) if bare else None
+    start = base.contents.bare_start(trace.events_declared) if bare else None
     event = _first_hit(trace, start) if start is not None and len(plan.run) == 1 else None
     if event is None or event.seq != trace.events_declared:
         event = _first_hit(trace, HEADER_SIZE)

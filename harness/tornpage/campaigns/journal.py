@@ -30,11 +30,10 @@ def read_journal(trace: Trace) -> Journal:
     """The issue, ack and fail markers of a run. Statements of several clients are counted: their numbers
     come in no order."""
     journal = Journal([], [])
-    for event, (verb, facts) in trace.marks():
-        if verb in ("issue", "ack", "fail"):
-            entries = journal.issued if verb == "issue" else journal.finished
-            number = len(entries) + 1 if "client" in facts else int(facts["n"])
-            entries.append((event.seq, number))
+    for event, (verb, facts) in trace.marks("issue", "ack", "fail"):
+        entries = journal.issued if verb == "issue" else journal.finished
+        number = len(entries) + 1 if "client" in facts else int(facts["n"])
+        entries.append((event.seq, number))
     return journal
 
 
@@ -48,9 +47,9 @@ def acknowledged_in(trace: Trace) -> list[int]:
     CensusError if there is no such mark, or one is none."""
     found: list[int] = []
     ready = False
-    for event, (verb, facts) in trace.marks():
+    for event, (verb, facts) in trace.marks("ready", "issue", "ack"):
         ready |= verb == "ready"
-        if verb in ("issue", "ack") and not (ready and facts.get("n", "").isdecimal()):
+        if verb != "ready" and not (ready and facts.get("n", "").isdecimal()):
             raise CensusError(
                 f"mark `{trace.text(event)}`: `ready` comes first, then `{verb} n=NUMBER`"
             )
@@ -65,16 +64,14 @@ def clients_in(trace: Trace) -> dict[int, str]:
     """Who has issued a statement, by its number, as far as the marks name a client."""
     return {
         int(facts["n"]): facts["client"]
-        for _event, (verb, facts) in trace.marks()
-        if verb == "issue" and "client" in facts
+        for _event, (_verb, facts) in trace.marks("issue")
+        if "client" in facts
     }
 
 
 def issued_last(trace: Trace) -> list[int]:
     """Of each client, or of the only one, the last statement that it has issued."""
     issued = {
-        facts.get("client", ""): int(facts["n"])
-        for _event, (verb, facts) in trace.marks()
-        if verb == "issue"
+        facts.get("client", ""): int(facts["n"]) for _event, (_verb, facts) in trace.marks("issue")
     }
     return sorted(issued.values())

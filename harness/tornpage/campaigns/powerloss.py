@@ -333,7 +333,7 @@ def _ready(trace: Trace, target: Target) -> int:
     crashed."""
     if Capability.OBSERVED not in target.capabilities:
         return 0
-    return next((event.seq for event, mark in trace.marks() if mark.verb == "ready"), 0)
+    return next((event.seq for event, _mark in trace.marks("ready")), 0)
 
 
 def _what(item: Mapping[str, Any]) -> str:

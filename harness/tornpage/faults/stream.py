@@ -31,12 +31,11 @@ def unseen_changes(trace: Trace, ignored: Sequence[str]) -> str:
     there is none. ignored: patterns of files of which nothing is wanted."""
     if not trace.unseen:
         return ""
-    for event, mark in trace.marks():
-        if mark.verb == "unseen":
-            call, _, path = trace.text(event).removeprefix("unseen ").partition(" path=")
-            path = path.replace("%20", " ")
-            if not _is_ignored(path, ignored):
-                return f"{call} of {path}"
+    for event, _mark in trace.marks("unseen"):
+        call, _, path = trace.text(event).removeprefix("unseen ").partition(" path=")
+        path = path.replace("%20", " ")
+        if not _is_ignored(path, ignored):
+            return f"{call} of {path}"
     return ""
 
 

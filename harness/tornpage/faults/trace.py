@@ -13,6 +13,7 @@ import errno
 import functools
 import os
 import struct
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -222,10 +223,29 @@ class Trace:
                 yield make((*unpack(data, at), at))
             at += total
 
-    def marks(self) -> Iterator[tuple[Event, Mark]]:
-        """The MARK events, each with what it says."""
+    def marks(self, *verbs: str) -> Iterator[tuple[Event, Mark]]:
+        """The MARK events, each with what it says. verbs: only these; none: all."""
+        begins = tuple(verb.encode("ascii") for verb in verbs) or (b"",)
         for event in self.events(kinds=(Op.MARK,)):
-            yield event, self.mark(event)
+            if self.data.startswith(begins, event.at + RECORD_SIZE):
+                mark = self.mark(event)
+                if not verbs or mark.verb in verbs:
+                    yield event, mark
+
+    def starts(self) -> array[int]:
+        """Where each record begins: of event 1 first, and without a gap."""
+        data = self.data
+        head = RECORD_HEAD.unpack_from
+        limit = len(data)
+        starts = array("Q")
+        at = HEADER_SIZE
+        while at + RECORD_SIZE <= limit:
+            total, _kind = head(data, at)
+            if total < RECORD_SIZE or total % 8 or at + total > limit:
+                break
+            starts.append(at)
+            at += total
+        return starts
 
     def payload(self, event: Event) -> bytes:
         """Bytes behind the record's fixed part, zero padding included."""

@@ -81,7 +81,7 @@ class KillSearch:
         self._target = target
         self._scratch = scratch
         self._plan = spec.plan
-        base = take_baseline(inline_spec(spec, script, spec.plan), target, scratch, share=False)
+        base = take_baseline(inline_spec(spec, script, spec.plan), target, scratch)
         self._known = {violation.invariant for violation in base.census.violations}
         result = self._run(base, script, spec.plan)
         violation = choose_violation(result.violations, wanted, spec)
@@ -106,9 +106,7 @@ class KillSearch:
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
         """Takes a census and hits the candidates."""
         try:
-            base = take_baseline(
-                inline_spec(self._spec, script, self._plan), *self._where(), share=False
-            )
+            base = take_baseline(inline_spec(self._spec, script, self._plan), *self._where())
         except TornpageError:
             return None  # the script does not run to its end: not the finding that is followed
         try:
@@ -131,9 +129,7 @@ class KillSearch:
         fault = crash.plan.run[0]
         if fault.sectors is None or not crash.lost_sectors:
             return crash
-        base = take_baseline(
-            inline_spec(self._spec, script, crash.plan), *self._where(), share=False
-        )
+        base = take_baseline(inline_spec(self._spec, script, crash.plan), *self._where())
         try:
             result = self._matches(base, script, crash.plan)
             if result is None or result.torn is None:
