@@ -24,7 +24,7 @@ from tornpage.faults.aim import SECTOR
 from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.preload import EXIT_PRELOAD_REFUSED, WHOLE
 from tornpage.faults.stream import stream_difference, unseen_changes
-from tornpage.faults.trace import RECORD_SIZE, FilePaths, Op, Trace
+from tornpage.faults.trace import FilePaths, Op, Trace
 from tornpage.oracle.judgement import judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -67,7 +67,7 @@ __all__ = [
 
 EXIT_USAGE = 2
 _LISTED = frozenset((Op.OPEN, Op.RENAME, Op.WRITE, Op.FSYNC, Op.FDATASYNC, Op.MARK))
-_TOLD = (b"issue ", b"page_write ")
+_TOLD = ("issue", "page_write")
 """Marks that list_writes() goes by."""
 NOT_THE_TARGETS = (EXIT_USAGE, EXIT_PRELOAD_REFUSED)
 """Of every target's program, and of the preload in it: what was asked for is wrong, not what it did."""
@@ -319,7 +319,7 @@ def load_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     if not (folder / "facts.json").exists():
         take_census(spec, target, scratch)
     facts = from_json(_Facts, (folder / "facts.json").read_bytes())
-    trace = Trace.load(folder / "trace")
+    trace = Trace.load(folder / "trace", mapped=True)
     setting = target.judge_setting(spec.options, facts.page_size)
     oracle = _oracle_of(spec, _script_of(spec), facts.told, trace)
     return _baseline(facts.census, folder, oracle, trace, setting, facts.findings)
@@ -371,7 +371,7 @@ def list_writes(
     for event in trace.events(kinds=_LISTED):
         if event.kind == Op.MARK:
             facts = None
-            if trace.data.startswith(_TOLD, event.at + RECORD_SIZE):
+            if trace.tells(event, _TOLD):
                 mark = trace.mark(event)
                 if mark.verb == "issue":
                     line = int(mark.facts["n"])

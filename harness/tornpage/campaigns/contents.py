@@ -39,7 +39,7 @@ class KnownContents:
 
     def covers(self, trace: Trace, end: int) -> bool:
         """Whether the records of a trace without contents, up to byte `end`, are the first of the census."""
-        return self.bare.data.startswith(memoryview(trace.data)[HEADER_SIZE:end], HEADER_SIZE)
+        return self.bare.begins_with(memoryview(trace.data)[HEADER_SIZE:end])
 
     def hash(self, trace: Trace, hit: Event) -> str:
         """Trace.hash() of fill()."""

@@ -79,6 +79,8 @@ __all__ = ["run_aimed", "run_trial"]
 
 NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
+BASELINES_MAX = 64
+"""That a worker keeps: a default campaign has up to 48, of six megabytes each, and their records mapped."""
 REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
 """What a refusal for such a cause breaks; any other breaks I30."""
 
@@ -135,7 +137,7 @@ class _Run:
     target: Target = field(compare=False)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=BASELINES_MAX)
 def _baseline(scratch: Path, run: _Run) -> Baseline:
     return load_baseline(run.spec, run.target, scratch)
 
@@ -293,7 +295,7 @@ class _Trial:
             self.own = judge_by_own_run(trace, told or {}, self.base.oracle)
             self.oracle = self.own.oracle
         recorded = memoryview(trace.data)[HEADER_SIZE : hit.at]
-        equal = self.bare or self.base.trace.data.startswith(recorded, HEADER_SIZE)
+        equal = self.bare or self.base.trace.begins_with(recorded)
         killed = hit.kind == Op.KILL
         if equal and killed:
             self._add(f.violation for f in self.base.findings if f.seq < hit.seq)

@@ -85,6 +85,28 @@ def test_load_reads_committed_part_of_larger_file(tmp_path: Path) -> None:
     assert Trace.load(path).data == data
 
 
+def test_a_mapped_trace_reads_as_one_in_memory(tmp_path: Path) -> None:
+    """Events, marks, contents, hash and comparison; what lies behind the committed part is not there."""
+    data = _sample().data()
+    path = tmp_path / "trace"
+    path.write_bytes(data + b"\xff" * 5000)
+    read, mapped = Trace.load(path), Trace.load(path, mapped=True)
+    assert len(mapped.data) == len(data) and bytes(mapped.data[:]) == data
+    assert list(mapped.events()) == list(read.events())
+    assert list(mapped.marks()) == list(read.marks()) == list(mapped.marks("issue"))
+    assert not list(mapped.marks("issued")) and not list(mapped.marks("iss"))
+    assert mapped.hash() == read.hash() and mapped.starts() == read.starts()
+    assert list(read.starts()) == [event.at for event in read.events()]
+    assert mapped.without_contents().data == read.without_contents().data
+    other = bytearray(data)
+    other[70] ^= 1
+    for trace in (read, mapped):
+        assert trace.begins_with(memoryview(data)[64:200])
+        assert trace.begins_with(memoryview(data)[64:])
+        assert not trace.begins_with(memoryview(other)[64:200])
+        assert not trace.begins_with(memoryview(data + b"more")[64:])
+
+
 def test_kill_shows_sectors_and_contents() -> None:
     """Damage of a kill: sector states, old and new bytes, and that it fired."""
     fake = _sample().kill("t2.ibd", 0, b"\1\0", b"o" * 1024, b"n" * 1024)
