@@ -219,24 +219,22 @@ class Trace:
         """Yields events from byte position `start` (an Event.end); stops at a cut last record. kinds: only
         these, the others are hardly looked at; None: all."""
         data = self.data
-        head = RECORD_HEAD.unpack_from
         unpack = RECORD.unpack_from
         make = Event._make
-        limit = len(data)
-        at = start
-        while at + RECORD_SIZE <= limit:
-            total, kind = head(data, at)
-            if total < RECORD_SIZE or total % 8 or at + total > limit:
-                break
-            if kinds is None or kind in kinds:
-                yield make((*unpack(data, at), at))
-            at += total
+        for at in self._starts(kinds, start):
+            yield make((*unpack(data, at), at))
 
     def marks(self, *verbs: str) -> Iterator[tuple[Event, Mark]]:
         """The MARK events, each with what it says. verbs: only these; none: all."""
-        for event in self.events(kinds=(Op.MARK,)):
-            if not verbs or self.tells(event, verbs):
-                yield event, self.mark(event)
+        data = self.data
+        begins = tuple(verb.encode("ascii") for verb in verbs) or (b"",)
+        longest = max(map(len, begins))
+        for at in self._starts((Op.MARK,)):
+            text = at + RECORD_SIZE
+            if data[text : text + longest].startswith(begins):
+                event = Event._make((*RECORD.unpack_from(data, at), at))
+                if not verbs or self.tells(event, verbs):
+                    yield event, self.mark(event)
 
     def tells(self, event: Event, verbs: Sequence[str]) -> bool:
         """Whether a MARK event has one of these verbs; cheaper than mark()."""
@@ -252,18 +250,22 @@ class Trace:
 
     def starts(self) -> array[int]:
         """Where each record begins: of event 1 first, and without a gap."""
+        return array("Q", self._starts())
+
+    def _starts(
+        self, kinds: Collection[int] | None = None, start: int = HEADER_SIZE
+    ) -> Iterator[int]:
         data = self.data
         head = RECORD_HEAD.unpack_from
         limit = len(data)
-        starts = array("Q")
-        at = HEADER_SIZE
+        at = start
         while at + RECORD_SIZE <= limit:
-            total, _kind = head(data, at)
+            total, kind = head(data, at)
             if total < RECORD_SIZE or total % 8 or at + total > limit:
                 break
-            starts.append(at)
+            if kinds is None or kind in kinds:
+                yield at
             at += total
-        return starts
 
     def payload(self, event: Event) -> bytes:
         """Bytes behind the record's fixed part, zero padding included."""
