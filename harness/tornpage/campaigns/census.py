@@ -120,10 +120,7 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
 
     Raises CensusError when the run fails, TargetError when the target cannot be judged this way.
     """
-    _check_capable(target)
-    work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
-    run = run_undisturbed(spec, target, work)
-    census = _census_of(spec, target, run)
+    census, run, work = _take(spec, target, scratch)
     facts = _Facts(census, run.setting.page_size, run.answer.told, run.findings)
     (work / "facts.json").write_text(to_json(facts), "utf-8")
     _put_in_place(work, _folder(spec, scratch))
@@ -132,11 +129,8 @@ def take_census(spec: TrialSpec, target: Target, scratch: Path) -> Census:
 
 def take_baseline(spec: TrialSpec, target: Target, scratch: Path) -> Baseline:
     """The same, with all that a trial needs of it, and for this process alone."""
-    _check_capable(target)
+    census, run, work = _take(spec, target, scratch)
     folder = _folder(spec, scratch)
-    work = folder.with_suffix(f".{os.getpid()}")
-    run = run_undisturbed(spec, target, work)
-    census = _census_of(spec, target, run)
     _put_in_place(work, folder)
     return _baseline(census, folder, run.oracle, run.trace, run.setting, run.findings)
 
@@ -151,9 +145,13 @@ def _put_in_place(work: Path, folder: Path) -> None:
     work.rename(folder)
 
 
-def _census_of(spec: TrialSpec, target: Target, run: UndisturbedRun) -> Census:
+def _take(spec: TrialSpec, target: Target, scratch: Path) -> tuple[Census, UndisturbedRun, Path]:
+    """Also the folder that the record lies in, for this process alone until it is put in place."""
+    _check_capable(target)
+    work = _folder(spec, scratch).with_suffix(f".{os.getpid()}")
+    run = run_undisturbed(spec, target, work)
     setting = run.setting
-    return Census(
+    census = Census(
         key=census_key(spec),
         writes=tuple(
             list_writes(target, run.trace, setting.page_size, issued=True, unit=setting.unit)
@@ -164,6 +162,7 @@ def _census_of(spec: TrialSpec, target: Target, run: UndisturbedRun) -> Census:
         violations=run.violations,
         counters=run.answer.status,
     )
+    return census, run, work
 
 
 def _check_capable(target: Target) -> None:

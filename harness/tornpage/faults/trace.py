@@ -233,8 +233,9 @@ class Trace:
             text = at + RECORD_SIZE
             if data[text : text + longest].startswith(begins):
                 event = Event._make((*RECORD.unpack_from(data, at), at))
-                if not verbs or self.tells(event, verbs):
-                    yield event, self.mark(event)
+                mark = self.mark(event)
+                if not verbs or mark.verb in verbs:
+                    yield event, mark
 
     def tells(self, event: Event, verbs: Sequence[str]) -> bool:
         """Whether a MARK event has one of these verbs; cheaper than mark()."""

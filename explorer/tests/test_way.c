@@ -1,0 +1,58 @@
+/* The way of a crash: each operation with the name that its file had at that time. */
+#include "models_fixture.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "explorer/run/way.h"
+
+static const char *text_of(const json_t *events, size_t i, const char *key)
+{
+    const char *text = json_string_value(json_object_get(json_array_get(events, i), key));
+    assert_non_null(text);
+    return text;
+}
+
+/** A write before a rename that became durable, and one after it; the second one is lost. */
+static void test_names(void **state)
+{
+    persist_fixture_t *f = *state;
+    model_config_t models = CONFIG;
+    torn_t torn = {.n = {{{0}}}};
+    char path[] = "/tmp/test_way_XXXXXX";
+    int fd = mkstemp(path);
+    way_t way;
+    assert_true(fd >= 0);
+    persist_free(&f->persist);
+    fs_list_clear(&f->list);
+    add_fill(&f->list, 0, 0, 512, 'a');
+    add_entry(&f->list, f->image, FS_RENAME, 0, "f", "g");
+    add_sync_dir(&f->list, f->image, ".");
+    add_fill(&f->list, 0, 4096, 4096, 'b');
+    persist_init(&f->persist, &f->list, f->image, NULL);
+    persist_advance(&f->persist, 4);
+    way_begin(&way, &models, &f->persist);
+    model_apply(&models, MODEL_NONE_PERSISTED, 0, 11, &f->persist, &torn);
+    way_end(&way, path, 1, MODEL_NONE_PERSISTED);
+    json_t *told = json_load_file(path, 0, NULL);
+    const json_t *events = json_object_get(told, "events");
+    assert_int_equal(json_array_size(events), 4);
+    assert_string_equal(text_of(events, 0, "path"), "f");
+    assert_string_equal(text_of(events, 1, "path"), "f");
+    assert_string_equal(text_of(events, 1, "to"), "g");
+    assert_string_equal(text_of(events, 1, "fate"), "durable");
+    assert_string_equal(text_of(events, 3, "path"), "g");
+    assert_string_equal(text_of(events, 3, "fate"), "lost");
+    json_decref(told);
+    (void)close(fd);
+    (void)unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_names, models_setup, persist_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
