@@ -37,11 +37,18 @@ const char *model_what(model_t model);
 /** False if there is no such model. */
 bool model_parse(const char *text, size_t len, model_t *out);
 
-/** Few states that cost little and say much: each end of the run, and of its log. None is left out while
-states of other models are sampled. */
-static inline bool model_is_basic(model_t model)
+/** Is the recovery crashed again? A kill alone is what others are. */
+static inline bool models_go_deeper(uint32_t enabled)
 {
-    return model == MODEL_ALL_PERSISTED || model == MODEL_KILL || model == MODEL_LOG_CUT;
+    return (enabled >> MODEL_KILL & 1U) != 0;
+}
+
+/** Few states that cost little and say much: each end of the run, and of its log. A kill has the image of all-persisted,
+and a crash below it can lose more. */
+static inline bool model_is_basic(uint32_t enabled, model_t model)
+{
+    model_t whole = models_go_deeper(enabled) ? MODEL_KILL : MODEL_ALL_PERSISTED;
+    return model == whole || model == MODEL_LOG_CUT;
 }
 
 /** Hears which sectors of a waiting event a state keeps, [first, end) of it; of one that is no write, [0, 1). What it

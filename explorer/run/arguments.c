@@ -64,7 +64,8 @@ const char ARGUMENTS_HELP[] =
     "level,\n"
     "                     the last operations before the crash and what became of each\n"
     "  --in-full N        of N images one is scanned anew as well, to the same report; default 64\n"
-    "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20)\n"
+    "  --batch N          states per process; --deadline SECONDS until a state hangs (default 20;\n"
+    "                     behind the first one that did, a tenth and a second)\n"
     "  --json             JSON lines: violations, last a summary\n"
     "exit codes: 0 right, 1 violations, 2 usage, 3 no state was run, 10 no verdict: the machine "
     "failed\n";

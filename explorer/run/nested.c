@@ -26,14 +26,37 @@ typedef enum nested_aim {
     AIM_KINDS
 } nested_aim_t;
 
-static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stream)
+/** What is looked for in a recovery, whose events begin at `first`. */
+typedef struct nested_search {
+    const fs_list_t *list;
+    uint32_t first;
+    const torn_t *torn; /**< by the crash above */
+    nested_aim_t aim;
+    fs_site_t site;
+} nested_search_t;
+
+/** At any site. */
+static bool is_aimed_at(const nested_search_t *search, const fs_event_t *event)
+{
+    return search->aim == AIM_NAME
+               ? fs_changes_name(event)
+               : event->kind == FS_WRITE
+                     && (search->aim == AIM_SITE || torn_overlaps(search->torn, event));
+}
+
+static bool is_wanted(const nested_search_t *search, const fs_event_t *event)
+{
+    return is_aimed_at(search, event) && (event->kind != FS_WRITE || event->site == search->site);
+}
+
+static fs_site_t draw_site(const nested_search_t *search, stream_t *stream)
 {
     fs_site_t sites[SITE_KINDS] = {SITE_OTHER};
     uint32_t n = 0;
     bool seen[SITE_KINDS] = {false};
-    for (uint32_t i = first; i < list->n; i++) {
-        const fs_event_t *event = &list->events[i];
-        if (event->kind == FS_WRITE && !seen[event->site]) {
+    for (uint32_t i = search->first; i < search->list->n; i++) {
+        const fs_event_t *event = &search->list->events[i];
+        if (event->kind == FS_WRITE && !seen[event->site] && is_aimed_at(search, event)) {
             seen[event->site] = true;
             sites[n++] = event->site;
         }
@@ -41,30 +64,15 @@ static fs_site_t draw_site(const fs_list_t *list, uint32_t first, stream_t *stre
     return sites[n > 0 ? stream_below(stream, n) : 0];
 }
 
-/** What is looked for in a recovery, whose events begin at `first`. */
-typedef struct nested_search {
-    const fs_list_t *list;
-    uint32_t first;
-    const torn_t *torn; /**< by the crash above */
-    fs_site_t site;
-} nested_search_t;
-
-static bool is_wanted(const nested_search_t *search, const fs_event_t *event, nested_aim_t aim)
-{
-    if (aim == AIM_NAME) {
-        return fs_changes_name(event);
-    }
-    return event->kind == FS_WRITE
-           && (aim == AIM_SITE ? event->site == search->site : torn_overlaps(search->torn, event));
-}
-
 /** Moves the pick behind the next event that is wanted; false: there is none. */
-static bool aim_at(const nested_search_t *search, nested_aim_t aim, nested_pick_t *pick)
+static bool aim_at(nested_search_t *search, nested_aim_t aim, stream_t *stream, nested_pick_t *pick)
 {
     uint32_t n = search->list->n - search->first;
+    search->aim = aim;
+    search->site = draw_site(search, stream);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = search->first + (pick->point - search->first + i) % n;
-        if (is_wanted(search, &search->list->events[at], aim)) {
+        if (is_wanted(search, &search->list->events[at])) {
             pick->point = at + 1;
             return true;
         }
@@ -76,11 +84,10 @@ static nested_pick_t draw_point(nested_search_t *search, stream_t *stream, neste
 {
     uint32_t n = search->list->n - search->first;
     nested_pick_t pick = {.point = search->first + (uint32_t)stream_below(stream, n + 1U)};
-    search->site = draw_site(search->list, search->first, stream);
     pick.draw = stream_next(stream);
     if (aim != AIM_ANYWHERE) {
-        pick.newest = aim != AIM_SITE && aim_at(search, aim, &pick);
-        if (!pick.newest && aim_at(search, AIM_SITE, &pick)) {
+        pick.newest = aim != AIM_SITE && aim_at(search, aim, stream, &pick);
+        if (!pick.newest && aim_at(search, AIM_SITE, stream, &pick)) {
             pick.newest = stream_below(stream, 2) == 0;
         }
     }

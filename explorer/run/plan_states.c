@@ -6,7 +6,8 @@ States are numbered per class by crash point, model and k. If fewer are wanted t
 
 0. A quarter of the wanted number lies right after the operations by which the run broke a rule on bytes, if there
    are any: what the rule complains of shows there, if anywhere.
-1. The basic states come first, as long as they leave a quarter of the rest to the others. A quarter of those tear the write that
+1. The basic states come first, as long as they leave a quarter of the rest to the others, a half where recoveries are crashed
+   again: what a torn or lost write leaves behind is what the next crash meets. A quarter of the others tear the write that
    happened last: where many wait, it is one of them in few states, and yet the one that a power failure tears.
 2. Where not all of them are run, each part is shared out by place, each place by the square root of its number:
    there are hundreds of data pages to one checkpoint, one hole or one new name, and a bug may need that one. Half of
@@ -64,7 +65,7 @@ static uint32_t part_of(const plan_point_t *point, const model_config_t *models,
                         uint32_t k, const persist_t *persist)
 {
     return point->suspect                                  ? PLAN_SUSPECT
-           : model_is_basic(model)                         ? PLAN_BASIC
+           : model_is_basic(models->enabled, model)        ? PLAN_BASIC
            : model_tears_newest(models, model, k, persist) ? PLAN_NEWEST
                                                            : PLAN_OTHER;
 }
@@ -275,15 +276,15 @@ static void plan_share_part(state_plan_t *plan, uint32_t part, uint64_t wanted)
     }
 }
 
-/** A quarter of what is wanted, as far as there is so much; more, where the rest of `total` has too little. */
-static uint64_t quarter(uint64_t wanted, uint64_t there, uint64_t total)
+/** One of so many parts of what is wanted, as far as there is so much; more, where the rest of `total` has too little. */
+static uint64_t part_for(uint64_t wanted, uint64_t parts, uint64_t there, uint64_t total)
 {
-    uint64_t share = there < wanted / 4 ? there : wanted / 4;
+    uint64_t share = there < wanted / parts ? there : wanted / parts;
     uint64_t rest = total - there;
     return wanted - share > rest ? wanted - rest : share;
 }
 
-static void plan_share(state_plan_t *plan)
+static void plan_share(state_plan_t *plan, bool deeper)
 {
     uint64_t wanted[PLAN_PARTS];
     uint64_t suspect = sum(plan->totals[PLAN_SUSPECT], plan->n_groups);
@@ -291,12 +292,12 @@ static void plan_share(state_plan_t *plan)
     uint64_t newest = sum(plan->totals[PLAN_NEWEST], plan->n_groups);
     uint64_t others = plan->total - suspect - basic;
     uint64_t shared = 0;
-    wanted[PLAN_SUSPECT] = quarter(plan->wanted, suspect, plan->total); /* rule 0 */
+    wanted[PLAN_SUSPECT] = part_for(plan->wanted, 4, suspect, plan->total); /* rule 0 */
     uint64_t rest = plan->wanted - wanted[PLAN_SUSPECT];
-    uint64_t reserved = quarter(rest, others, basic + others); /* rule 1 */
+    uint64_t reserved = part_for(rest, deeper ? 2 : 4, others, basic + others); /* rule 1 */
     wanted[PLAN_BASIC] = basic < rest - reserved ? basic : rest - reserved;
     rest -= wanted[PLAN_BASIC];
-    wanted[PLAN_NEWEST] = quarter(rest, newest, others);
+    wanted[PLAN_NEWEST] = part_for(rest, 4, newest, others);
     wanted[PLAN_OTHER] = rest - wanted[PLAN_NEWEST];
     for (uint32_t part = 0; part < PLAN_PARTS; part++) {
         plan_share_part(plan, part, wanted[part]);
@@ -360,7 +361,7 @@ void plan_create(state_plan_t *plan, const campaign_t *campaign, const trace_t *
     if (limits->trees_max > 0 && plan->wanted > limits->trees_max) {
         plan->wanted = limits->trees_max;
     }
-    plan_share(plan);
+    plan_share(plan, models_go_deeper(campaign->models.enabled));
     uint64_t trees = limits->batch_states / per_tree;
     if (limits->n_slices > 0 && trees > plan->wanted / limits->n_slices) {
         trees = plan->wanted / limits->n_slices;

@@ -5,7 +5,7 @@ Place: above state.c and plan_states.c, below main.c.
     coordinator --fork--> worker: takes batches in ascending order, plays the trace up to each
                             --fork--> child: runs the states of one batch, exits
 Rules
-1. A child that dies, or makes no progress until the deadline, is a finding about the state it was
+1. A child that dies, or makes no progress until the deadline (patience()), is a finding about the state it was
    at; the batch goes on behind that state in a new child. Nothing a state does can end the
    campaign.
 2. Only children of this process tree are killed, by the pid that fork returned; they die with their
@@ -37,6 +37,7 @@ Rules
 
 #include "base/check.h"
 
+#define PATIENCE_PARTS 10U
 #define POLL_MS 200
 #define ROUND_S 1.0
 #define ROUND_STATES_PER_JOB 4U /**< at least */
@@ -173,6 +174,16 @@ static _Noreturn void child_only(const runner_t *runner, uint32_t point)
 
 typedef enum watch { WATCH_ENDED, WATCH_HUNG, WATCH_LATE } watch_t;
 
+/** Seconds without progress until a state hangs. Where one has for the whole deadline, others will, and a tenth is
+enough: the exploration has more to do than wait for them. A verifier of files has a deadline of its own. */
+static uint32_t patience(const runner_t *runner)
+{
+    const explorer_t *explorer = runner->explorer;
+    uint32_t whole = runner->limits->deadline_s;
+    bool waited = atomic_load(&explorer->shared->counts.hung) > 0;
+    return waited && explorer->campaign->external == NULL ? whole / PATIENCE_PARTS + 1 : whole;
+}
+
 /** Waits for the end of the child; kills it when it stands still, or the time is up. @return its wait status */
 static int watch_child(const runner_t *runner, pid_t pid, watch_t *how)
 {
@@ -193,7 +204,7 @@ static int watch_child(const runner_t *runner, pid_t pid, watch_t *how)
         if (beats != seen) {
             seen = beats;
             (void)clock_gettime(CLOCK_MONOTONIC, &last);
-        } else if (seconds_since(&last) > runner->limits->deadline_s) {
+        } else if (seconds_since(&last) > patience(runner)) {
             *how = WATCH_HUNG;
         }
         *how = time_left(runner) < -GRACE_S ? WATCH_LATE : *how;
@@ -244,8 +255,7 @@ static void report_death(const runner_t *runner, int status, bool hung)
     last_words(runner, words, sizeof(words));
     if (hung) {
         verdict_add(&verdict, SOURCE_RECOVERY, 30,
-                    "hung: no end of the recovery within %" PRIu32 " s",
-                    runner->limits->deadline_s);
+                    "hung: no end of the recovery within %" PRIu32 " s", patience(runner));
     } else if (WIFSIGNALED(status)) {
         verdict_add(&verdict, SOURCE_RECOVERY, 30, "crashed: signal %d: %s", WTERMSIG(status),
                     words);

@@ -97,11 +97,41 @@ static void test_no_suspects(void **state)
     fs_list_free(&list);
 }
 
+/** Of the writes to what the crash has lost, those of each site are as likely, however few they are. */
+static void test_again(void **state)
+{
+    fs_list_t list = {.n = 0};
+    const torn_t torn = {.n_places = 2, .places = {{1, 0, 4096}, {2, 512, 1024}}};
+    const nested_suspects_t none = {.n = 0};
+    const uint32_t seam = 40;
+    uint32_t n = 0;
+    (void)state;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        fs_event_t *event = fs_list_add(&list, FS_WRITE);
+        *event = (fs_event_t){.kind = FS_WRITE, .inode = 1, .length = 4096, .site = SITE_DATA_PAGE};
+        if (i == seam) {
+            *event = (fs_event_t){
+                .kind = FS_WRITE, .inode = 2, .offset = 1024, .length = 512, .site = SITE_REDO};
+        }
+    }
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        nested_pick_t picks[PICKS];
+        nested_draw(&list, FIRST, &torn, &none, seed, picks, PICKS);
+        for (uint32_t i = 0; i < PICKS; i++) {
+            n += picks[i].point == seam + 1 && picks[i].newest;
+        }
+    }
+    /* Two of the picks look there, and each takes it half of the time. */
+    assert_in_range(n, SEEDS * 3 / 4, 2 * SEEDS);
+    fs_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_suspects),
         cmocka_unit_test(test_no_suspects),
+        cmocka_unit_test(test_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,30 @@ static void test_hang(void **state)
     assert_non_null(strstr(f->shared->records[0].finding.what, "hung"));
 }
 
+static void stall_twice(void *ctx, const char *name)
+{
+    const explorer_t *explorer = ctx;
+    (void)name;
+    while (atomic_load(&explorer->shared->counts.hung) < 2) {
+        (void)pause();
+    }
+}
+
+/** Behind one that has hung for the whole deadline, others are not waited for as long. */
+static void test_hangs(void **state)
+{
+    static const char *const SECONDS[] = {"within 4 s", "within 1 s"};
+    fixture_t *f = *state;
+    run_limits_t limits = {.jobs = 1, .deadline_s = 4};
+    double seconds;
+    listen(f, stall_twice);
+    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_int_equal(atomic_load(&f->shared->n_records), 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_non_null(strstr(f->shared->records[i].finding.what, SECONDS[i]));
+    }
+}
+
 /** No finding, and the campaign has no verdict. */
 static void check_ended(fixture_t *f, void (*point)(void *ctx, const char *name))
 {
@@ -183,6 +207,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_clean_nested, setup, teardown),
         cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hang, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hangs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_worker_ended_from_outside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_acknowledged_export, setup, teardown),

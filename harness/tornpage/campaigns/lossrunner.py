@@ -283,14 +283,18 @@ class _Here:
 
 
 def loss_parts(campaign: Campaign) -> list[tuple[Config, int]]:
-    """Script and depth of every exploration. Where there are several, the label tells the depth too."""
+    """Script and depth of every exploration. Where there are several, the label tells the depth too.
+
+    Depths take turns, and each configuration begins with another: a bug that only a crash of the recovery
+    shows need not wait for all others. A configuration has each depth as often as the campaign says.
+    """
     assert campaign.explore is not None, "the campaign's model says so"
     depths = campaign.explore.parts()
     scripts = campaign.scripted()
     configs = len(scripts) // len(depths)
     found = []
     for number, script in enumerate(scripts):
-        depth = depths[number // configs]
+        depth = depths[sum(divmod(number, configs)) % len(depths)]
         label = f"{script.label},depth={depth}" if len(depths) > 1 else script.label
         found.append((replace(script, label=label), depth))
     return found

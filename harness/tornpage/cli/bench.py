@@ -146,9 +146,9 @@ def finds(
     json_output: JsonOption = False,
     out: OutOption = Path("out/finds"),
 ) -> int:
-    """Processor time until the default campaigns, as they are shipped, find planted bugs by state: per bug
-    the median of the seeds, and the sum. Finished searches are kept in --out, so that the same command
-    goes on after an interruption.
+    """Processor time until the default campaigns, as they are shipped, raise the first alarm about a planted
+    bug, and until one of its states is broken: per bug the medians of the seeds, and their sums. Finished
+    searches are kept in --out, so that the same command goes on after an interruption.
 
     Exit codes: 0 measured, 2 usage or harness failure.
     """

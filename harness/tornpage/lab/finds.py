@@ -1,5 +1,6 @@
 """How long users wait for a find: of each planted bug the processor time until the default campaigns, as they
-are shipped, find it by state; the median of some seeds, and the sum over all bugs.
+are shipped, raise the first alarm, by a rule or by a state, and until a state is broken; the medians of some
+seeds, and their sums over all bugs.
 
 May import: crew, mutant_build, mutant_table, paths, shipped.
 """
@@ -18,10 +19,10 @@ from rich.table import Table
 from tornpage.campaigns.crew import Progress
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
-from tornpage.lab.shipped import ShippedRow, run_shipped
+from tornpage.lab.shipped import SeedRow, ShippedRow, run_shipped
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["FindRow", "FindTable", "measure_finds", "sample"]
+__all__ = ["FindRow", "FindTable", "measure_finds", "median", "sample"]
 
 SAMPLE_STEP = 16
 
@@ -31,21 +32,26 @@ def sample(mutants: Sequence[Mutant]) -> list[Mutant]:
     return list(mutants[::SAMPLE_STEP])
 
 
+Times = tuple[float | None, ...]
+"""Seconds of processor time, per seed; None: the search was given up, or had come to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class FindRow:
-    """seconds: of processor time until the find by state, per seed; None: the search was given up, or had
-    come to its end. error: of the harness."""
+    """alarms: until the first violation of any kind; states: until the first broken state. campaigns: that
+    broke one. error: of the harness."""
 
     name: str
-    seconds: tuple[float | None, ...]
+    alarms: Times
+    states: Times
     campaigns: tuple[str, ...]
     error: str = ""
 
-    @property
-    def median(self) -> float | None:
-        """Over the seeds; None if half of them or more found nothing."""
-        middle = statistics.median_high(math.inf if one is None else one for one in self.seconds)
-        return None if middle == math.inf else middle
+
+def median(times: Times) -> float | None:
+    """None if half of the seeds or more found nothing."""
+    middle = statistics.median_high(math.inf if one is None else one for one in times)
+    return None if middle == math.inf else middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +61,18 @@ class FindTable:
     rows: tuple[FindRow, ...]
     limit: float
 
-    @property
-    def total(self) -> float:
-        """Sum of the medians."""
-        return sum(row.median or 0.0 for row in self.rows)
-
     def to_json(self) -> dict[str, Any]:
-        """For --json."""
+        """For --json. found: bugs of which the median seed found something; total_s: sum of those medians."""
         return {
             "mutants": len(self.rows),
-            "found": sum(row.median is not None for row in self.rows),
-            "total_s": round(self.total, 2),
             "limit_s": self.limit,
+            "alarm": _sum([row.alarms for row in self.rows]),
+            "state": _sum([row.states for row in self.rows]),
             "rows": [
                 {
                     "name": row.name,
-                    "median_s": row.median,
-                    "seconds": list(row.seconds),
+                    "alarm": {"median_s": median(row.alarms), "seconds": list(row.alarms)},
+                    "state": {"median_s": median(row.states), "seconds": list(row.states)},
                     "campaigns": list(row.campaigns),
                     "error": row.error,
                 }
@@ -81,24 +82,37 @@ class FindTable:
 
     def table(self) -> Table:
         """For a terminal."""
-        found = sum(row.median is not None for row in self.rows)
+        data = self.to_json()
+        alarm, state = data["alarm"], data["state"]
         table = Table(
-            title=f"{found} of {len(self.rows)} planted bugs found by state, in {self.total:,.1f} s of "
-            f"processor time together; a search ends after {self.limit:,.0f} s",
+            title=f"{alarm['found']} of {len(self.rows)} planted bugs raised an alarm, in "
+            f"{alarm['total_s']:,.1f} s of processor time together; {state['found']} broke a state, in "
+            f"{state['total_s']:,.1f} s. A search ends after {self.limit:,.0f} s",
             title_justify="left",
         )
         table.add_column("mutant", overflow="fold")
-        table.add_column("median s", justify="right")
-        table.add_column("each seed")
-        table.add_column("found by")
+        table.add_column("first alarm, s", justify="right")
+        table.add_column("state, s", justify="right")
+        table.add_column("state by seed")
+        table.add_column("in")
         for row in self.rows:
             table.add_row(
                 row.name,
-                "not found" if row.median is None else f"{row.median:.1f}",
-                row.error or " ".join("-" if s is None else f"{s:.1f}" for s in row.seconds),
+                _text(median(row.alarms)),
+                _text(median(row.states)),
+                row.error or " ".join("-" if s is None else f"{s:.1f}" for s in row.states),
                 ", ".join(row.campaigns),
             )
         return table
+
+
+def _sum(times: list[Times]) -> dict[str, float]:
+    medians = [middle for middle in map(median, times) if middle is not None]
+    return {"found": len(medians), "total_s": round(sum(medians), 2)}
+
+
+def _text(seconds: float | None) -> str:
+    return "not found" if seconds is None else f"{seconds:.1f}"
 
 
 def measure_finds(
@@ -117,10 +131,16 @@ def measure_finds(
 
 
 def _row(shipped: ShippedRow) -> FindRow:
-    catches = [seed.by_state for seed in shipped.seeds]
+    states = [seed.by_state for seed in shipped.seeds]
     return FindRow(
         shipped.name,
-        tuple(catch.cpu if catch else None for catch in catches),
-        tuple(sorted({catch.campaign for catch in catches if catch})),
+        tuple(map(_first_alarm, shipped.seeds)),
+        tuple(catch.cpu if catch else None for catch in states),
+        tuple(sorted({catch.campaign for catch in states if catch})),
         "; ".join(sorted({seed.error for seed in shipped.seeds if seed.error})),
     )
+
+
+def _first_alarm(seed: SeedRow) -> float | None:
+    catches = [catch.cpu for catch in (seed.by_state, seed.by_rule) if catch]
+    return min(catches, default=None)

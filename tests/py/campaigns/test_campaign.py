@@ -243,6 +243,22 @@ def test_the_million_campaign_explores_what_it_must() -> None:
     assert chosen.explore.states * len(parts) * 0.79 > 1_100_000
 
 
+@pytest.mark.parametrize("name", ["powerloss", "churn", "mix", "backup", "storm", "linkbench"])
+def test_depths_take_turns(name: str) -> None:
+    """Crashes of recoveries are among the first explorations, whichever there are, and no configuration has
+    less of them than it would if each depth came to its end before the next."""
+    chosen = load_campaign(name, data_folder("workloads"))
+    assert chosen.explore is not None
+    parts = loss_parts(chosen)
+    depths = chosen.explore.parts()
+    configs = len(parts) // len(depths)
+    assert {depth for _, depth in parts[: max(configs, 2)]} == {1, 2}
+    for config in range(configs):
+        own = parts[config::configs]
+        assert len({tuple(script.options[key] for key in chosen.cross) for script, _ in own}) == 1
+        assert sorted(depth for _, depth in own) == sorted(depths)
+
+
 DRAWN = ("mix", "mix_kill", "storm", "backup", "backup_kill", "million")
 """Campaigns of scripts that the seed puts together."""
 

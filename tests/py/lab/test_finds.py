@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tornpage.lab.finds import FindRow, FindTable, sample
+from tornpage.lab.finds import FindRow, FindTable, median, sample
 from tornpage.lab.mutant_table import load_mutants
 from tornpage.lab.mutants import TABLE
 
 
-def row(*seconds: float | None) -> FindRow:
+def row(*states: float | None, alarms: tuple[float | None, ...] = (0.5,)) -> FindRow:
     """Of one bug."""
-    return FindRow("bug", seconds, ("powerloss",))
+    return FindRow("bug", alarms, states, ("powerloss",))
 
 
 @pytest.mark.parametrize(
-    ("seconds", "median"),
+    ("seconds", "middle"),
     [
         ((5.0, 1.0, 3.0), 3.0),
         ((5.0, None, 3.0), 5.0),
@@ -26,16 +26,20 @@ def row(*seconds: float | None) -> FindRow:
     ],
 )
 def test_a_seed_without_a_find_counts_as_the_slowest(
-    seconds: tuple[float | None, ...], median: float | None
+    seconds: tuple[float | None, ...], middle: float | None
 ) -> None:
     """What most seeds do not find has no time, not that of the lucky one."""
-    assert row(*seconds).median == median
+    assert median(seconds) == middle
 
 
 def test_the_sum_is_of_what_was_found() -> None:
     """And it says how many that are."""
     found = FindTable((row(2.0, 1.0, 3.0), row(None, None, 1.0), row(5.0)), 60.0).to_json()
-    assert (found["mutants"], found["found"], found["total_s"]) == (3, 2, 7.0)
+    assert (found["mutants"], found["state"], found["alarm"]) == (
+        3,
+        {"found": 2, "total_s": 7.0},
+        {"found": 3, "total_s": 1.5},
+    )
 
 
 def test_the_sample_is_a_few_of_each_kind() -> None:
