@@ -37,7 +37,7 @@ const char *model_what(model_t model);
 /** False if there is no such model. */
 bool model_parse(const char *text, size_t len, model_t *out);
 
-/** Is the recovery crashed again? A kill alone is what others are. */
+/** Are recoveries crashed again? Only where they are is a kill anything else than all-persisted. */
 static inline bool models_go_deeper(uint32_t enabled)
 {
     return (enabled >> MODEL_KILL & 1U) != 0;

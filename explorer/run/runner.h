@@ -5,11 +5,10 @@
 #include "explorer/run/order.h"
 
 typedef struct run_limits {
-    uint32_t jobs;   /**< 1 ... JOBS_MAX */
-    double budget_s; /**< end after this time; 0: no limit */
-    uint32_t
-        deadline_s; /**< a state that takes longer hangs; behind the first one, a tenth of it and a second */
-    int progress_fd; /**< a file that tells how far it is; 0: none */
+    uint32_t jobs;       /**< 1 ... JOBS_MAX */
+    double budget_s;     /**< end after this time; 0: no limit */
+    uint32_t deadline_s; /**< a state that takes longer hangs; see patience() */
+    int progress_fd;     /**< a file that tells how far it is; 0: none */
 } run_limits_t;
 
 /** @return all states that the plan selects were run; not if the budget ended, or the machine failed */
