@@ -46,20 +46,20 @@ HARNESS = {
         {"workload"},
     ],
     "oracle": [
-        {"exports", "fingerprint", "rowlog", "state"},
+        {"exports", "fingerprint", "promise", "rowlog", "state"},
         {"clients", "observed", "root", "rules", "table"},
         {"backups"},
         {"judgement", "oracle"},
     ],
     "targets": [
-        {"option", "innodb.page", "innodb.records", "bundled.statements"},
+        {"option", "engine.stale_log", "innodb.page", "innodb.records", "bundled.statements"},
         {"innodb.old_records"},
         {"innodb.log"},
         {"innodb.rules"},
         {"innodb.judge", "innodb.sites"},
         {"sqlite.options"},
         {"target", "sqlite.schema", "command.file", "command.skeleton"},
-        {"sqlite.image", "sqlite.target", "command.target"},
+        {"engine.target", "sqlite.image", "sqlite.target", "command.target"},
         {"sqlite.driver", "registry", "bundled.server"},
         {"bundled.duckdb_store", "bundled.leveldb_store", "bundled.mariadb", "bundled.postgresql"}
         | {"bundled.sqlite_library"},

@@ -13,8 +13,8 @@ from tornpage.campaigns.trial import run_trial
 from tornpage.oracle.exports import Export
 from tornpage.oracle.oracle import Oracle
 from tornpage.oracle.rules import ask_export, stop_judges
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.errors import ChildError
 from tornpage.vocabulary.model import Action, Fault, FaultKind, FaultPlan, Outcome, TrialSpec
 from tornpage.vocabulary.paths import ROOT

@@ -18,8 +18,9 @@ from tornpage.campaigns.census import run_undisturbed, take_census
 from tornpage.faults.preload import preload_environment, preload_path
 from tornpage.faults.stream import stream_difference, unseen_changes
 from tornpage.faults.trace import Trace
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command, EngineTarget
+from tornpage.targets.target import Command
 from tornpage.vocabulary.errors import CensusError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import data_folder

@@ -16,8 +16,9 @@ from tornpage.faults.aim import RecoveryAim
 from tornpage.faults.plan import load_plan, resolve_mask
 from tornpage.faults.process import ChildResult
 from tornpage.faults.trace import Trace
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command, EngineTarget, RecoveryAnswer
+from tornpage.targets.target import Command, RecoveryAnswer
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import CensusError, PlanError, TargetError, WorkloadError
 from tornpage.vocabulary.model import (

@@ -37,13 +37,7 @@ from tornpage.campaigns.journal import read_journal
 from tornpage.campaigns.kept import keep_found
 from tornpage.campaigns.killed import KilledRun, judge_by_own_run
 from tornpage.faults.aim import RecoveryAim
-from tornpage.faults.image import (
-    LOG_FILE,
-    PlantedBlock,
-    copy_image,
-    plant_stale_block,
-    remove_image,
-)
+from tornpage.faults.image import copy_image, remove_image
 from tornpage.faults.plan import compile_plan, format_plan
 from tornpage.faults.preload import BARE, EXIT_PRELOAD_REFUSED
 from tornpage.faults.process import ChildResult, ended_from_outside
@@ -55,7 +49,7 @@ from tornpage.oracle.judgement import FoundBackup, judge, judge_backups
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.rules import ask_export, ask_rules
 from tornpage.oracle.state import State, state_digest
-from tornpage.targets.target import Capability, RecoveryAnswer, Target
+from tornpage.targets.target import Capability, Planted, RecoveryAnswer, Target
 from tornpage.vocabulary.errors import (
     CensusError,
     ChildError,
@@ -81,8 +75,6 @@ NOTHING_TO_HIT: tuple[tuple[Fault, ...], ...] = ((),)
 """FaultPlan.recover of a trial for whose recovery no fault could be drawn."""
 BASELINES_MAX = 64
 """That a worker keeps: a default campaign has up to 48, of six megabytes each, and their records mapped."""
-REFUSAL_INVARIANTS = {"torn-page": 5, "page-beyond-log": 4, "page-differs": 27}
-"""What a refusal for such a cause breaks; any other breaks I30."""
 
 
 def run_trial(
@@ -175,7 +167,7 @@ class _Trial:
         self.undisturbed: State | None = None
         self.range = (0, 0)
         self.before_first = False
-        self.stale: PlantedBlock | None = None
+        self.stale: Planted | None = None
         self.answer = ""
         self.oracle = baseline.oracle
         self.own: KilledRun | None = None
@@ -317,15 +309,15 @@ class _Trial:
         """Commit prefixes that may be found: lowest and highest."""
         oracle = self.oracle
         high = oracle.newest(finished, issued)
-        if not self.target.keeps_acknowledged(self.spec.options):
+        if not self.target.promise(self.spec.options).durable:
             durable = [s.prefix for s in oracle.steps if s.durable and s.line <= finished]
             return (durable[-1] if durable else 0), high
         return self.acknowledged, high
 
     def _plant_stale_block(self) -> None:
-        if self.spec.plan.stale_log and Capability.RULES in self.target.capabilities:
-            self.stale = plant_stale_block(self.data, self.spec.seed % 2)
-            self.counters["stale_log"] = int(self.stale is not None)
+        if self.spec.plan.stale_log:
+            self.stale = self.target.plant_stale_log(self.data, self.spec.seed % 2)
+            self.counters |= {"stale_log": 1} if self.stale is not None else {}
 
     def _recover_undisturbed(self) -> None:
         """What the disturbed recoveries must come to. The fault that is yet to be drawn is drawn from its
@@ -452,19 +444,16 @@ class _Trial:
             return
         if self.stale is not None and self._recovers_without(self.stale):
             what = f"a stale block behind the end of the log makes recovery fail: {answer.message}"
-            self.violations.append(Violation(21, what, path=LOG_FILE))
+            self.violations.append(Violation(21, what, path=self.stale.file))
             return
         site = self.hit.site if self.hit is not None else None
         if not answer.refused:
             self.violations.append(Violation(30, f"recovery failed: {answer.message}", site))
             return
-        if answer.refusal:
-            number = REFUSAL_INVARIANTS.get(answer.refusal, 30)
-        else:
-            number = 5 if site in PAGE_SITES else 30
+        number = answer.breaks or (5 if site in PAGE_SITES else 30)
         self.violations.append(Violation(number, f"recovery refused: {answer.message}", site))
 
-    def _recovers_without(self, stale: PlantedBlock) -> bool:
+    def _recovers_without(self, stale: Planted) -> bool:
         """Whether the same image recovers when the stale block is taken out again."""
         clean = self.work / "clean"
         copy_image(self.image, clean)

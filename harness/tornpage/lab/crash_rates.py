@@ -28,8 +28,8 @@ from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.measured import Effort, Measured, spent
 from tornpage.lab.randomkill import KillLoop
 from tornpage.targets.command.target import CommandTarget
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import TARGETS, make_target, target_names
-from tornpage.targets.target import EngineTarget
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import TrialSpec
 from tornpage.vocabulary.paths import BUILD_VARIABLE, Paths

@@ -15,7 +15,8 @@ from tornpage.faults.image import remove_image
 from tornpage.faults.process import end_child, launch_argv, run_child
 from tornpage.oracle.judgement import judge
 from tornpage.oracle.oracle import Oracle
-from tornpage.targets.target import EngineTarget, Target
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ChildError, TargetError
 from tornpage.vocabulary.model import TrialSpec, Violation
 from tornpage.vocabulary.seeds import make_rng

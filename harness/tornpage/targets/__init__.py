@@ -1,5 +1,5 @@
 """What can be tortured: programs behind one protocol, which turns wishes into command lines and output
 into typed answers. Targets know nothing of trials.
 
-May import: faults, oracle, vocabulary, workloads.
+May import: faults, oracle, vocabulary.
 """

@@ -13,8 +13,9 @@ from typing import cast
 
 from tornpage.faults.preload import preload_path
 from tornpage.targets.command.target import CommandTarget
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.sqlite.target import SqliteTarget
-from tornpage.targets.target import EngineTarget, Target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError
 
 __all__ = [

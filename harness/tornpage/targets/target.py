@@ -3,37 +3,34 @@
 A target turns the harness's wishes into command lines, and what its programs print into typed answers.
 It knows nothing of trials. Capabilities say which judgements make sense for it.
 
-May import: aim, errors, forkserver, judgement, model, option, preload, process, rules, state, workload.
+May import: errors, forkserver, judgement, model, option, process, promise, rules, state.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Protocol
 
-from tornpage.faults.aim import SECTOR
 from tornpage.faults.forkserver import fork_server
-from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult, run_child
 from tornpage.oracle.judgement import FoundBackup
+from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
-from tornpage.oracle.state import State, read_tables
+from tornpage.oracle.state import State
 from tornpage.targets.option import TargetOption
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.model import Site, Violation
-from tornpage.workloads.workload import bytes_of
 
 __all__ = [
     "EXIT_REFUSED",
     "Capability",
     "Command",
-    "EngineTarget",
+    "Planted",
     "RecoveryAnswer",
     "RunAnswer",
     "Target",
@@ -97,9 +94,9 @@ class RunAnswer:
 class RecoveryAnswer:
     """What a recovery said.
 
-    ok: it works again. refused: it said clearly that it will not start (message); refusal: the
-    target's stable name of the cause, "" if it has none. stopped: it said clearly that a file operation
-    failed. None of them: it crashed or hung, see message.
+    ok: it works again. refused: it said clearly that it will not start (message); breaks: the invariant
+    that this breaks, None if the target does not name its cause. stopped: it said clearly that a file
+    operation failed. None of them: it crashed or hung, see message.
     state: logical digest, None if the scan did not run.
     findings: of the scanner. backups: finished ones, by name, as preparing them left them.
     counters: recovery counters by the names of model.TrialResult.
@@ -108,7 +105,7 @@ class RecoveryAnswer:
     ok: bool
     refused: bool = False
     stopped: bool = False
-    refusal: str = ""
+    breaks: int | None = None
     message: str = ""
     state: State | None = None
     findings: tuple[Violation, ...] = ()
@@ -117,6 +114,17 @@ class RecoveryAnswer:
     no_database: bool = False
     recovered: bool | None = None
     """Whether the crash had left anything to recover; None: the trace of the recovery tells."""
+
+
+class Planted(Protocol):
+    """What was put into a crashed image, in this file."""
+
+    @property
+    def file(self) -> str:
+        """Its path inside the data directory."""
+
+    def remove(self, data: Path) -> None:
+        """Takes it out of this data directory, a copy of the image."""
 
 
 class Target(Protocol):
@@ -172,8 +180,12 @@ class Target(Protocol):
     def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
         """What that program must know of a run with these options."""
 
-    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
-        """Whether a commit is there after a kill as soon as it is acknowledged."""
+    def promise(self, options: Mapping[str, str]) -> Promise:
+        """What a crash must leave."""
+
+    def plant_stale_log(self, data: Path, variant: int) -> Planted | None:
+        """Puts into a crashed image what recovery must not see (I21), in one of two variants; None:
+        this image, or this target, has no place for it. PlanError: the crash comes before there can be."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """Reads the output of a run command that was not killed."""
@@ -197,244 +209,8 @@ class Target(Protocol):
         """Whether it holds pages, in any folder: the storage's promise (Setting.unit) covers those."""
 
 
-_COUNTERS = {
-    "recv_dblwr_restored": "dblwr_restored",
-    "recv_pages_read": "pages_read",
-    "recv_pages_created": "pages_created",
-    "recv_index_load_reads": "index_load_reads",
-    "recv_records": "redo_records",
-    "recv_pages_compared": "pages_compared",
-    "recv_batches": "batches",
-    "recv_trx_rolled_back": "trx_rolled_back",
-    "recv_indexes_dropped": "indexes_dropped",
-    "recv_tables_dropped": "tables_dropped",
-    "recv_swaps_finished": "swaps_finished",
-}
-
-JUDGE = "tornpage-judge"
-OPTIONS_DEADLINE_S = 10.0
 EXIT_REFUSED = 3
-EXIT_IO = 4
-EXIT_NO_DATABASE = 6
-LOG_FILE = "ib_logfile0"
-LOG_FILES = frozenset({LOG_FILE, "ib_logfile101"})
-"""The log has the second name while a new database is being made."""
-LOG_HEADER = 2048
-DICT_INDEX_MAX = 32
-"""Ids below this belong to the catalogue's own trees."""
-
-
-class EngineTarget:
-    """The bundled engine: build/.../engine and libtornpage_preload.so."""
-
-    name = "engine"
-    what = "the bundled engine"
-    unrecorded: tuple[str, ...] = ()
-    sites = frozenset(Site) - {Site.ROLLBACK_JOURNAL}
-    crossed: Mapping[str, list[str]] = {}
-    lines: Path | None = None
-    capabilities = frozenset(
-        {
-            Capability.ACKS,
-            Capability.RULES,
-            Capability.DETERMINISTIC,
-            Capability.EXPLORE,
-        }
-    )
-
-    def __init__(self, program: Path, preload: Path, explorer: Path | None = None) -> None:
-        """program, preload, explorer: absolute paths of the built files."""
-        self.program = program
-        self.preload = preload
-        self.explorer = explorer
-
-    def check_ready(self) -> None:
-        """Raises TargetError naming the file that is missing."""
-        require_built(self.program, self.preload)
-
-    def programs(self) -> dict[str, Path]:
-        """Engine, preload, explorer, judge."""
-        files = {"engine": self.program, "preload": self.preload}
-        if self.explorer is not None:
-            files |= {"explorer": self.explorer, "judge": self.explorer.with_name(JUDGE)}
-        return files
-
-    def preload_env(self, data: Path, trace: Path, plan: Path | None) -> dict[str, str]:
-        """The variables of faults/README.md; contents are recorded, since the rules judge them."""
-        return preload_environment(self.preload, data, trace, plan) | WHOLE
-
-    def options(self) -> tuple[TargetOption, ...]:
-        """What `engine options --json` says. Raises TargetError."""
-        child = run_child([self.program, "options", "--json"], os.environ, OPTIONS_DEADLINE_S)
-        data = last_object(child.stdout)
-        if child.exit_code != 0 or data is None:
-            raise TargetError(f"{self.program} tells no options: {child.describe()}")
-        return tuple(
-            TargetOption(item["name"], item["values"], item["default"], item["what"])
-            for item in data["options"]
-        )
-
-    def lay_out(self, data: Path, options: Mapping[str, str]) -> None:
-        """Nothing: it makes its database."""
-
-    def run_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
-        """engine run --json --set ... DIR SCRIPT."""
-        return Command(
-            (str(self.program), "run", "--json", *_sets(options), str(data), str(script)),
-            fork=self.preload,
-        )
-
-    def loop_command(self, data: Path, script: Path, options: Mapping[str, str]) -> Command:
-        """engine run --acks --set ... DIR SCRIPT: prints "ack LINE" at each acknowledgement."""
-        return Command(
-            (str(self.program), "run", "--acks", *_sets(options), str(data), str(script))
-        )
-
-    def recover_command(self, data: Path, options: Mapping[str, str]) -> Command:
-        """engine recover --json --check --backups --set ... DIR. A log that is there keeps its format,
-        which a restart of the run may have changed."""
-        found = (data / LOG_FILE).exists()
-        asked = {k: v for k, v in options.items() if not (found and k == "log_format")}
-        return Command(
-            (
-                str(self.program),
-                "recover",
-                "--json",
-                "--check",
-                "--backups",
-                *_sets(asked),
-                str(data),
-            ),
-            fork=self.preload,
-        )
-
-    def explore_command(self, trace: Path, allowed: Path, options: Mapping[str, str]) -> Command:
-        """tornpage-explore --trace ... --allowed ... --set ..."""
-        if self.explorer is None or not self.explorer.is_file():
-            raise TargetError(f"{self.explorer} is missing: build it first (make build)")
-        program = str(self.explorer)
-        return Command((program, "--trace", str(trace), "--allowed", str(allowed), *_sets(options)))
-
-    def judge_command(self) -> Command:
-        """tornpage-judge, which lies beside tornpage-explore."""
-        judge = self.programs().get("judge")
-        if judge is None or not judge.is_file():
-            raise TargetError(f"{judge} is missing: build it first (make build)")
-        return Command((str(judge),))
-
-    def page_command(self, file: Path, page: int, page_size: int) -> Command | None:
-        """engine page FILE N --json --page-size SIZE"""
-        if not _has_pages(file.name):
-            return None
-        size = ("--page-size", str(page_size))
-        return Command((str(self.program), "page", str(file), str(page), "--json", *size))
-
-    def judge_setting(self, options: Mapping[str, str], page_size: int) -> Setting:
-        """Where a page is written without doublewrite there is nothing to be held against its rules."""
-        unit = bytes_of("atomic_write_unit", options.get("atomic_write_unit", "0"))
-        doublewrite = options.get("doublewrite", "on").lower() in ("on", "1")
-        return Setting(page_size, doublewrite and unit < page_size, max(unit, SECTOR))
-
-    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:
-        """Not where the log is only written from time to time."""
-        return options.get("flush_log_at_trx_commit", "1") != "0"
-
-    def parse_run(self, child: ChildResult) -> RunAnswer:
-        """The object of `engine run --json`."""
-        return read_run(child)
-
-    def parse_recovery(self, child: ChildResult) -> RecoveryAnswer:
-        """The object of `engine recover --json --check`."""
-        if child.timed_out or child.signal:
-            return RecoveryAnswer(False, message=child.describe())
-        data = last_object(child.stdout)
-        if child.exit_code in (EXIT_REFUSED, EXIT_IO, EXIT_NO_DATABASE):
-            message = str(data.get("message", "")) if data else child.last_line
-            return RecoveryAnswer(
-                ok=False,
-                refused=bool(message) and child.exit_code != EXIT_IO,
-                stopped=bool(message) and child.exit_code == EXIT_IO,
-                refusal=str(data.get("refusal", "")) if data else "",
-                message=message or child.describe(),
-                no_database=child.exit_code == EXIT_NO_DATABASE,
-            )
-        if child.exit_code not in (0, 1) or data is None or not data.get("ok"):
-            return RecoveryAnswer(False, message=child.describe())
-        status, check = data["status"], data.get("check")
-        backups = {item["name"]: _read_backup(item) for item in data.get("backups", ())}
-        counters = {ours: int(status.get(theirs, 0)) for theirs, ours in _COUNTERS.items()}
-        counters["backups_prepared"] = sum(not found.wrong for found in backups.values())
-        return RecoveryAnswer(
-            ok=True,
-            state=read_tables(check["tables"]) if check else None,
-            findings=read_findings(check) if check else (),
-            backups=backups,
-            counters=counters,
-        )
-
-    def site_of(
-        self,
-        file: str,
-        offset: int,
-        facts: Mapping[str, str] | None,
-        page_size: int,
-        data: bytes = b"",  # noqa: ARG002 - its markers tell
-    ) -> Site | None:
-        """By file and offset, and for a home write by its marker."""
-        if file in LOG_FILES:
-            return Site.CHECKPOINT_HEADER if offset < LOG_HEADER else Site.REDO
-        if file == "ib_dblwr":
-            return Site.DOUBLEWRITE
-        if file.endswith(("/backup_info", ".cfg")):
-            return Site.METADATA
-        if not _has_pages(file):
-            return Site.OTHER
-        if offset < page_size:
-            return Site.PAGE0
-        return Site.OTHER if facts is None else _page_site(facts)
-
-    def holds_pages(self, file: str) -> bool:
-        """Those of the database, and their copies in a backup."""
-        return _has_pages(PurePath(file).name)
-
-
-def _has_pages(file: str) -> bool:
-    """The system space, a table's file or an undo tablespace."""
-    return (
-        file == "ibdata1" or file.endswith(".ibd") or re.fullmatch(r"undo\d{3}", file) is not None
-    )
-
-
-def _page_site(facts: Mapping[str, str]) -> Site:
-    if facts["type"] == "freed":
-        return Site.FREED_PAGE
-    if facts["type"] == "undo":
-        return Site.UNDO_PAGE
-    if facts["type"] not in ("index", "blob"):
-        return Site.SYSTEM_PAGE
-    if facts["load"] == "1":
-        return Site.INDEX_LOAD_PAGE
-    if facts["type"] == "blob":
-        return Site.DATA_PAGE
-    if facts["space"] == "0" or int(facts["index"]) < DICT_INDEX_MAX:
-        return Site.DICT_PAGE
-    return Site.INTERNAL_PAGE if facts["level"] != "0" else Site.DATA_PAGE
-
-
-def _read_backup(item: Mapping[str, Any]) -> FoundBackup:
-    if not item["ok"]:
-        return FoundBackup(None, f"refused: {item['error']}: {item['message']}")
-    findings = read_findings(item["check"])
-    return FoundBackup(
-        read_tables(item["check"]["tables"]), f"{findings[0].what}" if findings else ""
-    )
-
-
-def _sets(options: Mapping[str, str]) -> list[str]:
-    out = []
-    for name, value in options.items():
-        out += ["--set", f"{name}={value}"]
-    return out
+"""Exit code of our own programs: the database cannot be recovered."""
 
 
 def require_built(*files: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tornpage.campaigns.pages import FIELDS_MAX, States, hurt_pages, page_view
-from tornpage.targets.target import Command, EngineTarget
+from tornpage.targets.engine.target import EngineTarget
+from tornpage.targets.target import Command
 from tornpage.vocabulary.evidence import Field
 
 PAGE = 1024

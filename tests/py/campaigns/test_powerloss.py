@@ -10,8 +10,9 @@ from builders import make_spec
 from tornpage.campaigns import powerloss
 from tornpage.campaigns.powerloss import Recording, lay_out_state
 from tornpage.faults.process import ChildResult
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import Command, EngineTarget
+from tornpage.targets.target import Command
 
 SLOW_S = 500.0
 SUMMARY = b'{"states": 1}\n'

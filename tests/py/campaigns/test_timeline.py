@@ -9,7 +9,7 @@ from fake_trace import FakeTrace
 
 from tornpage.campaigns.timeline import STEPS_MAX, live_phase, loss_phases
 from tornpage.faults.trace import Op
-from tornpage.targets.target import EngineTarget
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.evidence import Fate
 
 TARGET = EngineTarget(Path("/engine"), Path("/preload"))

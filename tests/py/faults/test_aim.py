@@ -11,7 +11,7 @@ from fake_trace import FakeTrace
 
 from tornpage.campaigns.census import list_writes
 from tornpage.faults.aim import RecoveryAim, faults_of, fits
-from tornpage.targets.target import EngineTarget
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.vocabulary.model import Action, Fault, FaultKind, Site
 
 PAGE = "page_write space=5 page=4 lsn=1 type=index level=0 index=40 dblwr=used load=0"

@@ -9,10 +9,12 @@ import pytest
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.store.rows import CensusRow
+from tornpage.targets.engine.target import EngineTarget
 from tornpage.targets.registry import make_target
-from tornpage.targets.target import EngineTarget, RecoveryAnswer, read_run
+from tornpage.targets.target import RecoveryAnswer, read_run
 from tornpage.vocabulary.codec import from_json, to_json
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site, Violation
@@ -59,9 +61,9 @@ def test_options_tell_what_may_be_asked() -> None:
     for text, on in [("on", True), ("ON", True), ("1", True), ("off", False), ("0", False)]:
         assert TARGET.judge_setting({"doublewrite": text}, 4096) == Setting(4096, on)
     assert TARGET.judge_setting({}, 16384) == Setting(16384, doublewrite=True)
-    kept = [TARGET.keeps_acknowledged({"flush_log_at_trx_commit": n}) for n in "012"]
+    kept = [TARGET.promise({"flush_log_at_trx_commit": n}).durable for n in "012"]
     assert kept == [False, True, True]
-    assert TARGET.keeps_acknowledged({})
+    assert TARGET.promise({}) == Promise()
 
 
 def test_recovery_tells_state_findings_and_counters() -> None:
@@ -83,12 +85,22 @@ def test_unrecovered_image_after_recovery_is_a_finding() -> None:
 
 def test_refusal_needs_a_clear_message() -> None:
     """Exit 3 with a message is a refusal; without one it is a failure like a crash."""
-    words = {"error": "DB_UNRECOVERABLE", "refusal": "torn-page", "message": "torn page 3"}
+    words = {"error": "DB_UNRECOVERABLE", "message": "torn page 3"}
     good = recovery(3, ok=False, **words)
     assert (good.ok, good.refused, good.message) == (False, True, "torn page 3")
-    assert good.refusal == "torn-page"
+    assert good.breaks is None
     silent = TARGET.parse_recovery(child(3))
     assert (silent.ok, silent.refused) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("torn-page", 5), ("page-beyond-log", 4), ("page-differs", 27), ("log-header", 30)],
+)
+def test_a_refusal_says_what_is_broken(name: str, broken: int) -> None:
+    """The engine names the cause; one that blames no page breaks I30."""
+    answer = recovery(3, ok=False, error="DB_UNRECOVERABLE", refusal=name, message="no")
+    assert answer.breaks == broken
 
 
 def test_a_failed_file_operation_is_told_apart() -> None:

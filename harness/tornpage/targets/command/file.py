@@ -127,11 +127,6 @@ class Promise(BaseModel):
             )
         return self
 
-    @property
-    def level(self) -> str:
-        """The explorer's word."""
-        return "durable" if self.durable else "consistent" if self.consistent else "start"
-
 
 class TargetFile(BaseModel):
     """A store that nobody here wrote."""

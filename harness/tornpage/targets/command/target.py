@@ -1,6 +1,7 @@
 """A store that nobody here wrote, behind the commands of its target file.
 
-May import: errors, file, model, observed, option, paths, preload, process, rules, sites, state, target.
+May import: errors, file, model, observed, option, paths, preload, process, promise, rules, sites, state,
+target.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import xxhash
 from tornpage.faults.preload import WHOLE, preload_environment
 from tornpage.faults.process import ChildResult
 from tornpage.oracle.observed import observed_state
+from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import State
 from tornpage.targets.command.file import DIR, FS, LINES, TargetFile, load_target_file
@@ -238,7 +240,7 @@ class CommandTarget:
             arguments.append("--long-lived")
         arguments += ["--preload", str(self.preload)]
         arguments += ["--fs", options.get(FS, self.file.file_systems()[0])]
-        arguments += ["--promise", self.file.promise.level]
+        arguments += ["--promise", self.promise(options).level]
         arguments += ["--deadline", str(self.file.state_deadline_s)]
         ours = ("--trace", str(trace), "--allowed", str(allowed))
         return replace(command, argv=(str(self.explorer), *arguments, *ours))
@@ -258,9 +260,12 @@ class CommandTarget:
         """The size of a page, and whether the option `doublewrite` is off."""
         return Setting(page_size, options.get("doublewrite", "on") != "off")
 
-    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
-        """As promised."""
-        return self.file.promise.durable
+    def promise(self, options: Mapping[str, str]) -> Promise:  # noqa: ARG002
+        """As the file says."""
+        return Promise(self.file.promise.durable, self.file.promise.consistent)
+
+    def plant_stale_log(self, data: Path, variant: int) -> None:
+        """Nothing: nobody knows its log."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The states that it has told, by number of the statement; if it was killed, as far as it got."""

@@ -6,7 +6,7 @@ write was for follows from its file.
 main.db-shm is no part of an image: it is a shared mapping, which the preload cannot see, and SQLite makes it
 anew when the first connection comes.
 
-May import: errors, model, option, options, preload, process, rules, state, target.
+May import: errors, model, option, options, preload, process, promise, rules, state, target.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tornpage.faults.preload import preload_environment
 from tornpage.faults.process import ChildResult
+from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
 from tornpage.oracle.state import read_tables
 from tornpage.targets.option import TargetOption
@@ -37,22 +37,10 @@ from tornpage.targets.target import (
 from tornpage.vocabulary.errors import ConfigError, TargetError
 from tornpage.vocabulary.model import Site
 
-__all__ = ["PROMISES", "Promise", "SqliteTarget", "promise_of"]
+__all__ = ["PROMISES", "SqliteTarget", "promise_of"]
 
 WAL_HEADER = 32
 """Bytes of a log before its first frame: salts and page size."""
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What SQLite's documentation says of a power loss (docs/TARGETS.md has the sources).
-
-    consistent: the database is some commit prefix; durable: it is not older than the last
-    acknowledged one; False also stands for "not said".
-    """
-
-    consistent: bool
-    durable: bool
 
 
 PROMISES: Mapping[tuple[str, str], Promise] = {
@@ -65,7 +53,8 @@ PROMISES: Mapping[tuple[str, str], Promise] = {
     ("delete", "full"): Promise(consistent=True, durable=False),
     ("delete", "extra"): Promise(consistent=True, durable=True),
 }
-"""By journal_mode and synchronous."""
+"""By journal_mode and synchronous, what SQLite's documentation says of a power loss (docs/TARGETS.md has the
+sources). False also stands for "not said"."""
 
 
 def promise_of(options: Mapping[str, str]) -> Promise:
@@ -165,9 +154,13 @@ class SqliteTarget:
         """Only the size of a page: there are no rules."""
         return Setting(page_size)
 
-    def keeps_acknowledged(self, options: Mapping[str, str]) -> bool:  # noqa: ARG002
-        """Always: a commit has been written, whatever `synchronous` is."""
-        return True
+    def promise(self, options: Mapping[str, str]) -> Promise:  # noqa: ARG002
+        """All, whatever `synchronous` is: a kill takes no commit, and what a power loss breaks is read
+        against PROMISES."""
+        return Promise()
+
+    def plant_stale_log(self, data: Path, variant: int) -> None:
+        """Nothing: its log is not decoded."""
 
     def parse_run(self, child: ChildResult) -> RunAnswer:
         """The object of driver."""

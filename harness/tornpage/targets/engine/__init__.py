@@ -1,0 +1,4 @@
+"""The bundled engine as a target, and all that only its images have.
+
+May import: faults, oracle, targets, vocabulary, workloads.
+"""
