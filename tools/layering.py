@@ -50,6 +50,7 @@ HARNESS = {
         {"clients", "observed", "root", "rules", "table"},
         {"backups"},
         {"judgement", "oracle"},
+        {"allowed"},
     ],
     "targets": [
         {"option", "engine.stale_log", "innodb.page", "innodb.records", "bundled.statements"},
@@ -87,6 +88,9 @@ HARNESS = {
         {"campaign", "journal"},
         {"census"},
         {"hit", "kept", "killed"},
+        {"stage"},
+        {"crash", "recovered"},
+        {"verdict"},
         {
             "admission",
             "changes",

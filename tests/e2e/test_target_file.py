@@ -177,6 +177,27 @@ def test_a_store_may_lose_what_it_does_not_promise(tmp_path: Path, tornpage: Tor
     assert answer.code == 0, answer.text
 
 
+def test_a_store_that_promises_no_state_need_not_keep_one(
+    tmp_path: Path, tornpage: Tornpage
+) -> None:
+    """consistent = false holds for kills as for power loss: a part of a commit may be there. The same store
+    with a promise breaks it in both."""
+    torn = (
+        ("        rows[key] = str(int(value))\n    return",
+         "        rows[key] = str(int(value))\n"
+         '    if open(f"{folder}/store.log").read()[-1:] not in ("", "\\n"):\n'
+         '        rows["part"] = "x"\n    return'),
+    )  # fmt: skip
+    loose = (("durable = true", "durable = false"), ("consistent = true", "consistent = false"))
+    for name, changes, found in (("strict", torn, True), ("loose", (*torn, *loose), False)):
+        (tmp_path / name).mkdir()
+        file = changed(make(tmp_path / name), name, *changes)
+        for campaign, some in (("powerloss", ("--states", "150")), ("smoke", ("--trials", "12"))):
+            answer = tornpage("run", campaign, "--target", str(file), *some, "--jobs", "1")
+            assert answer.code == int(found), (name, campaign, answer.text)
+            assert ("I2" in answer.data["by_invariant"]) is found
+
+
 def test_files_that_were_there_before_are_part_of_every_image(
     tmp_path: Path, tornpage: Tornpage
 ) -> None:

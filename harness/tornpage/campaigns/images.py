@@ -13,7 +13,7 @@ from tornpage.faults.image import remove_image
 from tornpage.oracle.fingerprint import Fingerprint, fingerprint_of
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
-from tornpage.vocabulary.model import TrialResult, Violation
+from tornpage.vocabulary.model import Outcome, TrialResult, Violation
 
 __all__ = ["KeptImages", "without_image"]
 
@@ -23,7 +23,7 @@ class KeptImages:
 
     def __init__(self) -> None:
         """None has."""
-        self._known: set[Fingerprint] = set()
+        self._known: set[tuple[Fingerprint, bool]] = set()
 
     @classmethod
     def of(cls, store: Store, run: Run) -> Self:
@@ -31,18 +31,20 @@ class KeptImages:
         images = cls()
         for row in store.trials(run.id):
             if row.result is not None and row.result.image is not None:
-                images._known |= _fingerprints(row.site, row.result.violations)
+                images._known |= _shown(row.site, row.result.violations, _unstable(row.result))
         return images
 
     def only_new(self, site: str, result: TrialResult) -> TrialResult:
         """The result, without its image if all that it shows has one already. site: of the trial's row."""
-        if result.image is None or self.takes(site, result.violations):
+        unstable = _unstable(result)
+        if result.image is None or self.takes(site, result.violations, unstable=unstable):
             return result
         return without_image(result)
 
-    def takes(self, site: str, violations: Iterable[Violation]) -> bool:
-        """Whether an image that shows these violations is kept; it is, from now on."""
-        found = _fingerprints(site, violations)
+    def takes(self, site: str, violations: Iterable[Violation], *, unstable: bool = False) -> bool:
+        """Whether an image that shows these violations is kept; it is, from now on. unstable: it showed them
+        once, which is no reason not to keep one that shows them again."""
+        found = _shown(site, violations, unstable)
         new = bool(found - self._known)
         self._known |= found if new else set()
         return new
@@ -55,5 +57,11 @@ def without_image(result: TrialResult) -> TrialResult:
     return replace(result, image=None)
 
 
-def _fingerprints(site: str, violations: Iterable[Violation]) -> set[Fingerprint]:
-    return {fingerprint_of(violation, site) for violation in violations}
+def _unstable(result: TrialResult) -> bool:
+    return result.outcome is Outcome.UNSTABLE
+
+
+def _shown(
+    site: str, violations: Iterable[Violation], unstable: bool
+) -> set[tuple[Fingerprint, bool]]:
+    return {(fingerprint_of(violation, site), unstable) for violation in violations}

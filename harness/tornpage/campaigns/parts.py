@@ -23,11 +23,11 @@ from tornpage.campaigns.powerloss import (
     recorded_run,
     replay_state,
 )
-from tornpage.campaigns.workers import confirmed, machine_errors
+from tornpage.campaigns.workers import confirmed, machine_errors, not_confirmed, said
 from tornpage.store.rows import CensusRow
 from tornpage.targets.registry import make_target
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import FailedRunError
+from tornpage.vocabulary.errors import FailedRunError, MachineError
 from tornpage.vocabulary.model import Outcome, TrialResult, TrialSpec, Violation
 from tornpage.vocabulary.paths import Paths, require_floor
 
@@ -153,10 +153,31 @@ def found_states(part: Part, found: Exploration) -> list[Found]:
 
 def play_found(found: Found, target: Target, recording: Recording, images: Path) -> Broken:
     """Plays it again; its files stay in a folder of its number."""
-    again = replay_state(found.spec, target, recording, images / str(found.spec.number))
-    result = replace(confirmed_state(found.violations, again), alike=found.alike)
+    image = images / str(found.spec.number)
+    try:
+        again = replay_state(found.spec, target, recording, image)
+        result = confirmed_state(found.violations, again)
+    except MachineError:
+        raise
+    except Exception as error:
+        result = not_confirmed(named_state(found, recording, image), said(error))
     require_floor(recording.trace.parent)
+    result = replace(result, alike=found.alike)
     return Broken(found.spec, found.site, found.spec.plan.loss, result)
+
+
+def named_state(found: Found, recording: Recording, image: Path) -> TrialResult:
+    """What the explorer alone has said of a state. image: its folder, if it got as far as that."""
+    return TrialResult(
+        number=found.spec.number,
+        outcome=Outcome.VIOLATION,
+        reason=found.violations[0].what,
+        violations=found.violations,
+        site=found.violations[0].site,
+        mask=found.spec.plan.loss,
+        trace_hash=recording.trace_hash,
+        image=image.resolve() if (image / "data").is_dir() else None,
+    )
 
 
 def confirmed_state(named: tuple[Violation, ...], again: TrialResult) -> TrialResult:

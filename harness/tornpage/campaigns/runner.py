@@ -7,8 +7,8 @@ number and the order in which they finish change nothing in the store. At most W
 runs, per worker are under way. A fault that is drawn only when its crashed image is there comes back with the
 verdict, and goes into the row before it.
 
-May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, paths, registry,
-rows, scratch, store, summary, undisturbed, workers.
+May import: campaign, census, crew, errors, evidence, images, lossrunner, model, origin, origin, paths,
+registry, rows, scratch, store, summary, target, undisturbed, workers.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from tornpage.store.origin import Origin
 from tornpage.store.rows import CensusRow, Run
 from tornpage.store.store import Store
 from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import (
     ConfigError,
     FailedRunError,
@@ -53,7 +54,7 @@ from tornpage.vocabulary.errors import (
     MachineError,
     TornpageError,
 )
-from tornpage.vocabulary.model import Census, Outcome, TornWrite
+from tornpage.vocabulary.model import Census, Outcome, TornWrite, TrialResult, TrialSpec
 from tornpage.vocabulary.paths import require_floor, require_room
 
 __all__ = [
@@ -293,6 +294,19 @@ def _row_of(label: str, census: Census) -> CensusRow:
     )
 
 
+def _with_evidence(
+    spec: TrialSpec, result: TrialResult, target: Target, scratch: Path
+) -> TrialResult:
+    """Keeps it. Where it cannot be made the finding stands, and says so."""
+    try:
+        keep_evidence(spec, result, target, scratch)
+    except MachineError:
+        raise
+    except TornpageError as error:
+        return replace(result, reason=f"{result.reason} (no evidence: {error})")
+    return result
+
+
 def _run_trials(
     store: Store,
     run: Run,
@@ -313,7 +327,7 @@ def _run_trials(
         spec, result = first.result()
         pending.popleft()
         result = kept.only_new(draw.cell.place, result)
-        keep_evidence(spec, result, target, job.scratch)
+        result = _with_evidence(spec, result, target, job.scratch)
         if spec != draw.spec:
             store.start_trial(run.id, spec, draw.cell.place, draw.cell.mask)
         now = time.monotonic()

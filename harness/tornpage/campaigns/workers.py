@@ -46,9 +46,11 @@ __all__ = [
     "failed_twice",
     "hands_of",
     "machine_errors",
+    "not_confirmed",
     "play",
     "play_census",
     "play_undisturbed",
+    "said",
     "submit",
     "worker_pool",
 ]
@@ -163,12 +165,16 @@ def play(job: Job) -> Played:
             return _play(job)
     except MachineError:
         raise
-    except TornpageError as error:
-        reason = str(error)
     except Exception as error:
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        reason = f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
-    return not_played(job.spec, reason)
+        return not_played(job.spec, said(error))
+
+
+def said(error: Exception) -> str:
+    """A failure of the harness in words; of one that nobody has foreseen also where."""
+    if isinstance(error, TornpageError):
+        return str(error)
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(at.filename).name}:{at.lineno})"
 
 
 def not_played(spec: TrialSpec, reason: str) -> Played:
@@ -193,6 +199,12 @@ def confirmed(result: TrialResult, again: TrialResult) -> TrialResult:
     if first == second:
         return result
     reason = f"broke {_names(first)}, and played again {_names(second)}: {result.reason}"
+    return replace(result, outcome=Outcome.UNSTABLE, reason=reason)
+
+
+def not_confirmed(result: TrialResult, why: str) -> TrialResult:
+    """A violation that could not be played again: all that it showed is kept, and it is unstable."""
+    reason = f"not confirmed: {why}; broke {_names(_broken(result))}: {result.reason}"
     return replace(result, outcome=Outcome.UNSTABLE, reason=reason)
 
 
@@ -226,8 +238,14 @@ def _play(job: Job) -> Played:
         return spec, result
     require_floor(job.scratch)
     images = job.scratch / f"again-{os.getpid()}"
-    again = run_trial(spec, target, job.scratch, images)
-    remove_image(images)
+    try:
+        again = run_trial(spec, target, job.scratch, images)
+    except MachineError:
+        raise
+    except Exception as error:
+        return spec, not_confirmed(result, said(error))
+    finally:
+        remove_image(images)
     require_floor(job.scratch)
     return spec, confirmed(result, with_recording_of(result, again, target))
 

@@ -12,13 +12,14 @@ import psutil
 import pytest
 from builders import make_result, make_spec
 
-from tornpage.campaigns import workers
+from tornpage.campaigns import parts, workers
 from tornpage.campaigns.images import KeptImages
-from tornpage.campaigns.parts import confirmed_state
+from tornpage.campaigns.parts import Found, confirmed_state
+from tornpage.campaigns.powerloss import Recording, loss_plan
 from tornpage.campaigns.workers import Job, confirmed, play, submit, with_recording_of, worker_pool
 from tornpage.targets.registry import BUNDLED, make_target
-from tornpage.vocabulary.errors import Interrupted, MachineError
-from tornpage.vocabulary.model import Outcome, Source
+from tornpage.vocabulary.errors import ChildError, Interrupted, MachineError
+from tornpage.vocabulary.model import Outcome, Source, TrialResult
 from tornpage.vocabulary.paths import find_paths
 
 
@@ -89,6 +90,66 @@ def test_a_target_that_breaks_is_a_failure_of_the_harness(
     assert result.reason.startswith("KeyError: 'rows' (test_workers.py:")
 
 
+@pytest.mark.parametrize("error", [ChildError("no trace of the verify"), KeyError("rows")])
+def test_a_finding_whose_second_play_fails_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """All that it showed, its image and the reason; no finding, and no pass."""
+    image = tmp_path / "images" / "3"
+    first = replace(make_result(3, broken=5), image=image, reason="page 3 is torn")
+
+    def again(*_arguments: object) -> TrialResult:
+        raise error
+
+    monkeypatch.setattr(workers, "run_aimed", lambda spec, *_: (spec, first))
+    monkeypatch.setattr(workers, "run_trial", again)
+    _, result = play(_job(tmp_path))
+    assert (result.outcome, result.violations, result.image) == (
+        Outcome.UNSTABLE,
+        first.violations,
+        image,
+    )
+    assert result.reason.startswith("not confirmed: ") and result.reason.endswith(
+        "broke I5: page 3 is torn"
+    )
+
+
+def test_a_machine_that_fails_the_second_play_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The trial has no verdict yet: whoever goes on plays it again."""
+
+    def again(*_arguments: object) -> TrialResult:
+        raise MachineError("no room")
+
+    monkeypatch.setattr(workers, "run_aimed", lambda spec, *_: (spec, make_result(3, broken=5)))
+    monkeypatch.setattr(workers, "run_trial", again)
+    with pytest.raises(MachineError):
+        play(_job(tmp_path))
+
+
+def test_a_state_that_cannot_be_played_again_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs the exploration none of its other states: it stays as the explorer named it, not confirmed."""
+    named = make_result(7, broken=1).violations
+    found = Found(replace(make_spec(7), plan=loss_plan("3.subset.1")), named, 4)
+    trace = tmp_path / "trace"
+    recording = Recording(
+        trace, trace, trace, None, tmp_path, ready=0, trace_hash="h", events=9, violations=(), counters={}
+    )  # fmt: skip
+
+    def again(*_arguments: object) -> TrialResult:
+        raise ChildError("the explorer failed: exit code 2")
+
+    monkeypatch.setattr(parts, "replay_state", again)
+    target = make_target("engine", find_paths().build, ready=False)
+    broken = parts.play_found(found, target, recording, tmp_path / "images")
+    assert (broken.result.outcome, broken.result.violations) == (Outcome.UNSTABLE, named)
+    assert (broken.result.alike, broken.result.mask) == (4, "3.subset.1")
+    assert "not confirmed: the explorer failed" in broken.result.reason
+
+
 def _large(_job: Job) -> bytes:
     return bytes(256 << 20)
 
@@ -132,3 +193,13 @@ def test_one_image_per_fingerprint(tmp_path: Path) -> None:
         kept.append(images.only_new("page0", result).image)
     assert kept == [tmp_path / "0", None, tmp_path / "2", None]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "2"]
+
+
+def test_an_unstable_trial_takes_no_image_from_a_finding(tmp_path: Path) -> None:
+    """Both keep one."""
+    images = KeptImages()
+    unstable = replace(make_result(0, broken=5), outcome=Outcome.UNSTABLE, image=tmp_path / "0")
+    found = replace(make_result(1, broken=5), image=tmp_path / "1")
+    assert images.only_new("page0", unstable).image == tmp_path / "0"
+    assert images.only_new("page0", found).image == tmp_path / "1"
+    assert images.only_new("page0", replace(unstable, number=2)).image is None

@@ -109,7 +109,7 @@ class Fetch(BaseModel):
 
 
 class Promise(BaseModel):
-    """What a power loss must leave."""
+    """What a crash must leave."""
 
     model_config = _STRICT
 
@@ -117,7 +117,8 @@ class Promise(BaseModel):
     """What was acknowledged is there."""
     consistent: bool = True
     """The state is that after some acknowledgement, never a mixture. Without it only a recovery that
-    fails, hangs or reports findings of its own breaks the promise."""
+    fails, hangs or reports findings of its own breaks the promise, and a second one that
+    comes to something else."""
 
     @model_validator(mode="after")
     def _durable_is_consistent(self) -> Promise:
