@@ -120,22 +120,23 @@ HARNESS = {
         {"shrink"},
     ],
     "lab": [
-        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "sql"}
-        | {"neighbour", "statements"},
+        {"doctor", "fetch", "filework", "measured", "mutant_table", "randomkill", "source_copy"}
+        | {"neighbour", "sql", "statements"},
         {
             "crash_rates",
             "doublewrite",
             "filesystem",
             "filled",
+            "harness_table",
             "mutant_build",
             "qualify",
             "rig",
             "tryout",
         }
         | {"write_costs"},
-        {"compression", "hunt", "mutant_pool", "owner_rates"},
+        {"compression", "harness_tests", "hunt", "mutant_pool", "owner_rates"},
         {"seeds", "speed"},
-        {"mutants", "shipped"},
+        {"harness_mutants", "mutants", "shipped"},
         {"finds"},
     ],
     "cli": [

@@ -1,9 +1,10 @@
-"""`tornpage mutants`: which planted bugs do the campaigns catch?
+"""`tornpage mutants`: which planted bugs do the campaigns catch, and which slips in the harness do its tests?
 
-Exit codes: 0 all caught (as shipped: with every seed; --check: all compile), 1 not all, 2 usage or harness
-failure.
+Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed; --check: all compile), 1 not
+all, 2 usage or harness failure.
 
-May import: console, errors, mutant_build, mutant_table, mutants, options, paths, progress, shipped.
+May import: console, errors, harness_mutants, harness_table, mutant_build, mutant_table, mutants, options,
+paths, progress, shipped.
 """
 
 from __future__ import annotations
@@ -17,6 +18,16 @@ import typer
 from tornpage.cli.console import make_console
 from tornpage.cli.options import DEFAULT_JOBS, JobsOption, JsonOption, OutOption
 from tornpage.cli.progress import goes_on, make_progress
+from tornpage.lab.harness_mutants import (
+    HARNESS_TABLE,
+    HarnessSources,
+    check_harness,
+    harness_page,
+    harness_table,
+    run_harness,
+    write_bugs,
+)
+from tornpage.lab.harness_table import load_harness_mutants
 from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import (
@@ -37,7 +48,7 @@ SEEDS = 5
 
 EPILOG = (
     "Examples: [bold]tornpage mutants[/] · tornpage mutants --only dblwr_off --only ckpt_partial · "
-    "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3"
+    "tornpage mutants --check · tornpage mutants --as-shipped --seeds 3 · tornpage mutants --harness"
 )
 
 
@@ -48,6 +59,12 @@ def mutants(
     ] = False,
     as_shipped: Annotated[
         bool, typer.Option("--as-shipped", help="The default campaigns as they are, seeds 1 to N.")
+    ] = False,
+    harness: Annotated[
+        bool,
+        typer.Option(
+            "--harness", help="Slips in the harness itself, and the tests that kill them."
+        ),
     ] = False,
     seeds: Annotated[
         int | None, typer.Option(min=1, help=f"As shipped: how many seeds; {SEEDS} if not told.")
@@ -62,7 +79,9 @@ def mutants(
             min=0, help=f"Random kills per mutant of the base line; {Effort().strikes} if not told."
         ),
     ] = None,
-    table: Annotated[Path | None, typer.Option(help="Write docs/BUGS.md here.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Write docs/BUGS.md here; --harness: its second table.")
+    ] = None,
     jobs: JobsOption = DEFAULT_JOBS,
     json_output: JsonOption = False,
     out: OutOption = Path("out/mutants"),
@@ -70,7 +89,8 @@ def mutants(
     """Builds every planted bug, runs the campaigns on it and says which they catch. Finished results are kept
     in --out, so that the same command goes on after an interruption.
 
-    Exit codes: 0 all caught (as shipped: with every seed), 1 not all, 2 usage or harness failure.
+    Exit codes: 0 all caught (as shipped: with every seed; --harness: all killed), 1 not all, 2 usage or
+    harness failure.
     """
     if check and (as_shipped or table is not None):
         raise ConfigError("--check runs nothing: no --as-shipped, no --table")
@@ -78,6 +98,10 @@ def mutants(
         raise ConfigError("--seeds needs --as-shipped")
     if (states is not None or kills is not None) and (as_shipped or check):
         raise ConfigError("--states and --kills are of a hunt: no --as-shipped, no --check")
+    if harness:
+        if as_shipped or states is not None or kills is not None:
+            raise ConfigError("--harness runs tests: no --as-shipped, no --states, no --kills")
+        return _try_harness(only or [], check, table, jobs, json_output, out)
     rows = load_mutants(TABLE)
     chosen = choose_mutants(rows, only or [])
     if table is not None and (len(chosen) < len(rows) or not as_shipped):
@@ -100,8 +124,32 @@ def mutants(
     if not as_shipped:
         return _show(score, json_output)
     if table is not None:
-        table.write_text(bugs_page(rows, shipped), encoding="utf-8")
+        write_bugs(table, first=bugs_page(rows, shipped))
     return _show_shipped(shipped, json_output)
+
+
+def _try_harness(
+    only: list[str], check: bool, table: Path | None, jobs: int, json_output: bool, out: Path
+) -> int:
+    rows = load_harness_mutants(HARNESS_TABLE)
+    chosen = choose_mutants(rows, only)
+    if table is not None and len(chosen) < len(rows):
+        raise ConfigError("--table needs all mutants: no --only")
+    sources = HarnessSources()
+    with make_progress(False, "not killed") as progress, goes_on():
+        if check:
+            check_harness(chosen, sources, jobs, progress)
+            if json_output:
+                print(json.dumps({"mutants": len(chosen), "compiled": len(chosen)}))
+            return 0
+        score = run_harness(chosen, sources, jobs, out, progress)
+    if table is not None:
+        write_bugs(table, second=harness_page(rows, score))
+    if json_output:
+        print(json.dumps(score.to_json()))
+    else:
+        make_console().print(harness_table(score))
+    return score.exit_code()
 
 
 def _show(score: Score, json_output: bool) -> int:

@@ -1,7 +1,7 @@
 """What every run over planted bugs needs: the next mutant is built while workers try the last ones, and
 finished results are kept, so that an interrupted run goes on.
 
-May import: codec, errors, mutant_build, mutant_table, origin, paths, workers.
+May import: codec, errors, mutant_build, mutant_table, origin, paths, source_copy, workers.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import xxhash
 
 from tornpage.campaigns.origin import harness_hash
 from tornpage.campaigns.workers import submit, worker_pool
-from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
+from tornpage.lab.mutant_build import MutantBuilder
 from tornpage.lab.mutant_table import Mutant
+from tornpage.lab.source_copy import BuildFailed
 from tornpage.vocabulary.codec import from_json, to_plain
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["KeptRows", "each_done"]
+__all__ = ["KeptRows", "each_done", "maker_of"]
 
 REPLACED = "its programs were built anew during the run, because the sources have changed"
 
@@ -31,19 +32,23 @@ Task = TypeVar("Task")
 Row = TypeVar("Row")
 
 
+def maker_of(workloads: Path) -> str:
+    """What makes the results of campaigns: this harness, and the campaigns of a folder."""
+    digest = xxhash.xxh3_64(harness_hash().encode())
+    for path in sorted(workloads.glob("*.toml")):
+        digest.update(f"{path.name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
 class KeptRows(Generic[Row]):
     """Results as files NAME.json of a folder, each with a key that tells whether it is still true. One of
-    another harness, or of other campaigns, is not."""
+    another maker is not."""
 
-    def __init__(self, folder: Path, row: type[Row], workloads: Path) -> None:
-        """workloads: folder of the campaigns."""
+    def __init__(self, folder: Path, row: type[Row], maker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._row = row
-        digest = xxhash.xxh3_64(harness_hash().encode())
-        for path in sorted(workloads.glob("*.toml")):
-            digest.update(f"{path.name}\0".encode() + path.read_bytes())
-        self._maker = digest.hexdigest()
+        self._maker = maker
 
     def load(self, name: str, key: str) -> Row | None:
         """The result of an earlier run, if it was kept under the same key."""

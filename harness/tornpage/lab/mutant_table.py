@@ -5,19 +5,20 @@ May import: codec, errors.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tornpage.vocabulary.codec import first_error
 from tornpage.vocabulary.errors import ConfigError
 
-__all__ = ["Mutant", "choose_mutants", "load_mutants"]
+__all__ = ["Mutant", "choose_mutants", "load_mutants", "read_patch"]
 
-_LINE = re.compile(r"# ([a-z]+): (\S.*)")
+_LINE = re.compile(r"# ([a-z]+(?: [a-z]+)*): (\S.*)")
 
 
 CrashModel = Literal["kill", "io_error", "powerloss", "nested"]
@@ -43,6 +44,17 @@ class Mutant(BaseModel):
         return self.mutant
 
 
+class Named(Protocol):
+    """A row of a table of patches."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+Row = TypeVar("Row", bound=Named)
+
+
 def load_mutants(folder: Path) -> list[Mutant]:
     """All rows, by name. Raises ConfigError naming the patch and what is wrong with it."""
     rows = [_load(path) for path in sorted(folder.glob("*.patch"))]
@@ -51,14 +63,27 @@ def load_mutants(folder: Path) -> list[Mutant]:
     return rows
 
 
+def read_patch(path: Path) -> tuple[list[tuple[str, str]], str]:
+    """Keys and values of the lines in front of the diff, in order, and the diff. Raises ConfigError naming
+    the line that is neither."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    header = list(itertools.takewhile(lambda line: not line.startswith(("--- a/", "diff ")), lines))
+    fields = []
+    for line in header:
+        match = _LINE.fullmatch(line.rstrip("\n"))
+        if match is None:
+            raise ConfigError(f"{path}: {line.rstrip()!r}: expected '# key: value'")
+        fields.append((match[1], match[2]))
+    return fields, "".join(lines[len(header) :])
+
+
 def _load(path: Path) -> Mutant:
-    header, start, diff = path.read_text(encoding="utf-8").partition("--- a/")
-    fields: dict[str, object] = {"diff": start + diff}
-    for line in header.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None or match[1] in fields:
-            raise ConfigError(f"{path}: {line!r}: expected '# key: value', each key once")
-        fields[match[1]] = _value(match[1], match[2])
+    header, diff = read_patch(path)
+    fields: dict[str, object] = {"diff": diff}
+    for key, text in header:
+        if key in fields:
+            raise ConfigError(f"{path}: {key}: expected each key once")
+        fields[key] = _value(key, text)
     try:
         row = Mutant.model_validate(fields)
     except ValidationError as error:
@@ -80,7 +105,7 @@ def _value(key: str, text: str) -> object:
     return text
 
 
-def choose_mutants(rows: list[Mutant], names: Sequence[str]) -> list[Mutant]:
+def choose_mutants(rows: list[Row], names: Sequence[str]) -> list[Row]:
     """The rows of these names, all if there are none. Raises ConfigError for an unknown one."""
     known = {row.name for row in rows}
     for name in names:

@@ -4,7 +4,8 @@ run goes on, and what is shown of them.
 A row lies in OUT/NAME.json and counts as long as sources, patch, limits, campaigns and the harness are the
 same; one that was not caught at all is hunted again.
 
-May import: codec, crew, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, scratch, tryout.
+May import: codec, crew, errors, hunt, mutant_build, mutant_pool, mutant_table, paths, scratch,
+source_copy, tryout.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from rich.table import Table
 from tornpage.campaigns.crew import Progress
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.hunt import HuntJob, MutantRow, hunt
-from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
-from tornpage.lab.mutant_pool import KeptRows, each_done
+from tornpage.lab.mutant_build import MutantBuilder
+from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
+from tornpage.lab.source_copy import BuildFailed
 from tornpage.lab.tryout import Catch
 from tornpage.vocabulary.codec import to_plain
 from tornpage.vocabulary.errors import ConfigError
@@ -109,7 +111,7 @@ def run_mutants(
     naming the patches that do not apply."""
     builder.check_patches(mutants)
     out = out.resolve()
-    kept = KeptRows(out, MutantRow, paths.workloads)
+    kept = KeptRows(out, MutantRow, maker_of(paths.workloads))
     keys = {mutant.name: _key(mutant, effort, builder) for mutant in mutants}
     rows: dict[str, MutantRow] = {}
     for name, key in keys.items():

@@ -27,7 +27,7 @@ from tornpage.campaigns.lossrunner import loss_limits, loss_parts
 from tornpage.campaigns.powerloss import Limits
 from tornpage.faults.scratch import scratch_folder
 from tornpage.lab.mutant_build import MutantBuilder
-from tornpage.lab.mutant_pool import KeptRows, each_done
+from tornpage.lab.mutant_pool import KeptRows, each_done, maker_of
 from tornpage.lab.mutant_table import Mutant
 from tornpage.lab.tryout import (
     TARGET,
@@ -155,7 +155,7 @@ def run_shipped(
     """Runs every campaign on every mutant with seeds 1 to `seeds`; jobs: how many tasks at a time; limit:
     seconds of processor time after which the search for one mutant with one seed is given up."""
     builder.check_patches(mutants)
-    kept = KeptRows(out / "as-shipped", SeedRow, paths.workloads)
+    kept = KeptRows(out / "as-shipped", SeedRow, maker_of(paths.workloads))
     keys = {mutant.name: f"{builder.key(mutant)} {limit}" for mutant in mutants}
     found: dict[str, SeedRow] = {}
     left = []

@@ -36,6 +36,9 @@ def test_version_is_that_of_the_installed_package() -> None:
         (("--as-shipped", "--states", "9"), "--states and --kills are of a hunt"),
         (("--check", "--kills", "0"), "--states and --kills are of a hunt"),
         (("--as-shipped", "--only", "dblwr_off", "--table", "TABLE"), "--table needs --as-shipped"),
+        (("--harness", "--as-shipped"), "--harness runs tests"),
+        (("--harness", "--states", "9"), "--harness runs tests"),
+        (("--harness", "--only", "junit_known_bugs_pass", "--table", "TABLE"), "--table needs all"),
     ],
 )
 def test_mutants_refuses_what_it_would_leave_out(

@@ -6,53 +6,23 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tiny_project import SOURCE, change, make_project
 
-from tornpage.faults.process import LAUNCHER
-from tornpage.lab.mutant_build import BuildFailed, MutantBuilder
+from tornpage.lab.mutant_build import MutantBuilder, wanted_programs
 from tornpage.lab.mutant_table import Mutant
-from tornpage.targets.registry import TARGETS
+from tornpage.lab.source_copy import BuildFailed
 from tornpage.vocabulary.errors import ConfigError
-
-PRESETS = """{"version": 6,
-"configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/release"}],
-"buildPresets": [{"name": "release", "configurePreset": "release"}]}
-"""
-SOURCE = "/* A program. */\nint main(void)\n{\n    return 0;\n}\n"
-
-
-def programs() -> list[Path]:
-    """The target's, the engine first, and the launcher, below a build folder."""
-    return [*TARGETS["engine"](Path()).programs().values(), LAUNCHER]
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A project that builds the programs of the engine target."""
-    root = tmp_path / "root"
-    (root / "engine").mkdir(parents=True)
-    (root / "CMakePresets.json").write_text(PRESETS, "utf-8")
-    (root / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES C)\nadd_subdirectory(engine)\n",
-        "utf-8",
-    )
-    (root / "engine" / "main.c").write_text(SOURCE, "utf-8")
-    lines = []
-    for number, path in enumerate(programs()):
-        lines += [
-            f"add_executable(p{number} main.c)",
-            f"set_target_properties(p{number} PROPERTIES OUTPUT_NAME {path.name}",
-            f"    RUNTIME_OUTPUT_DIRECTORY ${{PROJECT_BINARY_DIR}}/{path.parent})",
-        ]
-    (root / "engine" / "CMakeLists.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    return root
+    return make_project(tmp_path / "root")
 
 
 def mutant(name: str, old: str, new: str) -> Mutant:
     """A patch of one line of main.c."""
-    diff = (
-        "--- a/engine/main.c\n+++ b/engine/main.c\n@@ -2,4 +2,4 @@\n int main(void)\n {\n"
-        f"-    {old}\n+    {new}\n }}\n"
-    )
+    diff = change(old, new)
     return Mutant(
         mutant=name, bug="x", mechanism="It errs.", invariants=(1,), models=("kill",), diff=diff
     )
@@ -64,8 +34,8 @@ def test_programs_differ_by_the_patch_and_nothing_else(root: Path, tmp_path: Pat
     codes = []
     for code in (3, 4):
         build = builder.build(mutant(f"m{code}", "return 0;", f"return {code};"))
-        assert all((build / path).is_file() for path in programs())
-        codes.append(subprocess.run([build / programs()[0]], check=False).returncode)
+        assert all((build / path).is_file() for path in wanted_programs())
+        codes.append(subprocess.run([build / wanted_programs()[0]], check=False).returncode)
     assert codes == [3, 4]
     assert (root / "engine" / "main.c").read_text("utf-8") == SOURCE
     assert (tmp_path / "mutants" / "src" / "engine" / "main.c").read_text("utf-8") == SOURCE
@@ -75,16 +45,16 @@ def test_programs_are_kept_until_sources_or_patch_change(root: Path, tmp_path: P
     """The key tells; a copy that an interrupted build left patched does no harm."""
     one = mutant("one", "return 0;", "return 1;")
     builder = MutantBuilder(root, tmp_path / "mutants")
-    program = builder.build(one) / programs()[0]
+    program = builder.build(one) / wanted_programs()[0]
     made = program.stat().st_mtime_ns
-    assert MutantBuilder(root, tmp_path / "mutants").build(one) / programs()[0] == program
+    assert MutantBuilder(root, tmp_path / "mutants").build(one) / wanted_programs()[0] == program
     assert program.stat().st_mtime_ns == made
     assert builder.key(one) != builder.key(mutant("one", "return 0;", "return 2;"))
     (root / "engine" / "main.c").write_text(f"/* more */\n{SOURCE}", "utf-8")
     (tmp_path / "mutants" / "src" / "engine" / "main.c").write_text("broken", "utf-8")
     changed = MutantBuilder(root, tmp_path / "mutants")
     assert builder.is_built(one) and not changed.is_built(one)
-    assert changed.build(one) / programs()[0] == program
+    assert changed.build(one) / wanted_programs()[0] == program
     assert program.stat().st_mtime_ns != made and not builder.is_built(one)
 
 

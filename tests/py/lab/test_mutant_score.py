@@ -10,7 +10,7 @@ import pytest
 from tornpage.campaigns.campaign import default_campaigns
 from tornpage.lab import mutant_pool
 from tornpage.lab.hunt import ROUNDS, MutantRow
-from tornpage.lab.mutant_pool import KeptRows
+from tornpage.lab.mutant_pool import KeptRows, maker_of
 from tornpage.lab.mutant_table import choose_mutants, load_mutants
 from tornpage.lab.mutants import Score
 from tornpage.lab.shipped import LIVE, SeedRow, ShippedRow, ShippedScore, bugs_page
@@ -179,7 +179,7 @@ def test_the_default_campaigns_are_those_of_the_engine() -> None:
 
 def test_rows_are_kept_under_their_key(tmp_path: Path) -> None:
     """Another key, a damaged file and none at all count as nothing."""
-    kept = KeptRows(tmp_path / "rows", MutantRow, tmp_path)
+    kept = KeptRows(tmp_path / "rows", MutantRow, maker_of(tmp_path))
     assert kept.load("a", "key") is None
     kept.keep("a", "key", CAUGHT)
     assert kept.load("a", "key") == CAUGHT
@@ -194,7 +194,7 @@ def test_rows_of_another_harness_or_other_campaigns_do_not_count(
     """Whatever the key says: the verdicts may be others now."""
 
     def kept() -> KeptRows[MutantRow]:
-        return KeptRows(tmp_path / "rows", MutantRow, tmp_path)
+        return KeptRows(tmp_path / "rows", MutantRow, maker_of(tmp_path))
 
     kept().keep("a", "key", CAUGHT)
     assert kept().load("a", "key") == CAUGHT

@@ -1,0 +1,159 @@
+"""A copy of the sources that is patched, built, and put right again.
+
+Only files that differ are written, so that ninja rebuilds what a patch touches, in seconds; whatever an
+interrupted user left in the copy is put right by the next one.
+
+May import: errors, process.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import xxhash
+
+from tornpage.faults.process import end_child, launch_argv
+from tornpage.vocabulary.errors import ConfigError
+
+__all__ = ["PRESET", "BuildFailed", "SourceCopy", "read_tree", "run_tool", "sources_digest"]
+
+PRESET = "release"
+"""The product's: mutants are compiled with its flags."""
+JOBS = 2
+STEP_DEADLINE_S = 1800.0
+_MADE = frozenset({"build", "out", "__pycache__"})
+"""Folders of what is made from sources, beside the hidden ones."""
+_TOUCHED = re.compile(r"^(?:---|\+\+\+) [ab]/(\S+)", re.MULTILINE)
+
+
+class BuildFailed(ConfigError):
+    """A patched tree does not compile."""
+
+
+def read_tree(root: Path) -> dict[str, bytes]:
+    """Every file below `root`, by its relative path, but for hidden folders and what is made from them."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(_files(root))}
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            if entry.name not in _MADE and not entry.name.startswith("."):
+                yield from _files(entry)
+        elif entry.is_file() and entry.suffix != ".pyc":
+            yield entry
+
+
+def sources_digest(sources: Mapping[str, bytes]) -> str:
+    """Of names and contents."""
+    digest = xxhash.xxh3_64()
+    for path, content in sorted(sources.items()):
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+class SourceCopy:
+    """The copy at `folder` of `sources`: contents by path relative to `root`, which is read for modes only.
+    One user at a time."""
+
+    def __init__(self, root: Path, sources: Mapping[str, bytes], folder: Path) -> None:
+        self._root = root
+        self._sources = sources
+        self.folder = folder
+        self.build_folder = folder / "build" / PRESET
+
+    def restore(self) -> None:
+        """Makes the copy equal to the sources."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found = {str(path.relative_to(self.folder)) for path in _files(self.folder)}
+        wrong = {
+            name
+            for name, content in self._sources.items()
+            if name not in found or (self.folder / name).read_bytes() != content
+        }
+        if any(Path(name).name == "CMakeLists.txt" for name in wrong) or (
+            found != self._sources.keys()
+        ):
+            (self.build_folder / "build.ninja").unlink(missing_ok=True)  # configured anew
+        for name in found - self._sources.keys():
+            (self.folder / name).unlink()
+            self._forget_bytecode(name)
+        for name in wrong:
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(self._sources[name])
+            shutil.copymode(self._root / name, path)
+            self._forget_bytecode(name)
+
+    def apply(self, diff: str, *options: str) -> str:
+        """Patches the copy (options: of git apply); why that is not possible, else ""."""
+        # Without a ceiling git would find the checkout around the copy, and its paths would count from there.
+        env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.folder.parent)}
+        done = run_tool(["git", "apply", *options, "-"], self.folder, env, diff)
+        for name in _TOUCHED.findall(diff):
+            self._forget_bytecode(name)
+        return "" if done.returncode == 0 else done.stderr.strip().replace("\n", "; ")
+
+    def configure(self) -> None:
+        """Makes the build folder, unless it is there."""
+        if not (self.build_folder / "build.ninja").is_file():
+            self._step(["cmake", "--preset", PRESET, "-DTORNPAGE_LTO=OFF"])
+
+    def build(self, targets: Iterable[str | Path]) -> None:
+        """Builds these, which are named as ninja names them. Raises BuildFailed with the errors."""
+        names = [str(target) for target in targets]
+        self.configure()
+        if names:
+            command = ["cmake", "--build", "--preset", PRESET, "--parallel", str(JOBS)]
+            self._step([*command, "--target", *names])
+
+    def _step(self, command: list[str]) -> None:
+        done = run_tool(command, self.folder, os.environ)
+        if done.returncode != 0:
+            lines = (done.stdout + done.stderr).splitlines()
+            errors = [line for line in lines if " error: " in line] or lines[-5:]
+            raise BuildFailed("does not compile: " + "; ".join(errors[:3]))
+
+    def _forget_bytecode(self, name: str) -> None:
+        """Python tells by second and size whether it is that of the source; a patch may change neither."""
+        path = self.folder / name
+        if path.suffix == ".py":
+            for old in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
+                old.unlink()
+
+
+def run_tool(
+    command: list[str],
+    folder: Path,
+    env: Mapping[str, str],
+    text: str = "",
+    deadline_s: float = STEP_DEADLINE_S,
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program of the tool chain in `folder` with `text` as its input. It dies with this process; one
+    that goes on after its deadline is ended, and subprocess.TimeoutExpired raised. ConfigError: no such
+    program."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise ConfigError(f"{command[0]}: no such program, and mutants are built with it")
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        launch_argv([program, *command[1:]], deadline_s),
+        cwd=folder,
+        env=env,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        errors="replace",
+    ) as child:
+        try:
+            out, err = child.communicate(text, deadline_s)
+        except BaseException:  # with the compilers that it has started
+            end_child(child.pid)
+            raise
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
