@@ -252,17 +252,18 @@ static void judge_mixture(const allowed_t *allowed, const check_report_t *report
                 report->n_tables, low, high);
 }
 
-void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
-                   uint32_t high, const char *what, verdict_t *verdict)
+bool allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, const char *what, verdict_t *verdict, uint32_t *prefix)
 {
     if (allowed->by_client) {
-        allowed_judge_clients(allowed, report, low, high, what, verdict);
-        return;
+        *prefix = low;
+        return allowed_judge_clients(allowed, report, low, high, what, verdict);
     }
     uint64_t digest = allowed_digest(report->tables, report->n_tables);
     for (uint32_t k = high + 1; k-- > low;) {
         if (allowed->prefixes[k].digest == digest) {
-            return;
+            *prefix = k;
+            return true;
         }
     }
     for (uint32_t k = low; k-- > 0;) {
@@ -271,15 +272,16 @@ void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint3
                         "%sacknowledged commits are missing: prefix %u found, at least %u"
                         " acknowledged",
                         what, k, low);
-            return;
+            return false;
         }
     }
     for (uint32_t k = high + 1; k < allowed->n; k++) {
         if (allowed->prefixes[k].digest == digest) {
             verdict_add(verdict, SOURCE_ORACLE, 3,
                         "%sprefix %u found, but only %u commits were ever issued", what, k, high);
-            return;
+            return false;
         }
     }
     judge_mixture(allowed, report, low, high, what, verdict);
+    return false;
 }

@@ -54,8 +54,9 @@ const char *allowed_export(const allowed_t *allowed, uint32_t low, uint32_t high
 uint64_t allowed_digest(const check_table_t *tables, uint32_t n);
 
 /** Judges a report: it must equal a prefix between low and high. Of several clients each one's tables must be those
-of its last prefix up to low, of a later one up to high, or of the next one, which may be under way. what: the beginning of a finding's text. */
-void allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
-                   uint32_t high, const char *what, verdict_t *verdict);
+of its last prefix up to low, of a later one up to high, or of the next one, which may be under way. what: the beginning of a finding's text.
+prefix: gets the newest one that it equals; of several clients low. @return it equals one */
+bool allowed_judge(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+                   uint32_t high, const char *what, verdict_t *verdict, uint32_t *prefix);
 
 #endif

@@ -84,7 +84,7 @@ static bool is_first(const allowed_t *allowed, uint32_t number)
     return true;
 }
 
-void allowed_judge_clients(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+bool allowed_judge_clients(const allowed_t *allowed, const check_report_t *report, uint32_t low,
                            uint32_t high, const char *what, verdict_t *verdict)
 {
     uint32_t n[AGES] = {0};
@@ -113,4 +113,5 @@ void allowed_judge_clients(const allowed_t *allowed, const check_report_t *repor
         verdict_add(verdict, SOURCE_ORACLE, 3, "%s%u tables, %u expected", what, report->n_tables,
                     n_tables);
     }
+    return n[AGE_OLD] + n[AGE_NEW] + n[AGE_NONE] == 0 && report->n_tables <= n_tables;
 }

@@ -8,7 +8,7 @@
 uint64_t allowed_name(const char *name);
 
 /** allowed_judge() of several clients. */
-void allowed_judge_clients(const allowed_t *allowed, const check_report_t *report, uint32_t low,
+bool allowed_judge_clients(const allowed_t *allowed, const check_report_t *report, uint32_t low,
                            uint32_t high, const char *what, verdict_t *verdict);
 
 #endif

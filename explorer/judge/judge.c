@@ -1,6 +1,6 @@
 /* The verdict on one state: the real recovery, the real scanner, the oracle's digests.
 
-Place: above image.c, rules.c, allowed.c and work.c; below target.c.
+Place: above image.c, rules.c, outcome.c and work.c; below target.c.
 
     image --engine_open--> recovered --clean close--> closed --check_run--> digest in [low, high]?
       \--each finished backup in it: engine_prepare, check_run, the digest of its prefix?  (I28)
@@ -111,18 +111,10 @@ static bool judge_again(judge_t *judge, const engine_options_t *options, const c
     return true;
 }
 
-static void compare(uint32_t invariant, const char *what, uint64_t digest, uint64_t wanted,
-                    verdict_t *verdict)
-{
-    if (digest != wanted) {
-        verdict_add(verdict, SOURCE_ORACLE, invariant, "%sanother state than the first recovery",
-                    what);
-    }
-}
-
 /** I17: after a recovery that was let go of, as a crash right after it would. */
-static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+static void judge_twice(judge_t *judge, outcome_t *outcome)
 {
+    verdict_t *verdict = &outcome->verdict;
     const char *what = "recovered twice: ";
     uint64_t digest = 0;
     engine_t *engine = NULL;
@@ -131,28 +123,29 @@ static void judge_twice(judge_t *judge, uint64_t wanted, verdict_t *verdict)
         dberr_t err = engine_close(engine, false, NULL);
         CHECK(err == DB_SUCCESS);
         if (judge_again(judge, &judge->options, what, &digest, verdict)) {
-            compare(17, what, digest, wanted, verdict);
+            outcome_compare(outcome, 17, what, digest);
         }
     }
     image_undo(judge->image);
 }
 
 /** I18. */
-static void judge_in_batches(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+static void judge_in_batches(judge_t *judge, outcome_t *outcome)
 {
     const char *what = "recovered in small batches: ";
     engine_options_t options = small_options(judge);
     uint64_t digest = 0;
     image_mark(judge->image);
-    if (judge_again(judge, &options, what, &digest, verdict)) {
-        compare(18, what, digest, wanted, verdict);
+    if (judge_again(judge, &options, what, &digest, &outcome->verdict)) {
+        outcome_compare(outcome, 18, what, digest);
     }
     image_undo(judge->image);
 }
 
 /** I25: purge finishes what the crash has cut short, and changes no row. */
-static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
+static void judge_purged(judge_t *judge, outcome_t *outcome)
 {
+    verdict_t *verdict = &outcome->verdict;
     const char *what = "recovered and purged: ";
     uint64_t digest = 0;
     engine_t *engine = NULL;
@@ -169,7 +162,7 @@ static void judge_purged(judge_t *judge, uint64_t wanted, verdict_t *verdict)
         }
         if (purged && judge_close(engine, what, verdict)
             && judge_again(judge, &judge->options, what, &digest, verdict)) {
-            compare(25, what, digest, wanted, verdict);
+            outcome_compare(outcome, 25, what, digest);
         }
     }
     image_undo(judge->image);
@@ -256,11 +249,12 @@ static void judge_backups_prepare(judge_t *judge, const judge_case_t *c,
                                   const engine_options_t *options, verdict_t *verdict,
                                   stats_t *stats)
 {
-    for (uint32_t p = 0; p <= c->high; p++) {
-        const allowed_prefix_t *prefix = &c->allowed->prefixes[p];
+    const expected_t *expected = c->expected;
+    for (uint32_t p = 0; p <= expected->high; p++) {
+        const allowed_prefix_t *prefix = &expected->allowed->prefixes[p];
         if (prefix->backup[0] != '\0') {
-            prepare_backup(judge, prefix, prefix->backup_is_sure && p <= c->script_low, options,
-                           verdict, stats);
+            prepare_backup(judge, prefix, prefix->backup_is_sure && p <= expected->script_low,
+                           options, verdict, stats);
         }
     }
 }
@@ -268,9 +262,10 @@ static void judge_backups_prepare(judge_t *judge, const judge_case_t *c,
 /** Of a prepare that was refused there is nothing to scan. */
 static void judge_backups_scan(judge_t *judge, const judge_case_t *c, verdict_t *verdict)
 {
-    for (uint32_t p = 0; p <= c->high && verdict_state_is_right(verdict); p++) {
-        if (c->allowed->prefixes[p].backup[0] != '\0') {
-            scan_backup(judge, &c->allowed->prefixes[p], verdict);
+    const allowed_prefix_t *prefixes = c->expected->allowed->prefixes;
+    for (uint32_t p = 0; p <= c->expected->high && verdict_state_is_right(verdict); p++) {
+        if (prefixes[p].backup[0] != '\0') {
+            scan_backup(judge, &prefixes[p], verdict);
         }
     }
 }
@@ -298,14 +293,14 @@ static bool judge_import(judge_t *judge, const carried_t *carried, const char *t
 }
 
 /** The file of an exported table is the table, by itself; the table cannot have changed since. */
-static void judge_exported(judge_t *judge, const char *table, bool acked, uint64_t wanted,
-                           verdict_t *verdict)
+static void judge_exported(judge_t *judge, const char *table, bool acked, outcome_t *outcome)
 {
+    verdict_t *verdict = &outcome->verdict;
     carried_t carried;
     check_report_t report;
     image_mark(judge->image);
     bool whole = carried_take(judge->image, table, &carried);
-    verdict->export_judged = whole || acked;
+    outcome->export_judged = whole || acked;
     if (!whole) {
         if (acked) {
             verdict_add(verdict, SOURCE_RECOVERY, 28,
@@ -313,7 +308,7 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, uint64
         }
     } else if (judge_import(judge, &carried, table, verdict)
                && judge_scan(judge, "with the exported file: ", &report, verdict)) {
-        if (allowed_digest(report.tables, report.n_tables) != wanted) {
+        if (allowed_digest(report.tables, report.n_tables) != outcome->digest) {
             verdict_add(verdict, SOURCE_ORACLE, 28, "export of %s: other rows than the table has",
                         table);
         }
@@ -322,15 +317,14 @@ static void judge_exported(judge_t *judge, const char *table, bool acked, uint64
     image_undo(judge->image);
 }
 
-void judge_export(judge_t *judge, const char *table, bool acked, verdict_t *verdict)
+void judge_export(judge_t *judge, const char *table, bool acked, outcome_t *outcome)
 {
-    uint64_t digest = 0;
     image_set_hashing(judge->image, false);
     image_mark(judge->image);
-    bool recovered = judge_again(judge, &judge->options, "", &digest, verdict);
+    bool recovered = judge_again(judge, &judge->options, "", &outcome->digest, &outcome->verdict);
     image_undo(judge->image);
     if (recovered) {
-        judge_exported(judge, table, acked, digest, verdict);
+        judge_exported(judge, table, acked, outcome);
     }
     image_set_hashing(judge->image, true);
 }
@@ -356,8 +350,9 @@ static void judge_listen_no_more(const judge_t *judge)
 
 /** The first way. False: there is no report, or none to go by. */
 static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *report,
-                        verdict_t *verdict, stats_t *stats)
+                        outcome_t *outcome, stats_t *stats)
 {
+    verdict_t *verdict = &outcome->verdict;
     engine_t *engine = NULL;
     engine_status_t status;
     engine_options_t options = first_options(judge, c);
@@ -379,7 +374,7 @@ static bool judge_first(judge_t *judge, const judge_case_t *c, check_report_t *r
         check_report_free(report);
         return false;
     }
-    allowed_judge(c->allowed, report, c->low, c->high, "", verdict);
+    outcome_judge(outcome, c->expected, report);
     return true;
 }
 
@@ -401,8 +396,11 @@ static bool judge_end(engine_t *engine, bool clean, const char *what, verdict_t 
 
 /** New work on what was found, and what must be there after it. */
 static void judge_worked(judge_t *judge, const judge_case_t *c, const check_report_t *found,
-                         verdict_t *verdict)
+                         outcome_t *outcome)
 {
+    verdict_t *verdict = &outcome->verdict;
+    allowed_t *worked = &outcome->worked;
+    uint32_t last;
     const char *what = "after new work: ";
     engine_t *engine = NULL;
     check_report_t report;
@@ -411,8 +409,8 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
     if (!judge_open(judge, &options, what, &engine, verdict)) {
         return;
     }
-    allowed_extend(c->worked, c->allowed, c->high, c->seed);
-    bool right = work_run(engine, judge->image, found, c->seed, c->worked, verdict);
+    allowed_extend(worked, c->expected->allowed, c->expected->high, c->seed);
+    bool right = work_run(engine, judge->image, found, c->seed, worked, verdict);
     if (!judge_end(engine, right && clean, what, verdict) || !right) {
         return;
     }
@@ -423,43 +421,48 @@ static void judge_worked(judge_t *judge, const judge_case_t *c, const check_repo
         || !judge_scan(judge, what, &report, verdict)) {
         return;
     }
-    uint32_t last = c->worked->n - 1;
-    allowed_judge(c->worked, &report, last, last, what, verdict);
+    (void)allowed_judge(worked, &report, worked->n - 1, worked->n - 1, what, verdict, &last);
     check_report_free(&report);
 }
 
-void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
+/** The other ways from the same image, which must come to the same. */
+static void judge_other_ways(judge_t *judge, const judge_case_t *c, const check_report_t *found,
+                             outcome_t *outcome)
+{
+    if (c->twice) {
+        judge_twice(judge, outcome);
+    }
+    if (c->in_batches) {
+        judge_in_batches(judge, outcome);
+    }
+    if (c->purged) {
+        judge_purged(judge, outcome);
+    }
+    if (c->exported != NULL) {
+        judge_exported(judge, c->exported, c->export_acked, outcome);
+    }
+    if (c->worked && verdict_state_is_right(&outcome->verdict)) {
+        judge_listen(judge, c);
+        judge_worked(judge, c, found, outcome);
+        judge_listen_no_more(judge);
+        image_undo(judge->image);
+    }
+}
+
+void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome, stats_t *stats)
 {
     check_report_t report;
     image_t *image = judge->image;
     *stats = (stats_t){.data_reads = 0};
     image_set_hashing(image, false);
-    judge->verdict = verdict;
+    judge->verdict = &outcome->verdict;
     judge->scan.in_full = judge->backup_scan.in_full = c->in_full;
     judge_listen(judge, c);
-    bool ok = judge_first(judge, c, &report, verdict, stats);
+    bool ok = judge_first(judge, c, &report, outcome, stats);
     judge_listen_no_more(judge);
     image_undo(image);
     if (ok) {
-        uint64_t digest = allowed_digest(report.tables, report.n_tables);
-        if (c->twice) {
-            judge_twice(judge, digest, verdict);
-        }
-        if (c->in_batches) {
-            judge_in_batches(judge, digest, verdict);
-        }
-        if (c->purged) {
-            judge_purged(judge, digest, verdict);
-        }
-        if (c->exported != NULL) {
-            judge_exported(judge, c->exported, c->export_acked, digest, verdict);
-        }
-        if (c->worked != NULL && verdict_state_is_right(verdict)) {
-            judge_listen(judge, c);
-            judge_worked(judge, c, &report, verdict);
-            judge_listen_no_more(judge);
-            image_undo(image);
-        }
+        judge_other_ways(judge, c, &report, outcome);
         check_report_free(&report);
     }
     image_set_hashing(image, true);

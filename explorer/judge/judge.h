@@ -4,7 +4,7 @@
 
 #include "api/engine.h"
 #include "explorer/image/image.h"
-#include "explorer/judge/allowed.h"
+#include "explorer/judge/outcome.h"
 #include "explorer/judge/rules.h"
 #include "explorer/judge/scan.h"
 
@@ -24,16 +24,9 @@ typedef struct judge {
 
 /** A state to judge. */
 typedef struct judge_case {
-    const allowed_t *allowed;
-    uint32_t low;  /**< oldest allowed prefix */
-    uint32_t high; /**< newest allowed prefix */
-    uint32_t
-        script_low; /**< newest prefix of the script that was acknowledged: its backups must be there */
+    const expected_t *expected;
     fs_list_t
         *record; /**< gets what recovery, new work and the close do to the files; may be NULL */
-    allowed_t *
-        worked; /**< do new work on what was recovered (work.h): gets `allowed` up to `high` and the prefixes of
-                          the work, n = 0: none was done. Caller: allowed_free(). May be NULL */
     const char *
         exported; /**< this table's file can be carried elsewhere as it is, if its .cfg is whole (I28); or NULL */
     bool export_acked; /**< and its .cfg must be there, and whole */
@@ -43,6 +36,7 @@ typedef struct judge_case {
     bool twice;        /**< recover again, after a recovery that was let go of (I17) */
     bool in_batches;   /**< recover again with the smallest memory and pool (I18) */
     bool purged;       /**< recover again and purge all history (I25) */
+    bool worked;       /**< do new work on what was recovered (work.h) */
     bool in_full;      /**< scan without what earlier scans know, too: both must say the same */
 } judge_case_t;
 
@@ -51,12 +45,12 @@ void judge_init(judge_t *judge, image_t *image, const engine_options_t *options,
                 const rules_t *history);
 void judge_free(judge_t *judge);
 
-/** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was.
-stats: the counters of the recovery. */
-void judge_state(judge_t *judge, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
+/** Recovers, closes, scans, compares; all the ways of the case. The image is left as it was. outcome: as after
+outcome_init(). stats: the counters of the recovery. */
+void judge_state(judge_t *judge, const judge_case_t *c, outcome_t *outcome, stats_t *stats);
 
 /** Of a case only what it says of the exported table (I28), and what makes that impossible: an image that cannot be
-recovered. acked: as judge_case_t.export_acked. The image is left as it was. */
-void judge_export(judge_t *judge, const char *table, bool acked, verdict_t *verdict);
+recovered. acked: as judge_case_t.export_acked. The image is left as it was. outcome: as after outcome_init(). */
+void judge_export(judge_t *judge, const char *table, bool acked, outcome_t *outcome);
 
 #endif

@@ -29,7 +29,6 @@ typedef struct verdict_finding {
 
 typedef struct verdict {
     uint32_t n;
-    bool export_judged; /**< an exported table was carried away, or should have been there to be */
     verdict_finding_t findings[VERDICT_FINDINGS_MAX];
 } verdict_t;
 

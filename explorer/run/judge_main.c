@@ -168,7 +168,7 @@ static json_t *verdict_findings(const verdict_t *verdict)
 static json_t *judge_export_request(const char *table, bool acked, const char *base,
                                     const engine_options_t *options)
 {
-    verdict_t verdict = {.n = 0};
+    outcome_t outcome;
     judge_t judge;
     image_t *image = image_create();
     json_t *answer = NULL;
@@ -176,11 +176,12 @@ static json_t *judge_export_request(const char *table, bool acked, const char *b
         answer = error_answer("the base directory cannot be read");
     } else {
         judge_init(&judge, image, options, NULL);
-        judge_export(&judge, table, acked, &verdict);
+        outcome_init(&outcome);
+        judge_export(&judge, table, acked, &outcome);
         judge_free(&judge);
         answer = json_object();
-        set(answer, "findings", verdict_findings(&verdict));
-        set(answer, "judged", json_boolean(verdict.export_judged));
+        set(answer, "findings", verdict_findings(&outcome.verdict));
+        set(answer, "judged", json_boolean(outcome.export_judged));
     }
     image_destroy(image);
     return answer;

@@ -15,19 +15,19 @@ Rules
    durable and on each write that was not: all of that is in the key under which it counts as visited.
 3. Nothing lies below a state that recovery, scan or oracle found broken. A broken rule does not end the way.
 4. Samples (I17, I18, I25, small memory, new work) are drawn by the image too.
-5. In a recording that goes on with new work, what a crash may leave grows by the prefixes of the work; until the first
-   of them is acknowledged all that was allowed before it stays so. */
+5. What a recovery has shown of an image, each recovery that follows a crash in it must show again, and nothing else that was
+   allowed before (I17): the image decides, and a crash takes away only what the recovery itself has written. Below a
+   kill that holds where the crash has lost nothing of what the killed process had written; and where a target of one's own
+   promises no durable commits, where it has lost nothing at all.
+6. In a recording that goes on with new work, what a crash may leave grows by the prefixes of the work; until the first
+   of them is acknowledged what was allowed before it stays so. */
 #include "explorer/run/state.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/check.h"
 #include "explorer/model/flush.h"
+#include "explorer/run/dump.h"
+#include "explorer/run/loss.h"
 #include "explorer/run/way.h"
 
 #define SAMPLE_EVERY 16U
@@ -41,10 +41,7 @@ typedef struct visit_case {
     model_t model;
     uint32_t k;
     uint64_t point; /**< for the stream */
-    const allowed_t *allowed;
-    uint32_t low;
-    uint32_t high;
-    uint32_t script_low;  /**< of the trace, whatever was worked since */
+    expected_t expected;
     const char *exported; /**< table that is exported, or NULL */
     bool export_acked;
     fs_site_t site;
@@ -117,91 +114,26 @@ static void report(explorer_t *explorer, const visit_case_t *c, uint64_t key,
     if (c->path.depth < explorer->campaign->only.depth) {
         return;
     }
-    record_t record = {
-        .key = key, .path = c->path, .low = c->low, .high = c->high, .site = c->site};
+    record_t record = {.key = key, .path = c->path, .site = c->site};
+    expected_range(&c->expected, &record.low, &record.high);
     for (uint32_t i = 0; i < verdict->n; i++) {
         record.finding = verdict->findings[i];
         shared_record(explorer->shared, &record);
     }
 }
 
-/* ---- files of a state ---- */
-
-typedef struct dump {
-    const image_t *image;
-    const char *dir;
-} dump_t;
-
-/** The folders above a path. */
-static void dump_parents(const dump_t *dump, const char *path)
-{
-    char full[4096];
-    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        (void)snprintf(full, sizeof(full), "%s/%.*s", dump->dir, (int)(slash - path), path);
-        (void)mkdir(full, 0777);
-    }
-}
-
-static void dump_dir(void *ctx, uint32_t dir)
-{
-    const dump_t *dump = ctx;
-    const char *path = image_name_text(dump->image, dir);
-    char full[4096];
-    dump_parents(dump, path);
-    (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
-    (void)mkdir(full, 0777);
-}
-
-static void dump_file(void *ctx, uint32_t name, uint32_t inode)
-{
-    const dump_t *dump = ctx;
-    const char *path = image_name_text(dump->image, name);
-    char full[4096];
-    dump_parents(dump, path);
-    (void)snprintf(full, sizeof(full), "%s/%s", dump->dir, path);
-    FILE *file = fopen(full, "we");
-    bool ok = file != NULL && ftruncate(fileno(file), (off_t)image_size(dump->image, inode)) == 0;
-    uint64_t at = 0;
-    uint64_t len = 0;
-    for (const byte *bytes; ok && (bytes = image_data(dump->image, inode, &at, &len)) != NULL;
-         at += len) {
-        ok = fseeko(file, (off_t)at, SEEK_SET) == 0 && fwrite(bytes, 1, len, file) == len;
-    }
-    if (!ok) {
-        (void)fprintf(stderr, "tornpage-explore: %s: %s\n", full, strerrordesc_np(errno));
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
-static void dump_image(const explorer_t *explorer)
-{
-    dump_t dump = {.image = explorer->image, .dir = explorer->campaign->dump_dir};
-    (void)mkdir(dump.dir, 0777);
-    image_each(explorer->image, dump_file, &dump);
-    image_each_dir(explorer->image, dump_dir, &dump);
-}
-
 /* ---- below a state ---- */
 
-/** Which states are allowed at the crash point of a recording. */
-static void set_allowed(explorer_t *explorer, const visit_case_t *parent, const persist_t *persist,
-                        visit_case_t *c)
+/** What a crash at this point of a recording may leave. */
+static expected_t expected_there(const explorer_t *explorer, const visit_case_t *parent,
+                                 const persist_t *persist)
 {
-    const allowed_t *worked = &explorer->worked[parent->path.depth - 1];
     const fs_event_t *last =
         persist->next > persist->n_before ? &persist->list->events[persist->next - 1] : NULL;
-    c->allowed = parent->allowed;
-    c->low = parent->low;
-    c->high = parent->high;
-    if (last != NULL && last->issued_line > 0) {
-        c->allowed = worked;
-        c->high = parent->high + last->issued_line;
-        if (last->acked_line > 0 && !explorer->campaign->relaxed) {
-            c->low = parent->high + last->acked_line;
-        }
-    }
+    uint32_t acked = last != NULL && !explorer->campaign->relaxed ? last->acked_line : 0;
+    uint32_t issued = last != NULL ? last->issued_line : 0;
+    return outcome_expects(&explorer->outcomes[parent->path.depth - 1], &parent->expected, acked,
+                           issued);
 }
 
 static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
@@ -214,10 +146,9 @@ static bool nested_visit(explorer_t *explorer, const visit_case_t *parent, persi
         .point = stream_mix(image_hash, persist->next, 0, 0),
         .site = point_site(persist->list, persist->next),
         .path = parent->path,
-        .script_low = parent->script_low,
+        .expected = expected_there(explorer, parent, persist),
     };
     uint32_t level = c.path.depth++;
-    set_allowed(explorer, parent, persist, &c);
     c.path.level[level].seq = persist->next;
     c.path.level[level].model = (uint32_t)model;
     c.path.level[level].k = k;
@@ -242,6 +173,18 @@ static bool nested_only(explorer_t *explorer, const visit_case_t *parent, persis
     return nested_visit(explorer, parent, persist, image_hash, model, only->level[level].k, true);
 }
 
+/** What a rule has complained of. */
+static nested_suspects_t suspects_of(const verdict_t *verdict)
+{
+    nested_suspects_t suspects = {.n = 0};
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        if (verdict->findings[i].source == SOURCE_RULE) {
+            suspects.at[suspects.n++] = verdict->findings[i].at;
+        }
+    }
+    return suspects;
+}
+
 static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist_t *persist,
                        uint64_t image_hash, bool counted)
 {
@@ -251,9 +194,10 @@ static bool nested_all(explorer_t *explorer, const visit_case_t *parent, persist
         models.enabled &= ~(1U << MODEL_KILL); /* nothing below it: the same as all-persisted */
     }
     nested_pick_t *picks = mem_alloc(campaign->nested * sizeof(*picks));
+    const nested_suspects_t suspects =
+        suspects_of(&explorer->outcomes[parent->path.depth - 1].verdict);
     bool clean = true;
-    nested_draw(persist->list, persist->next, &parent->torn,
-                &explorer->suspects[parent->path.depth - 1],
+    nested_draw(persist->list, persist->next, &parent->torn, &suspects,
                 stream_mix(models.seed, image_hash, 1, 0), picks, campaign->nested);
     for (uint32_t i = 0; i < campaign->nested; i++) {
         model_t model;
@@ -341,8 +285,7 @@ static void progress_set(explorer_t *explorer, const visit_case_t *c, uint64_t i
 {
     progress_t *progress = explorer->progress;
     progress->key = image;
-    progress->low = c->low;
-    progress->high = c->high;
+    expected_range(&c->expected, &progress->low, &progress->high);
     progress->site = c->site;
     progress->path = c->path;
     atomic_fetch_add_explicit(&progress->beats, 1, memory_order_relaxed);
@@ -354,33 +297,18 @@ static uint32_t remaining_levels(const campaign_t *campaign, const visit_case_t 
     return depth - c->path.depth;
 }
 
-static void note_suspects(const verdict_t *verdict, nested_suspects_t *suspects)
-{
-    suspects->n = 0;
-    for (uint32_t i = 0; i < verdict->n; i++) {
-        if (verdict->findings[i].source == SOURCE_RULE) {
-            suspects->at[suspects->n++] = verdict->findings[i].at;
-        }
-    }
-}
-
 /** @param can_go_on is it worth a crash of this recovery? Where it broke no more than a rule it is: what it did wrong
 may show then. @return nothing is wrong */
 static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sample, bool fresh,
                         uint32_t remaining, bool *can_go_on)
 {
     fs_list_t *record = remaining > 0 ? &explorer->records[c->path.depth - 1] : NULL;
-    verdict_t verdict = {.n = 0};
+    outcome_t *outcome = &explorer->outcomes[c->path.depth - 1];
     stats_t stats;
     bool ours = explorer->campaign->external == NULL;
     uint64_t rest = sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY / SMALL_EVERY;
-    allowed_t *worked = &explorer->worked[c->path.depth - 1];
-    allowed_free(worked);
     judge_case_t what = {
-        .allowed = c->allowed,
-        .low = c->low,
-        .high = c->high,
-        .script_low = c->script_low,
+        .expected = &c->expected,
         .record = record,
         .killed = c->model == MODEL_KILL,
         .twice = sample % SAMPLE_EVERY == 0,
@@ -389,23 +317,24 @@ static bool judge_image(explorer_t *explorer, const visit_case_t *c, uint64_t sa
         .small = ours && sample / SAMPLE_EVERY / SAMPLE_EVERY / PURGE_EVERY % SMALL_EVERY == 0,
         .exported = ours ? c->exported : NULL,
         .export_acked = c->export_acked,
-        .worked = ours && rest % WORK_EVERY == 0 ? worked : NULL,
+        .worked = ours && rest % WORK_EVERY == 0,
         .in_full = ours && rest / WORK_EVERY % explorer->campaign->in_full == 0,
         .seed = stream_mix(sample, 0, 0, 1),
     };
-    target_judge(&explorer->target, &what, &verdict, &stats);
-    report(explorer, c, sample, &verdict);
+    outcome_free(outcome);
+    outcome_init(outcome);
+    target_judge(&explorer->target, &what, outcome, &stats);
+    report(explorer, c, sample, &outcome->verdict);
     if (fresh) {
         count_paths(explorer, &stats);
         count(explorer, COUNT_OF(recovered_twice), what.twice);
         count(explorer, COUNT_OF(recovered_in_batches), what.in_batches);
         count(explorer, COUNT_OF(purged), what.purged);
-        count(explorer, COUNT_OF(worked), worked->n > 0);
-        count(explorer, COUNT_OF(exports_judged), verdict.export_judged);
+        count(explorer, COUNT_OF(worked), outcome->worked.n > 0);
+        count(explorer, COUNT_OF(exports_judged), outcome->export_judged);
     }
-    note_suspects(&verdict, &explorer->suspects[c->path.depth - 1]);
-    *can_go_on = verdict_state_is_right(&verdict);
-    return verdict.n == 0;
+    *can_go_on = verdict_state_is_right(&outcome->verdict);
+    return outcome->verdict.n == 0;
 }
 
 /** Judges an image and what lies below it, unless that was found right before. @return all was found right */
@@ -430,8 +359,12 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     const campaign_t *campaign = explorer->campaign;
     uint32_t remaining = remaining_levels(campaign, c);
     uint64_t hash = image_hash(explorer->image);
-    uint64_t sample = stream_mix(hash, c->low, c->high, c->allowed->id);
+    const expected_t *expected = &c->expected;
+    uint64_t sample = stream_mix(hash, expected->low, expected->high, expected->allowed->id);
     uint64_t key = remaining > 0 ? stream_mix(sample, c->way, 0, 0) : sample;
+    if (expected->is_shown) {
+        key = stream_mix(key, expected->shown, expected->shown_to, 0);
+    }
     if (c->exported != NULL) { /* prefixes do not tell what is acknowledged */
         key = stream_mix(key, 1U + c->export_acked, 0, 0);
     }
@@ -439,7 +372,7 @@ static bool explore_image(explorer_t *explorer, const visit_case_t *c, bool coun
     if (campaign->only.depth == c->path.depth) {
         explorer->only_found = true;
         if (campaign->dump_dir != NULL) {
-            dump_image(explorer);
+            dump_image(explorer->image, campaign->dump_dir);
         }
     }
     uint64_t above = explorer->counted_for;
@@ -466,16 +399,31 @@ static uint64_t kill_hash(const explorer_t *explorer, const visit_case_t *c)
     return hash;
 }
 
+/** Rule 5. */
+static bool shown_holds(const campaign_t *campaign, const loss_t *loss)
+{
+    bool is_lax = campaign->relaxed && campaign->external != NULL;
+    return !loss->of_earlier && !(is_lax && loss->any);
+}
+
 /** Applies what the state keeps, and tells of it if asked to. */
 static void apply_model(const explorer_t *explorer, visit_case_t *c)
 {
     const campaign_t *campaign = explorer->campaign;
     model_config_t models = campaign->models;
     way_t way;
+    loss_watch_t watch;
     if (campaign->way_file != NULL) {
         way_begin(&way, &models, c->persist);
     }
+    if (c->expected.is_shown) {
+        loss_begin(&watch, &models, c->persist);
+    }
     model_apply(&models, c->model, c->k, c->point, c->persist, &c->torn);
+    if (c->expected.is_shown) {
+        loss_t loss = loss_end(&watch);
+        c->expected.is_shown = shown_holds(campaign, &loss);
+    }
     if (campaign->way_file != NULL) {
         way_end(&way, campaign->way_file, c->path.depth, c->model);
     }
@@ -512,10 +460,10 @@ void explorer_visit(explorer_t *explorer, model_t model, uint32_t k)
         .model = model,
         .k = k,
         .point = point,
-        .allowed = allowed,
-        .low = explorer->campaign->relaxed ? 0 : low,
-        .high = high,
-        .script_low = explorer->campaign->relaxed ? 0 : low,
+        .expected = {.allowed = allowed,
+                     .low = explorer->campaign->relaxed ? 0 : low,
+                     .high = high,
+                     .script_low = explorer->campaign->relaxed ? 0 : low},
         .site = point_site(list, point),
         .path = {.depth = 1},
     };
@@ -546,6 +494,6 @@ void explorer_free(explorer_t *explorer)
     persist_free(&explorer->persist);
     for (uint32_t i = 0; i < DEPTH_MAX; i++) {
         fs_list_free(&explorer->records[i]);
-        allowed_free(&explorer->worked[i]);
+        outcome_free(&explorer->outcomes[i]);
     }
 }

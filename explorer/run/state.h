@@ -30,12 +30,10 @@ typedef struct explorer {
     progress_t *progress;
     image_t *image;
     target_t target;
-    persist_t persist;                     /**< at the present crash point of the trace */
-    const allowed_t *allowed;              /**< of the script */
-    fs_list_t records[DEPTH_MAX];          /**< what the recovery at each level did */
-    nested_suspects_t suspects[DEPTH_MAX]; /**< and by which of that it broke rules */
-    allowed_t worked
-        [DEPTH_MAX]; /**< and what the new work behind it makes of the allowed states; n = 0: none */
+    persist_t persist;             /**< at the present crash point of the trace */
+    const allowed_t *allowed;      /**< of the script */
+    fs_list_t records[DEPTH_MAX];  /**< what the recovery at each level did */
+    outcome_t outcomes[DEPTH_MAX]; /**< and what came of it */
     uint64_t
         counted_for; /**< the image that is expanded, for shared_count(); TALLY_STATE: the trace */
     bool only_found;

@@ -1,8 +1,8 @@
 /* The verdict on one state of an external target.
 
-Place: beside judge.c, which does the same for the engine inside this process; above image.c and allowed.c.
+Place: beside judge.c, which does the same for the engine inside this process; above image.c and outcome.c.
 
-    image --files--> directory --verifier: open, check, digest--> report --allowed_judge--> verdict
+    image --files--> directory --verifier: open, check, digest--> report --outcome_judge--> outcome
 
 Rules
 1. The directory is empty between two states: nothing that one recovery left is seen by the next.
@@ -198,25 +198,22 @@ static void add_findings(const check_report_t *report, verdict_t *verdict)
 }
 
 /** I17. */
-static dberr_t judge_again(const external_t *external, const check_report_t *first,
-                           verdict_t *verdict, err_sink_t *err)
+static dberr_t judge_again(const external_t *external, outcome_t *outcome, err_sink_t *err)
 {
     const verifier_t *verifier = external->config->verifier;
     check_report_t report;
     err_sink_t sink = {.msg = ""};
     dberr_t status = verifier->run(verifier->self, external->dir, &report, &sink);
     if (status == DB_UNRECOVERABLE) {
-        verdict_add(verdict, SOURCE_RECOVERY, 17, "recovered twice: refused: %.200s", sink.msg);
+        verdict_add(&outcome->verdict, SOURCE_RECOVERY, 17, "recovered twice: refused: %.200s",
+                    sink.msg);
         return DB_SUCCESS;
     }
     if (status != DB_SUCCESS) {
         return err_set(err, status, "%s", sink.msg);
     }
-    if (allowed_digest(report.tables, report.n_tables)
-        != allowed_digest(first->tables, first->n_tables)) {
-        verdict_add(verdict, SOURCE_ORACLE, 17,
-                    "recovered twice: another state than the first recovery");
-    }
+    outcome_compare(outcome, 17,
+                    "recovered twice: ", allowed_digest(report.tables, report.n_tables));
     check_report_free(&report);
     return DB_SUCCESS;
 }
@@ -249,6 +246,7 @@ static dberr_t read_record(const external_t *external, image_t *image, fs_list_t
         uint64_t seq = copy->seq;
         *copy = *event;
         copy->seq = seq;
+        copy->issued_line = copy->acked_line = 0; /* a recovery issues no statement */
         copy->data = event->data != NULL ? fs_list_copy(record, event->data, event->length) : NULL;
     }
     trace_free(&trace);
@@ -264,8 +262,9 @@ static dberr_t recover(const external_t *external, bool recorded, check_report_t
 }
 
 dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
-                       verdict_t *verdict, err_sink_t *err)
+                       outcome_t *outcome, err_sink_t *err)
 {
+    verdict_t *verdict = &outcome->verdict;
     check_report_t report;
     err_sink_t sink = {.msg = ""};
     dberr_t status = materialise(external, image, err);
@@ -284,12 +283,14 @@ dberr_t external_judge(external_t *external, image_t *image, const external_case
         return err_set(err, status, "%s", sink.msg);
     }
     add_findings(&report, verdict);
-    if (!external->config->any_state) {
-        allowed_judge(c->allowed, &report, c->low, c->high, "", verdict);
+    if (external->config->any_state) {
+        outcome->digest = allowed_digest(report.tables, report.n_tables);
+    } else {
+        outcome_judge(outcome, c->expected, &report);
     }
     status = c->record != NULL ? read_record(external, image, c->record, err) : DB_SUCCESS;
     if (status == DB_SUCCESS && c->twice) {
-        status = judge_again(external, &report, verdict, err);
+        status = judge_again(external, outcome, err);
     }
     check_report_free(&report);
     return status;

@@ -4,7 +4,7 @@ tmpfs if it is to be fast, and a verifier recovers it there. */
 #define EXPLORER_EXTERNAL_H
 
 #include "explorer/image/image.h"
-#include "explorer/judge/allowed.h"
+#include "explorer/judge/outcome.h"
 #include "explorer/judge/trace_read.h"
 #include "explorer/targets/verifier.h"
 
@@ -24,11 +24,9 @@ typedef struct external {
     char trace[PATH_LEN_MAX + 8]; /**< of a recovery that is recorded: beside the directory */
 } external_t;
 
-/** A state to judge: it must be one of the prefixes low to high. */
+/** A state to judge. */
 typedef struct external_case {
-    const allowed_t *allowed;
-    uint32_t low;
-    uint32_t high;
+    const expected_t *expected;
     bool
         twice; /**< open what the first recovery left once more: the state must be the same (I17) */
     fs_list_t *record; /**< gets what the recovery does to the files; may be NULL */
@@ -43,10 +41,10 @@ void external_close(external_t *external);
 /** Removes a directory with what is in it, as the processes have left it. */
 void external_remove(const char *dir);
 
-/** Recovers, checks, compares. The image is left as it was.
+/** Recovers, checks, compares. The image is left as it was. outcome: as after outcome_init().
 @return other than DB_SUCCESS: the machine failed (no space, no memory), or what recovery did cannot be followed, and
 the verdict says nothing */
 WARN_UNUSED dberr_t external_judge(external_t *external, image_t *image, const external_case_t *c,
-                                   verdict_t *verdict, err_sink_t *err);
+                                   outcome_t *outcome, err_sink_t *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* Which of the two ways to a verdict.
+/* Which of the two ways to an outcome.
 
 Place: above judge.c and external.c; state.c knows no other way. */
 #include "explorer/targets/target.h"
@@ -15,7 +15,7 @@ static _Noreturn void end_without_verdict(const err_sink_t *err)
 
 /** The directory is named after the worker, whose children follow one another: each clears what the
 last one left, however that ended. */
-static void judge_external(target_t *target, const judge_case_t *c, verdict_t *verdict)
+static void judge_external(target_t *target, const judge_case_t *c, outcome_t *outcome)
 {
     const judge_t *judge = &target->judge;
     err_sink_t err = {.msg = ""};
@@ -26,25 +26,22 @@ static void judge_external(target_t *target, const judge_case_t *c, verdict_t *v
         status = external_open(&target->directory, target->external, dir, &err);
     }
     if (status == DB_SUCCESS) {
-        const external_case_t what = {.allowed = c->allowed,
-                                      .low = c->low,
-                                      .high = c->high,
-                                      .twice = c->twice,
-                                      .record = c->record};
-        status = external_judge(&target->directory, judge->image, &what, verdict, &err);
+        const external_case_t what = {
+            .expected = c->expected, .twice = c->twice, .record = c->record};
+        status = external_judge(&target->directory, judge->image, &what, outcome, &err);
     }
     if (status != DB_SUCCESS) {
         end_without_verdict(&err);
     }
 }
 
-void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, stats_t *stats)
+void target_judge(target_t *target, const judge_case_t *c, outcome_t *outcome, stats_t *stats)
 {
     if (target->external != NULL) {
         *stats = (stats_t){.data_reads = 0};
-        judge_external(target, c, verdict);
+        judge_external(target, c, outcome);
     } else {
-        judge_state(&target->judge, c, verdict, stats);
+        judge_state(&target->judge, c, outcome, stats);
         if (target->judge.failed.msg[0] != '\0') {
             end_without_verdict(&target->judge.failed);
         }

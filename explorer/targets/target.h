@@ -19,9 +19,9 @@ void target_init(target_t *target, image_t *image, const engine_options_t *optio
                  const external_config_t *external, const rules_t *history);
 void target_free(target_t *target);
 
-/** The verdict on the image, which is left as it was; of judge_case_t an external target knows allowed, low, high,
-twice and record. stats: the counters of the engine's recovery, zero for another target. Ends the process with EXIT_MACHINE
+/** The outcome of the image, which is left as it was; of judge_case_t an external target knows expected,
+twice and record. outcome: as after outcome_init(). stats: the counters of the engine's recovery, zero for another target. Ends the process with EXIT_MACHINE
 and a line on standard error if the image cannot be laid out, or the judge contradicts itself. */
-void target_judge(target_t *target, const judge_case_t *c, verdict_t *verdict, stats_t *stats);
+void target_judge(target_t *target, const judge_case_t *c, outcome_t *outcome, stats_t *stats);
 
 #endif

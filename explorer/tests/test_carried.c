@@ -79,18 +79,23 @@ static int teardown(void **state)
 /** As of one of many states, and by itself: both must find the same. */
 static verdict_t judge(fixture_t *f, bool acked)
 {
-    verdict_t verdict = {.n = 0};
-    verdict_t alone = {.n = 0};
+    static outcome_t outcome;
+    static outcome_t by_itself;
     stats_t stats;
-    const judge_case_t c = {.allowed = &f->allowed, .exported = "t", .export_acked = acked};
-    judge_state(&f->judge, &c, &verdict, &stats);
-    judge_export(&f->judge, "t", acked, &alone);
-    assert_int_equal(alone.n, verdict.n);
-    for (uint32_t i = 0; i < verdict.n; i++) {
-        assert_int_equal(verdict_finding_compare(&alone.findings[i], &verdict.findings[i]), 0);
-        assert_string_equal(alone.findings[i].what, verdict.findings[i].what);
+    const expected_t expected = {.allowed = &f->allowed};
+    const judge_case_t c = {.expected = &expected, .exported = "t", .export_acked = acked};
+    outcome_init(&outcome);
+    outcome_init(&by_itself);
+    judge_state(&f->judge, &c, &outcome, &stats);
+    judge_export(&f->judge, "t", acked, &by_itself);
+    const verdict_t *verdict = &outcome.verdict;
+    const verdict_t *alone = &by_itself.verdict;
+    assert_int_equal(alone->n, verdict->n);
+    for (uint32_t i = 0; i < verdict->n; i++) {
+        assert_int_equal(verdict_finding_compare(&alone->findings[i], &verdict->findings[i]), 0);
+        assert_string_equal(alone->findings[i].what, verdict->findings[i].what);
     }
-    return verdict;
+    return *verdict;
 }
 
 static uint32_t inode_of(fixture_t *f, const char *path)

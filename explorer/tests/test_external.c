@@ -86,14 +86,16 @@ static void put_file(fixture_t *fx, const char *path, const void *bytes, uint64_
 
 static verdict_t judge(fixture_t *fx, uint32_t low, uint32_t high)
 {
-    verdict_t verdict = {.n = 0};
+    static outcome_t outcome;
     err_sink_t err = {.msg = ""};
-    const external_case_t what = {.allowed = &fx->allowed, .low = low, .high = high, .twice = true};
-    dberr_t status = external_judge(&fx->external, fx->image, &what, &verdict, &err);
+    const expected_t expected = {.allowed = &fx->allowed, .low = low, .high = high};
+    const external_case_t what = {.expected = &expected, .twice = true};
+    outcome_init(&outcome);
+    dberr_t status = external_judge(&fx->external, fx->image, &what, &outcome, &err);
     if (status != DB_SUCCESS) {
         fail_msg("%s", err.msg);
     }
-    return verdict;
+    return outcome.verdict;
 }
 
 /** I1, I3: the state must be a prefix in the range; an empty directory is prefix 0. */

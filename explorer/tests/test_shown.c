@@ -1,0 +1,249 @@
+/* What a recovery has shown binds those that follow a crash in it (I17). The target is a store of one file, a line per
+commit, whose recovery is done here, in the process, and tells by a trace what it did to the files. */
+#include "runner_fixture.h"
+
+#include <stdio.h>
+
+#include "trace_builder.h"
+
+#define LOG "log"
+#define NEW_LOG "log2"
+#define HALF_LOG "log2.half"
+#define SEEN "seen"
+#define FILE_ID 3U
+#define COMMITS 2U
+
+/** What recovery does besides reading. */
+typedef enum habit {
+    HABIT_NONE, /**< it leaves a file behind, and takes no notice of it */
+    HABIT_FORGETS, /**< where it finds that file, it drops the second commit, which nobody has acknowledged */
+    HABIT_MOVES, /**< a new file takes the place of the old one, and nothing is synced */
+    HABIT_ISSUES /**< it leaves the file behind, and tells of a statement that nobody issued */
+} habit_t;
+
+typedef struct toy {
+    fixture_t f;
+    habit_t habit;
+    allowed_t allowed;
+    external_config_t external;
+    verifier_t verifier;
+    char base[64];
+} toy_t;
+
+static bool read_file(const char *dir, const char *name, char *text, size_t room)
+{
+    char path[PATH_LEN_MAX + 16];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *file = fopen(path, "re");
+    size_t n = file != NULL ? fread(text, 1, room - 1, file) : 0;
+    text[n] = '\0';
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return file != NULL;
+}
+
+static void put_file(const char *dir, const char *name, const char *text)
+{
+    char path[PATH_LEN_MAX + 16];
+    (void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    (void)fclose(file);
+}
+
+/** The table of a store in which so many commits are. */
+static check_table_t table_of(uint64_t commits)
+{
+    return (check_table_t){.name = "t", .rows = commits, .hash = 100 + commits};
+}
+
+static void tell_habit(const toy_t *toy, const char *text, bool moves, const char *trace)
+{
+    builder_t b;
+    const char *name = moves ? HALF_LOG : SEEN;
+    begin(&b);
+    if (toy->habit == HABIT_ISSUES) {
+        mark(&b, "issue n=4000000000");
+        mark(&b, "ack n=4000000000");
+    }
+    (void)put_record(&b, TP_OP_OPEN, FILE_ID, name, strlen(name));
+    (void)put_record(&b, TP_OP_WRITE, FILE_ID, text, strlen(text));
+    if (moves) {
+        static const char NAMES[] = HALF_LOG "\0" NEW_LOG;
+        (void)put_record(&b, TP_OP_RENAME, FILE_ID, NAMES, sizeof(NAMES));
+        (void)put_record(&b, TP_OP_UNLINK, FILE_ID, LOG, strlen(LOG));
+    }
+    save(&b, trace);
+}
+
+static dberr_t record(void *self, const char *dir, const char *trace, check_report_t *report,
+                      err_sink_t *err)
+{
+    const toy_t *toy = self;
+    char text[64];
+    char path[PATH_LEN_MAX + 16];
+    uint64_t commits = 0;
+    (void)err;
+    bool moves = false;
+    bool was_seen = read_file(dir, SEEN, text, sizeof(text));
+    if (!read_file(dir, NEW_LOG, text, sizeof(text))) {
+        moves = read_file(dir, LOG, text, sizeof(text)) && toy->habit == HABIT_MOVES;
+    }
+    for (const char *at = text; at[0] != '\0' && at[1] == '\n'; at += 2) {
+        commits++;
+    }
+    if (toy->habit == HABIT_FORGETS && was_seen && commits == COMMITS) {
+        commits--;
+    }
+    *report = (check_report_t){.n_tables = 1, .tables = malloc(sizeof(check_table_t))};
+    assert_non_null(report->tables);
+    report->tables[0] = table_of(commits);
+    put_file(dir, moves ? NEW_LOG : SEEN, text);
+    if (moves) {
+        (void)snprintf(path, sizeof(path), "%s/%s", dir, LOG);
+        (void)unlink(path);
+    }
+    if (trace != NULL) {
+        tell_habit(toy, text, moves, trace);
+    }
+    return DB_SUCCESS;
+}
+
+static dberr_t run_only(void *self, const char *dir, check_report_t *report, err_sink_t *err)
+{
+    return record(self, dir, NULL, report, err);
+}
+
+/** Two commits; the first is durable and acknowledged, the second is under way. */
+static void record_run(fixture_t *f, bool second_is_synced)
+{
+    fs_list_t *list = &f->trace.list;
+    uint32_t inode = image_inode_create(f->image);
+    add_entry(list, f->image, FS_LINK, inode, LOG, NULL);
+    add_sync_dir(list, f->image, ".");
+    add_write(list, inode, 0, "1\n");
+    add_sync(list, f->image, inode, LOG);
+    list->events[list->n - 1].acked_line = 1;
+    uint32_t n_first = list->n;
+    add_write(list, inode, 2, "2\n");
+    if (second_is_synced) {
+        add_sync(list, f->image, inode, LOG);
+    }
+    for (uint32_t i = 0; i < list->n; i++) {
+        list->events[i].issued_line = i < n_first ? 1 : 2;
+        list->events[i].acked_line = i + 1 < n_first ? 0 : 1;
+    }
+}
+
+static toy_t *create(habit_t habit, bool second_is_synced, uint32_t models)
+{
+    static toy_t toy;
+    const plan_limits_t limits = {.to_seq = UINT64_MAX, .batch_states = 64, .kinds = &ALIKE};
+    toy = (toy_t){.habit = habit, .base = "/tmp/test_shown_XXXXXX"};
+    fixture_t *f = &toy.f;
+    assert_non_null(mkdtemp(toy.base));
+    f->image = image_create();
+    options_set_defaults(&f->options);
+    record_run(f, second_is_synced);
+    for (uint32_t i = 0; i <= COMMITS; i++) {
+        check_table_t table = table_of(i);
+        allowed_add(&toy.allowed, &table, 1);
+        toy.allowed.prefixes[i].line = i;
+    }
+    toy.verifier = (verifier_t){.name = "toy", .self = &toy, .run = run_only, .record = record};
+    toy.external = (external_config_t){.verifier = &toy.verifier, .base = toy.base};
+    f->campaign = (campaign_t){.models = {.enabled = models, .sector = 512, .seed = 1},
+                               .depth = 2,
+                               .nested = 8,
+                               .in_full = 1,
+                               .external = &toy.external};
+    plan_create(&f->plan, &f->campaign, &f->trace, f->image, &limits);
+    f->shared = shared_create(1U << 14, false);
+    assert_non_null(f->shared);
+    return &toy;
+}
+
+static void run(toy_t *toy, bool relaxed)
+{
+    fixture_t *f = &toy->f;
+    const run_limits_t limits = {.jobs = 1, .deadline_s = 10};
+    double seconds;
+    f->campaign.relaxed = relaxed;
+    explorer_init(&f->explorer, &f->campaign, &f->trace, f->image, &toy->allowed, &f->options,
+                  f->shared);
+    assert_true(runner_run(&f->explorer, &f->plan, &limits, &seconds));
+    assert_int_equal(atomic_load(&f->shared->machine_failures), 0);
+    assert_true(atomic_load(&f->shared->counts.second_crash) > 4);
+}
+
+static void destroy(toy_t *toy)
+{
+    (void)teardown((void *[]){&toy->f});
+    allowed_free(&toy->allowed);
+    (void)rmdir(toy->base);
+}
+
+static uint64_t findings(habit_t habit, bool second_is_synced, bool relaxed, uint32_t models)
+{
+    toy_t *toy = create(habit, second_is_synced, models);
+    run(toy, relaxed);
+    uint64_t n = atomic_load(&toy->f.shared->n_records);
+    for (uint64_t i = 0; i < n; i++) {
+        const record_t *record = &toy->f.shared->records[i];
+        if (record->finding.invariant != 17) {
+            fail_msg("I%u: %s", record->finding.invariant, record->finding.what);
+        }
+        assert_int_equal(record->low, record->high);
+    }
+    destroy(toy);
+    return n;
+}
+
+/** A recovery that shows both commits, is crashed with nothing lost, and shows one is found; one that leaves the same files
+behind and shows both is right. */
+static void test_shown_then_lost(void **state)
+{
+    (void)state;
+    assert_true(findings(HABIT_FORGETS, true, false, MODELS_ALL) > 0);
+    assert_int_equal(findings(HABIT_NONE, true, false, MODELS_ALL), 0);
+}
+
+/** Below a kill too, where the crash has lost nothing of what the killed process wrote. A power loss that takes the
+second commit from the page cache is no fault of the recovery, which had read it there. */
+static void test_below_a_kill(void **state)
+{
+    const uint32_t kill = 1U << MODEL_KILL | 1U << MODEL_ALL_PERSISTED | 1U << MODEL_NONE_PERSISTED
+                          | 1U << MODEL_ONE_DROPPED;
+    (void)state;
+    assert_true(findings(HABIT_FORGETS, false, false, kill) > 0);
+    assert_int_equal(findings(HABIT_NONE, false, false, kill), 0);
+}
+
+/** Where commits need not be durable, a recovery may lose by a second crash what it has not synced, and
+nothing by a crash that loses nothing. */
+static void test_not_durable(void **state)
+{
+    (void)state;
+    assert_int_equal(findings(HABIT_MOVES, true, true, MODELS_ALL), 0);
+    assert_true(findings(HABIT_FORGETS, true, true, MODELS_ALL) > 0);
+}
+
+/** What a recovery tells of statements is not heard: it has none. */
+static void test_statements_of_a_recovery(void **state)
+{
+    (void)state;
+    assert_int_equal(findings(HABIT_ISSUES, true, false, MODELS_ALL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shown_then_lost),
+        cmocka_unit_test(test_below_a_kill),
+        cmocka_unit_test(test_not_durable),
+        cmocka_unit_test(test_statements_of_a_recovery),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
