@@ -71,7 +71,7 @@ HARNESS = {
         {"bugs", "migrate", "rows", "migrations.env"},
         {"file", "server", "trials"},
         {"migrations.versions.version_2", "migrations.versions.version_3"}
-        | {"migrations.versions.version_4", "place"},
+        | {"migrations.versions.version_4", "migrations.versions.version_5", "place"},
         {"database"},
         {"memory"},
         {"store"},

@@ -1,7 +1,7 @@
 """The names for programs, tests and notebooks; docs/API.md explains them. What is here stays as it is until
 the major version changes; the modules below are the harness's own business.
 
-May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, origin, paths, place,
+May import: admission, bugs, campaign, changes, codec, crew, errors, fitting, memory, paths, place,
 publish, registry, replay, rows, runner, shrink, store, summary, target, undisturbed.
 """
 
@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tornpage.campaigns.admission import work_of
-from tornpage.campaigns.campaign import DEFAULT_TARGET, Campaign, PowerLoss
+from tornpage.campaigns.campaign import Campaign, PowerLoss
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import DEFAULT_JOBS, Crew, QuietProgress
-from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.origin import origin_of
+from tornpage.campaigns.fitting import Opened, open_campaign, open_with
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.replay import Replay, replay_trial
 from tornpage.campaigns.runner import load_summary, run_campaign
@@ -81,7 +80,9 @@ def run(
     changes = Changes(
         settings or {}, seed, trials, scripts, undisturbed, models, depth, states, budget_s
     )
-    return _run(_open(campaign, target), changes, jobs, Path(out), _place(out, store))
+    named = campaign if isinstance(campaign, Campaign) else str(campaign)
+    opened = open_campaign(named, None if target is None else str(target), find_paths())
+    return _run(opened, changes, jobs, Path(out), _place(out, store))
 
 
 def powerloss(
@@ -117,7 +118,8 @@ def powerloss(
         explore=PowerLoss(models=list(models or ()), states=states, depth=depth),
         **_work(made, script),
     )
-    summary = _run(Opened(campaign, made, chosen), Changes(), jobs, Path(out), _place(out, store))
+    opened = open_with(campaign, made, chosen, find_paths())
+    summary = _run(opened, Changes(), jobs, Path(out), _place(out, store))
     if not summary.findings and summary.exit_code():
         errors = "; ".join(summary.errors) or "no crash state of the script was judged"
         raise TornpageError(f"run {summary.run.id}: {errors}")
@@ -248,17 +250,10 @@ def _record(row: TrialRow) -> dict[str, Any]:
     }
 
 
-def _open(campaign: str | Path | Campaign, target: str | Path | None) -> Opened:
-    if not isinstance(campaign, Campaign):
-        return open_campaign(str(campaign), None if target is None else str(target), find_paths())
-    name = full_name(str(target or campaign.target or DEFAULT_TARGET))
-    return Opened(campaign, make_target(name, find_paths().build), name)
-
-
 def _run(opened: Opened, changes: Changes, jobs: int, out: Path, place: Place) -> Summary:
     paths = find_paths()
     chosen = changes.apply(opened.campaign)
-    crew = Crew(paths, jobs, out, QuietProgress(), origin_of(opened.campaign, opened.target))
+    crew = Crew(paths, jobs, out, QuietProgress(), opened.origin())
     with ResultStore(place) as store:
         summary = run_campaign(store, chosen, opened.name, crew)
         write_report(store, summary, paths, out)

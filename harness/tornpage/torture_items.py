@@ -11,6 +11,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from tornpage.campaigns.campaign import Campaign
 from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew, QuietProgress
 from tornpage.campaigns.fitting import Opened, open_campaign
-from tornpage.campaigns.origin import command_line, origin_of
+from tornpage.campaigns.origin import command_line
 from tornpage.campaigns.portions import portions_of
 from tornpage.campaigns.powerloss import loss_models
 from tornpage.campaigns.publish import write_report
@@ -98,6 +99,7 @@ class TortureItem(pytest.Item):
         super().__init__(**given)
         self._opened = opened
         self._campaign = campaign
+        self._ours = replace(opened, campaign=campaign)
         self._paths = find_paths()
         self._out = store_folder(self.config)
         self._place = store_place(self.config)
@@ -116,7 +118,7 @@ class TortureItem(pytest.Item):
             jobs=self.config.getoption("--torture-jobs"),
             out=self._out,
             progress=QuietProgress(),
-            origin=origin_of(self._opened.campaign, self._opened.target),
+            origin=self._opened.origin(),
             stop_at=stop_at,
         )
         with Store(self._place) as store:
@@ -137,12 +139,12 @@ class TortureItem(pytest.Item):
 
     def known_bugs(self, store: Store) -> set[int]:
         """Numbers of the bugs that earlier runs of this item have seen."""
-        runs = [run for run in store.runs() if run.campaign == self._campaign.name]
+        runs = [run for run in store.runs() if self._ours.did(run)]
         return {bug for run in runs for bug in store.sightings(run.id)}
 
     def owns(self, store: Store, run: int, bugs: set[int]) -> bool:
         """A trial of this run, with these bugs, is one of this item's, or a smaller one of such."""
-        return store.run(run).campaign == self._campaign.name or bool(bugs & self.known_bugs(store))
+        return self._ours.did(store.run(run)) or bool(bugs & self.known_bugs(store))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What was found, without the way through the harness; a failure of the harness in its line."""

@@ -15,6 +15,7 @@ from e2e_support import DEADLINE_S, PYTHON, Answer, Tornpage, call
 
 from tornpage.store.bugs import Reproducer
 from tornpage.store.store import Store
+from tornpage.targets.command.skeleton import Language, write_skeleton
 
 KILLS = """
 description = "short kills"
@@ -208,3 +209,42 @@ def test_a_night_that_is_ended_goes_on(
         owner.communicate(timeout=60)
         assert owner.returncode in (1, -sent, 128 + sent)
     assert _to_its_end(tmp_path / "out", campaigns) == whole
+
+
+OWN = """
+description = "short losses of a store of its own"
+workload = "own"
+crash_model = "power_loss"
+target = "mydb/mydb.toml"
+seed = 1
+[explore]
+states = 60
+"""
+
+
+def test_each_campaign_has_its_own_target(tornpage: Tornpage, tmp_path: Path) -> None:
+    """As for `run`. Two of one name, whose stores differ in a missing fsync, both run, one after the other;
+    named twice they run once. The night after finds the bug in whatever checkout it was."""
+    files = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_skeleton("mydb", Language.PYTHON, folder)
+        (folder / "x.toml").write_text(OWN, "utf-8")
+        files.append(str(folder / "x.toml"))
+    store = tmp_path / "b" / "mydb" / "store.py"
+    store.write_text(store.read_text("utf-8").replace("os.fsync", "id"), "utf-8")
+    night = tornpage("nightly", *files, files[0], "--seed", "1")
+    places = [str(Path(file).parent / "mydb" / "mydb.toml") for file in files]
+    told = [(run["campaign"], run["target"], run["bugs"]) for run in night.data["runs"]]
+    assert told == [("x", places[0], 0), ("x", places[1], told[1][2])], night.text
+    assert (night.code, night.data["not_reached"]) == (1, [])
+    assert {*standings(night).values()} == {"new"}
+
+    fixed = tmp_path / "b" / "elsewhere"
+    store.parent.rename(fixed)
+    shutil.copytree(tmp_path / "a" / "mydb", tmp_path / "b" / "mydb")
+    night = tornpage("nightly", files[1], "--seed", "1")
+    assert (night.code, {*standings(night).values()}) == (0, {"gone"}), night.text
+    again = tornpage("nightly", files[1], "--target", str(fixed / "mydb.toml"), "--seed", "1")
+    assert (again.code, {*standings(again).values()}) == (1, {"again"}), again.text

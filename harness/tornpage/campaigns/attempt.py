@@ -4,7 +4,7 @@ loss, kills.
 The control is a disk whose every fsync is a lie. If no state of it breaks the promise, the set-up cannot find
 anything, and what it does not find on an honest disk says nothing.
 
-May import: admission, campaign, crew, fitting, origin, powerloss, runner, scratch, store, summary, target.
+May import: admission, changes, crew, fitting, paths, powerloss, runner, scratch, store, summary, target.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tornpage.campaigns.admission import Admission, admit, own_work
-from tornpage.campaigns.campaign import Campaign
+from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.fitting import campaign_of
-from tornpage.campaigns.origin import origin_of
+from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.powerloss import Exploration, Limits, explore, recorded_run
 from tornpage.campaigns.runner import run_campaign
 from tornpage.faults.scratch import scratch_folder
 from tornpage.reports.summary import Summary
 from tornpage.store.store import Store
 from tornpage.targets.target import Target
+from tornpage.vocabulary.paths import Paths
 
 __all__ = ["Examined", "campaigns_of", "check_target", "examine", "torture"]
 
@@ -53,16 +53,13 @@ def check_target(target: Target, options: Mapping[str, str] | None = None) -> Ad
         return admit(target, scratch, options)
 
 
-def campaigns_of(
-    target: Target, extent: Mapping[str, float], trials: int, seed: int, workloads: Path
-) -> list[Campaign]:
-    """Power loss, and kills. extent: keys of [explore], as states; workloads: the folder of campaigns."""
-    loss = campaign_of("powerloss", workloads, target)
-    kills = campaign_of("smoke", workloads, target)
-    assert loss.explore is not None, "its file says so"
+def campaigns_of(target: str, changes: Changes, paths: Paths) -> list[Opened]:
+    """Power loss, and kills, of a target by its name or file. changes: of states and time for the one, of
+    trials for the other, and the seed. Raises ConfigError, TargetError."""
+    loss, kills = (open_campaign(name, target, paths) for name in ("powerloss", "smoke"))
     return [
-        loss.changed({"seed": seed, "explore": {**loss.explore.model_dump(), **extent}}),
-        kills.changed({"seed": seed, "trials": trials}),
+        replace(loss, campaign=replace(changes, trials=None).apply(loss.campaign)),
+        replace(kills, campaign=replace(changes, states=None, budget_s=None).apply(kills.campaign)),
     ]
 
 
@@ -78,13 +75,11 @@ def examine(target: Target, crew: Crew) -> Examined:
     return Examined(admission, int(control.summary["states"]), len(control.broken))
 
 
-def torture(store: Store, target: Target, campaigns: list[Campaign], crew: Crew) -> list[Summary]:
+def torture(store: Store, campaigns: list[Opened], crew: Crew) -> list[Summary]:
     """Runs the campaigns."""
     return [
-        run_campaign(
-            store, campaign, target.name, replace(crew, origin=origin_of(campaign, target))
-        )
-        for campaign in campaigns
+        run_campaign(store, opened.campaign, opened.name, replace(crew, origin=opened.origin()))
+        for opened in campaigns
     ]
 
 

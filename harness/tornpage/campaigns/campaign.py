@@ -15,6 +15,7 @@ May import: aim, codec, errors, model, registry, seeds, workload.
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 import re
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import xxhash
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tornpage.faults.aim import RecoveryAim, faults_of, fits, is_error
@@ -83,6 +85,14 @@ Mask = Annotated[
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/CAMPAIGNS.md and `tornpage new campaign` say of it."""
+
+
+_NOT_WORK: Any = {
+    **dict.fromkeys(("claims", "default", "description", "run_claims", "target"), True),
+    **dict.fromkeys(("scripts", "seed", "trials", "undisturbed"), True),
+    "explore": {"budget_s", "seeds", "states"},
+}
+"""Keys of a campaign that say how much, or to whom; not what."""
 
 
 class Hit(BaseModel):
@@ -178,6 +188,20 @@ class Campaign(BaseModel):
     """Which writes are hit, for kill and io_error."""
     explore: PowerLoss | None = None
     """How far to explore, for power_loss."""
+
+    @property
+    def content(self) -> str:
+        """Hash of all that it says: campaigns of one name are two where it differs."""
+        return _hash(self.model_dump_json())
+
+    @property
+    def work(self) -> str:
+        """Hash of what it does, however much of it and with whatever seed: what it found stays its own when
+        only its sizes are changed."""
+        kept = self.model_dump(mode="json", exclude=_NOT_WORK)
+        if "path" in kept["params"]:
+            kept["params"]["path"] = Path(str(kept["params"]["path"])).name
+        return _hash(json.dumps(kept, sort_keys=True))
 
     @model_validator(mode="after")
     def _has_what_its_model_needs(self) -> Campaign:
@@ -378,6 +402,10 @@ def draw_trial(campaign: Campaign, target: str, cells: list[Cell], number: int) 
     spec = replace(undisturbed, seed=seed, number=number, plan=plan)
     aim = RecoveryAim(cell.site, cell.mask, seed) if cell.during == "recovery" else None
     return Draw(spec, cell, aim)
+
+
+def _hash(text: str) -> str:
+    return xxhash.xxh3_64_hexdigest(text.encode())
 
 
 def _param(text: str) -> int | str:

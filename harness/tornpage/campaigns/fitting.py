@@ -1,48 +1,81 @@
-"""Campaigns as a target can have them, and the target that a campaign has.
+"""How a campaign is opened, whoever runs it: `run`, `nightly`, `try`, programs and pytest. A campaign and its
+target are what they say, and are told apart by that; the path of a file is only where it was found.
 
-May import: admission, campaign, paths, registry, target.
+May import: admission, campaign, origin, paths, registry, rows, target.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tornpage.campaigns.admission import work_of
 from tornpage.campaigns.campaign import DEFAULT_TARGET, Campaign, load_campaign
-from tornpage.targets.registry import full_name, is_target_file, make_target
+from tornpage.campaigns.origin import origin_of
+from tornpage.store.origin import Origin
+from tornpage.store.rows import Run
+from tornpage.targets.registry import full_name, identity_of, is_target_file, make_target
 from tornpage.targets.target import Capability, Target
 from tornpage.vocabulary.paths import Paths
 
-__all__ = ["Opened", "campaign_of", "open_campaign"]
+__all__ = ["Opened", "open_campaign", "open_with"]
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A campaign, what it tortures, and the name by which a store keeps that."""
+    """A campaign, as its file has it but fitted to what it tortures; name: where that is found again (a name,
+    or the absolute path of a target file)."""
 
     campaign: Campaign
     target: Target
     name: str
 
+    @property
+    def identity(self) -> str:
+        """Which target it is."""
+        return identity_of(self.target)
 
-def open_campaign(campaign: str, target: str | None, paths: Paths) -> Opened:
-    """The campaign of this name, or file, with `target`, else with its own."""
+    def origin(self) -> Origin:
+        """Of a run of it that starts now."""
+        return origin_of(self.campaign, self.target)
+
+    def did(self, run: Run) -> bool:
+        """A run of this campaign on this target, wherever the files were, with whatever seed and sizes."""
+        ours = {self.identity, self.name}  # an older version has the path alone
+        return (
+            run.campaign == self.campaign.name
+            and run.identity in ours
+            and Campaign.model_validate(run.settings).work == self.campaign.work
+        )
+
+
+def open_campaign(campaign: str | Campaign, target: str | None, paths: Paths) -> Opened:
+    """The campaign of this name or file, or made by a program, with `target`, else with its own. Raises
+    ConfigError, TargetError."""
     name = full_name(_own_target(campaign, paths.workloads) if target is None else target)
-    made = make_target(name, paths.build)
-    return Opened(campaign_of(campaign, paths.workloads, made), made, name)
+    return open_with(campaign, make_target(name, paths.build), name, paths)
 
 
-def _own_target(name: str, folder: Path) -> str:
-    own = load_campaign(name, folder).target or DEFAULT_TARGET
-    return str(Path(name).parent / own) if is_target_file(own) else own
+def open_with(campaign: str | Campaign, target: Target, name: str, paths: Paths) -> Opened:
+    """The same with a target that is made already. name: as of Opened."""
+    if not isinstance(campaign, Campaign):
+        campaign = load_campaign(campaign, paths.workloads, target.name)
+    return Opened(_fitted(campaign, target), target, name)
 
 
-def campaign_of(name: str, folder: Path, target: Target) -> Campaign:
-    """The campaign of this name, or file, for this target. It hits sites that the target has, power loss
-    crosses what the target says, and an observed one makes its own work."""
-    campaign = load_campaign(name, folder, target.name)
+def _own_target(campaign: str | Campaign, folder: Path) -> str:
+    """What a campaign tortures; seen from its file, if it has one."""
+    if isinstance(campaign, Campaign):
+        return campaign.target or DEFAULT_TARGET
+    own = load_campaign(campaign, folder).target or DEFAULT_TARGET
+    return str(Path(campaign).parent / own) if is_target_file(own) else own
+
+
+def _fitted(campaign: Campaign, target: Target) -> Campaign:
+    """It hits sites that the target has, power loss crosses what the target says, and an observed one makes
+    its own work."""
     update: dict[str, Any] = {}
     if campaign.explore:
         given = campaign.options.keys() | campaign.cross.keys()
@@ -51,9 +84,15 @@ def campaign_of(name: str, folder: Path, target: Target) -> Campaign:
     elif any(not target.sites.issuperset(hit.sites) for hit in campaign.hit):
         update = {"hit": _hits(campaign, target)}
     if Capability.OBSERVED in target.capabilities:
-        workload, params = work_of(target)
-        update |= {"workload": workload, "params": params}
+        update |= _own_work(campaign, target)
     return campaign.changed(update) if update else campaign
+
+
+def _own_work(campaign: Campaign, target: Target) -> Mapping[str, Any]:
+    """Its workload. A script that the campaign gives in place of its lines stays."""
+    workload, params = work_of(target)
+    told = campaign.params if campaign.workload == workload else {}
+    return {"workload": workload, "params": told or params}
 
 
 def _hits(campaign: Campaign, target: Target) -> list[dict[str, Any]]:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import itertools
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tornpage.campaigns.campaign import Campaign, default_campaigns
 from tornpage.campaigns.crew import Crew, Progress
-from tornpage.campaigns.fitting import campaign_of
+from tornpage.campaigns.fitting import Opened, open_campaign
 from tornpage.campaigns.lossrunner import give_up
-from tornpage.campaigns.origin import difference, origin_of
+from tornpage.campaigns.origin import difference
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.recheck import REPLAY_RUN, recheck_bugs, replay_line
 from tornpage.campaigns.runner import go_on, load_summary, run_campaign
@@ -29,7 +31,7 @@ from tornpage.store.memory import Answer, Night
 from tornpage.store.origin import Origin
 from tornpage.store.rows import Run
 from tornpage.store.store import Store
-from tornpage.targets.registry import family_of, make_target
+from tornpage.targets.registry import family_of
 from tornpage.vocabulary.errors import ConfigError, Interrupted, MachineError, TornpageError
 from tornpage.vocabulary.paths import Paths
 from tornpage.vocabulary.seeds import derive_seed
@@ -42,8 +44,9 @@ SEEDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class NightPlan:
-    """What a night is about. campaigns: names or files; settings: target options and params.NAME, for all of
-    them; seconds: 0 = one round, however long it takes."""
+    """What a night is about. target: of all campaigns, "" = each has its own; campaigns: names, or absolute
+    paths of files; settings: target options and params.NAME, for all of them; seconds: 0 = one round, however
+    long it takes."""
 
     seed: int
     target: str
@@ -89,8 +92,7 @@ def open_night(
         store.end_night(found.id, "failed")
     elif resume and not anew:
         raise ConfigError(f"{store.name}: no interrupted night to resume")
-    origin = _origin_of(_load(plan, paths), plan.target, paths)
-    return store.begin_night(asdict(plan), origin)
+    return store.begin_night(asdict(plan), _origin_of(_load(plan, paths)))
 
 
 def _interrupted(store: Store, paths: Paths) -> Night | None:
@@ -109,8 +111,7 @@ def _is_ours(night: Night, paths: Paths) -> bool:
 
 
 def _changed(night: Night, paths: Paths) -> str:
-    plan = _plan_of(night)
-    return difference(night.origin, _origin_of(_load(plan, paths), plan.target, paths))
+    return difference(night.origin, _origin_of(_load(_plan_of(night), paths)))
 
 
 def run_night(store: Store, night: Night, team: Team) -> NightSummary:
@@ -121,21 +122,21 @@ def run_night(store: Store, night: Night, team: Team) -> NightSummary:
     except Interrupted as stop:
         stop.kept = True
         raise
-    names = [campaign.name for campaign in left.campaigns]
-    return _load_night(store, store.end_night(night.id, "finished"), names)
+    return _load_night(store, store.end_night(night.id, "finished"), left.runs_by_label())
 
 
 def _run_rest(store: Store, left: _Left, team: Team) -> None:
-    past = left.run_named(REPLAY_RUN, 0)
-    if past is None or past.state == "running":
-        with left.step(left.campaigns[0], 1) as crew:
-            past = recheck_bugs(store, left.plan.target, crew, past and store.own_run(past.id))
-        team.tell(left.line_of(past) if past else "no past findings")
+    for opened in {opened.name: opened for opened in left.campaigns}.values():
+        past = left.past_findings(opened)
+        if past is None or past.state == "running":
+            with left.step(opened, 1) as crew:
+                past = recheck_bugs(store, opened.name, crew, past and store.own_run(past.id))
+            team.tell(left.line_of(past) if past else f"no past findings of {opened.identity}")
     for round_ in itertools.count():
         if left.is_over(round_):
             break
-        for place, campaign in enumerate(left.campaigns):
-            left.run(campaign, round_, len(left.campaigns) - place)
+        for place, opened in enumerate(left.campaigns):
+            left.run(opened, round_, len(left.campaigns) - place)
 
 
 class _Left:
@@ -148,7 +149,6 @@ class _Left:
         self._tried: set[int] = set()
         self.plan = _plan_of(night)
         self.campaigns = _load(self.plan, team.paths)
-        self._target = make_target(self.plan.target, team.paths.build)
 
     def is_over(self, round_: int) -> bool:
         """No time, or no campaign that can be run."""
@@ -156,33 +156,61 @@ class _Left:
             return self._seconds() <= 0 or not self._alive()
         return round_ > 0
 
-    def run_named(self, campaign: str, seed: int) -> Run | None:
-        """The night's run of a campaign with a seed."""
-        found = [run for run in self._runs() if (run.campaign, run.seed) == (campaign, seed)]
-        return found[-1] if found else None
+    def past_findings(self, opened: Opened) -> Run | None:
+        """The night's run of those of a target."""
+        name = (REPLAY_RUN, opened.name)
+        return next((run for run in self._runs() if (run.campaign, run.target) == name), None)
 
-    def run(self, campaign: Campaign, round_: int, waiting: int) -> None:
+    def runs_by_label(self) -> dict[str, set[int]]:
+        """The night's runs of each campaign, which is told by its name, and by file and target where that is
+        not enough."""
+        names = Counter(opened.campaign.name for opened in self.campaigns)
+        places = Counter((opened.campaign.name, opened.name) for opened in self.campaigns)
+        found = {}
+        for number, opened in enumerate(self.campaigns, 1):
+            label = opened.campaign.name
+            if names[label] > 1:
+                label += f" on {opened.name}"
+            if places[opened.campaign.name, opened.name] > 1:
+                label += f" ({number})"
+            found[label] = {run.id for run in self._runs_of(opened)}
+        return found
+
+    def _runs_of(self, opened: Opened) -> list[Run]:
+        """All rounds of a campaign: by what it says and where its target is, since names are not enough."""
+        said = _without_seed(self._chosen(opened).model_dump(mode="json"))
+        return [
+            run
+            for run in self._runs()
+            if run.target == opened.name and _without_seed(run.settings) == said
+        ]
+
+    def _run_of(self, opened: Opened, seed: int) -> Run | None:
+        return next((run for run in self._runs_of(opened) if run.seed == seed), None)
+
+    def _chosen(self, opened: Opened) -> Campaign:
+        return opened.campaign.with_settings(dict(self.plan.settings))
+
+    def run(self, opened: Opened, round_: int, waiting: int) -> None:
         """Runs a campaign for its share of the time, or what is left of it; `waiting`: campaigns that share
         the time. One that cannot be run is left out from then on."""
-        seed = derive_seed(self.plan.seed, "night", campaign.name, round_) % SEEDS
-        known = self.run_named(campaign.name, seed)
-        if self.is_over(0) or campaign not in self._alive():
+        seed = derive_seed(self.plan.seed, "night", opened.campaign.name, round_) % SEEDS
+        known = self._run_of(opened, seed)
+        if self.is_over(0) or opened not in self._alive():
             return
         if known is not None and (known.state != "running" or known.id in self._tried):
             return
-        with self.step(campaign, waiting) as crew:
+        with self.step(opened, waiting) as crew:
             try:
                 if known is not None:
                     summary = go_on(self._store, self._store.own_run(known.id), crew)
                 else:
-                    chosen = campaign.with_settings(dict(self.plan.settings))
-                    summary = run_campaign(
-                        self._store, chosen.changed({"seed": seed}), self.plan.target, crew
-                    )
+                    chosen = self._chosen(opened).changed({"seed": seed})
+                    summary = run_campaign(self._store, chosen, opened.name, crew)
             except MachineError:
                 raise
             except TornpageError as error:
-                failed = self.run_named(campaign.name, seed)
+                failed = self._run_of(opened, seed)
                 if failed is None:
                     raise
                 self._team.tell(f"{self.line_of(failed)}: {error}")
@@ -192,7 +220,7 @@ class _Left:
         self._team.tell(self.line_of(self._store.run(summary.run.id)))
 
     @contextmanager
-    def step(self, campaign: Campaign, waiting: int) -> Iterator[Crew]:
+    def step(self, opened: Opened, waiting: int) -> Iterator[Crew]:
         """The crew of a run that may take its share of the time; what it takes is written down."""
         clock = time.monotonic()
         team = self._team
@@ -201,7 +229,7 @@ class _Left:
             team.jobs,
             team.out,
             team.progress,
-            origin_of(campaign, self._target),
+            opened.origin(),
             self._night.id,
         )
         if self.plan.seconds:
@@ -215,8 +243,8 @@ class _Left:
         """A run in one line."""
         (facts,) = [facts for facts in self._store.overview() if facts.id == run.id]
         return (
-            f"run {run.id}: {run.campaign}, seed {run.seed}, {run.state}: {facts.crashes} crashes, "
-            f"{facts.bugs} bugs, {facts.news} of them new"
+            f"run {run.id}: {run.campaign} on {run.identity}, seed {run.seed}, {run.state}: "
+            f"{facts.crashes} crashes, {facts.bugs} bugs, {facts.news} of them new"
         )
 
     def _runs(self) -> list[Run]:
@@ -225,13 +253,20 @@ class _Left:
     def _seconds(self) -> float:
         return self.plan.seconds - self._store.night(self._night.id).seconds
 
-    def _alive(self) -> list[Campaign]:
-        failed = {run.campaign for run in self._runs() if run.state == "failed"}
-        return [campaign for campaign in self.campaigns if campaign.name not in failed]
+    def _alive(self) -> list[Opened]:
+        return [
+            opened
+            for opened in self.campaigns
+            if not any(run.state == "failed" for run in self._runs_of(opened))
+        ]
 
 
-def _load_night(store: Store, night: Night, campaigns: Sequence[str]) -> NightSummary:
-    """What the store holds of a night of these campaigns."""
+def _without_seed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "seed"}
+
+
+def _load_night(store: Store, night: Night, campaigns: Mapping[str, Set[int]]) -> NightSummary:
+    """What the store holds of a night of these campaigns, by their labels, and runs."""
     runs = [facts for facts in store.overview() if facts.night == night.id]
     return NightSummary(
         night=night,
@@ -287,20 +322,25 @@ def _plan_of(night: Night) -> NightPlan:
     )
 
 
-def _load(plan: NightPlan, paths: Paths) -> list[Campaign]:
-    target = make_target(plan.target, paths.build)
-    campaigns = [campaign_of(name, paths.workloads, target) for name in plan.campaigns]
-    for campaign in campaigns:
-        campaign.with_settings(dict(plan.settings))
-    return campaigns
+def _load(plan: NightPlan, paths: Paths) -> list[Opened]:
+    """Each of them once: the same campaign on the same target is one, however it is named."""
+    found: dict[tuple[str, str], Opened] = {}
+    for name in plan.campaigns:
+        opened = open_campaign(name, plan.target or None, paths)
+        opened.campaign.with_settings(dict(plan.settings))
+        found.setdefault((opened.campaign.content, opened.name), opened)
+    return list(found.values())
 
 
-def _origin_of(campaigns: Sequence[Campaign], target: str, paths: Paths) -> Origin:
+def _origin_of(campaigns: Sequence[Opened]) -> Origin:
     """Of all of them: a night goes on with the same files only."""
-    origins = {c.name: origin_of(c, make_target(target, paths.build)) for c in campaigns}
-    programs = {
-        f"campaign {name}" if program == "campaign" else program: value
-        for name, origin in origins.items()
-        for program, value in origin.programs.items()
-    }
-    return replace(origins[campaigns[0].name], programs=programs)
+    origins = [opened.origin() for opened in campaigns]
+    programs: dict[str, str] = {}
+    for number, (opened, origin) in enumerate(zip(campaigns, origins, strict=True), 1):
+        for program, value in origin.programs.items():
+            key = f"campaign {opened.campaign.name}" if program == "campaign" else program
+            if programs.get(key, value) != value:
+                key = f"{key} ({number})"
+            programs[key] = value
+    target = " + ".join(dict.fromkeys(origin.target for origin in origins))
+    return replace(origins[0], target=target, programs=programs)

@@ -1,6 +1,6 @@
 """Where a run comes from: what makes its verdicts, by hash: a run goes on with the same programs only.
 
-May import: campaign, errors, origin, paths, process, target.
+May import: campaign, errors, origin, paths, process, registry, target.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tornpage import __version__
 from tornpage.campaigns.campaign import Campaign
 from tornpage.faults.process import launcher_path
 from tornpage.store.origin import Origin
+from tornpage.targets.registry import identity_of
 from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import TargetError
 from tornpage.vocabulary.paths import BUILD_VARIABLE
@@ -34,12 +35,13 @@ PACKAGE = Path(__file__).resolve().parents[1]
 def origin_of(campaign: Campaign, target: Target) -> Origin:
     """Of a run that starts now. campaign: as its file has it, before any option changed it."""
     programs = program_hashes(target)
-    programs["campaign"] = xxhash.xxh3_64_hexdigest(campaign.model_dump_json().encode())
+    programs["campaign"] = campaign.content
     return Origin(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=platform.node(),
         version=__version__,
         command=shlex.join(["tornpage", *(PASSWORD.sub(r"\1\2", word) for word in sys.argv[1:])]),
+        target=identity_of(target),
         programs=programs,
     )
 

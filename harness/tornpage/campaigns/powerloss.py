@@ -19,7 +19,7 @@ from typing import Any
 
 from tornpage.campaigns.census import UndisturbedRun, census_key, list_writes, run_undisturbed
 from tornpage.faults.image import remove_image
-from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.process import ChildResult, require_loaded, run_child
 from tornpage.faults.trace import Trace
 from tornpage.oracle.observed import ObservedOracle
 from tornpage.oracle.oracle import Oracle
@@ -75,8 +75,8 @@ class Limits:
     = all of them; budget_s: stop after so many seconds, 0 = never; depth: 2 crashes the recovery again,
     3 that one too; events: only crash points after events of these numbers, both included, None = all;
     aim: only crash points after events by which the run broke a rule on bytes; else a quarter of the states;
-    state_s: seconds until a state counts as hung, 0 = the explorer's own choice; ignored_fsyncs: patterns of
-    files whose fsync is a lie."""
+    ignored_fsyncs: patterns of files whose fsync is a lie. Whoever looks for crash states has these limits;
+    how long a state may take is the target's to say, and nobody else's."""
 
     models: tuple[str, ...] = ()
     states: int = 0
@@ -84,7 +84,6 @@ class Limits:
     depth: int = 1
     jobs: int = 1
     events: tuple[int, int] | None = None
-    state_s: int = 0
     ignored_fsyncs: tuple[str, ...] = ()
     aim: bool = False
 
@@ -231,8 +230,6 @@ def _arguments(spec: TrialSpec, recording: Recording, limits: Limits) -> list[st
         arguments += [option, str(seq)]
     for pattern in limits.ignored_fsyncs:
         arguments += ["--ignore-fsync", pattern]
-    if limits.state_s:
-        arguments += ["--deadline", str(limits.state_s)]
     return arguments
 
 
@@ -378,6 +375,7 @@ def _run(
 
 
 def _read(child: ChildResult) -> Exploration:
+    """Raises ChildError, and TargetError for recoveries that could not be loaded."""
     lines = [line for line in child.stdout.splitlines() if line.startswith(b"{")]
     objects = [json.loads(line) for line in lines]
     if not objects or "states" not in objects[-1]:
@@ -393,5 +391,7 @@ def _read(child: ChildResult) -> Exploration:
         broken[state] = (*broken.get(state, ()), violation)
         alike[state] = int(item["count"])
     answers = [str(item["what"]) for item in objects[:-1] if item["source"] == RECOVERY]
+    for answer in answers:
+        require_loaded(answer)
     summary = {key: value for key, value in objects[-1].items() if key != JOBS}
     return Exploration(summary, broken, alike, answers[0] if answers else "")

@@ -1,12 +1,14 @@
 """Writes the pages that a person reads: one per run, and the index over all runs of the store.
 
-May import: bugs, dossier, errors, evidence, index, origin, page, paths, report, rows, store, summary.
+May import: bugs, campaign, dossier, errors, evidence, index, origin, page, paths, report, rows, store,
+summary.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from tornpage.campaigns.campaign import Campaign
 from tornpage.campaigns.evidence import load_evidence
 from tornpage.campaigns.origin import command_line
 from tornpage.reports.dossier import Dossier
@@ -15,7 +17,7 @@ from tornpage.reports.page import replace_file
 from tornpage.reports.report import render_report
 from tornpage.reports.summary import BugSeen, Summary
 from tornpage.store.bugs import Bug, BugStatus
-from tornpage.store.rows import DETAILS
+from tornpage.store.rows import DETAILS, Run
 from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError
 from tornpage.vocabulary.paths import Paths
@@ -82,6 +84,10 @@ def _told(store: Store, seen: BugSeen, run: int, number: int) -> Dossier | None:
     )
 
 
+def _work(run: Run) -> str:
+    return Campaign.model_validate(run.settings).work
+
+
 def _gone(store: Store, summary: Summary) -> list[Bug]:
     """Bugs that the last finished run of this campaign saw and this one did not. A run that did not
     come to its end says nothing of them."""
@@ -89,9 +95,10 @@ def _gone(store: Store, summary: Summary) -> list[Bug]:
     before = [
         other
         for other in store.runs()
-        if (other.campaign, other.target) == (run.campaign, run.target)
+        if (other.campaign, other.identity) == (run.campaign, run.identity)
         and other.id < run.id
         and other.state == "finished"
+        and _work(other) == _work(run)
     ]
     if not before or run.state != "finished":
         return []

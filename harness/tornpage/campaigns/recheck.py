@@ -1,8 +1,8 @@
 """Plays the reproducers of all bugs that are not ignored again, as a run of its own: a bug that shows is
 there, and one that was fixed has come back.
 
-May import: bugs, campaign, crew, errors, memory, model, origin, replay, rows, runner, scratch, store,
-undisturbed.
+May import: bugs, campaign, crew, errors, memory, model, origin, registry, replay, rows, runner, scratch,
+store, target, undisturbed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from tornpage.store.bugs import Bug, BugStatus, Reproducer
 from tornpage.store.memory import Answer, Replayed
 from tornpage.store.rows import Run, TrialRow
 from tornpage.store.store import Store
+from tornpage.targets.registry import make_target
+from tornpage.targets.target import Target
 from tornpage.vocabulary.errors import ConfigError, MachineError, TornpageError
-from tornpage.vocabulary.model import Site
+from tornpage.vocabulary.model import Site, TrialSpec
 
 __all__ = ["REPLAY_RUN", "recheck_bugs", "replay_line"]
 
@@ -55,8 +57,9 @@ def recheck_bugs(
     only: Collection[int] | None = None,
 ) -> Run | None:
     """Plays all of them, or of those with the numbers `only`, or until the time is up; goes on with `run` if
-    there is one. Returns the run, None if there are none."""
-    asked = _asked(store, target, only)
+    there is one. target: where that of the crew's origin is found here, wherever it was when they were found.
+    Returns the run, None if there are none."""
+    asked = _asked(store, {crew.origin.target, target}, only)
     if not asked:
         return None
     if run is None:
@@ -68,7 +71,7 @@ def recheck_bugs(
             break
         answers = store.replays(run.id)
         if not {bug.id for bug in bugs} <= {answer.bug for answer in answers}:
-            answers = _recheck(store, run, reproducer, bugs, crew)
+            answers = _recheck(store, run, target, reproducer, bugs, crew)
         crew.progress.advance(any(answer.answer is Answer.REPRODUCED for answer in answers))
     done = store.stop_run(run.id) if crew.is_late() else store.finish_run(run.id, trials=0)
     store.set_verdict(run.id, load_summary(store, done).verdict)
@@ -85,22 +88,28 @@ def replay_line(store: Store, bug: Bug) -> str:
     return command_line(f"tornpage replay {name}", store.place.options)
 
 
-def _asked(store: Store, target: str, only: Collection[int] | None) -> dict[Reproducer, list[Bug]]:
-    """One reproducer may show several bugs."""
+def _asked(
+    store: Store, names: Collection[str], only: Collection[int] | None
+) -> dict[Reproducer, list[Bug]]:
+    """Of a target by these names. One reproducer may show several bugs."""
     asked: dict[Reproducer, list[Bug]] = {}
     for bug in store.bugs():
         if only is not None and bug.id not in only:
             continue
-        if bug.target == target and bug.status is not BugStatus.IGNORED:
+        if bug.target in names and bug.status is not BugStatus.IGNORED:
             asked.setdefault(bug.reproducer, []).append(bug)
     return asked
 
 
 def _recheck(
-    store: Store, run: Run, reproducer: Reproducer, bugs: list[Bug], crew: Crew
+    store: Store, run: Run, target: str, reproducer: Reproducer, bugs: list[Bug], crew: Crew
 ) -> list[Replayed]:
     try:
-        shown = _play_again(store, run, reproducer, bugs[0].id, crew)
+        row = _row_of(store, reproducer)
+        row = replace(
+            row, spec=_found_here(row.spec, make_target(target, crew.paths.build), target)
+        )
+        shown = _play_again(store, run, row, bugs[0].id, crew)
     except MachineError:
         raise
     except TornpageError as error:
@@ -111,9 +120,8 @@ def _recheck(
     return answers
 
 
-def _play_again(store: Store, run: Run, reproducer: Reproducer, number: int, crew: Crew) -> _Shown:
+def _play_again(store: Store, run: Run, row: TrialRow, number: int, crew: Crew) -> _Shown:
     """Plays it; what is played becomes trial `number` of the run."""
-    row = _row_of(store, reproducer)
     with scratch_folder() as scratch:
         play = replay_trial(row, crew.paths, scratch)
     if play.answer is Answer.NOT_PLAYED:
@@ -121,6 +129,14 @@ def _play_again(store: Store, run: Run, reproducer: Reproducer, number: int, cre
     store.start_trial(run.id, replace(play.spec, number=number), row.site, row.mask)
     store.finish_trial(run.id, replace(play.result, number=number, image=None))
     return _Shown(frozenset(store.trial(run.id, number).bugs), play.note)
+
+
+def _found_here(spec: TrialSpec, target: Target, name: str) -> TrialSpec:
+    """The trial on the target as it is found here; its lines too, whose hash must be the same."""
+    params = dict(spec.params)
+    if target.lines is not None and "path" in params:
+        params["path"] = str(target.lines)
+    return replace(spec, target=name, params=params)
 
 
 def _row_of(store: Store, reproducer: Reproducer) -> TrialRow:

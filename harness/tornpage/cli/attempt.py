@@ -1,7 +1,7 @@
 """`tornpage try`: everything that is done to a target file, and what came of it in words.
 
-May import: attempt, campaign, console, crew, options, origin, paths, place, progress, publish, registry,
-store, summary, target.
+May import: attempt, campaign, changes, console, crew, options, paths, place, progress, publish, store,
+summary, target.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import typer
 
 from tornpage.campaigns.attempt import Examined, campaigns_of, examine, torture
 from tornpage.campaigns.campaign import SEED_MAX, STATES_MAX, TRIALS_MAX
+from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.crew import Crew
-from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.publish import write_report
 from tornpage.cli.console import bug_lines, make_console
 from tornpage.cli.options import (
@@ -31,7 +31,6 @@ from tornpage.cli.target import target_file
 from tornpage.reports.summary import Summary
 from tornpage.store.place import place_in
 from tornpage.store.store import Store
-from tornpage.targets.registry import make_target
 from tornpage.vocabulary.paths import DEFAULT_OUT, find_paths
 
 __all__ = ["EPILOG", "try_target"]
@@ -41,16 +40,26 @@ EPILOG = (
     "nothing. Example: [bold]tornpage try mydb/mydb.toml[/]"
 )
 EXIT_VACUOUS = 3
+STATES = 1000
+"""Power-loss states per depth, unless it is said how far to go."""
 
 
 def try_target(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A target file, or the name of one.")],
     states: Annotated[
-        int, typer.Option(min=1, max=STATES_MAX, help="Power-loss states per depth.")
-    ] = 1000,
+        int | None,
+        typer.Option(
+            min=1,
+            max=STATES_MAX,
+            help=f"Power-loss states per depth; left out: {STATES}, or as many as --budget allows.",
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Power loss for so long per depth, as 60s, 5m, 2h."),
+        typer.Option(
+            metavar="TIME",
+            help="Power loss for so long per depth, as 60s, 5m, 2h; or until --states are done.",
+        ),
     ] = None,
     trials: Annotated[int, typer.Option(min=1, max=TRIALS_MAX, help="How many kills.")] = 100,
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Derives everything.")] = 1,
@@ -62,18 +71,19 @@ def try_target(
     """Tortures the store of a target file: power loss, kills, and a control that must find something."""
     paths = find_paths()
     place = place_in(out, store_place)
-    target = make_target(target_file(file), paths.build)
-    extent: dict[str, float] = {"states": states}
-    if budget is not None:
-        extent = {"states": 0, "budget_s": seconds_of("--budget", budget)}
-    campaigns = campaigns_of(target, extent, trials, seed, paths.workloads)
-    origin = origin_of(campaigns[0], target)
+    changes = Changes(
+        seed=seed,
+        trials=trials,
+        states=STATES if states is None and budget is None else states,
+        budget_s=None if budget is None else seconds_of("--budget", budget),
+    )
+    campaigns = campaigns_of(target_file(file), changes, paths)
     progress = make_progress(json_output)
-    crew = Crew(paths, jobs, out, progress, origin)
+    crew = Crew(paths, jobs, out, progress, campaigns[0].origin())
     with progress:
-        seen = examine(target, crew)
+        seen = examine(campaigns[0].target, crew)
         with Store(place) as store:
-            summaries = torture(store, target, campaigns, crew)
+            summaries = torture(store, campaigns, crew)
             reports = [write_report(store, summary, paths, out) for summary in summaries]
     if json_output:
         print(json.dumps(_to_json(seen, summaries, place.name, reports)))

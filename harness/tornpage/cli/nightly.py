@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tornpage.campaigns.campaign import SEED_MAX
+from tornpage.campaigns.campaign import DEFAULT_TARGET, SEED_MAX
 from tornpage.campaigns.night import NightPlan, Team, names_of_campaigns, open_night, run_night
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.runner import load_summary
@@ -54,8 +54,11 @@ def nightly(
         typer.Argument(help="Campaigns of workloads/, or .toml files; the default ones."),
     ] = None,
     target: Annotated[
-        str, typer.Option(help="What to torture: a name, or a target file.")
-    ] = "engine",
+        str | None,
+        typer.Option(
+            help="What to torture: a name, or a target file; left out: each campaign's, or the engine."
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=SEED_MAX, help="Derives all seeds; the date in UTC, as 20261121."),
@@ -82,11 +85,11 @@ def nightly(
     """Plays past findings again, then runs campaigns in turn with new seeds until the time is up, and tells
     which bugs are new, still there, or gone."""
     paths = find_paths()
-    target = full_name(target)
+    names = campaigns or names_of_campaigns(paths, target or DEFAULT_TARGET)
     plan = NightPlan(
         seed=int(datetime.now(UTC).strftime("%Y%m%d")) if seed is None else seed,
-        target=target,
-        campaigns=tuple(campaigns or names_of_campaigns(paths, target)),
+        target=full_name(target or ""),
+        campaigns=tuple(full_name(name) for name in names),
         settings=tuple(pairs_of(settings).items()),
         seconds=seconds_of("--for", time, bare=False) if time else 0.0,
     )

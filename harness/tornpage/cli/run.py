@@ -1,7 +1,7 @@
 """`tornpage run`: a campaign from its first trial, or on from where it was interrupted.
 
-May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, origin, paths,
-place, progress, prune, publish, runner, store.
+May import: campaign, changes, cluster, console, crew, errors, fitting, neighbour, options, paths, place,
+progress, prune, publish, runner, store.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from tornpage.campaigns.changes import Changes
 from tornpage.campaigns.cluster import Cluster, open_cluster
 from tornpage.campaigns.crew import Crew
 from tornpage.campaigns.fitting import open_campaign
-from tornpage.campaigns.origin import origin_of
 from tornpage.campaigns.prune import prune_runs
 from tornpage.campaigns.publish import write_report
 from tornpage.campaigns.runner import (
@@ -131,7 +130,7 @@ def run(
     paths = find_paths()
     opened = open_campaign(campaign, target, paths)
     loaded, name = opened.campaign, opened.name
-    origin = origin_of(loaded, opened.target)
+    origin = opened.origin()
     changes = Changes(
         settings=pairs_of(settings),
         seed=seed,

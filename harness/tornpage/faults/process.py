@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import select
 import signal
 import threading
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tornpage.vocabulary.errors import ChildError, MachineError
+from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 from tornpage.vocabulary.paths import find_paths
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "ended_from_outside",
     "launch_argv",
     "launcher_path",
+    "require_loaded",
     "run_child",
     "undivided",
 ]
@@ -52,6 +54,12 @@ FROM_OUTSIDE = (signal.SIGKILL, *ENDING)
 """Signals that no program sends itself: a person does, or the kernel that runs out of memory."""
 LIMIT_EXTRA_S = 30
 """How long a child may outlive its deadline when nobody watches it any more."""
+
+_UNLOADED = re.compile(
+    r"\b(?:ModuleNotFoundError|ImportError): .*|: No module named .*"
+    r"|error while loading shared libraries: .*"
+)
+"""What Python and the dynamic loader say of a program that they could not load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +321,11 @@ def _wait(pid: int, deadline: float, usage: _Usage, watch: Callable[[], None]) -
 def _read_all(fd: int) -> bytes:
     size = os.fstat(fd).st_size
     return os.pread(fd, size, 0) if size else b""
+
+
+def require_loaded(said: str) -> None:
+    """TargetError if that is what was said of a program of which not all could be loaded: it has never seen
+    what it was to judge or recover, and the installation is to blame."""
+    found = _UNLOADED.search(said)
+    if found is not None:
+        raise TargetError(f"a program could not be loaded: {found[0].lstrip(': ')}")

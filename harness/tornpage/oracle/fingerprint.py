@@ -24,6 +24,8 @@ _MODEL = re.compile(r" \(model [\w-]+\)$")
 _LIST = re.compile(r"\[[^\]]*\]")
 _NAME = re.compile(r"[^\s:;,()]*[\d=][^\s:;,()]*")
 """A word with a digit in it is a number, a file, a table; one with "=" is a fact of a marker."""
+_FOLDER = re.compile(r"(?<![^\s:;,()'\"=])/(?:[^\s/:;,()'\"]+/)+")
+"""Where a file lies: the same finding has another one in every checkout."""
 _SEVERAL = re.compile(r"#(?:[ ,;:]+#)+")
 
 
@@ -46,8 +48,8 @@ def fingerprint_of(violation: Violation, site: str) -> Fingerprint:
 
 
 def path_of(violation: Violation) -> str:
-    """The violation's text with every name and number of this run replaced by "#"."""
+    """The violation's text with every name and number of this run replaced by "#", and no file's folder."""
     text = _MODEL.sub("", violation.what)
     if violation.invariant in ORACLE:
         text = text.partition(":")[0]
-    return _SEVERAL.sub("#", _NAME.sub("#", _LIST.sub("#", text)))
+    return _SEVERAL.sub("#", _NAME.sub("#", _FOLDER.sub("", _LIST.sub("#", text))))

@@ -5,7 +5,7 @@ May import: bugs, memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -72,10 +72,11 @@ class NightBug:
 
 @dataclass(frozen=True, slots=True)
 class NightSummary:
-    """A night in numbers: its campaigns by name, its runs, and what it says of the bugs of its target."""
+    """A night in numbers: which runs each campaign had, by its label, all its runs, and what it says of the
+    bugs of its targets."""
 
     night: Night
-    campaigns: Sequence[str]
+    campaigns: Mapping[str, Set[int]]
     runs: Sequence[RunFacts]
     bugs: Sequence[NightBug]
     errors: Sequence[str]
@@ -89,11 +90,9 @@ class NightSummary:
     def not_reached(self) -> list[str]:
         """Campaigns that the time was up for before one of their crashes was judged."""
         reached = {
-            facts.campaign
-            for facts in self.runs
-            if facts.state != "stopped" or _has_exercised(facts)
+            facts.id for facts in self.runs if facts.state != "stopped" or _has_exercised(facts)
         }
-        return [name for name in self.campaigns if name not in reached]
+        return [label for label, runs in self.campaigns.items() if not reached & runs]
 
     def exit_code(self, *, only_news: bool = False) -> int:
         """1: bugs that are there, or only new ones; 2: verdicts that are missing or unstable, a campaign that
@@ -122,6 +121,7 @@ class NightSummary:
                 {
                     "run": facts.id,
                     "campaign": facts.campaign,
+                    "target": facts.target,
                     "seed": facts.seed,
                     "state": facts.state,
                     "verdict": facts.verdict,

@@ -23,7 +23,7 @@ from tornpage.oracle.fingerprint import RUN_SITE, fingerprint_of
 from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec
 from tornpage.shrinking.ddmin import ddmin
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import (
     Action,
     Fault,
@@ -107,6 +107,8 @@ class KillSearch:
         """Takes a census and hits the candidates."""
         try:
             base = take_baseline(inline_spec(self._spec, script, self._plan), *self._where())
+        except MachineError:
+            raise
         except TornpageError:
             return None  # the script does not run to its end: not the finding that is followed
         try:
@@ -118,6 +120,8 @@ class KillSearch:
                     self._follow(base, plan, origins)
                     self._plan = plan
                     return Crash(plan, result.torn.kept.count("0") if result.torn else None)
+        except MachineError:
+            raise
         except TornpageError:
             return None
         finally:

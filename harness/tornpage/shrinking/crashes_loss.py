@@ -28,7 +28,7 @@ from tornpage.faults.trace import Trace
 from tornpage.oracle.fingerprint import fingerprint_of
 from tornpage.shrinking.crashes import Crash, choose_violation, inline_spec
 from tornpage.targets.target import Target
-from tornpage.vocabulary.errors import TornpageError
+from tornpage.vocabulary.errors import MachineError, TornpageError
 from tornpage.vocabulary.model import FaultPlan, TrialResult, TrialSpec, Violation
 from tornpage.workloads.script import Script
 
@@ -40,8 +40,7 @@ STATES_ALL = 120
 STATES_LAST = 600
 """States per model when the script is final and the simplest state is wanted."""
 EXPLORE_S = 10.0
-HUNG_S = 2
-"""Seconds for one exploration, and until a state counts as hung: a hundred times what one takes."""
+"""Seconds for one exploration."""
 JOBS = min(os.cpu_count() or 1, 4)
 """Workers of an exploration; their number changes no result."""
 
@@ -81,10 +80,12 @@ class LossSearch:
         self._models = (*SIMPLE, SUBSET) if SUBSET in models else tuple(sorted(models))
 
     def find(self, script: Script, origins: Sequence[int]) -> Crash | None:
-        """Records a run and explores it: near the last crash, then all over."""
+        """Records a run and explores it: near the last crash, then all over. MachineError: it cannot say."""
         try:
             with self._recorded(script) as recording:
                 return self._find(script, recording, origins)
+        except MachineError:
+            raise
         except TornpageError:
             return None
 
@@ -148,7 +149,7 @@ class LossSearch:
 
     def _everywhere(self, depth: int) -> Limits:
         states = STATES_ALL * depth
-        return Limits(self._models, states, EXPLORE_S, depth, JOBS, state_s=HUNG_S)
+        return Limits(self._models, states, EXPLORE_S, depth, JOBS)
 
     def _first(self, broken: dict[str, tuple[Violation, ...]]) -> str:
         """The first state with the wanted fingerprint, "" if there is none."""

@@ -17,13 +17,15 @@ OURS = frozenset({"campaign", "explorer", "harness", "judge", "launcher", "prelo
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a run comes from. programs: name -> hash of what makes its verdicts (engine, preload, harness,
-    ...); a run goes on with the same ones only."""
+    ...); a run goes on with the same ones only. target: which one it is, in every checkout; "" in a run of an
+    older version."""
 
     started: str = ""
     host: str = ""
     version: str = ""
     command: str = ""
     programs: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
 
     @property
     def build(self) -> str:

@@ -34,6 +34,11 @@ class Run:
     verdict: str = ""
     night: int | None = None
 
+    @property
+    def identity(self) -> str:
+        """Which target it is about; `target` is where that was found."""
+        return self.origin.target or self.target
+
 
 @dataclass(frozen=True, slots=True)
 class CensusRow:

@@ -56,7 +56,7 @@ __all__ = [
     "violation",
 ]
 
-VERSION = "4"
+VERSION = "5"
 """Of this schema: the newest of migrations/versions."""
 
 
@@ -126,7 +126,7 @@ run = Table(
     TABLES,
     _key("id"),
     _text("campaign"),  # name, as "smoke"
-    _text("target"),  # name, as "engine"
+    _text("target"),  # where it was found: a name, as "engine", or the path of a target file
     _number("seed"),
     _number("trials"),  # planned
     _text("settings"),  # JSON: the whole campaign after --set, from which trials are drawn again
@@ -135,7 +135,7 @@ run = Table(
         "verdict"
     ),  # at its end: clean, violations, unsure, nothing; '' before, and where not known
     Column("seconds", SECONDS, nullable=False),  # spent on trials so far, over all resumptions
-    _text("origin"),  # JSON Origin: when, where, version, command line, hashes of the programs
+    _text("origin"),  # JSON Origin: when, where, version, command line, target, hashes of programs
     _number("night", ForeignKey("night.id"), nullable=True),
     _one_of("state", "running", "finished", "stopped", "failed"),
 )
@@ -188,7 +188,7 @@ bug = Table(
     "bug",
     TABLES,
     Column("id", NUMBER, primary_key=True),
-    _text("target"),
+    _text("target"),  # which one it is: its name; of a target file with a hash of what it says
     _text("fingerprint"),  # of its root, see oracle/root.py
     _text("title"),  # its first finding without names and numbers
     _text("invariants"),  # JSON list: what its findings broke

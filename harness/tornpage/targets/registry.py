@@ -25,6 +25,7 @@ __all__ = [
     "explorer_path",
     "family_of",
     "full_name",
+    "identity_of",
     "is_target_file",
     "make_target",
     "target_names",
@@ -61,8 +62,13 @@ def is_target_file(name: str) -> bool:
 
 
 def full_name(name: str) -> str:
-    """What a store keeps of a target's name: the absolute path of a target file."""
+    """Where a target is found again: its name, or the absolute path of a target file."""
     return str(Path(name).resolve()) if is_target_file(name) else name
+
+
+def identity_of(target: Target) -> str:
+    """Which target it is, in every checkout: a name, of a target file with a hash (TargetFile.identity)."""
+    return target.identity if isinstance(target, CommandTarget) else target.name
 
 
 def family_of(name: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tornpage.faults.forkserver import fork_server
-from tornpage.faults.process import ChildResult, run_child
+from tornpage.faults.process import ChildResult, require_loaded, run_child
 from tornpage.oracle.judgement import FoundBackup
 from tornpage.oracle.promise import Promise
 from tornpage.oracle.rules import Setting
@@ -69,12 +69,16 @@ class Command:
     not be done once for all."""
 
     def run(self, env: Mapping[str, str], *, may_be_killed: bool = False) -> ChildResult:
-        """run_child() of it with these settings beside its own."""
+        """run_child() of it with these settings beside its own. Raises TargetError too, if it could not be
+        loaded."""
         server = fork_server(Path(self.argv[0]), self.fork) if self.fork is not None else None
         whole = {**self.env, **env}
-        return run_child(
+        child = run_child(
             self.argv, whole, self.deadline_s, may_be_killed=may_be_killed, starter=server
         )
+        if child.exit_code:
+            require_loaded(child.last_line)
+        return child
 
 
 @dataclass(frozen=True, slots=True)

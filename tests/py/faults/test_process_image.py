@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from tornpage.faults.image import copy_image
-from tornpage.faults.process import launcher_path, run_child
-from tornpage.vocabulary.errors import ChildError, MachineError
+from tornpage.faults.process import launcher_path, require_loaded, run_child
+from tornpage.targets.target import Command
+from tornpage.vocabulary.errors import ChildError, MachineError, TargetError
 
 
 def _python(code: str, deadline_s: float = 20.0):  # type: ignore[no-untyped-def]
@@ -147,3 +149,30 @@ def test_a_copy_keeps_the_holes(tmp_path: Path) -> None:
         assert file.read(6) == b"begin\0"
         file.seek(512 << 20)
         assert file.read(7) == b"middle\0"
+
+
+@pytest.mark.parametrize(
+    ("said", "unloaded"),
+    [
+        ("ModuleNotFoundError: No module named 'tornpage'", True),
+        ("ImportError: libz.so.1: cannot open shared object file", True),
+        ("/usr/bin/python3: No module named tornpage.targets", True),
+        ("store: error while loading shared libraries: libz.so.1: no such file", True),
+        ("recover gave no answer: exit code 1: ImportError: cannot import name 'x'", True),
+        ("KeyError: 'module'", False),
+        ("no module of the log is whole", False),
+        ("", False),
+    ],
+)
+def test_a_program_that_was_not_loaded_is_no_finding(said: str, unloaded: bool) -> None:
+    """What Python or the loader says is the installation's failure, never the target's."""
+    with pytest.raises(TargetError, match="could not be loaded") if unloaded else nullcontext():
+        require_loaded(said)
+
+
+def test_a_command_that_could_not_be_loaded_has_no_result() -> None:
+    """A recovery that never ran has not refused; one that ran and ended so has a result."""
+    words = {"-m": "tornpage_nowhere", "-c": "raise SystemExit('no')"}
+    with pytest.raises(TargetError, match="tornpage_nowhere"):
+        Command((sys.executable, "-m", words["-m"])).run({})
+    assert Command((sys.executable, "-c", words["-c"])).run({}).exit_code == 1

@@ -23,12 +23,13 @@ def _facts(run: int, campaign: str, state: str, verdict: str, crashes: int) -> R
 
 def _night(*runs: RunFacts, campaigns: Sequence[str] = ("kills", "losses")) -> NightSummary:
     night = Night(1, {"seed": 1}, "finished", 5.0, Origin())
-    return NightSummary(night, campaigns, runs, (), ())
+    numbers = {name: {run.id for run in runs if run.campaign == name} for name in campaigns}
+    return NightSummary(night, numbers, runs, (), ())
 
 
 KILLS = _facts(1, "kills", "finished", "clean", 24)
 PAST = _facts(1, "replay", "finished", "clean", 1)
-EARLY = _facts(2, "losses", "stopped", "nothing", 0)
+EARLY = _facts(3, "losses", "stopped", "nothing", 0)
 MISSED = _facts(2, "losses", "stopped", "nothing", 8)
 """Trials, but none of them was exercised."""
 CLAIMED = _facts(2, "losses", "finished", "nothing", 8)

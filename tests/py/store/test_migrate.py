@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_result
+from builders import make_result, make_spec
 from sqlalchemy import create_engine, inspect
 
 from tornpage.store import file, migrate
@@ -19,13 +19,18 @@ from tornpage.store.store import Store
 from tornpage.vocabulary.errors import ConfigError, MachineError
 from tornpage.vocabulary.model import Outcome
 
+COLUMN = {"schema_version": "version", "alembic_version": "version_num"}
+
 
 def old_store(path: Path, version: int) -> Path:
     """A file as that version wrote it."""
     text = (Path(__file__).parent / f"store_{version}.sql").read_text("utf-8")
     with sqlite3.connect(path) as db:
         db.executescript(text)
-        assert db.execute("select version from schema_version").fetchone() == (version,)
+        kept = "schema_version" if version < 4 else "alembic_version"
+        assert db.execute(f"select cast(min({COLUMN[kept]}) as int) from {kept}").fetchone() == (
+            version,
+        )
     return path
 
 
@@ -108,7 +113,30 @@ def test_a_store_of_version_3_keeps_its_history(tmp_path: Path) -> None:
     assert (facts.crashes, facts.broken, facts.night) == (2, 1, 1)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_target_file_of_version_4_is_known_by_its_path_until_it_is_seen_again(
+    tmp_path: Path,
+) -> None:
+    """The bug keeps its number and what was thought of it, and belongs to the target from then on, wherever
+    its file lies; another target's finding of the same root does not."""
+    place = "/home/ada/mydb/mydb.toml"
+    with Store(old_store(tmp_path / "s.db", 4)) as store:
+        (run,) = store.runs()
+        assert (run.target, run.identity) == (place, place)
+        assert (store.bug(1).target, store.bug(1).status) == (place, "known")
+        for target, path, bug in (
+            ("other@1", "/x.toml", 2),
+            ("mydb@1", place, 1),
+            ("mydb@1", "/b.toml", 1),
+        ):
+            again = store.begin_run("smoke", path, 1, 1, {}, Origin(target=target))
+            store.start_trial(again.id, make_spec(0), "page0", "none")
+            store.finish_trial(again.id, make_result(0, broken=5))
+            assert store.trial(again.id, 0).bugs == (bug,)
+        assert [bug.target for bug in store.bugs()] == ["mydb@1", "other@1"]
+        assert (store.bug(1).status, store.bug(1).runs) == ("known", 3)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_old_store_has_the_columns_of_a_new_one(version: int, tmp_path: Path) -> None:
     """Tables and views, whatever way they came."""
     path = old_store(tmp_path / "old.db", version)
@@ -146,7 +174,7 @@ def constraints_of(path: Path) -> dict[str, Any]:
         engine.dispose()
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_old_store_has_the_constraints_of_a_new_one(version: int, tmp_path: Path) -> None:
     """What may be in a table does not depend on the way that it came."""
     path = old_store(tmp_path / "old.db", version)

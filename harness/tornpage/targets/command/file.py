@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
+import xxhash
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tornpage.vocabulary.codec import read_toml
@@ -42,6 +43,8 @@ OURS = frozenset({"dir", "lines", "python", "fetched", FS})
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 """The docstring behind a key is what docs/TARGETS.md says of it."""
+
+_IDENTITY = {"commands", "env", "lines", "options", "promise", "template"}
 
 FileSystem = Literal["posix", "ordered"]
 Patterns = Annotated[list[Annotated[str, Field(min_length=1)]], Field(max_length=PATTERNS_MAX)]
@@ -185,6 +188,13 @@ class TargetFile(BaseModel):
     """What is run."""
     promise: Promise = Promise()
     """What must hold."""
+
+    @property
+    def identity(self) -> str:
+        """Which store it is, wherever the file lies: its name, and a hash of what is run and promised. What
+        the other keys say, and the programs, may change without its findings becoming those of another."""
+        told = self.model_dump_json(include=_IDENTITY)
+        return f"{self.name}@{xxhash.xxh3_64_hexdigest(told.encode())}"
 
     def file_systems(self) -> list[str]:
         """At least one; the first is the usual one."""

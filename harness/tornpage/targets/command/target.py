@@ -12,7 +12,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,8 @@ ASK = 'cd "$1" && dir=$2 && shift 2 && exec "$@" <<END\n$dir\nEND\n'
 FINDING_INVARIANT = 6
 """Of what a recovery reports about its own structures, if it names no other."""
 LINE_SHOWN = 60
+NAME_MAX = 1024
+"""A word that is longer names no file."""
 PAGE_SIZE = 4096
 """By which reports show a file: nothing is known of it."""
 SHM = Path("/dev/shm")
@@ -69,6 +71,7 @@ class CommandTarget:
         self.path = path.resolve()
         self.name = name or str(self.path)
         self.file: TargetFile = load_target_file(path)
+        self.identity = name or self.file.identity
         self.what = self.file.what
         self.unrecorded = tuple(self.file.ignore)
         self.crossed: Mapping[str, list[str]] = (
@@ -145,6 +148,12 @@ class CommandTarget:
             raise ConfigError(f"{self.path}: commands.{key}: {word}: no such program")
         return found
 
+    def _named_files(self, key: str) -> Iterator[tuple[str, Path]]:
+        """What a command is told besides its program, as the script of an interpreter: word and file."""
+        for word in self._words(key, {})[1:]:
+            if len(word) <= NAME_MAX and (place := self.path.parent / word).is_file():
+                yield word, place
+
     def _environment(self, options: Mapping[str, str]) -> dict[str, str]:
         folders = (data_folder("marking"), package_folder(), fetched_folder(self.file.name))
         python = ":".join(str(folder) for folder in folders)
@@ -164,8 +173,10 @@ class CommandTarget:
         return self.file.state_deadline_s if key == "recover" else self.file.run_deadline_s
 
     def programs(self) -> dict[str, Path]:
-        """The file, the programs of its commands, preload and explorer."""
+        """The file, the programs of its commands, files that their words name, preload and explorer."""
         files = {key: self._program(key) for key in self._keys()}
+        files |= {word: place for key in self._keys() for word, place in self._named_files(key)}
+        files |= {LINES: self.lines} if self.lines else {}
         for word in self.file.needs:
             place = self._find(word)
             files |= {word: place} if place is not None and place.is_file() else {}
