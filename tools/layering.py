@@ -54,7 +54,7 @@ HARNESS = {
     ],
     "targets": [
         {"option", "engine.stale_log", "innodb.page", "innodb.records", "bundled.statements"},
-        {"innodb.old_records"},
+        {"innodb.old_records", "innodb.spaces"},
         {"innodb.log"},
         {"innodb.rules"},
         {"innodb.judge", "innodb.sites"},

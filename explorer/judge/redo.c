@@ -236,53 +236,64 @@ lsn_t redo_trim_lsn(const redo_t *redo, space_id_t space, lsn_t limit)
     return redo->shared == NULL ? 0 : redo_trim_lsn(redo->shared, space, shared_limit(redo, limit));
 }
 
-const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,
-                             lsn_t limit)
+static bool is_of_space(const redo_file_t *file, space_id_t space)
+{
+    return space == REDO_ANY_SPACE || file->space == space;
+}
+
+const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, space_id_t space, const char *path,
+                             const char *path2, lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->op == op && file->end_lsn <= limit && strcmp(file->path, path) == 0
+        if (file->op == op && is_of_space(file, space) && file->end_lsn <= limit
+            && strcmp(file->path, path) == 0
             && (path2 == NULL || strcmp(file->path2, path2) == 0)) {
             return file;
         }
     }
     return redo->shared == NULL
                ? NULL
-               : redo_file(redo->shared, op, path, path2, shared_limit(redo, limit));
+               : redo_file(redo->shared, op, space, path, path2, shared_limit(redo, limit));
 }
 
-/** Up to limit. */
-static const redo_file_t *file_about(const redo_t *redo, const char *path, lsn_t limit)
+/** names: OP_FILE_NAME counts. */
+static const redo_file_t *file_about(const redo_t *redo, space_id_t space, const char *path,
+                                     bool names, lsn_t limit)
 {
     for (uint32_t i = redo->files.n; i-- > 0;) {
         const redo_file_t *file = &redo->files.items[i];
-        if (file->op != OP_FILE_NAME && file->end_lsn <= limit
+        if ((names || file->op != OP_FILE_NAME) && is_of_space(file, space)
+            && file->end_lsn <= limit
             && (strcmp(file->path, path) == 0 || strcmp(file->path2, path) == 0)) {
             return file;
         }
     }
-    return redo->shared == NULL ? NULL : file_about(redo->shared, path, shared_limit(redo, limit));
+    return redo->shared == NULL
+               ? NULL
+               : file_about(redo->shared, space, path, names, shared_limit(redo, limit));
 }
 
 const redo_file_t *redo_file_about(const redo_t *redo, const char *path)
 {
-    return file_about(redo, path, LSN_MAX);
+    return file_about(redo, REDO_ANY_SPACE, path, false, LSN_MAX);
 }
 
-static bool space_deleted(const redo_t *redo, space_id_t space, lsn_t limit)
+const redo_file_t *redo_file_named(const redo_t *redo, space_id_t space, const char *path)
 {
-    for (uint32_t i = redo->files.n; i-- > 0;) {
+    return file_about(redo, space, path, true, LSN_MAX);
+}
+
+bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t after, lsn_t limit)
+{
+    for (uint32_t i = redo->files.n; i-- > 0 && redo->files.items[i].end_lsn > after;) {
         const redo_file_t *file = &redo->files.items[i];
         if (file->space == space && file->end_lsn <= limit && file->op == OP_FILE_DELETE) {
             return true;
         }
     }
-    return redo->shared != NULL && space_deleted(redo->shared, space, shared_limit(redo, limit));
-}
-
-bool redo_space_deleted(const redo_t *redo, space_id_t space)
-{
-    return space_deleted(redo, space, LSN_MAX);
+    return redo->shared != NULL
+           && redo_space_deleted(redo->shared, space, after, shared_limit(redo, limit));
 }
 
 lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint)

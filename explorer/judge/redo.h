@@ -167,13 +167,16 @@ lsn_t redo_space_load(const redo_t *redo, space_id_t space, lsn_t from, lsn_t li
 bool redo_extent_freed(const redo_t *redo, uint64_t key, lsn_t after, lsn_t limit);
 /** End of the newest group up to limit with which the space began anew; 0: there is none. */
 lsn_t redo_trim_lsn(const redo_t *redo, space_id_t space, lsn_t limit);
-/** The newest file operation of this kind up to limit; path2 may be NULL: any. NULL: none. */
-const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, const char *path, const char *path2,
-                             lsn_t limit);
+#define REDO_ANY_SPACE UINT32_MAX
+/** The newest file operation of this kind, of this space, up to limit; path2 may be NULL: any. NULL: none. */
+const redo_file_t *redo_file(const redo_t *redo, redo_op_t op, space_id_t space, const char *path,
+                             const char *path2, lsn_t limit);
 /** The newest file operation that names the path, old or new; OP_FILE_NAME is none. */
 const redo_file_t *redo_file_about(const redo_t *redo, const char *path);
-/** Does the log delete the space's file? */
-bool redo_space_deleted(const redo_t *redo, space_id_t space);
+/** The newest record that gives the path, old or new, to this space; OP_FILE_NAME is one. NULL: none. */
+const redo_file_t *redo_file_named(const redo_t *redo, space_id_t space, const char *path);
+/** Does a record that ends behind `after`, and by limit, delete the space's file? */
+bool redo_space_deleted(const redo_t *redo, space_id_t space, lsn_t after, lsn_t limit);
 /** End of the group that starts here, if it holds the marker of this checkpoint; 0: it does not. */
 lsn_t redo_marker_end(const redo_t *redo, lsn_t start_lsn, lsn_t checkpoint);
 /** Does a group end (and so the next one start) here? */

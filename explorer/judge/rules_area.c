@@ -120,8 +120,9 @@ bool rules_copy_found(const rules_t *rules, uint64_t key)
 {
     uint64_t n = positions(rules);
     for (uint64_t i = 0; i < n; i++) {
-        page_id_t id = fil_page_get_id(position_bytes(rules, i));
-        if (redo_key(id.space, id.page_no) == key && position_was_found(rules, i)) {
+        page_id_t id = {key_space(key), key_page(key)};
+        if (position_was_found(rules, i)
+            && page_verify_stored(position_bytes(rules, i), rules->page_size, id) == PAGE_OK) {
             return true;
         }
     }

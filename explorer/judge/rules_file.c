@@ -8,18 +8,18 @@ What the rule sees
        while a log, which no record tells of, lies under a name that is not fsynced; a file is cut, and no record in the durable
        log says that its space began anew, or pages beyond its new end were changed behind that record
 
-A recovery repeats what its log says, in its own order: any record of the operation will do. In a run it must be the
-newest about that name, since names are used again. */
+The record must be of the space whose file it is. A recovery repeats what its log says, in its own order: any such record of
+the operation will do. In a run it must be the newest about that name, since names are used again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "explorer/judge/rules_int.h"
 
-static const redo_file_t *record_of(const rules_t *rules, redo_op_t op, const char *path,
-                                    const char *path2)
+static const redo_file_t *record_of(const rules_t *rules, redo_op_t op, space_id_t space,
+                                    const char *path, const char *path2)
 {
-    const redo_file_t *file = redo_file(&rules->redo, op, path, path2, rules->log.durable);
+    const redo_file_t *file = redo_file(&rules->redo, op, space, path, path2, rules->log.durable);
     const redo_file_t *newest = redo_file_about(&rules->redo, path2 != NULL ? path2 : path);
     bool repeated = rules->log.found && file != NULL && file->end_lsn <= rules->log.found_end;
     return file == newest || repeated ? file : NULL;
@@ -43,14 +43,19 @@ void rules_file_event(rules_t *rules, const fs_event_t *event, const char *path)
     }
     /* Where there is no log yet, what an interrupted creation left is removed: a database begins without tables. */
     bool leftover = event->kind == FS_UNLINK && rules->log.inode == IMAGE_NONE;
-    if (!rules_is_table_file(path) || (leftover && rules_is_undo_file(path))) {
+    const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
+    bool of_table = rules_is_table_file(path) || (to != NULL && rules_is_table_file(to));
+    if (!of_table || (leftover && rules_is_undo_file(path))) {
         return;
     }
-    const char *to = event->kind == FS_RENAME ? image_name_text(rules->image, event->name2) : NULL;
-    const redo_file_t *record = record_of(rules, OPS[event->kind], path, to);
+    rules_datafile_t *file = rules_datafile(rules, event->inode, path);
+    file->written |= event->kind == FS_LINK;
+    space_id_t space = file->known ? file->space : REDO_ANY_SPACE;
+    const redo_file_t *record = record_of(rules, OPS[event->kind], space, path, to);
     if (record == NULL) {
-        rules_report(rules, 24, "file_record", "%.120s is %s, and the durable log does not say so",
-                     path, WHAT[event->kind]);
+        rules_report(rules, 24, "file_record",
+                     "%.120s of space %" PRId64 " is %s, and the durable log does not say so", path,
+                     file->known ? (int64_t)space : -1, WHAT[event->kind]);
     }
     entry_add(rules, path, record != NULL ? record->end_lsn : 0);
 }

@@ -28,14 +28,14 @@ What each rule sees
 
 void rules_home_before(rules_t *rules, uint32_t inode, const char *path, page_no_t page_no)
 {
-    const rules_datafile_t *file = rules_datafile(rules, inode, path);
+    rules_datafile_t *file = rules_datafile(rules, inode, path);
+    file->written = true;
     if (!file->known) {
         return;
     }
     rules_page_t *page = rules_page(rules, redo_key(file->space, page_no));
     if (!page->written) {
-        bool gone = false;
-        page->durable_lsn = rules_home_in_image(rules, page->key, &gone);
+        page->durable_lsn = rules_home_in_image(rules, page->key);
     }
 }
 
@@ -221,6 +221,22 @@ static void check_freed(const rules_t *rules, uint64_t key, bool restored)
     }
 }
 
+static void report_no_page(const rules_t *rules, const rules_datafile_t *file, const char *path,
+                           page_no_t page_no, page_verdict_t verdict)
+{
+    if (file->known) {
+        rules_report(rules, 5, "home_page",
+                     "what is written to page %" PRIu32 " of %.120s is not page %" PRIu32
+                     ":%" PRIu32 ": %s",
+                     page_no, path, file->space, page_no, page_verdict_name(verdict));
+    } else {
+        rules_report(rules, 5, "home_page",
+                     "page %" PRIu32 " of %.120s is written, and whose file that is neither the "
+                     "log says nor the page 0 that was found in it",
+                     page_no, path);
+    }
+}
+
 static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page_no_t page_no)
 {
     const byte *stored = rules_stored(rules, event->inode, page_no, rules->home);
@@ -230,21 +246,20 @@ static void judge_home(rules_t *rules, fs_event_t *event, const char *path, page
         page_decompress(rules->plain, rules->page_size);
         bytes = rules->plain;
     }
-    page_id_t id = fil_page_get_id(bytes);
+    const rules_datafile_t *file = rules_datafile(rules, event->inode, path);
+    page_id_t id = {file->space, page_no};
     page_verdict_t verdict = fil_page_verify(bytes, rules->page_size, id);
     if (verdict == PAGE_ZERO) {
         judge_scrub(rules, event, path, page_no);
         return;
     }
-    if (id.page_no != page_no || verdict != PAGE_OK) {
-        rules_report(rules, 5, "home_page",
-                     "what is written to page %" PRIu32 " of %.120s is no such page", page_no,
-                     path);
+    if (!file->known || verdict != PAGE_OK) {
+        report_no_page(rules, file, path, page_no, verdict);
         return;
     }
     rules_page_t *page = rules_page(rules, redo_key(id.space, page_no));
     lsn_t lsn = fil_page_get_lsn(bytes);
-    rules_log_ahead(rules, (page_id_t){id.space, page_no}, lsn, "home");
+    rules_log_ahead(rules, id, lsn, "home");
     copy_match_t copy = {.exists = false};
     if (rules->config.doublewrite && rules->config.atomic_unit < rules->page_size) {
         copy = rules_copy_match(rules, page, stored);
@@ -282,6 +297,7 @@ void rules_home_write(rules_t *rules, fs_event_t *event, const char *path)
 {
     uint32_t page_size = rules->page_size;
     if (page_size == 0 || event->length == 0) {
+        rules_datafile(rules, event->inode, path)->written |= event->length > 0;
         return;
     }
     uint64_t end = event->offset + event->length;

@@ -61,7 +61,9 @@ typedef struct rules_entry {
 typedef struct rules_datafile {
     uint32_t inode;
     bool synced; /**< by this process */
-    bool known;  /**< space is */
+    bool
+        written; /**< made or written by this process: its own page 0 is no evidence of whose it is */
+    bool known; /**< space is */
     space_id_t space;
 } rules_datafile_t;
 
@@ -157,9 +159,8 @@ void rules_pages_again(rules_t *rules);
 rules_page_t *rules_page(rules_t *rules, uint64_t key);
 const rules_page_t *rules_page_find(const rules_t *rules, uint64_t key);
 rules_datafile_t *rules_datafile(rules_t *rules, uint32_t inode, const char *path);
-/** The LSN of the page that the image holds there and that survives a crash, as far as the ends of its envelope tell;
-0: none. *gone: there is no such file. */
-lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone);
+/** The LSN of the whole page of this key that the image holds in its place and that survives a crash; 0: none. */
+lsn_t rules_home_in_image(rules_t *rules, uint64_t key);
 
 /* rules_log.c */
 void rules_log_start(rules_t *rules, uint32_t inode, const rules_t *history);
@@ -198,7 +199,7 @@ typedef struct copy_match {
 copy_match_t rules_copy_match(const rules_t *rules, const rules_page_t *page, const byte *bytes);
 /** A home write that is not fsynced relies on the copy there. */
 void rules_copy_pin(rules_t *rules, uint32_t position, uint64_t key);
-/** Did an image of the page, whole or not, lie in the area when the process began? */
+/** Did a whole copy of the page lie in the area when the process began? */
 bool rules_copy_found(const rules_t *rules, uint64_t key);
 
 /* rules_index.c */

@@ -1,9 +1,15 @@
 /* Pages and data files as one process has touched them.
 
-Place: below the other rules_*.c. */
+Place: below the other rules_*.c.
+
+Invariants
+1. whose file it is comes from its name, for the system's and the undo tablespaces', else from the log's records that
+   name it, else from the page 0 that the process found in it; never from what the process writes into it;
+2. a page 0 that was found, and that the log gives this name as well, is nearer to the file than the log's newest
+   record: the crash may have undone a rename, and names are used again. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/mach.h"
 #include "explorer/judge/rules_int.h"
 #include "page/page_compress.h"
 
@@ -42,26 +48,43 @@ rules_page_t *rules_page(rules_t *rules, uint64_t key)
 
 /* ---- files ---- */
 
-/** Whose file it is: its page 0 tells, or else the log, under the file's name. */
+/** The space id that a file of this name has; false: the name is a table's. */
+static bool name_tells(const char *path, space_id_t *space)
+{
+    bool undo = rules_is_undo_file(path);
+    *space =
+        undo ? space_of_undo((uint32_t)strtoul(path + UNDO_PREFIX_LEN, NULL, 10)) : SPACE_SYSTEM;
+    return undo || strcmp(path, SYSTEM_PATH) == 0;
+}
+
+/** The space of the page 0 that the process found in the file; false: none, or no whole one. */
+static bool found_page0_tells(const rules_t *rules, const rules_datafile_t *file, space_id_t *space)
+{
+    uint32_t page_size = rules->page_size;
+    if (file->written || page_size == 0 || image_size(rules->image, file->inode) < page_size) {
+        return false;
+    }
+    memcpy(rules->plain, rules_stored(rules, file->inode, 0, rules->other), page_size);
+    page_decompress(rules->plain, page_size);
+    page_id_t id = {fil_page_get_id(rules->plain).space, 0};
+    *space = id.space;
+    return fil_page_verify(rules->plain, page_size, id) == PAGE_OK && id.space != SPACE_SYSTEM
+           && !space_is_undo(id.space) && fil_page_get_type(rules->plain) == FIL_PAGE_TYPE_FSP_HDR;
+}
+
+/** Whose file it is: invariants 1 and 2. */
 static void datafile_identify(const rules_t *rules, rules_datafile_t *file, const char *path)
 {
-    if (strcmp(path, SYSTEM_PATH) == 0) {
-        file->known = true;
-        file->space = SPACE_SYSTEM;
+    file->known = name_tells(path, &file->space);
+    if (file->known) {
         return;
     }
-    if (rules->page_size != 0 && image_size(rules->image, file->inode) >= rules->page_size) {
-        const byte *bytes = rules_stored(rules, file->inode, 0, rules->other);
-        page_id_t id = fil_page_get_id(bytes);
-        file->known = id.page_no == 0 && id.space != SPACE_SYSTEM
-                      && fil_page_get_type(bytes) == FIL_PAGE_TYPE_FSP_HDR;
-        file->space = id.space;
-    }
-    if (!file->known) {
-        const redo_file_t *op = redo_file_about(&rules->redo, path);
-        file->known = op != NULL;
-        file->space = op != NULL ? op->space : SPACE_SYSTEM;
-    }
+    const redo_file_t *newest = redo_file_named(&rules->redo, REDO_ANY_SPACE, path);
+    space_id_t told = SPACE_SYSTEM;
+    bool by_page = found_page0_tells(rules, file, &told)
+                   && (newest == NULL || redo_file_named(&rules->redo, told, path) != NULL);
+    file->known = by_page || newest != NULL;
+    file->space = by_page ? told : newest != NULL ? newest->space : SPACE_SYSTEM;
 }
 
 rules_datafile_t *rules_datafile(rules_t *rules, uint32_t inode, const char *path)
@@ -101,14 +124,13 @@ static const rules_datafile_t *datafile_of(const rules_t *rules, space_id_t spac
     return NULL;
 }
 
-lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone)
+lsn_t rules_home_in_image(rules_t *rules, uint64_t key)
 {
     const rules_datafile_t *file = datafile_of(rules, key_space(key));
     if (file == NULL) {
         image_each(rules->image, datafile_see, rules);
         file = datafile_of(rules, key_space(key));
     }
-    *gone = file == NULL;
     if (file == NULL || (rules->cold && !file->synced)) {
         return 0;
     }
@@ -118,10 +140,6 @@ lsn_t rules_home_in_image(rules_t *rules, uint64_t key, bool *gone)
         return 0;
     }
     const byte *bytes = rules_stored(rules, file->inode, key_page(key), rules->other);
-    page_id_t id = fil_page_get_id(bytes);
-    lsn_t lsn = fil_page_get_lsn(bytes);
-    bool whole = redo_key(id.space, id.page_no) == key
-                 && (mach_read_4(bytes + page_size - 4) == (uint32_t)lsn
-                     || page_stored_bytes(bytes, page_size) < page_size);
-    return whole ? lsn : 0;
+    page_id_t id = {key_space(key), key_page(key)};
+    return page_verify_stored(bytes, page_size, id) == PAGE_OK ? fil_page_get_lsn(bytes) : 0;
 }

@@ -68,11 +68,10 @@ void rules_recv_read(rules_t *rules, uint32_t inode, uint64_t key)
     if (defined == NULL) {
         return;
     }
-    bool gone = false;
     bool init = defined->kind == REDO_INIT;
     if (init ? found_load(rules, key, rules->log.found_c)
              : last != defined || found_load(rules, key, defined->end_lsn)
-                   || rules_home_in_image(rules, key, &gone) >= defined->end_lsn) {
+                   || rules_home_in_image(rules, key) >= defined->end_lsn) {
         return;
     }
     if (!rules_copy_found(rules, key) && !identifies(rules, inode, key_page(key))) {

@@ -4,9 +4,10 @@ Place: beside rules_log.c.
 
 What the rule sees
   I19  a slot that is no slot, the one in force, or not newer; a marker that is not in the durable log; a C that
-       is no start of a group; a page whose newest record before C is in no fsynced home write
+       is no start of a group; an epoch before the one in force; a page whose newest record before C is in no fsynced
+       home write
 What it does not ask for: pages that the durable log initialises or frees later, by themselves, with their extent or with
-all of their space, and pages of files that are gone. A load that is given up leaves its pages unwritten when its tree is freed. */
+all of their space. A load that is given up leaves its pages unwritten when its tree is freed. */
 #include "explorer/judge/rules_int.h"
 
 #include <inttypes.h>
@@ -29,7 +30,7 @@ static bool record_is_dead(const rules_t *rules, uint64_t key, const redo_entry_
     space_id_t space = key_space(key);
     return defined_later || redo_extent_freed(&rules->redo, key, last->end_lsn, rules->log.durable)
            || redo_trim_lsn(&rules->redo, space, rules->log.durable) > last->end_lsn
-           || redo_space_deleted(&rules->redo, space);
+           || redo_space_deleted(&rules->redo, space, last->end_lsn, rules->log.durable);
 }
 
 static void check_page(void *ctx, uint64_t key, const redo_entry_t *last)
@@ -37,14 +38,13 @@ static void check_page(void *ctx, uint64_t key, const redo_entry_t *last)
     page_check_t *check = ctx;
     const rules_page_t *page = rules_page_find(check->rules, key);
     lsn_t lsn = page != NULL ? page->durable_lsn : 0;
-    bool gone = false;
     if (lsn >= last->end_lsn) {
         return;
     }
     if (page == NULL || !page->written) {
-        lsn = rules_home_in_image(check->rules, key, &gone);
+        lsn = rules_home_in_image(check->rules, key);
     }
-    if (!gone && lsn < last->end_lsn && !record_is_dead(check->rules, key, last)) {
+    if (lsn < last->end_lsn && !record_is_dead(check->rules, key, last)) {
         check->n++;
         check->key = key;
         check->wanted = last->end_lsn;
@@ -72,11 +72,13 @@ static void check_slot(const rules_t *rules, uint32_t slot, const log_checkpoint
     const rules_log_t *log = &rules->log;
     bool in_force = log->slot.lsn != 0;
     if (ckpt->no % 2 != slot
-        || (in_force && (ckpt->no <= log->slot.no || ckpt->no % 2 == log->slot.no % 2))) {
+        || (in_force
+            && (ckpt->no <= log->slot.no || ckpt->no % 2 == log->slot.no % 2
+                || ckpt->epoch < log->slot.epoch))) {
         rules_report(rules, 19, "ckpt_slot",
-                     "checkpoint %" PRIu64 " is written to slot %" PRIu32
-                     "; the one in force is %" PRIu64,
-                     ckpt->no, slot, log->slot.no);
+                     "checkpoint %" PRIu64 " of epoch %" PRIu32 " is written to slot %" PRIu32
+                     "; the one in force is %" PRIu64 " of epoch %" PRIu32,
+                     ckpt->no, ckpt->epoch, slot, log->slot.no, log->slot.epoch);
     }
     lsn_t marker_end = redo_marker_end(&rules->redo, ckpt->marker_lsn, ckpt->lsn);
     if (marker_end == 0 || marker_end > log->durable) {

@@ -6,9 +6,9 @@
 static void expect_only(const world_t *w, const scenario_t *scenario)
 {
     for (uint32_t k = 0; k < 32; k++) {
-        if ((w->found[k] > 0) != (k == scenario->invariant && k != 0)) {
-            fail_msg("%s: I%u found %u times, I%u expected; last: %s", scenario->name, k,
-                     w->found[k], scenario->invariant, w->what);
+        if ((w->found[k] > 0) != (k != 0 && (k == scenario->invariant || k == scenario->also))) {
+            fail_msg("%s: I%u found %u times, I%u and I%u expected; last: %s", scenario->name, k,
+                     w->found[k], scenario->invariant, scenario->also, w->what);
         }
     }
 }

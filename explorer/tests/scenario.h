@@ -15,17 +15,19 @@
 typedef struct scenario {
     const char *name;
     void (*play)(world_t *w);
-    uint32_t invariant; /**< the only one that is broken; 0: none */
+    uint32_t invariant; /**< the only one that is broken, but for `also`; 0: none */
+    uint32_t also;
 } scenario_t;
 
-#define BREAKS(n, f)                                                                               \
+#define BREAKS_BOTH(n, also, f)                                                                    \
     {                                                                                              \
-#f, f, n                                                                                   \
+#f, f, n, also                                                                             \
     }
+#define BREAKS(n, f) BREAKS_BOTH(n, 0, f)
 #define KEEPS(f) BREAKS(0, f)
 #define RUN(scenarios) scenario_run(scenarios, sizeof(scenarios) / sizeof((scenarios)[0]), true)
 
-/** Plays each in a world of its own; fails unless exactly its invariant is found broken. */
+/** Plays each in a world of its own; fails unless exactly its invariants are found broken. */
 void scenario_run(const scenario_t *scenarios, size_t n, bool doublewrite);
 
 /* Streams that several tests play. */

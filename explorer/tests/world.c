@@ -205,8 +205,17 @@ lsn_t world_trim(world_t *w, uint32_t n_pages)
 
 lsn_t world_file_op(world_t *w, redo_op_t op, const char *path, const char *path2)
 {
-    redo_rec_t rec = {
-        .op = op, .space = WORLD_SPACE, .path = path, .path_len = (uint32_t)strlen(path)};
+    const char *file = path2 != NULL ? path2 : path;
+    bool undo = strncmp(file, "undo", 4) == 0;
+    space_id_t table = strcmp(file, TABLE_FILE) == 0 ? WORLD_SPACE : WORLD_OTHER;
+    return world_file_op_of(w, op, undo ? space_of_undo((uint32_t)atoi(file + 4)) : table, path,
+                            path2);
+}
+
+lsn_t world_file_op_of(world_t *w, redo_op_t op, space_id_t space, const char *path,
+                       const char *path2)
+{
+    redo_rec_t rec = {.op = op, .space = space, .path = path, .path_len = (uint32_t)strlen(path)};
     if (path2 != NULL) {
         rec.path2 = path2;
         rec.path2_len = (uint32_t)strlen(path2);
@@ -366,10 +375,14 @@ static void log_create(world_t *w)
 
 void world_page_bytes(byte out[WORLD_PAGE], uint32_t page, lsn_t lsn, index_id_t index)
 {
-    const page_id_t id = {WORLD_SPACE, page};
+    world_page_of(out, (page_id_t){WORLD_SPACE, page}, lsn, index);
+}
+
+void world_page_of(byte out[WORLD_PAGE], page_id_t id, lsn_t lsn, index_id_t index)
+{
     const page_shape_t shape = {.index_id = index, .rec_size = 20, .key_len = 8};
-    fil_page_init(out, WORLD_PAGE, id, page == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_INDEX);
-    if (page != 0) {
+    fil_page_init(out, WORLD_PAGE, id, id.page_no == 0 ? FIL_PAGE_TYPE_FSP_HDR : FIL_PAGE_INDEX);
+    if (id.page_no != 0) {
         CHECK(page_index_create(out, WORLD_PAGE, &shape) == DB_SUCCESS);
     }
     fil_page_set_lsn(out, WORLD_PAGE, lsn);

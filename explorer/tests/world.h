@@ -9,6 +9,7 @@ pages, the doublewrite area, names. Nothing of the engine writes here. */
 #define WORLD_LOG_BYTES (2048U + 512U * 512U)
 #define WORLD_EXTENT 8U /**< pages */
 #define WORLD_SPACE 5U  /**< of "t.ibd" */
+#define WORLD_OTHER 6U  /**< of any other table's file */
 #define WORLD_INDEX 40U
 #define LOG_FILE "ib_logfile0"
 
@@ -46,7 +47,10 @@ lsn_t world_change(world_t *w, uint32_t page);
 lsn_t world_delete_rec(world_t *w, uint32_t page);
 lsn_t world_load(world_t *w, index_id_t index);
 lsn_t world_create_index(world_t *w, uint32_t page, index_id_t index);
+/** Of the space that the path, the new one where there are two, has here. */
 lsn_t world_file_op(world_t *w, redo_op_t op, const char *path, const char *path2);
+lsn_t world_file_op_of(world_t *w, redo_op_t op, space_id_t space, const char *path,
+                       const char *path2);
 /** What was appended is written, from the block in which the last write ended. */
 void world_log_write(world_t *w);
 /** The same, fsynced. */
@@ -75,6 +79,8 @@ void world_checkpoint(world_t *w, lsn_t c);
 
 /* Pages of "t.ibd". */
 void world_page_bytes(byte out[WORLD_PAGE], uint32_t page, lsn_t lsn, index_id_t index);
+/** The same in another space. */
+void world_page_of(byte out[WORLD_PAGE], page_id_t id, lsn_t lsn, index_id_t index);
 void world_home(world_t *w, uint32_t page, lsn_t lsn);
 void world_home_of(world_t *w, uint32_t page, lsn_t lsn, index_id_t index);
 void world_copy(world_t *w, uint32_t position, uint32_t page, lsn_t lsn);

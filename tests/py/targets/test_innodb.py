@@ -149,6 +149,10 @@ def test_records_of_before_are_walked_over() -> None:
     assert read_group(load, 0) == (len(load), [Record(Kind.INDEX_LOAD, 1, 165, bytes(7) + b"\x14")])
     assert end == len(insert + change) + 1
     assert read_group(insert + change, 0) is None
+    rename = b"\xb6\x05\0\0\x04./a\0\0\x04./b\0"
+    assert read_group(rename, 0) == (len(rename), [Record(Kind.FILE_RENAME, 5, 0, b"./a\0./b")])
+    create = b"\xaf\x05\0" + bytes(4) + b"\0\x04./a\0"
+    assert read_group(create, 0) == (len(create), [Record(Kind.FILE_CREATE, 5, 0, b"./a")])
 
 
 @given(st.binary(max_size=600))
@@ -236,6 +240,107 @@ def test_every_rule_can_be_broken() -> None:
     judge = Judge()
     judge.rules.write("t/t.ibd", 8 * SIZE, data)
     assert judge.broken == ["home_page"]
+
+
+def file_record(kind: int, space: int, *names: str) -> bytes:
+    """FILE_CREATE 0x80, FILE_DELETE 0x90, FILE_RENAME 0xa0, FILE_MODIFY 0xb0."""
+    body = bytes([space, 0]) + b"\0".join(name.encode() for name in names)
+    return bytes([kind, len(body) + 2 - 16]) + body  # behind two bytes, as long texts have it
+
+
+CREATE, RENAME, MODIFY = 0x80, 0xA0, 0xB0
+LONG, OTHER, NEW = "./t/a_long_name.ibd", "./t/another_name.ibd", "./t/a_newer_name.ibd"
+
+
+def log_of(*records: bytes) -> bytes:
+    """Each a mini-transaction."""
+    return b"".join(group(record) for record in records)
+
+
+def home(judge: Judge, path: str, data: bytes, number: int) -> list[str]:
+    """The page goes there with its copy, and is fsynced; what was broken then."""
+    judge.broken.clear()
+    judge.doublewrite(data)
+    judge.rules.write(path.removeprefix("./"), number * SIZE, data)
+    judge.rules.sync(path.removeprefix("./"))
+    return list(judge.broken)
+
+
+def test_a_file_has_the_space_that_it_was_found_with() -> None:
+    """A page of another space is not its, wherever it says that it belongs; the system tablespace is 0."""
+    judge = Judge()
+    assert home(judge, "t/t.ibd", page(5, 9, FIRST_LSN), 9) == []
+    assert home(judge, "t/t.ibd", page(6, 9, FIRST_LSN), 9) == ["home_page"]
+    assert home(judge, "t/t.ibd", page(6, 0, FIRST_LSN, 8), 0) == ["home_page"]
+    assert home(judge, "t/t.ibd", page(6, 9, FIRST_LSN), 9) == ["home_page"]
+    assert home(judge, "ibdata1", page(5, 9, FIRST_LSN), 9) == ["home_page"]
+
+
+def test_a_new_file_has_the_space_of_its_record() -> None:
+    """Whatever its first page says, before or after that; without any it has none."""
+    judge = Judge()
+    ring = log_of(file_record(CREATE, 7, LONG))
+    lsn = FIRST_LSN + len(ring)
+    judge.rules.write("ib_logfile0", 12288, ring)
+    judge.rules.sync("ib_logfile0")
+    assert home(judge, LONG, page(8, 0, lsn, 8), 0) == ["home_page"]
+    assert home(judge, LONG, page(7, 0, lsn, 8), 0) == []
+    assert home(judge, OTHER, page(8, 3, lsn), 3) == ["home_page"]
+    assert home(judge, OTHER, page(5, 0, lsn, 8), 0) == ["home_page"]  # t/t.ibd has it
+    assert home(judge, OTHER, page(8, 0, lsn, 8), 0) == []
+    assert home(judge, OTHER, page(7, 3, lsn), 3) == ["home_page"]
+    assert home(judge, OTHER, page(8, 3, lsn), 3) == []
+
+
+def test_the_first_page_of_a_new_file_must_agree_with_its_record() -> None:
+    """Also where that comes later; a record that was none takes nothing along."""
+    for space, broken in ((7, []), (8, ["home_page"])):
+        judge = Judge()
+        assert home(judge, LONG, page(space, 0, FIRST_LSN, 8), 0) == []
+        judge.rules.write("ib_logfile0", 12288, log_of(file_record(CREATE, 7, LONG)))
+        judge.rules.sync("ib_logfile0")
+        assert judge.broken == broken
+    judge = Judge()
+    judge.rules.write("ib_logfile0", 12288, log_of(INIT, file_record(CREATE, 7, LONG)))
+    judge.rules.sync("ib_logfile0")
+    judge.rules.write("ib_logfile0", 12288, log_of(INIT, file_record(CREATE, 8, LONG)))
+    judge.rules.sync("ib_logfile0")
+    assert home(judge, LONG, page(7, 0, FIRST_LSN, 8), 0) == ["home_page"]
+    assert home(judge, LONG, page(8, 0, FIRST_LSN, 8), 0) == []
+
+
+def test_a_renamed_file_keeps_its_space() -> None:
+    """And its old name is free for another."""
+    judge = Judge()
+    judge.rules.rename("t/t.ibd", "t/u.ibd")
+    assert home(judge, "t/u.ibd", page(5, 9, FIRST_LSN), 9) == []
+    assert home(judge, "t/u.ibd", page(6, 9, FIRST_LSN), 9) == ["home_page"]
+    assert home(judge, "t/t.ibd", page(6, 0, FIRST_LSN, 8), 0) == []
+    assert home(judge, "t/t.ibd", page(5, 9, FIRST_LSN), 9) == ["home_page"]
+
+
+@pytest.mark.parametrize(
+    ("records", "first", "space"),
+    [
+        ([], 5, 5),
+        ([file_record(MODIFY, 5, LONG)], 5, 5),
+        ([file_record(MODIFY, 6, LONG)], 5, 6),  # its first page lies
+        ([file_record(MODIFY, 6, LONG)], None, 6),
+        ([file_record(MODIFY, 5, LONG), file_record(RENAME, 6, OTHER, LONG)], 5, 5),  # not yet renamed
+        ([file_record(MODIFY, 5, LONG), file_record(RENAME, 6, OTHER, LONG)], None, 6),
+        ([], None, None),
+    ],
+)  # fmt: skip
+def test_a_found_file_is_of_the_space_that_the_log_gives_its_name(
+    records: list[bytes], first: int | None, space: int | None
+) -> None:
+    """Its first page decides between those, and where the log is silent."""
+    judge = Judge(ring=log_of(*records))
+    page0 = page(first, 0, 1, 8) if first is not None else b"torn" + page(5, 0, 1, 8)[4:]
+    judge.rules.find(LONG.removeprefix("./"), page0)
+    for says in (5, 6):
+        broken = [] if says == space else ["home_page"]
+        assert home(judge, LONG, page(says, 9, FIRST_LSN), 9) == broken
 
 
 def test_the_first_write_of_an_initialised_page_needs_no_copy() -> None:

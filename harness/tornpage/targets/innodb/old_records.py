@@ -22,6 +22,8 @@ COMP = range(36, 47)
 """Types with a description of their index, but for the first two."""
 COMP_WITHOUT_INDEX = (36, 37)
 SQL_NULL = 0xFFFFFFFF
+FILE_NAMES = {35: (1, 0), 47: (1, 4), 54: (2, 0), 55: (1, 0)}
+"""Of records about files: how many names, and how many bytes before them."""
 KINDS = {
     29: Kind.INIT, 59: Kind.INIT, 61: Kind.INDEX_LOAD, 35: Kind.FILE_DELETE, 47: Kind.FILE_CREATE,
     54: Kind.FILE_RENAME, 55: Kind.FILE_MODIFY,
@@ -136,10 +138,11 @@ BODIES: dict[int, Callable[[Reader], object]] = {
     1: _offset_and_number, 2: _offset_and_number, 4: _offset_and_number, 8: _offset_and_long,
     9: _insert, 10: _delete_mark, 11: _bytes(3), 13: _update, 14: _bytes(2), 15: _bytes(2), 16: _bytes(2),
     17: _copied, 18: _bytes(0), 19: _bytes(0), 20: _names(1), 21: _bytes(0), 22: Reader.short, 23: _bytes(0),
-    24: Reader.long, 25: Reader.long, 26: _bytes(2), 27: _bytes(0), 29: _bytes(0), 30: _text, 35: _names(1),
+    24: Reader.long, 25: Reader.long, 26: _bytes(2), 27: _bytes(0), 29: _bytes(0), 30: _text,
     36: _bytes(2), 37: _bytes(0), 38: _insert, 39: _delete_mark, 40: _bytes(3), 41: _update, 42: _bytes(2),
-    43: _bytes(2), 44: _bytes(2), 45: _copied, 46: _bytes(0), 47: _names(1, 4), 54: _names(2), 55: _names(1),
+    43: _bytes(2), 44: _bytes(2), 45: _copied, 46: _bytes(0),
     57: _bytes(0), 58: _bytes(0), 59: _bytes(0), 60: _bytes(8), 61: _bytes(8),
+    **{kind: _names(*names) for kind, names in FILE_NAMES.items()},
 }  # fmt: skip
 """By type, what stands behind the page and the index."""
 
@@ -174,4 +177,14 @@ def _record(reader: Reader, kind: int) -> Record:
         reader.skip(2 + 2 * columns)
     start = reader.at
     BODIES[kind](reader)
-    return Record(KINDS.get(kind, Kind.CHANGE), space, page, reader.data[start : reader.at])
+    body = reader.data[start : reader.at]
+    return Record(KINDS.get(kind, Kind.CHANGE), space, page, _file_names(kind, body))
+
+
+def _file_names(kind: int, body: bytes) -> bytes:
+    """As Record has them, of a record about a file; of others what they hold."""
+    if kind not in FILE_NAMES:
+        return body
+    count, before = FILE_NAMES[kind]
+    reader = Reader(body, before)
+    return b"\0".join(reader.skip(reader.fixed(2)).rstrip(b"\0") for _ in range(count))

@@ -24,7 +24,7 @@ Numbered facts of MariaDB that they lean on:
  8. A batch fills the area from its beginning, so behind a short one there are copies of earlier ones, perhaps
     of the same page. Recovery takes the newest that the log has reached (fact 6).
 
-May import: log, page, records.
+May import: log, page, records, spaces.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from tornpage.targets.innodb.page import (
     read_page,
     tablespace_page_size,
 )
-from tornpage.targets.innodb.records import Kind
+from tornpage.targets.innodb.records import Kind, Record
+from tornpage.targets.innodb.spaces import SYSTEM, Spaces
 
 __all__ = ["LOG_FILE", "SYSTEM", "Rules", "is_tablespace"]
 
-SYSTEM = "ibdata1"
 TRX_SYS_PAGE = 5
 PAGE_SIZE = 16384
 GROUPS_MAX = 4096
@@ -94,11 +94,12 @@ class _Home:
 @dataclass(slots=True)
 class _Before:
     """What was known before a group of the log. durable: where that ended; inits, freed: of the pages in
-    it."""
+    it; names: take back what it said of files."""
 
     durable: int
     inits: dict[Place, _Init | None] = field(default_factory=dict)
     freed: dict[Place, int] = field(default_factory=dict)
+    names: list[Callable[[], None]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -122,7 +123,7 @@ class Rules:
     _unsynced: dict[str, list[_Copy]] = field(default_factory=dict)
     _homes: dict[str, dict[Place, list[_Home]]] = field(default_factory=dict)
     _freed: dict[Place, int] = field(default_factory=dict)
-    _spaces: dict[str, int] = field(default_factory=dict)
+    _spaces: Spaces = field(default_factory=Spaces)
     _dirty: dict[str, int] = field(default_factory=dict)
     _waiting: list[tuple[int, int, bytes]] = field(default_factory=list)
     _groups: deque[_Before] = field(default_factory=lambda: deque(maxlen=GROUPS_MAX))
@@ -187,8 +188,7 @@ class Rules:
 
     def rename(self, old: str, new: str) -> None:
         """The file keeps what is known of it."""
-        if old in self._spaces:
-            self._spaces[new] = self._spaces.pop(old)
+        self._spaces.rename(old, new)
         if old in self._unsynced:
             self._unsynced[new] = self._unsynced.pop(old)
         if old in self._dirty:
@@ -198,7 +198,7 @@ class Rules:
 
     def remove(self, path: str) -> None:
         """The file is gone, and no write of it needs anything any more."""
-        self._spaces.pop(path, None)
+        self._spaces.remove(path)
         self._dirty.pop(path, None)
         self._homes.pop(path, None)
         for copy in self._unsynced.pop(path, []):
@@ -254,6 +254,8 @@ class Rules:
             if init is not None:
                 init.written = init.written or (late is not None and late.written)
                 self._inits[place] = init
+        for take_back in reversed(before.names):
+            take_back()
 
     def _advance(self) -> None:
         """What was fsynced is durable as far as it is complete."""
@@ -269,6 +271,8 @@ class Rules:
                 elif record.kind is Kind.INDEX_LOAD:
                     self.counters["index_loads"] += 1
                     self._check_load(record.space)
+                else:
+                    self._name_file(record, before)
 
     def _begin_or_end(self, place: Place, kind: Kind, before: _Before) -> None:
         """The log, durable up to here, initialises or frees a page."""
@@ -280,8 +284,16 @@ class Rules:
             self._inits.pop(place, None)
             self._freed[place] = self.durable
 
+    def _name_file(self, record: Record, before: _Before) -> None:
+        named = self._spaces.name(record)
+        if named is not None:
+            wrong, take_back = named
+            before.names.append(take_back)
+            if wrong:
+                self.tell(5, "home_page", wrong)
+
     def _check_load(self, space: int) -> None:
-        dirty = [path for path in self._dirty if self._spaces.get(path) == space]
+        dirty = [path for path in self._dirty if self._spaces.of(path) == space]
         if dirty:
             self.tell(16, "index_load", f"{dirty[0]} is not fsynced, and INDEX_LOAD is durable")
 
@@ -313,8 +325,7 @@ class Rules:
 
     def _learn_space(self, path: str, data: bytes) -> None:
         page = read_page(data[: self.page_size]) if len(data) >= self.page_size else None
-        if page is not None and page.whole:
-            self._spaces[path] = page.space
+        self._spaces.find(path, page.space if page is not None and page.whole else None)
 
     def _learn_area(self, data: bytes) -> None:
         """Where the area is, and the copies in it."""
@@ -338,15 +349,13 @@ class Rules:
         if path == SYSTEM and any(number in area for area in self._areas):
             self._write_copy(number, page.space, page.number, data)  # fact 6
             return
-        if number == 0 and page.whole and path not in self._spaces:
-            self._spaces[path] = page.space
-        if (
-            not page.whole
-            or page.number != number
-            or page.space != self._spaces.get(path, page.space)
-        ):
+        space = self._spaces.of(path)
+        if space is None and number == 0 and page.whole:
+            space = self._spaces.claim(path, page.space)
+        if not page.whole or (page.space, page.number) != (space, number):
             what = f"checksum {page.checksum}, says page {page.number} of space {page.space}"
-            self.tell(5, "home_page", f"page {number} of {path}: {what}")
+            whose = f"of space {space}" if space is not None else "of no space that is known"
+            self.tell(5, "home_page", f"page {number} of {path}, {whose}: {what}")
             return
         self._check_log(path, number, page.lsn)
         place = (page.space, number)
